@@ -20,7 +20,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 PROGRAMS = {"linux": ("qos-router", "qos-sim", "qos-pcap", "flood", "sla"), "darwin": ("qos-sim", "qos-pcap")}
 """By system, as `sys.platform` calls it: the programs, by the names under which cargo knows them."""
 PLACE = "qoslab/data/bin"
-"""Where `qoslab.programs` looks for them."""
+"""Where `qoslab.system.programs` looks for them."""
 TARGET = "QOSLAB_TARGET"
 """The variable that names the machine they are to run on, as cargo-zigbuild does, which then builds them (`tox -e
 wheels`): `x86_64-unknown-linux-gnu.2.17`, where 2.17 is the oldest glibc they shall run with."""

@@ -21,7 +21,7 @@ from pathlib import Path
 import page
 
 from qoslab.analysis.packets import bin_packets
-from qoslab.pcap import read_packets
+from qoslab.capture.packet_tables import read_packets
 
 HEADING = "## Captures"
 RECORDED = Path(__file__).resolve().parents[1] / "tests/recorded/capture/four-streams.pcapng"

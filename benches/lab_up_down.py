@@ -17,8 +17,8 @@ from typing import Any
 
 import page
 
-from qoslab.lab import Lab
 from qoslab.model.experiment import Topology
+from qoslab.virtual_lab import Lab
 
 HEADING = "## Virtual lab"
 ABOUT = """\

@@ -30,12 +30,12 @@ from typing import Any
 
 import page
 
-from qoslab.lab import Lab
-from qoslab.lab.expose import expose
 from qoslab.model.experiment import Topology
-from qoslab.run.devices.inventory import read_lab
-from qoslab.run.door.client import Door
-from qoslab.run.door.inventory import ways_to
+from qoslab.run.devices.ansible_inventory import read_lab
+from qoslab.run.real.access.inventory_proxies import ways_to
+from qoslab.run.real.access.proxies import Door
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.expose import expose
 
 HEADING = "## Refusals"
 FILE = Path(__file__).resolve().parents[1] / "experiments" / "policing-vs-shaping.yml"

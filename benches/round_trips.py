@@ -26,10 +26,10 @@ from typing import Any
 
 import page
 
-from qoslab.lab import Lab
 from qoslab.model.experiment import Topology
 from qoslab.run.cell.sampling import read_health
-from qoslab.run.labs.virtual.lab import VirtualLab
+from qoslab.run.workers.virtual.nodes import VirtualLab
+from qoslab.virtual_lab import Lab
 
 PING = Path(__file__).parent.parent / "tests" / "lab" / "ping.py"
 LAN_BPS, WAN_BPS = 100_000_000, 10_000_000

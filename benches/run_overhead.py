@@ -37,10 +37,10 @@ from pathlib import Path
 
 import page
 
-from qoslab.lab import Lab
-from qoslab.lab.expose import expose
-from qoslab.run.devices.ansible.helper import choose
+from qoslab.run.devices.ansible.connection_choice import choose
 from qoslab.schema import load_sweep
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.expose import expose
 
 ROOT = Path(__file__).resolve().parents[1]
 EXPERIMENT = ROOT / "experiments" / "policing-vs-shaping.yml"

@@ -18,7 +18,7 @@ from made_again import (  # noqa: F401 (hooks)
     pytest_terminal_summary,
     pytest_warning_recorded,
 )
-from qoslab.redaction import KNOWN
+from qoslab.results.redaction import KNOWN
 
 # mutmut puts calls of its own between those of a program: brackets at their limit need more room than Python gives.
 if "MUTANT_UNDER_TEST" in os.environ:

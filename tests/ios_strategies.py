@@ -35,6 +35,7 @@ from qoslab.ios.model.device import (
 from qoslab.ios.model.interface_queueing import CustomList, CustomQueue, PriorityList, QueueRule, Shaper
 from qoslab.ios.model.matches import AddressMatch, PortMatch
 from qoslab.ios.model.object_groups import NetworkObject, ObjectGroup, ServiceObject
+from qoslab.ios.model.password_hash import secret_of
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
     Amount,
@@ -55,7 +56,6 @@ from qoslab.ios.model.policy import (
     Shape,
 )
 from qoslab.ios.model.rate_limit import LimitAction, RateLimit, RateLimitList
-from qoslab.ios.model.secrets import secret_of
 from qoslab.ios.rules import check_attached, check_children, check_policy
 
 T = TypeVar("T")

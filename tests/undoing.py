@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qoslab.ios.diff import lines_between
+from qoslab.ios.device_config.diff import lines_between
 from qoslab.ios.model.device import Hardware
 from qoslab.ios.parse import parse_config
 

@@ -26,10 +26,10 @@ from qoslab.cli.places import RUNS, open_sweep
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
 from qoslab.model.labs import DEFAULT_LAB
+from qoslab.model.units import Duration, QuantityError
 from qoslab.report.view import RunView as Run
 from qoslab.report.view import open_run
 from qoslab.schema import Sweep
-from qoslab.units import Duration, QuantityError
 
 __all__ = ["Checked", "Run", "load", "open_run", "run"]
 
@@ -99,7 +99,7 @@ def run(
     must not be trusted raises nothing: ask its `outcome.valid`.
     """
     from qoslab.cli.run import prepare, report_of
-    from qoslab.run.progress import RunProgress
+    from qoslab.run.progress_lines import RunProgress
     from qoslab.run.runner import carry_out
 
     repetitions = _count("repetitions", repetitions, "leave it out for as many as the experiment asks for")

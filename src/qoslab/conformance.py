@@ -20,15 +20,15 @@ from itertools import product
 from typing import Any, get_args
 
 from qoslab.errors import ExitStatus, QoslabError
-from qoslab.exchange.added import FIGURES
+from qoslab.exchange.plugin_figures import FIGURES
 from qoslab.model.experiment import Family, Flow, Node
 from qoslab.model.framing import Framing
 from qoslab.model.metrics import METRICS, AddedMetric
+from qoslab.model.units import Duration, Rate, Size
 from qoslab.platforms import PLATFORMS, Platform, Reach
-from qoslab.plugins import KINDS, ONE, Kind, PluginError, Registry, installed, package_of
 from qoslab.results import tables
+from qoslab.system.plugins import KINDS, ONE, Kind, PluginError, Registry, installed, package_of
 from qoslab.traffic import TOOLS, Commands, Endpoints, Output, TrafficError, TrafficTool
-from qoslab.units import Duration, Rate, Size
 
 ROLES = (None, "ios", "ios_switch", "linux_router")
 """Roles in playbooks/roles that can push a configuration."""

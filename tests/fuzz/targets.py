@@ -25,11 +25,11 @@ from fake_router import FakeRouter, typed  # noqa: E402
 
 from qoslab.analysis.packets import bin_packets  # noqa: E402
 from qoslab.capture import CaptureError  # noqa: E402
+from qoslab.capture.packet_tables import read_packets  # noqa: E402
 from qoslab.cli import main  # noqa: E402
 from qoslab.errors import UserError  # noqa: E402
 from qoslab.ios.parse import parse_config  # noqa: E402
-from qoslab.labs import lab_kind  # noqa: E402
-from qoslab.pcap import read_packets  # noqa: E402
+from qoslab.lab_kinds import lab_kind  # noqa: E402
 from qoslab.plan import make_plan  # noqa: E402
 from qoslab.schema import load_sweep  # noqa: E402
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from forked import Forked, fork_server
 
-from qoslab.lab import Lab
+from qoslab.virtual_lab import Lab
 from waiting import wait_until
 
 QOSLAB = [str(Path(sys.executable).with_name("qoslab"))]

@@ -11,9 +11,9 @@ import pytest
 from commands import processes, temporary_folder
 from labs import TWO_HOSTS
 
-from qoslab.lab import Lab
-from qoslab.lab.expose import expose
 from qoslab.schema import load_sweep
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.expose import expose
 from waiting import wait_until
 
 POLICING = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"

@@ -23,12 +23,12 @@ from test_external import CLEAN_S, agents_folders, programs, settings
 from test_iosd import session
 from test_run import EXPERIMENT
 
-from qoslab.lab import Lab
-from qoslab.lab.expose import expose
-from qoslab.run.devices.inventory import read_lab
-from qoslab.run.door.countdowns import COPY
-from qoslab.run.labs.external.channel import Channel
+from qoslab.run.devices.ansible_inventory import read_lab
+from qoslab.run.real.access.rollback_methods import COPY
+from qoslab.run.real.channel import Channel
 from qoslab.schema import load_sweep
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.expose import expose
 from verdicts import newest_run, status_of
 from waiting import wait_until
 
@@ -210,7 +210,7 @@ def cut_a_host(command: Command, made: Rack, draw: random.Random) -> float:
 
 def cut_the_routers(command: Command, made: Rack, draw: random.Random) -> float:
     """All logins are gone, and nobody logs in any more."""
-    for pid in of_the_run(command, ("qoslab.run.door.process",)):
+    for pid in of_the_run(command, ("qoslab.run.real.access.proxy_process",)):
         _signal(pid, signal.SIGKILL)
     return made.wait_until_clean(time.monotonic())
 

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from qoslab.lab import Lab
 from qoslab.model.experiment import Topology
+from qoslab.virtual_lab import Lab
 from waiting import wait_until
 
 PING = """
@@ -151,7 +151,7 @@ def command_line(pid: int) -> bytes:
 def agents_folder(lab: Lab) -> Path:
     """Where agents on the hosts of an exposed lab make their folders: nowhere else does another lab's."""
     for pid in inside(lab):
-        if b"qoslab.lab.hostd" in command_line(pid):
+        if b"qoslab.virtual_lab.hostd" in command_line(pid):
             variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
             return Path(next(each[7:] for each in variables if each.startswith(b"TMPDIR=")).decode())
     raise AssertionError(f"{lab.name} is not exposed")

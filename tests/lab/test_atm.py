@@ -10,8 +10,8 @@ import pytest
 from labs import ping
 from test_iosd import session
 
-from qoslab.lab import Lab
 from qoslab.model.experiment import Topology
+from qoslab.virtual_lab import Lab
 
 pytestmark = pytest.mark.lab
 

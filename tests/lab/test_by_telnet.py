@@ -12,9 +12,9 @@ from test_external import EXPERIMENT_OF_IT, hosts, wait_until_clean
 from test_mishaps import running
 from test_run import EXPERIMENT, latest
 
-from qoslab.lab import Lab
-from qoslab.lab.expose import expose
-from qoslab.lab.ios_routers import WaysIn
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.ios_routers import WaysIn
 from verdicts import beside_lateness, newest_run, status_of
 
 pytestmark = pytest.mark.lab

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from qoslab.lab import Lab
+from qoslab.capture.packet_tables import read_packets
 from qoslab.model.experiment import CapturePoint
-from qoslab.pcap import read_packets
 from qoslab.run.cell.captures import start_capture
-from qoslab.run.labs.virtual.lab import VirtualLab
+from qoslab.run.workers.virtual.nodes import VirtualLab
+from qoslab.virtual_lab import Lab
 
 pytestmark = pytest.mark.lab
 

@@ -14,8 +14,8 @@ from test_mishaps import restart
 from test_run import EXPERIMENT, latest
 
 from qoslab.cli import main
-from qoslab.ios.reading import normalised
-from qoslab.lab import Lab
+from qoslab.ios.device_config.running_config_parser import normalised
+from qoslab.virtual_lab import Lab
 from verdicts import newest_run, status_of
 
 pytestmark = pytest.mark.lab

@@ -12,7 +12,7 @@ import pytest
 from labs import ping, topology
 from test_iosd import session
 
-from qoslab.lab import Lab
+from qoslab.virtual_lab import Lab
 from waiting import wait_until
 
 pytestmark = pytest.mark.lab

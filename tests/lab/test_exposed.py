@@ -13,8 +13,8 @@ from labs import ROUTED, TWO_HOSTS
 from ruamel.yaml import YAML
 
 from qoslab.errors import ExperimentError
-from qoslab.lab import Lab
-from qoslab.lab.expose import expose
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.expose import expose
 from waiting import wait_until
 
 pytestmark = pytest.mark.lab

@@ -28,16 +28,16 @@ from alive import alive
 from older_python import OLDEST, oldest_python
 from qoslab.cli import main
 from qoslab.errors import MachineError
-from qoslab.lab import Lab
-from qoslab.lab.expose import expose
-from qoslab.lab.ios_routers import WaysIn
 from qoslab.model.experiment import TCP_PROFILES
 from qoslab.model.inventory import ISOLATIONS, HostSettings, Isolation
-from qoslab.run.devices.inventory import read_lab
+from qoslab.run.devices.ansible_inventory import read_lab
 from qoslab.run.devices.old_ssh import OLD_CIPHERS, OLD_KEY_EXCHANGES, OLD_MACS, OLD_SIGNATURES
-from qoslab.run.labs.external.channel import Channel
-from qoslab.run.labs.external.lab import ExternalHost, Place
+from qoslab.run.real.channel import Channel
+from qoslab.run.real.nodes import ExternalHost, Place
 from qoslab.schema import load_sweep
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.expose import expose
+from qoslab.virtual_lab.ios_routers import WaysIn
 from verdicts import beside_lateness, status_of
 from waiting import wait_until
 
@@ -94,7 +94,11 @@ def programs(lab: Lab) -> dict[int, str]:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
         except OSError:
             continue
-        if words and alive(pid) and not any(each in words for each in ("supervisor", "qos-router", "qoslab.lab.")):
+        if (
+            words
+            and alive(pid)
+            and not any(each in words for each in ("supervisor", "qos-router", "qoslab.virtual_lab."))
+        ):
             found[pid] = words[:200]
     return found
 

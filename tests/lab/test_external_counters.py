@@ -24,18 +24,18 @@ from test_run import EXPERIMENT, latest
 
 from qoslab.analysis import raw
 from qoslab.analysis.conservation import disagreements
-from qoslab.analysis.counters import HostCount, cards_of
+from qoslab.analysis.counter_files import HostCount, cards_of
 from qoslab.analysis.packets import shifted
-from qoslab.lab import Lab
-from qoslab.lab.expose import expose
-from qoslab.live.rates import ClassKey, ClassPoint
+from qoslab.capture.packet_tables import column, read_packets
+from qoslab.live.counter_rates import ClassKey, ClassPoint
 from qoslab.live.watched import WatchedRun
 from qoslab.model.experiment import Topology
 from qoslab.model.steps import TRAFFIC
-from qoslab.pcap import column, read_packets
 from qoslab.results import Cell, CellRecord, RunFolder
 from qoslab.results.progress import PROGRESS
 from qoslab.schema import CellIdentity, load_sweep
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.expose import expose
 from verdicts import newest_run, runs_of, status_of
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("counters")]

@@ -16,13 +16,13 @@ from test_run import EXPERIMENT
 
 from qoslab.cli import main
 from qoslab.errors import MachineError
-from qoslab.lab import Lab
 from qoslab.model.inventory import Isolation
 from qoslab.plan import make_plan
 from qoslab.platforms import tcp
 from qoslab.run.devices.collector import Collector
-from qoslab.run.labs.external.check import check_lab
+from qoslab.run.real.preflight_command import check_lab
 from qoslab.schema import load_sweep
+from qoslab.virtual_lab import Lab
 from verdicts import beside_lateness, newest_run, status_of
 from waiting import wait_until
 

@@ -20,7 +20,7 @@ from test_simulated import simulators, wait_for_simulator
 
 from alive import alive
 from levels import long_cases
-from qoslab.lab import Lab
+from qoslab.virtual_lab import Lab
 from verdicts import newest_run, status_of
 from waiting import wait_until
 
@@ -37,7 +37,7 @@ def program(lab: Lab, word: str) -> int:
 
 VICTIMS: dict[str, tuple[Callable[[Lab], int], str]] = {
     "policed": (lambda lab: program(lab, "qos-router --lab"), "R1: its daemon was killed by SIGKILL"),
-    "shaped": (lambda lab: program(lab, "qoslab.lab.iosd"), "iosd: its daemon was killed by SIGKILL"),
+    "shaped": (lambda lab: program(lab, "qoslab.virtual_lab.iosd"), "iosd: its daemon was killed by SIGKILL"),
     "policed-cubic": (lambda lab: lab.pid, "its supervisor (process {}) was killed by SIGKILL"),
 }
 """By arm, what is killed, and what is said of it."""

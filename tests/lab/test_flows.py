@@ -14,19 +14,19 @@ import pytest
 from labs import TWO_HOSTS
 
 from misbehaving import Misbehaving
-from qoslab.lab import Lab
-from qoslab.lab.expose import expose
 from qoslab.model.experiment import Experiment, Flow
 from qoslab.model.inventory import HostSettings
+from qoslab.model.units import Duration
 from qoslab.results import Cell
 from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
-from qoslab.run.devices.inventory import read_lab
-from qoslab.run.labs.external.channel import Channel
-from qoslab.run.labs.external.lab import ExternalHost, ExternalLab, Place
-from qoslab.run.labs.virtual.lab import VirtualLab
+from qoslab.run.devices.ansible_inventory import read_lab
+from qoslab.run.real.channel import Channel
+from qoslab.run.real.nodes import ExternalHost, ExternalLab, Place
+from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.schema import CellIdentity
 from qoslab.traffic.base import DRAIN_S, TrafficError
-from qoslab.units import Duration
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.expose import expose
 
 pytestmark = pytest.mark.lab
 

@@ -18,10 +18,10 @@ from test_external import EXPERIMENT_OF_IT, hosts
 from test_openssh import SSHD, known, sshd
 from test_run import EXPERIMENT
 
-from qoslab.lab import Lab
-from qoslab.lab.expose import expose
-from qoslab.run.door.client import Door
-from qoslab.run.door.ways import Way
+from qoslab.run.real.access.methods import Way
+from qoslab.run.real.access.proxies import Door
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.expose import expose
 from waiting import listens, wait_until
 
 FRR = Path("/usr/lib/frr/zebra")

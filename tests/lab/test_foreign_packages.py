@@ -24,12 +24,12 @@ from commands import run
 from test_external import EXPERIMENT_OF_IT, hosts
 from test_run import EXPERIMENT
 
+from qoslab.ios.device_config.restore import collisions, restoration, unrestored
 from qoslab.ios.model.device import Hardware
-from qoslab.ios.restore import collisions, restoration, unrestored
-from qoslab.lab import Lab
-from qoslab.lab.expose import expose
-from qoslab.run.door.client import Door
-from qoslab.run.door.ways import Way
+from qoslab.run.real.access.methods import Way
+from qoslab.run.real.access.proxies import Door
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.expose import expose
 
 # One makes the environments.
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.slow, pytest.mark.xdist_group("foreign packages")]

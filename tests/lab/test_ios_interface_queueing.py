@@ -21,14 +21,14 @@ import pytest
 from test_ios_queueing import LINE, topology
 from test_iosd import session
 
-from qoslab.lab import Lab
 from qoslab.model.experiment import Flow
+from qoslab.model.units import Duration
 from qoslab.results import Cell
 from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
 from qoslab.run.cell.sampling import start_afresh
-from qoslab.run.labs.virtual.lab import VirtualLab
+from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.schema import CellIdentity
-from qoslab.units import Duration
+from qoslab.virtual_lab import Lab
 
 # They count packets, of which a sender that is held up by others has sent none in its turn.
 pytestmark = [pytest.mark.lab, pytest.mark.quiet]

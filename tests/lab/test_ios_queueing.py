@@ -17,15 +17,15 @@ from qoslab.genie.parse import parse
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Generation
 from qoslab.ios.parse import parse_config
-from qoslab.lab import Lab
 from qoslab.model.experiment import Flow, Topology
+from qoslab.model.units import Duration
 from qoslab.platforms import MODELS
 from qoslab.results import Cell
 from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
 from qoslab.run.cell.sampling import read_engine_configuration, start_afresh
-from qoslab.run.labs.virtual.lab import VirtualLab
+from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.schema import CellIdentity
-from qoslab.units import Duration
+from qoslab.virtual_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("ios_queueing")]
 

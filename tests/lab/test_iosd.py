@@ -17,8 +17,8 @@ import asyncssh
 import pytest
 from labs import IOS_ROUTED, POLICE, ping
 
-from qoslab.lab import Lab
-from qoslab.lab.sshd import MOST_STARTING
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.sshd import MOST_STARTING
 from waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("iosd")]

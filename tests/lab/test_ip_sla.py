@@ -12,7 +12,7 @@ import pytest
 from labs import topology
 
 from qoslab.ios.environment import DataPlaneRefusedError
-from qoslab.lab import Lab
+from qoslab.virtual_lab import Lab
 from waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.lab, pytest.mark.quiet]

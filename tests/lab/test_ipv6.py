@@ -17,13 +17,13 @@ from genie.libs.parser.iosxe.show_routing import ShowIpv6RouteDistributor
 from labs import ping
 from test_iosd import session
 
-from qoslab.lab import Lab
 from qoslab.model.experiment import Flow, Topology
+from qoslab.model.units import Duration
 from qoslab.results import Cell
 from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
-from qoslab.run.labs.virtual.lab import VirtualLab
+from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.schema import CellIdentity
-from qoslab.units import Duration
+from qoslab.virtual_lab import Lab
 from verdicts import beside_lateness, newest_run, status_of
 
 pytestmark = pytest.mark.lab

@@ -18,9 +18,9 @@ import pytest
 from labs import ROUTED, TWO_HOSTS, Traces, ping, topology
 
 from qoslab.errors import ExitStatus, ExperimentError, MachineError, UserError
-from qoslab.lab import Lab, LabError, netlink, supervision
-from qoslab.lab.wiring import wire
 from qoslab.model.experiment import TCP_PROFILES, TcpProfile, Topology
+from qoslab.virtual_lab import Lab, LabError, netlink, supervision
+from qoslab.virtual_lab.wiring import wire
 from waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.lab
@@ -144,7 +144,7 @@ def test_sigkill_of_the_supervisor_leaves_nothing(name: str) -> None:
 OWNER = """
 import sys, threading, time
 from labs import TWO_HOSTS
-from qoslab.lab import Lab
+from qoslab.virtual_lab import Lab
 def up():
     lab = Lab.up(TWO_HOSTS, name=sys.argv[1])
     lab.popen("client", ["sleep", "1000"])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from qoslab.lab import Lab
+from qoslab.virtual_lab import Lab
 
 pytestmark = pytest.mark.lab
 

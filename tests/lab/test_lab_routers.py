@@ -16,10 +16,10 @@ from labs import ROUTED, Traces, ping, topology
 from test_iosd import session
 
 from qoslab.errors import ExperimentError, MachineError, UserError
-from qoslab.lab import Lab, LabError
 from qoslab.model.experiment import Topology
 from qoslab.run.cell.sampling import read_health
-from qoslab.run.labs.virtual.lab import VirtualLab
+from qoslab.run.workers.virtual.nodes import VirtualLab
+from qoslab.virtual_lab import Lab, LabError
 from waiting import wait_until
 
 pytestmark = pytest.mark.lab

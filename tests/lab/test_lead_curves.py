@@ -11,7 +11,7 @@ from experiment_files import experiment_file
 from qoslab.analysis.packets import ALL
 from qoslab.analysis.series import reported_throughput
 from qoslab.report import text
-from qoslab.report.lead import lead_graph
+from qoslab.report.headline_chart import lead_graph
 from qoslab.results import RunFolder, tables
 from verdicts import newest_run
 

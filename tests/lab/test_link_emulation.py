@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from labs import topology
 
-from qoslab.lab import Lab
 from qoslab.model.experiment import Topology
 from qoslab.run.cell.sampling import read_health
-from qoslab.run.labs.virtual.lab import VirtualLab
+from qoslab.run.workers.virtual.nodes import VirtualLab
+from qoslab.virtual_lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.quiet]
 

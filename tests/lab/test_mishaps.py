@@ -23,9 +23,9 @@ from test_iosd import Login, connection, session
 from test_run import EXPERIMENT, latest
 
 from misbehaving import Misbehaving
-from qoslab.lab import Lab
-from qoslab.lab.expose import expose
 from qoslab.results import RunFolder
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.expose import expose
 from verdicts import beside_lateness, newest_run, status_of
 from waiting import PATIENCE_S
 
@@ -181,7 +181,7 @@ def test_logins_that_end_during_a_push_keep_no_host_waiting(rack: tuple[Lab, Pat
     before, kept = running(lab), hosts(lab)
     with begun(clean, *arguments(file, "--duration", "3s", "--arm", "policed"), started=True) as command:
         wait_until_said(clean, PUSHED[0])
-        (doors,) = of_the_run(command, ("qoslab.run.door.process",))
+        (doors,) = of_the_run(command, ("qoslab.run.real.access.proxy_process",))
         os.kill(doors, signal.SIGKILL)
         began = time.monotonic()
         while programs(lab) or hosts(lab) != kept:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from qoslab.programs import OWN_PROGRAMS, own_program
+from qoslab.system.programs import OWN_PROGRAMS, own_program
 
 pytestmark = pytest.mark.lab
 

@@ -16,9 +16,9 @@ import pytest
 from labs import Traces, data_planes, ping, topology
 
 from qoslab.ios.environment import DataPlaneDownError
-from qoslab.lab import Lab
 from qoslab.run.cell.sampling import read_health
-from qoslab.run.labs.virtual.lab import VirtualLab
+from qoslab.run.workers.virtual.nodes import VirtualLab
+from qoslab.virtual_lab import Lab
 from waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.lab

@@ -22,8 +22,8 @@ from commands import run
 from test_external import EXPERIMENT_OF_IT, hosts, wait_until_clean
 from test_run import EXPERIMENT, latest
 
-from qoslab.lab import Lab
-from qoslab.lab.expose import expose
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.expose import expose
 from verdicts import beside_lateness, newest_run, status_of
 from waiting import wait_until
 

@@ -19,15 +19,15 @@ from test_iosd import session
 
 from levels import long_cases
 from project_inventory import project_inventory
-from qoslab.lab import Lab
-from qoslab.lab.expose import expose
 from qoslab.model.experiment import Topology
+from qoslab.model.units import Rate
 from qoslab.plan import make_plan
 from qoslab.run.devices.collector import Collector
-from qoslab.run.labs.external.check import Looked, check_lab
-from qoslab.run.labs.external.looks import refusal
+from qoslab.run.real.preflight import refusal
+from qoslab.run.real.preflight_command import Looked, check_lab
 from qoslab.schema import load_sweep
-from qoslab.units import Rate
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.expose import expose
 from verdicts import beside_lateness, newest_run, status_of
 
 pytestmark = pytest.mark.lab

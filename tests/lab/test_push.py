@@ -26,27 +26,27 @@ from qoslab.cli import main
 from qoslab.errors import DeviceError, RunInvalid, UserError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.parse import apply, parse_config
-from qoslab.lab import Lab
 from qoslab.model.experiment import Experiment
+from qoslab.model.units import Duration
 from qoslab.platforms import MODELS
 from qoslab.platforms.startup import startup_config
 from qoslab.results import Cell
 from qoslab.run.cell.journal import Journal
 from qoslab.run.cell.measure import CellRun, CommandLines
 from qoslab.run.cell.probes import Probes, Setting
-from qoslab.run.devices.ansible import watch
-from qoslab.run.devices.ansible.session import AnsibleSession, RouterError
+from qoslab.run.devices.ansible import leftovers
+from qoslab.run.devices.ansible.playbooks import AnsibleSession, RouterError
+from qoslab.run.devices.ansible_inventory import IosAccess, write_inventory
 from qoslab.run.devices.collector import Collector
-from qoslab.run.devices.inventory import IosAccess, write_inventory
-from qoslab.run.devices.routers import Routers
+from qoslab.run.devices.pushed_routers import Routers
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.faults import PassingFault
-from qoslab.run.labs.virtual.access import lab_routers
-from qoslab.run.labs.virtual.lab import VirtualLab
 from qoslab.run.task import CellTask
+from qoslab.run.workers.virtual.access import lab_routers
+from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.schema import CellIdentity
-from qoslab.units import Duration
-from qoslab.verification.policy import policy_differences
+from qoslab.verification.requested_policy import policy_differences
+from qoslab.virtual_lab import Lab
 from undoing import undo_lines
 from verdicts import beside_lateness
 from waiting import PATIENCE_S, wait_until
@@ -234,7 +234,7 @@ def test_who_holds_the_connection_may_die_before_all_is_restored(rig: Rig, tmp_p
     )
     scratch = rig.session._scratch
     assert scratch is not None
-    holders = [pid for pid, line in processes_with(str(scratch).encode()) if watch.CONNECTION_PROCESS in line]
+    holders = [pid for pid, line in processes_with(str(scratch).encode()) if leftovers.CONNECTION_PROCESS in line]
     assert holders
     for pid in holders:
         os.kill(pid, signal.SIGKILL)
@@ -594,7 +594,7 @@ def test_a_session_ends_when_its_owner_is_killed(routers: Lab, tmp_path: Path) -
     write_inventory(tmp_path / "inventory.json", lab_routers(routers))
     program = (
         "import os, signal, sys; from pathlib import Path; "
-        "from qoslab.run.devices.ansible.session import AnsibleSession;"
+        "from qoslab.run.devices.ansible.playbooks import AnsibleSession;"
         "s = AnsibleSession(Path(sys.argv[1]), before=Path(sys.argv[2])); s.carry_out(['prepare']);"
         "print(s._scratch, flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )

@@ -14,10 +14,10 @@ import pytest
 from test_external import EXPERIMENT_OF_IT
 from test_iosd import session
 
-from qoslab.lab import Lab
-from qoslab.lab.expose import expose
 from qoslab.results import RunFolder
 from qoslab.results.changes import RouterChanges, read_changes
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.expose import expose
 
 pytestmark = pytest.mark.lab
 
@@ -131,8 +131,8 @@ def test_an_option_that_pyats_takes_for_its_own_is_refused(tmp_path: Path) -> No
 def test_an_invalid_cell_is_errored_and_one_that_was_not_needed_is_skipped() -> None:
     from pyats.aetest import signals
 
+    from qoslab.pyats_job.cell_results import CellResult
     from qoslab.pyats_job.script import Cell
-    from qoslab.pyats_job.verdicts import CellResult
 
     results = {
         "a/1": CellResult(True, ("R1: late",), "", ()),
@@ -153,7 +153,7 @@ def test_an_expectation_is_of_the_cells_that_it_chooses() -> None:
     import pandas as pd
 
     from qoslab.model.matrix import as_values
-    from qoslab.pyats_job.verdicts import results_of
+    from qoslab.pyats_job.cell_results import results_of
     from qoslab.results import CellSummary
 
     row = {"metric": "goodput.sum", "unit": "b/s", "measured": 9e5, "missing": "", "tolerance": "at most 1 Mb/s"}

@@ -16,12 +16,12 @@ from labs import IOS_ROUTED
 
 from levels import long_cases
 from qoslab.cli import main
-from qoslab.lab import Lab
-from qoslab.lab.ios_routers import WaysIn
+from qoslab.run.devices.ansible_inventory import IosAccess, write_inventory
 from qoslab.run.devices.collector import Collector
-from qoslab.run.devices.inventory import IosAccess, write_inventory
 from qoslab.run.devices.state import RestoreState
-from qoslab.run.labs.virtual.access import lab_routers
+from qoslab.run.workers.virtual.access import lab_routers
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.ios_routers import WaysIn
 
 pytestmark = pytest.mark.lab
 
@@ -39,12 +39,12 @@ import os, signal, sys
 from pathlib import Path
 from qoslab.model.experiment import Topology
 from qoslab.results import Cell
-from qoslab.run.devices.ansible.session import AnsibleSession
-from qoslab.run.devices.inventory import read_inventory
-from qoslab.run.devices.routers import Routers
+from qoslab.run.devices.ansible.playbooks import AnsibleSession
+from qoslab.run.devices.ansible_inventory import read_inventory
+from qoslab.run.devices.pushed_routers import Routers
 from qoslab.run.devices.state import RestoreState
 from qoslab.schema import CellIdentity
-from qoslab.units import Duration
+from qoslab.model.units import Duration
 
 inventory, topology, pushed = Path(sys.argv[1]), Topology.model_validate_json(sys.argv[2]), sys.argv[3]
 read_inventory(inventory)

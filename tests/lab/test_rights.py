@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from labs import IOS_ROUTED
 
-from qoslab.lab import Lab
-from qoslab.lab.process import LabProcess
-from qoslab.lab.rights import PROGRAMS
-from qoslab.lab.supervisor import CAPABILITIES
-from qoslab.programs import OWN_PROGRAMS, own_program
+from qoslab.system.programs import OWN_PROGRAMS, own_program
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.lab_processes import LabProcess
+from qoslab.virtual_lab.rights import PROGRAMS
+from qoslab.virtual_lab.supervisor import CAPABILITIES
 from waiting import wait_until
 
 pytestmark = pytest.mark.lab

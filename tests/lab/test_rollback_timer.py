@@ -15,9 +15,9 @@ from ruamel.yaml import YAML
 from test_external import hosts, iperf3_runs, wait_until_clean
 from test_iosd import HungUpError, session
 
-from qoslab.lab import Lab
-from qoslab.lab.expose import expose
 from qoslab.schema import load_sweep
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.expose import expose
 from verdicts import newest_run, status_of
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]

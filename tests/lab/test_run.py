@@ -19,7 +19,7 @@ from labs import inside
 
 from experiment_files import experiment_file
 from levels import long_cases
-from qoslab.lab import Lab
+from qoslab.virtual_lab import Lab
 from verdicts import beside_lateness, newest_run, status_of
 
 pytestmark = pytest.mark.lab

@@ -20,7 +20,7 @@ from labs import inside
 from test_iosd import session
 from test_run import EXPERIMENT, latest, variant
 
-from qoslab.lab import Lab
+from qoslab.virtual_lab import Lab
 from verdicts import newest_run, status_of
 
 pytestmark = pytest.mark.lab

@@ -21,7 +21,7 @@ from labs import data_planes
 
 from experiment_files import experiment_file
 from made_again import MadeAgainWarning
-from qoslab.pcap import read_packets
+from qoslab.capture.packet_tables import read_packets
 
 pytestmark = pytest.mark.lab
 

@@ -17,17 +17,17 @@ from test_sweep import GRID, manifest
 
 from experiment_files import experiment_file
 from qoslab.genie.ip_sla import parse_statistics
-from qoslab.labs import lab_kind
-from qoslab.labs.simulated import Simulated
+from qoslab.lab_kinds import lab_kind
+from qoslab.lab_kinds.simulated import Simulated
 from qoslab.live.watched import WatchedCell, WatchedRun
 from qoslab.plan import Options, make_plan
-from qoslab.programs import SIMULATOR, own_program, variable_of
 from qoslab.results import CellRecord, RunFolder, tables
-from qoslab.run.cluster import worker as cluster_worker
+from qoslab.run.cluster import remote_worker as cluster_worker
 from qoslab.run.cluster.remote import plain_task, unpack
-from qoslab.run.labs import machinery, simulated
 from qoslab.run.task import make_task
+from qoslab.run.workers import machinery, simulated
 from qoslab.schema import load_sweep
+from qoslab.system.programs import SIMULATOR, own_program, variable_of
 from verdicts import newest_run
 
 pytestmark = pytest.mark.lab

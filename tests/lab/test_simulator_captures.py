@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import levels
+from qoslab.capture.packet_tables import TCP, column, read_packets
 from qoslab.cli import main
-from qoslab.pcap import TCP, column, read_packets
-from qoslab.programs import SIMULATOR, own_program
+from qoslab.system.programs import SIMULATOR, own_program
 
 pytestmark = pytest.mark.lab
 

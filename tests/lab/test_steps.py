@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from levels import long_cases
-from qoslab.labs import lab_kind
+from qoslab.lab_kinds import lab_kind
+from qoslab.model.units import Duration
 from qoslab.plan import Options, make_plan
 from qoslab.results import Cell, CellRecord
 from qoslab.run.cell.journal import keys
-from qoslab.run.labs import machinery
-from qoslab.run.labs.worker import WorkerSlot
 from qoslab.run.task import make_task
+from qoslab.run.workers import machinery
+from qoslab.run.workers.base import WorkerSlot
 from qoslab.schema import load_sweep
-from qoslab.units import Duration
 
 pytestmark = pytest.mark.lab
 

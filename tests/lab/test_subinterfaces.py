@@ -9,9 +9,9 @@ import pytest
 from labs import ping, topology
 from test_iosd import session
 
-from qoslab.lab import Lab
 from qoslab.run.cell.sampling import read_health
-from qoslab.run.labs.virtual.lab import VirtualLab
+from qoslab.run.workers.virtual.nodes import VirtualLab
+from qoslab.virtual_lab import Lab
 
 pytestmark = pytest.mark.lab
 

@@ -16,7 +16,7 @@ from experiment_files import experiment_file
 from qoslab.results import RunFolder, tables
 from qoslab.results.records import FORMAT
 from qoslab.run.cell.sampling import read_health
-from qoslab.run.labs.virtual.lab import VirtualLab
+from qoslab.run.workers.virtual.nodes import VirtualLab
 from verdicts import newest_run, status_of
 
 pytestmark = pytest.mark.lab

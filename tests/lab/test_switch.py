@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from labs import ping, topology
 
-from qoslab.lab import Lab
 from qoslab.platforms import MODELS
-from qoslab.run.devices.ansible.session import AnsibleSession, Outcome, RouterError
+from qoslab.run.devices.ansible.playbooks import AnsibleSession, Outcome, RouterError
+from qoslab.run.devices.ansible_inventory import write_inventory
 from qoslab.run.devices.collector import Collector
-from qoslab.run.devices.inventory import write_inventory
-from qoslab.run.labs.virtual.access import lab_routers
+from qoslab.run.workers.virtual.access import lab_routers
+from qoslab.virtual_lab import Lab
 from undoing import undo_lines
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("switch")]

@@ -13,7 +13,7 @@ from test_iosd import session
 from test_switch import RECEIVE
 
 from qoslab.genie.parse import parse
-from qoslab.lab import Lab
+from qoslab.virtual_lab import Lab
 from waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("switch_vlans")]

@@ -15,16 +15,16 @@ from levels import long_cases
 from misbehaving import Misbehaving
 from qoslab.cli import main
 from qoslab.cli.lab import _ssh_argv
-from qoslab.ios.restore import restoration
-from qoslab.lab import Lab
-from qoslab.lab.ios_routers import WaysIn
+from qoslab.ios.device_config.restore import restoration
 from qoslab.platforms import MODELS
-from qoslab.run.devices.ansible.session import AnsibleSession, RouterError
+from qoslab.run.devices.ansible.playbooks import AnsibleSession, RouterError
+from qoslab.run.devices.ansible_inventory import write_inventory
 from qoslab.run.devices.collector import Collector
-from qoslab.run.devices.inventory import write_inventory
-from qoslab.run.door.client import Door
-from qoslab.run.door.ways import Way
-from qoslab.run.labs.virtual.access import lab_routers
+from qoslab.run.real.access.methods import Way
+from qoslab.run.real.access.proxies import Door
+from qoslab.run.workers.virtual.access import lab_routers
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.ios_routers import WaysIn
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("door")]
 

@@ -11,7 +11,7 @@ from typing import Any
 from clocks import Clocks
 from commands import Command, processes, run
 
-from qoslab.lab import Lab
+from qoslab.virtual_lab import Lab
 from verdicts import INVALID, newest_run, runs_of, status_of
 
 EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.yml"

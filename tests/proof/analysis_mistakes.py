@@ -14,8 +14,19 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
-from qoslab.analysis import averages, compare, goodput, idle, line_limit, series, statistics, steady, sweeps, timeline
-from qoslab.analysis import reading as analysis
+from qoslab.analysis import (
+    averages,
+    expected_comparison,
+    goodput,
+    idle,
+    line_limit,
+    series,
+    statistics,
+    steady,
+    sweeps,
+    timeline,
+)
+from qoslab.analysis import readings as analysis
 from qoslab.analysis.arrivals import Arriving
 from qoslab.analysis.limiter_inference import limiter, releases
 from qoslab.analysis.limiter_inference.bucket import Arrivals
@@ -189,8 +200,8 @@ def _as_passed(verdict: str) -> Callable[..., object]:
 
 
 def _without_parameters(
-    _: Callable[..., object], sides: list[list[compare.CellKey]], names: object
-) -> list[list[compare.CellKey]]:
+    _: Callable[..., object], sides: list[list[expected_comparison.CellKey]], names: object
+) -> list[list[expected_comparison.CellKey]]:
     """Cells are paired by repetition, whatever their parameters."""
     common = set.intersection(*({key[1:] for key in side} for side in sides))
     return [[key for key in side if key[1:] in common] for side in sides]
@@ -271,11 +282,11 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
         "fairness refers to the whole time, regardless of the times of the flows",
         _calculation(goodput, "common_span", lambda right, flows: timeline.span(flows)),
     ),
-    ("cells-unpaired", "a ratio combines different cells", _calculation(compare, "alike", _all_cells)),
+    ("cells-unpaired", "a ratio combines different cells", _calculation(expected_comparison, "alike", _all_cells)),
     (
         "cells-dropped",
         "cells without the value are ignored",
-        _calculation(compare, "undecided", lambda right, counted, planned: False),
+        _calculation(expected_comparison, "undecided", lambda right, counted, planned: False),
     ),
     (
         "averages-of-the-rest",
@@ -310,13 +321,15 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "cells-of-other-parameters",
         "cells are paired by repetition only",
-        _calculation(compare, "alike", _without_parameters),
+        _calculation(expected_comparison, "alike", _without_parameters),
     ),
     (
         "arms-unpaired",
         "cells are paired by the parameters in which their arms differ, too",
         _calculation(
-            compare, "pairing", lambda right, sides: {name for side in sides for cell in side for name, _ in cell[0]}
+            expected_comparison,
+            "pairing",
+            lambda right, sides: {name for side in sides for cell in side for name, _ in cell[0]},
         ),
     ),
     (
@@ -361,9 +374,13 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "undecided-as-passed",
         "an undecided expectation counts as passed",
-        _calculation(compare, "_verdict", _as_passed(UNDECIDED)),
+        _calculation(expected_comparison, "_verdict", _as_passed(UNDECIDED)),
     ),
-    ("wide-as-passed", "a wide bound counts as passed", _calculation(compare, "_verdict", _as_passed(WIDE))),
+    (
+        "wide-as-passed",
+        "a wide bound counts as passed",
+        _calculation(expected_comparison, "_verdict", _as_passed(WIDE)),
+    ),
     (
         "lowest-for-highest",
         "the worst cell is used as the best one",

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from qoslab.programs import SIMULATOR, variable_of
 from qoslab.results import Cell
+from qoslab.system.programs import SIMULATOR, variable_of
 
 SCENARIO = "config/scenario.json"
 """In a cell's folder, in which the simulator is started."""

@@ -36,23 +36,23 @@ from analysis_mistakes import ANALYSIS
 from document import FileProof, Row, document
 from kept import Kept
 
-from qoslab.analysis import reading
+from qoslab.analysis import readings
 from qoslab.analysis.metrics import of_all_cells
-from qoslab.analysis.run import judge, metrics_of_cells
+from qoslab.analysis.run_analysis import judge, metrics_of_cells
 from qoslab.errors import QoslabError
-from qoslab.labs import lab_kind
-from qoslab.labs.simulated import Simulated
+from qoslab.lab_kinds import lab_kind
+from qoslab.lab_kinds.simulated import Simulated
 from qoslab.model.comparison import Comparison, PublishedFigure
 from qoslab.model.experiment import Experiment
+from qoslab.model.instants import traffic_time
 from qoslab.model.matrix import as_texts
-from qoslab.model.moments import traffic_time
 from qoslab.plan import Options, make_plan
-from qoslab.programs import SIMULATOR, variable_of
 from qoslab.results import Cell, CellSummary, RunFolder, tables
-from qoslab.run.labs import machinery
-from qoslab.run.labs.worker import WorkerSlot
 from qoslab.run.task import CellTask, make_task
+from qoslab.run.workers import machinery
+from qoslab.run.workers.base import WorkerSlot
 from qoslab.schema import load_sweep, published_figures
+from qoslab.system.programs import SIMULATOR, variable_of
 
 TOP = Path(__file__).parents[2]
 DOCUMENT = TOP / "docs/internals/proof.md"
@@ -209,13 +209,13 @@ def _place(row: Mapping[str, Any]) -> str:
 @contextmanager
 def recorded(name: str, kept: list[tuple[Any, ...]]) -> Iterator[None]:
     """What a function of the reading is given is kept."""
-    compute = getattr(reading, name)
+    compute = getattr(readings, name)
 
     def record(*given: Any) -> Any:
         kept.append(given)
         return compute(*given)
 
-    with patch.object(reading, name, record):
+    with patch.object(readings, name, record):
         yield
 
 
@@ -228,7 +228,7 @@ def hold(path: Path, folder: Path) -> list[tuple[Any, ...]]:
     held: list[tuple[Any, ...]] = []
     with patch.dict(os.environ, {variable_of(SIMULATOR): str(PROGRAM)}), recorded("unlike", held):
         cells = simulate([make_task(cell, {}) for cell in plan.cells], RunFolder.create(folder, path.stem))
-        if problems := reading.Readings(()).gather(cells).problems:
+        if problems := readings.Readings(()).gather(cells).problems:
             raise SystemExit(f"{path.stem} is not valid with its captures: {problems}")
     return held
 
@@ -277,9 +277,9 @@ def noticed(file: File, mistake: Mistake, folder: Path) -> list[Row] | None:
     if mistake.patch is not None:
         with mistake.patch():
             parameters = {cell.name: cell.parameters for cell in file.cells}
-            each = [reading.metrics(*given) for given in file.read]
+            each = [readings.metrics(*given) for given in file.read]
             metrics = tables.with_parameters(of_all_cells(each), parameters)
-            said = [problem for given in file.held for problem in reading.unlike(*given)]
+            said = [problem for given in file.held for problem in readings.unlike(*given)]
         return changed(file, verdicts(file, metrics, {})) + [(CAPTURED[file.name], "is invalid") for _ in said[:1]]
     rows: list[Row] | None = None
     for numbers in batches(file, mistake):

@@ -8,7 +8,7 @@ import pytest
 
 from qoslab.genie.parse import parse
 from qoslab.run.devices.collector import Observed
-from qoslab.run.labs.prints import Prints
+from qoslab.run.workers.genie_parser import Prints
 
 
 class ParserOfThisProcess:

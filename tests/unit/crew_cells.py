@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from qoslab.run.cluster import worker as cluster_worker
+from qoslab.run.cluster import remote_worker as cluster_worker
 
 
 def passes(task: dict[str, Any]) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def passes(task: dict[str, Any]) -> dict[str, Any]:
     import json
     import zipfile
 
-    from qoslab.results.seal import sealed
+    from qoslab.results.checksums import sealed
 
     record = {name: task[name] for name in ("arm", "parameters", "repetition", "attempt", "key")} | {"valid": True}
     text = json.dumps(record, indent=2)

@@ -12,8 +12,8 @@ from typing import Any, Self
 import asyncssh
 from fake_router import FakeRouter
 
-from qoslab.lab.sshd import ALGORITHMS, SshPort, host_key
-from qoslab.lab.telnetd import TelnetPort
+from qoslab.virtual_lab.sshd import ALGORITHMS, SshPort, host_key
+from qoslab.virtual_lab.telnetd import TelnetPort
 
 USER, PASSWORD, ENABLE = "lab", "zebra-crossing-47", "opensesame"
 JUMP_USER, JUMP_PASSWORD = "hopper", "grass-hopper-11"

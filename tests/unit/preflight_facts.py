@@ -8,12 +8,12 @@ from typing import Any
 
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import HostSettings, Isolation, RouterSettings
+from qoslab.model.units import Duration
 from qoslab.plan import make_plan
-from qoslab.run.door.countdowns import Kept
-from qoslab.run.labs.external.looks.facts import Card, Facts, HostFacts, OnCable, Port, RoundTrips, RouterFacts
+from qoslab.run.real.access.rollback_methods import Kept
+from qoslab.run.real.preflight.facts import Card, Facts, HostFacts, OnCable, Port, RoundTrips, RouterFacts
 from qoslab.run.task import demands_of
 from qoslab.schema import load_sweep
-from qoslab.units import Duration
 
 SWEEP = load_sweep(Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml", {})
 POLICING, ASKED = SWEEP.experiment, demands_of(make_plan(SWEEP).cells).routers

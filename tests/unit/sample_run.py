@@ -24,7 +24,7 @@ from qoslab.results import (
     RunFolder,
     Step,
 )
-from qoslab.results.seal import seal_of, sealed, seals
+from qoslab.results.checksums import seal_of, sealed, seals
 from qoslab.results.tables import DROP_REASONS
 from qoslab.traffic import tool
 

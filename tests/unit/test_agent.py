@@ -25,12 +25,12 @@ from alive import alive
 from older_python import oldest_python
 from qoslab.errors import DeviceError, MachineError
 from qoslab.model.inventory import HostSettings
-from qoslab.run.devices.inventory import HostAccess
-from qoslab.run.labs.external import agent
-from qoslab.run.labs.external.agent import card, kernel, look, settings
-from qoslab.run.labs.external.agent.watch import Watch
-from qoslab.run.labs.external.channel import Channel, HostLost
-from qoslab.run.labs.external.lab import ExternalHost, ExternalProcess, Place
+from qoslab.run.devices.ansible_inventory import HostAccess
+from qoslab.run.real import agent
+from qoslab.run.real.agent import host_facts, kernel, nic, settings
+from qoslab.run.real.agent.lateness import Watch
+from qoslab.run.real.channel import Channel, HostLost
+from qoslab.run.real.nodes import ExternalHost, ExternalProcess, Place
 from qoslab.schema import load_sweep
 
 EXPERIMENT = load_sweep(Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml", {}).experiment
@@ -306,13 +306,13 @@ def test_what_the_machine_needs_itself_is_not_moved(
         shown = {"ip -j": [link], "tc -j": [{"kind": found or "noqueue"}]}
         return json.dumps(shown[" ".join(words[:2])]) if "-j" in words else found
 
-    monkeypatch.setattr(card, "call", call)
+    monkeypatch.setattr(nic, "call", call)
     monkeypatch.setenv("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.7 22")
     if not said:
-        card.check_movable("eth1")
+        nic.check_movable("eth1")
         return
     with pytest.raises(kernel.RefusedError, match=said):
-        card.check_movable("eth1")
+        nic.check_movable("eth1")
 
 
 def test_a_program_of_ours_that_cannot_be_run_there_says_why(either: HostAccess) -> None:
@@ -386,7 +386,7 @@ def test_behind_sudo_the_way_in_is_known_by_who_started_it(
             channel.close()
         assert told == {"address": "127.0.0.2", "device": "lo"}
     monkeypatch.setenv("SSH_CONNECTION", "fe80::1%eth7 50000 fe80::2%eth7 22")
-    assert look.management() == {"address": "fe80::2%eth7", "device": "eth7"}
+    assert host_facts.management() == {"address": "fe80::2%eth7", "device": "eth7"}
 
 
 @pytest.mark.parametrize("ipv6", [False, True])
@@ -461,10 +461,10 @@ def test_a_user_who_may_send_no_frames_pings_what_no_router_passes_on(
     program("ip", f"{which}; cat {shlex.quote(str(tmp_path))}/$file")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(socket, "socket", refused)
-    monkeypatch.setattr(look, "ethernet", lambda _: {"driver": "", "mbps": None, "duplex": None})
+    monkeypatch.setattr(host_facts, "ethernet", lambda _: {"driver": "", "mbps": None, "duplex": None})
 
     def cable(sender: str) -> dict[str, Any]:
-        return look.on_cable("eth0", sender, "192.168.10.1", ["192.168.20.1"], 3, 400, 0.3)
+        return host_facts.on_cable("eth0", sender, "192.168.10.1", ["192.168.20.1"], 3, 400, 0.3)
 
     assert cable("192.168.10.2") == {
         "macs": macs,
@@ -489,8 +489,8 @@ def test_missing_capture_rights_are_reported_before_the_run(tmp_path: Path, monk
     for script, said in ((refused, refusal), ("exit 0", ""), ("exit 3", "ended with status 3")):
         dumpcap.write_text(f'#!/bin/sh\ntest "$*" = "-L -i any" || exit 0\n{script}\n')
         dumpcap.chmod(0o755)
-        assert look.look_around(["dumpcap"], [], str(tmp_path))["no_capture"] == said
-        assert look.look_around([], [], str(tmp_path))["no_capture"] == ""
+        assert host_facts.look_around(["dumpcap"], [], str(tmp_path))["no_capture"] == said
+        assert host_facts.look_around([], [], str(tmp_path))["no_capture"] == ""
 
 
 def test_the_agent_is_of_the_standard_library_and_of_python_3_8() -> None:

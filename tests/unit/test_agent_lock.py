@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from qoslab.run.labs.external.agent import hold
+from qoslab.run.real.agent import lock
 
 WHO = "the run of hqf-nested by alice on box, since 2026-03-02 10:20:30Z"
 HOLDER = """
@@ -26,7 +26,7 @@ time.sleep(600)
 
 def held(device: str, who: str) -> subprocess.Popen[str]:
     """An interface that another process has; of another user where this one may become such."""
-    text = Path(hold.__file__).read_text()
+    text = Path(lock.__file__).read_text()
     argv = [sys.executable, "-I", "-S", "-c", HOLDER, text, device, who]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -36,27 +36,27 @@ def held(device: str, who: str) -> subprocess.Popen[str]:
 
 def test_an_interface_is_free_at_once_when_its_holder_is_killed() -> None:
     device = f"eth-{os.getpid()}"
-    assert hold.holder(device) == ""
+    assert lock.holder(device) == ""
     process = held(device, WHO)
     try:
-        assert [hold.holder(device) for _ in range(3)] == [WHO] * 3
+        assert [lock.holder(device) for _ in range(3)] == [WHO] * 3
         with pytest.raises(OSError, match="in use"):
-            hold.Hold(device, "the run of bob")
+            lock.Hold(device, "the run of bob")
         # Another one is free.
-        assert hold.holder(f"{device}-2") == ""
+        assert lock.holder(f"{device}-2") == ""
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert hold.holder(device) == ""
-    hold.Hold(device, "the run of bob")
-    assert hold.holder(device) == "the run of bob"
+    assert lock.holder(device) == ""
+    lock.Hold(device, "the run of bob")
+    assert lock.holder(device) == "the run of bob"
 
 
 def test_what_a_holder_says_is_not_more_than_words() -> None:
     device = f"eth-{os.getpid()}-rude"
     process = held(device, "\x1b[2J\r\nbob" + "x" * 1000)
     try:
-        assert hold.holder(device) == ("[2Jbob" + "x" * 1000)[: hold.TOLD - 3]
+        assert lock.holder(device) == ("[2Jbob" + "x" * 1000)[: lock.TOLD - 3]
     finally:
         process.kill()
         process.wait()
@@ -66,7 +66,7 @@ def test_who_says_nothing_is_another_run() -> None:
     device = f"eth-{os.getpid()}-mute"
     process = held(device, "")
     try:
-        assert hold.holder(device) == hold.UNKNOWN
+        assert lock.holder(device) == lock.UNKNOWN
     finally:
         process.kill()
         process.wait()

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 from qoslab.analysis import analyse
 from qoslab.analysis.goodput import goodput_figures, jain, share_figures
+from qoslab.analysis.metric_functions import CellFacts, MetricFunction, Selection, Whole, registered
 from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.missing import NOT_TOGETHER, Missing
-from qoslab.analysis.registry import CellFacts, MetricFunction, Selection, Whole, registered
 from qoslab.analysis.steady import dropped_by, steady_figures, together
 from qoslab.errors import ExitStatus
-from qoslab.labs import lab_kind
+from qoslab.lab_kinds import lab_kind
 from qoslab.model.metrics import METRICS
 from qoslab.results import tables
 

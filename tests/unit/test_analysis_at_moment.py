@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from qoslab.analysis.at_moment import moment_s, until
+from qoslab.analysis.at_instant import moment_s, until
 from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.missing import Missing
 from qoslab.errors import ExperimentError

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from qoslab.analysis import compare as comparing
+from qoslab.analysis import expected_comparison as comparing
 from qoslab.analysis.statistics import average, ratio
 from qoslab.model.comparison import Comparison, PublishedFigure
 from qoslab.model.expectations import Expectation
+from qoslab.model.units import Duration, Rate
 from qoslab.results import CellSummary, tables
-from qoslab.units import Duration, Rate
 
 
 def expectation(**keys: object) -> Expectation:

@@ -9,9 +9,9 @@ import pytest
 
 from qoslab.analysis.class_metrics import EachClass, class_figures
 from qoslab.analysis.classes import class_drops
-from qoslab.analysis.compare import compare
+from qoslab.analysis.expected_comparison import compare
 from qoslab.analysis.goodput import goodput_figures
-from qoslab.analysis.hosts import host_figures
+from qoslab.analysis.host_metrics import host_figures
 from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.observed import observed_class_rows

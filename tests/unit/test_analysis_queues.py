@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from qoslab.analysis import raw
-from qoslab.analysis.figures import queue_graph
+from qoslab.analysis.charts import queue_graph
 from qoslab.analysis.goodput import goodput_figures
 from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.missing import Missing

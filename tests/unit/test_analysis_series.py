@@ -13,9 +13,9 @@ import pytest
 import sample_run
 from analysis_tables import classes_table
 
-from qoslab.analysis import analyse, figures, series
+from qoslab.analysis import analyse, charts, series
 from qoslab.analysis.packets import ALL, bin_packets
-from qoslab.pcap import read_packets
+from qoslab.capture.packet_tables import read_packets
 from qoslab.results import RunFolder, tables
 
 PCAPNG = sample_run.RECORDED / "capture" / "four-streams.pcapng"
@@ -175,10 +175,10 @@ class TestSeries:
         assert rates["offered_bps"].to_numpy() == pytest.approx(125 * 1514 * 8)
 
     def test_figures_have_a_line_for_each_column(self, throughput: pd.DataFrame) -> None:
-        figure = figures.io_graph(throughput)
+        figure = charts.io_graph(throughput)
         lines = figure["data"]
         assert [line["name"] for line in lines] == ["all flows", "stream 1", "stream 2", "stream 3", "stream 4"]
-        assert lines[0]["line"]["color"] == figures.BLACK
+        assert lines[0]["line"]["color"] == charts.BLACK
         assert len({(line["line"]["color"], line["line"]["dash"]) for line in lines}) == 5
         assert figure["layout"]["yaxis"]["title"]["text"] == "frames, kb/s"
         assert not np.isnan([value for line in lines for value in line["y"]]).any()
@@ -186,8 +186,8 @@ class TestSeries:
     def test_plotly_takes_the_figures(self, throughput: pd.DataFrame, sample: RunFolder) -> None:
         classes = tables.read_table(sample, "classes")
         shaped = series.class_rates(classes[classes["arm"] == "shaped"])
-        assert len(go.Figure(figures.io_graph(throughput)).data) == 5
-        drawn = go.Figure(figures.class_graph(shaped))
+        assert len(go.Figure(charts.io_graph(throughput)).data) == 5
+        drawn = go.Figure(charts.class_graph(shaped))
         assert [line.name for line in drawn.data] == ["offered", "sent", "dropped", "queue"]
         assert drawn.data[3].yaxis == "y2"
 
@@ -195,7 +195,7 @@ class TestSeries:
         ("greatest", "unit"), [(0, "b/s"), (900, "b/s"), (3e6, "kb/s"), (97e6, "Mb/s"), (2e10, "Gb/s")]
     )
     def test_axis_units(self, greatest: float, unit: str) -> None:
-        assert figures.unit_of(greatest)[1] == unit
+        assert charts.unit_of(greatest)[1] == unit
 
 
 def test_a_last_moment_of_a_server_is_no_peak() -> None:

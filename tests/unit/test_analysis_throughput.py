@@ -11,14 +11,14 @@ from sample_run import EXPERIMENT, RECORDED, make_run, seal_anew
 
 from qoslab.analysis import analyse
 from qoslab.analysis.classes import Line
-from qoslab.analysis.hosts import host_figures
+from qoslab.analysis.host_metrics import host_figures
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.paths import Path as Way
 from qoslab.analysis.paths import find_path, paths_of
 from qoslab.analysis.queues import interface_figures, places_of
 from qoslab.analysis.throughput import throughput_figures
 from qoslab.errors import UserError
-from qoslab.labs.host_counters import host_row, read_counters
+from qoslab.lab_kinds.host_counters import host_row, read_counters
 from qoslab.model.experiment import Experiment
 from qoslab.results import tables
 

@@ -30,8 +30,8 @@ from fake_device import ENABLE, PASSWORD, USER, FakeDevice
 
 from qoslab.errors import IosError
 from qoslab.run.devices.ansible import connection as ansible_connection
-from qoslab.run.devices.ansible import helper as helper_choice
-from qoslab.run.devices.ansible.session import (
+from qoslab.run.devices.ansible import connection_choice as helper_choice
+from qoslab.run.devices.ansible.playbooks import (
     ALWAYS,
     IOS_MODULES,
     AnsibleSession,
@@ -42,10 +42,10 @@ from qoslab.run.devices.ansible.session import (
     device_message,
     environment,
 )
-from qoslab.run.devices.shut_out import PASSING, Kind
-from qoslab.run.door.ways import Trouble
+from qoslab.run.devices.login_failures import PASSING, Kind
 from qoslab.run.faults import PassingFault
-from qoslab.shipped import shipped
+from qoslab.run.real.access.methods import Trouble
+from qoslab.system.shipped import shipped
 
 REFUSED = {
     "msg": 'Task failed: b"police bogus 1\\r\\n                         ^\\r\\n'

@@ -16,9 +16,9 @@ from levels import everything
 from qoslab import api
 from qoslab.analysis import analyse
 from qoslab.errors import ExperimentError, UserError
+from qoslab.model.units import Rate
 from qoslab.report.page import build_page
 from qoslab.results import tables
-from qoslab.units import Rate
 
 TOP = Path(__file__).parents[2]
 PAGE = (TOP / "docs/reference/python.md").read_text(encoding="utf-8")
@@ -136,4 +136,4 @@ def test_help_loads_nothing_but_click() -> None:
         "*sorted(name for name in sys.modules if name.startswith('qoslab')), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.split() == ["click", "qoslab", "qoslab", "qoslab.cli", "qoslab.errors", "qoslab.printing"]
+    assert done.stderr.split() == ["click", "qoslab", "qoslab", "qoslab.cli", "qoslab.errors", "qoslab.system.printing"]

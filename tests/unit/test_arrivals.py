@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from levels import examples
 from qoslab.analysis.arrivals import Arrived, Arriving, Report, reports_of, unlike
+from qoslab.capture.packet_tables import SCHEMA, TCP, UDP, read_packets
 from qoslab.model.experiment import Flow
-from qoslab.pcap import SCHEMA, TCP, UDP, read_packets
+from qoslab.model.units import Duration, Rate, Size
 from qoslab.results import CaptureRecord, CellRecord, FlowRecord, tables
 from qoslab.schema import load_sweep
 from qoslab.traffic import Output, Uncounted, tool
-from qoslab.units import Duration, Rate, Size
 
 RECORDED = Path(__file__).parents[1] / "recorded"
 EXPERIMENT = load_sweep(Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml", {}).experiment

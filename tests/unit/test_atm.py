@@ -15,9 +15,9 @@ from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render, render_interface
 from qoslab.model.experiment import Link, LinkEnd, Node, Topology
 from qoslab.model.framing import COUNTED_HEADER, MEDIUM, Framing, line_bytes
+from qoslab.model.units import Rate
 from qoslab.platforms import MODELS, platform_of
 from qoslab.platforms.startup import startup_config
-from qoslab.units import Rate
 from undoing import undo_lines
 
 LOGIN = {"user": "lab", "password": "secret", "enable": "secret"}

@@ -14,8 +14,8 @@ import pytest
 from test_sweep import CALM, GRID
 
 from experiment_files import experiment_file
-from qoslab.analysis import compare
-from qoslab.analysis.compare import Planned, measured_figure
+from qoslab.analysis import expected_comparison
+from qoslab.analysis.expected_comparison import Planned, measured_figure
 from qoslab.errors import UserError
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.expectations import Expectation
@@ -344,7 +344,7 @@ class TestWhere:
             PublishedFigure("policed", "goodput.sum", "b/s", 850_000.0, "", {"pir": "1 Mb/s"}),
             PublishedFigure("policed", "goodput.sum", "b/s", 1_900_000.0, "", {"pir": "2 Mb/s"}),
         )
-        table = compare.compare("An article", self.metrics(), published, [expectation])
+        table = expected_comparison.compare("An article", self.metrics(), published, [expectation])
         assert table[["where", "published", "measured", "verdict"]].values.tolist() == [
             ["pir = 1 Mb/s", 850_000, 9e5, "within"],
             ["pir = 2 Mb/s", 1_900_000, 1.8e6, "informative"],

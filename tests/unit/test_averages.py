@@ -15,9 +15,9 @@ from sample_run import EXPERIMENT, STARTED, make_run
 
 from qoslab.analysis import Outcome, analyse
 from qoslab.analysis.averages import averages_table, cells_counted, claim, pairs_table, scores_table
-from qoslab.analysis.compare import compare
+from qoslab.analysis.expected_comparison import compare
 from qoslab.analysis.statistics import average, difference
-from qoslab.cli.figures import print_outcome
+from qoslab.cli.result_table import print_outcome
 from qoslab.errors import ExperimentError
 from qoslab.model.comparison import Average, Comparison, Pair
 from qoslab.model.experiment import Experiment

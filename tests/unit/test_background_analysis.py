@@ -15,10 +15,10 @@ import sample_run
 
 from qoslab.analysis import Readings, analyse, references
 from qoslab.model.comparison import PublishedFigure
-from qoslab.priority import LEAST_PRIORITY
 from qoslab.results import Cell, RunFolder
-from qoslab.run.meanwhile import Meanwhile
+from qoslab.run.background_analysis import Meanwhile
 from qoslab.schema import CellIdentity
+from qoslab.system.priority import LEAST_PRIORITY
 
 POLICING = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
 
@@ -143,7 +143,7 @@ from qoslab.schema import load_experiment
 
 class Slow(MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name == "qoslab.analysis.reading" and not half_way.is_set():
+        if name == "qoslab.analysis.readings" and not half_way.is_set():
             half_way.set()
             time.sleep(0.3)
 

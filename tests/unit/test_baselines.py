@@ -14,12 +14,12 @@ import pytest
 from qoslab.cli import baseline as command
 from qoslab.cli import compare, main
 from qoslab.errors import ExitStatus
-from qoslab.generated import RESULTS
-from qoslab.generated.outdated import outdated
-from qoslab.generated.results import results_document
+from qoslab.generate import RESULTS
+from qoslab.generate.outdated import outdated
+from qoslab.generate.results_page import results_document
 from qoslab.model.run_figures import RunFigure
 from qoslab.results.baselines import AVERAGES, BASELINES, COMPARISON, changes, read, reduced, rows_of
-from qoslab.results.seal import sealed
+from qoslab.results.checksums import sealed
 
 TOP = Path(__file__).parents[2]
 KEPT = TOP / BASELINES / "policing-vs-shaping/simulated"

@@ -23,7 +23,7 @@ from pathlib import Path
 import pytest
 
 from alive import alive
-from qoslab.system_packages import ELSEWHERE, MANAGERS
+from qoslab.system.packages import ELSEWHERE, MANAGERS
 
 TOP = Path(__file__).parents[2]
 PROGRAMS = ("qos-router", "flood", "sla", "qos-sim", "qos-pcap")

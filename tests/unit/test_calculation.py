@@ -22,7 +22,15 @@ sys.path.insert(0, str(TOP / "tests/proof"))
 
 from analysis_mistakes import CALCULATION  # noqa: E402
 
-from qoslab.analysis import averages, compare, goodput, idle, series, statistics, timeline  # noqa: E402
+from qoslab.analysis import (  # noqa: E402
+    averages,
+    expected_comparison,
+    goodput,
+    idle,
+    series,
+    statistics,
+    timeline,
+)
 from qoslab.analysis.line_limit import beyond_lines  # noqa: E402
 from qoslab.analysis.packets import ALL  # noqa: E402
 from qoslab.exchange.readers import flent, read_foreign  # noqa: E402
@@ -113,8 +121,8 @@ def cells(*rows: tuple[str, int, int, float | None, bool]) -> tuple[pd.DataFrame
 
 def expected(table: pd.DataFrame, summaries: list[CellSummary], **keys: object) -> dict[str, object]:
     wanted = Expectation.model_validate_json(json.dumps({"metric": "goodput.sum", **keys}))
-    planned = compare.Planned(summaries)
-    row: dict[str, object] = compare.compare("", table, [], [wanted], planned=planned).to_dict("records")[0]
+    planned = expected_comparison.Planned(summaries)
+    row: dict[str, object] = expected_comparison.compare("", table, [], [wanted], planned=planned).to_dict("records")[0]
     return row
 
 
@@ -208,13 +216,22 @@ def check_pairs() -> None:
 def check_arms_that_differ() -> None:
     """A parameter with one value in each arm is their difference, and pairs no cells; one that varies does."""
     table, summaries = cells(("a", 1, 1, 4e6, True), ("a", 1, 2, 6e6, True), ("b", 9, 1, 2e6, True))
-    assert compare.measured_figure(table, "a/b", "goodput.sum", planned=compare.Planned(summaries)).value == 2
+    assert (
+        expected_comparison.measured_figure(
+            table, "a/b", "goodput.sum", planned=expected_comparison.Planned(summaries)
+        ).value
+        == 2
+    )
     rows = [("a", 1, 1, 4e6, True), ("a", 2, 1, None, False), ("b", 1, 1, None, False), ("b", 2, 1, 2e6, True)]
     table, summaries = cells(*rows)
-    found = compare.measured_figure(table, "a/b", "goodput.sum", planned=compare.Planned(summaries))
+    found = expected_comparison.measured_figure(
+        table, "a/b", "goodput.sum", planned=expected_comparison.Planned(summaries)
+    )
     assert found.counted == 0 and "0 of 2 pairs" in found.missing
     # Cells of which a run has no row are planned all the same.
-    found = compare.measured_figure(table[table["valid"]], "a/b", "goodput.sum", planned=compare.Planned(summaries))
+    found = expected_comparison.measured_figure(
+        table[table["valid"]], "a/b", "goodput.sum", planned=expected_comparison.Planned(summaries)
+    )
     assert found.counted == 0
 
 

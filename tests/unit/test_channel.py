@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from qoslab.errors import DeviceError
-from qoslab.run.devices.inventory import HostAccess
-from qoslab.run.labs.external import channel as channel_module
-from qoslab.run.labs.external.channel import BODY_MOST, Channel, HostLost
+from qoslab.run.devices.ansible_inventory import HostAccess
+from qoslab.run.real import channel as channel_module
+from qoslab.run.real.channel import BODY_MOST, Channel, HostLost
 
 READY = {"ready": True}
 

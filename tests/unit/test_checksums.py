@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from qoslab.results import seal
-from qoslab.results.seal import (
+from qoslab.results import checksums
+from qoslab.results.checksums import (
     FileSeal,
     difference,
     differences,
@@ -166,10 +166,10 @@ def test_a_difference_is_said_in_whole_sentences(tmp_path: Path) -> None:
 
 def test_a_file_larger_than_any_of_a_cell_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = put(tmp_path / "a.pcapng", b"hello")
-    monkeypatch.setattr(seal, "MOST_BYTES", 5)
+    monkeypatch.setattr(checksums, "MOST_BYTES", 5)
     assert difference(path, "a.pcapng", written(b"hello")) == ""
-    monkeypatch.setattr(seal, "MOST_BYTES", 4)
-    monkeypatch.setattr(seal, "seal_of", lambda path: pytest.fail("was read"))
+    monkeypatch.setattr(checksums, "MOST_BYTES", 4)
+    monkeypatch.setattr(checksums, "seal_of", lambda path: pytest.fail("was read"))
     assert difference(path, "a.pcapng", written(b"hello")) == "a.pcapng: 5 bytes were written, 5 bytes are there"
 
 

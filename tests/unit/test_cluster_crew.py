@@ -31,7 +31,7 @@ from qoslab.plan import Options
 from qoslab.results import Cell, CellRecord
 from qoslab.run.cluster import dask_cluster as cluster
 from qoslab.run.cluster import pool, remote
-from qoslab.run.cluster import worker as cluster_worker
+from qoslab.run.cluster import remote_worker as cluster_worker
 from qoslab.run.cluster.crew import ClusterCrew
 from qoslab.run.cluster.pool import LOCAL
 from qoslab.run.cluster.remote import VersionError
@@ -85,8 +85,8 @@ def pool_runs(monkeypatch: pytest.MonkeyPatch, function: str) -> None:
     """Have the processes of a pool run a function of `crew_cells` in place of a cell."""
     code = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import crew_cells; "
-        "from qoslab.run.cluster import pool_worker, worker; "
-        f"worker.run_cell = crew_cells.{function}; pool_worker.main(int(sys.argv[1]))"
+        "from qoslab.run.cluster import pool_worker, remote_worker; "
+        f"remote_worker.run_cell = crew_cells.{function}; pool_worker.main(int(sys.argv[1]))"
     )
     monkeypatch.setattr(pool, "WORKER", (sys.executable, "-c", code))
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from qoslab.errors import DeviceError
+from qoslab.run.devices.ansible_inventory import IosAccess, LinuxAccess
 from qoslab.run.devices.collector import Collector, SharedCollector
 from qoslab.run.devices.collector_process import _LOGIN_TROUBLE, _said
-from qoslab.run.devices.inventory import IosAccess, LinuxAccess
 from qoslab.run.faults import PassingFault
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "ios"

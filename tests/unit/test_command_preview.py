@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from qoslab.model.inventory import RouterSettings
+from qoslab.model.units import Duration
 from qoslab.plan import Options, make_plan
-from qoslab.run.labs.external import worker
-from qoslab.run.labs.external.sent import sent_lines
+from qoslab.run.real.command_preview import sent_lines
+from qoslab.run.workers import external
 from qoslab.schema import load_sweep
-from qoslab.units import Duration
 
 TOP = Path(__file__).parents[2]
 GOLDENS = TOP / "tests" / "goldens" / "plan"
@@ -20,8 +20,8 @@ GOLDENS = TOP / "tests" / "goldens" / "plan"
 
 @pytest.fixture(autouse=True)
 def alice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker.getpass, "getuser", lambda: "alice")
-    monkeypatch.setattr(worker.platform, "node", lambda: "box")
+    monkeypatch.setattr(external.getpass, "getuser", lambda: "alice")
+    monkeypatch.setattr(external.platform, "node", lambda: "box")
 
 
 def told(name: str, settings: dict[str, RouterSettings], options: Options) -> str:

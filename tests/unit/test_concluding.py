@@ -11,11 +11,11 @@ import pytest
 import sample_run
 
 from qoslab.analysis import Readings
-from qoslab.analysis.counters import ns, too_old
+from qoslab.analysis.counter_files import ns, too_old
 from qoslab.model.experiment import Observation
 from qoslab.model.steps import TRAFFIC
-from qoslab.redaction import Redaction
 from qoslab.results import Cell, CellRecord, PollingRecord, Step
+from qoslab.results.redaction import Redaction
 from qoslab.run.cell.journal import Journal
 from qoslab.run.task import CellTask
 

@@ -13,7 +13,7 @@ import sample_run
 from qoslab.analysis.conservation import BY_ITSELF, PACKETS, HostCount, disagreements, disagreements_of
 from qoslab.results import Cell, tables
 from qoslab.results.tables import DROP_REASONS
-from qoslab.run.cell.cards import read_devices
+from qoslab.run.cell.nic_counters import read_devices
 from qoslab.schema import load_sweep
 
 TOPOLOGY = load_sweep(Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml", {}).experiment.topology

@@ -8,9 +8,9 @@ from typing import Any, NotRequired, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
-from qoslab import formats
 from qoslab.report.arms import FATES
 from qoslab.results import Health, tables
+from qoslab.system import program_formats
 
 
 def flattened(counters: type, prefix: str = "", seen: tuple[type, ...] = ()) -> Iterator[str]:
@@ -39,8 +39,8 @@ KEYS = {"arm", "repetition", "cell", "device", "interface", "time_s", "time_erro
 @pytest.mark.parametrize(
     ("table", "counters", "more"),
     [
-        ("classes", formats.ClassCounters, {"direction", "policy", "class"}),
-        ("interfaces", formats.InterfaceCounters, set()),
+        ("classes", program_formats.ClassCounters, {"direction", "policy", "class"}),
+        ("interfaces", program_formats.InterfaceCounters, set()),
     ],
 )
 def test_columns_are_counters(table: str, counters: type, more: set[str]) -> None:
@@ -48,9 +48,9 @@ def test_columns_are_counters(table: str, counters: type, more: set[str]) -> Non
 
 
 def test_every_reason_to_drop_has_columns_and_a_heading() -> None:
-    assert set(tables.DROP_REASONS) == set(get_type_hints(formats.ClassDrops))
+    assert set(tables.DROP_REASONS) == set(get_type_hints(program_formats.ClassDrops))
     assert set(FATES) == {"offered", "sent", "queued", *tables.DROP_REASONS}
 
 
 def test_a_record_of_health_has_all_that_the_daemon_tells() -> None:
-    assert set(Health.model_fields) == set(get_type_hints(formats.Health))
+    assert set(Health.model_fields) == set(get_type_hints(program_formats.Health))

@@ -7,8 +7,8 @@ import shutil
 
 import pytest
 
-from qoslab import extras
 from qoslab.cli import doctor, main
+from qoslab.system import extras
 
 
 def test_missing_packages_of_a_lab_do_not_hide_other_results(

@@ -19,7 +19,7 @@ from levels import every
 from qoslab.analysis import analyse
 from qoslab.cli import main
 from qoslab.cli.export import FORMATS, SIGNED
-from qoslab.cli.foreign import FORMS
+from qoslab.cli.importing import FORMS
 from qoslab.errors import UserError
 from qoslab.exchange import EXPORTS, ExportRequest, write_export
 from qoslab.exchange.flent import data_file

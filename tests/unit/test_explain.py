@@ -19,9 +19,9 @@ from qoslab.errors import UserError
 from qoslab.explain.ask import ask
 from qoslab.explain.packet import PacketError, parse_packet
 from qoslab.explain.render import WIDTH, trace_text
-from qoslab.explain.steps import Trace, trace
+from qoslab.explain.router_steps import Trace, trace
 from qoslab.explain.subject import Subject, pasted_subject
-from qoslab.policy.configuration import read_configuration
+from qoslab.policy.pasted_configuration import read_configuration
 
 TOP = Path(__file__).parents[2]
 VOICE = "udp 10.0.0.1:4000 > 10.9.0.2:20000 dscp ef 200 B"

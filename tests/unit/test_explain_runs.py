@@ -20,16 +20,16 @@ from qoslab.explain.ask import ask
 from qoslab.explain.captured import arrival, captured_packet
 from qoslab.explain.experiments import experiment_subject, run_subject
 from qoslab.explain.packet import UDP, Packet, parse_packet
-from qoslab.explain.steps import Trace, trace
+from qoslab.explain.router_steps import Trace, trace
 from qoslab.explain.subject import Subject
 from qoslab.model.experiment import Experiment
-from qoslab.model.moments import Demand
+from qoslab.model.instants import Demand
 from qoslab.plan import make_plan
 from qoslab.platforms import routers_of
-from qoslab.programs import SIMULATOR, own_program
 from qoslab.results import Cell
 from qoslab.schema import CellIdentity, load_sweep
 from qoslab.simulation.scenario import build_scenario, configured_routers
+from qoslab.system.programs import SIMULATOR, own_program
 from qoslab.traffic.endpoints import ends_of
 
 TOP = Path(__file__).parents[2]

@@ -19,7 +19,7 @@ from qoslab.model.expressions import (
     show_value,
     typed,
 )
-from qoslab.units import LENGTH_LIMIT, Duration, Percent, QuantityError, Rate, Size
+from qoslab.model.units import LENGTH_LIMIT, Duration, Percent, QuantityError, Rate, Size
 
 VALUES: dict[str, Value] = {
     "pir": Rate(10**6),

@@ -12,7 +12,7 @@ from experiment_files import experiment_file
 from qoslab.cli import main
 from qoslab.cli.options import Choice, LabType
 from qoslab.errors import ExitStatus, ExperimentError, UserError
-from qoslab.labs import LABS, kind_at
+from qoslab.lab_kinds import LABS, kind_at
 from qoslab.results import RunFolder, RunOptions
 from qoslab.schema import load_sweep
 

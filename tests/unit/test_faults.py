@@ -10,13 +10,13 @@ import pytest
 
 from qoslab.errors import DeviceError
 from qoslab.ios.environment import DataPlaneDownError
-from qoslab.lab import Lab, LabError
-from qoslab.lab.lab import DaemonFailure
-from qoslab.programs import how_ended
 from qoslab.run import faults
 from qoslab.run.faults import PassingFault, death_of
-from qoslab.run.labs.measured import MeasuredWorker
-from qoslab.run.labs.virtual.lab import VirtualLab
+from qoslab.run.workers.measured import MeasuredWorker
+from qoslab.run.workers.virtual.nodes import VirtualLab
+from qoslab.system.programs import how_ended
+from qoslab.virtual_lab import Lab, LabError
+from qoslab.virtual_lab.lab import DaemonFailure
 
 
 class Dying:

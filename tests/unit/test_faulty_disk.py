@@ -17,11 +17,11 @@ import pytest
 from levels import by_level, every
 from qoslab.cli import main
 from qoslab.results import Cell, RunFolder
-from qoslab.results.files import Disk
+from qoslab.results.checksums import CELL_RECORD, seals
+from qoslab.results.file_access import Disk
 from qoslab.results.progress import PROGRESS
-from qoslab.results.seal import CELL_RECORD, seals
 from qoslab.results.verify import verify
-from qoslab.run.cluster import worker
+from qoslab.run.cluster import remote_worker
 from qoslab.run.cluster.crew import ClusterCrew
 from qoslab.run.cluster.remote import Outcome, outcome_of, plain_task
 from qoslab.run.task import CellTask
@@ -66,7 +66,7 @@ class Workers:
     def _outcome(self, task: CellTask) -> Outcome:
         key = (task.key, task.attempt)
         if key not in self.known:
-            self.known[key] = outcome_of(task, worker.run_cell(plain_task(task)))
+            self.known[key] = outcome_of(task, remote_worker.run_cell(plain_task(task)))
         return self.known[key]
 
 
@@ -75,7 +75,7 @@ def workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(ClusterCrew, "_open", lambda crew: Workers())
     yield
-    worker.close_labs()
+    remote_worker.close_labs()
 
 
 def newest(folder: Path) -> Path | None:
@@ -193,12 +193,12 @@ def test_every_write_of_a_cell_may_fail(whole: Path, monkeypatch: pytest.MonkeyP
     assert status == status_of(newest_run(Path())) in (0, 1)
     with monkeypatch.context() as patch:
         made = fail_at(patch, 10**9)
-        assert "record" in worker.run_cell(sent[0])
+        assert "record" in remote_worker.run_cell(sent[0])
     assert len(made) > 15
     for number in range(1, len(made) + 1, every(5)):
         with monkeypatch.context() as patch:
             fail_at(patch, number)
-            said = worker.run_cell(sent[0])
+            said = remote_worker.run_cell(sent[0])
         assert set(said) == {"error"}, made[number - 1]
         assert "cannot be written, the disk is full" in said["error"][0]
 
@@ -298,7 +298,7 @@ def test_power_may_be_lost_at_any_moment(
 
     with monkeypatch.context() as patch:
         # One sync after another, so that there is an order.
-        patch.setattr("qoslab.results.files.SYNCS", 1)
+        patch.setattr("qoslab.results.file_access.SYNCS", 1)
         for name in CHANGING:
             patch.setattr(Disk, name, watched(name, getattr(Disk, name)))
         status = main(words)

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import pytest
 
 from qoslab.cli import main
-from qoslab.generated import FILES, LINE, section_name
-from qoslab.generated.formats import formats_module
+from qoslab.generate import FILES, LINE, section_name
+from qoslab.generate.format_types import formats_module
 
 TOP = Path(__file__).parents[2]
 
@@ -85,7 +85,7 @@ def test_a_type_that_two_schemas_tell_differently_is_refused(schemas: Path) -> N
 
 def test_the_types_can_be_imported() -> None:
     """Nothing else does: they are for annotations."""
-    made = importlib.import_module("qoslab.formats")
+    made = importlib.import_module("qoslab.system.program_formats")
     assert made.ShapeMode == Literal["average", "peak"]
 
 

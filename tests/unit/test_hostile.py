@@ -18,13 +18,13 @@ from processor import at_most
 from qoslab import cli
 from qoslab.cli import main
 from qoslab.errors import DeviceError, ExperimentError
-from qoslab.ios.cli import filters
+from qoslab.ios.cli import output_filters
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.regexps import Regexp, RegexpError
 from qoslab.plan import make_plan
-from qoslab.printing import printable
-from qoslab.run.progress import RunProgress
+from qoslab.run.progress_lines import RunProgress
 from qoslab.schema import load_experiment, load_sweep
+from qoslab.system.printing import printable
 
 CASES = dict(experiments())
 SECONDS = 4.0
@@ -229,13 +229,13 @@ def test_an_error_of_a_device_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: 
 def test_no_expression_hangs_a_filter(expression: str) -> None:
     text = "\n".join(["ab" * 200] * 20)
     with at_most(SECONDS):
-        assert filters.parse(f"| include {expression}", 1).apply(text) == ""
+        assert output_filters.parse(f"| include {expression}", 1).apply(text) == ""
 
 
 @pytest.mark.parametrize("expression", ["(" * 60 + ")" * 60, "(" * 3000, "[a", "a)", "*", "a\\", "x" * 300, "[z-a]"])
 def test_no_expression_ends_a_filter(expression: str) -> None:
     with pytest.raises(CliError):
-        filters.parse(f"| include {expression}", 1)
+        output_filters.parse(f"| include {expression}", 1)
 
 
 PIECES = st.sampled_from(["a", "b", ".", "(", ")", "|", "*", "+", "?", "^", "$", "[ab]", "[^a]", "[a-c]", r"\.", r"\("])

@@ -31,9 +31,9 @@ from qoslab.live.page import page_of
 from qoslab.live.screen import screen
 from qoslab.live.watched import WatchedRun
 from qoslab.results import Cell, RunFolder, record_files, tables
+from qoslab.results.checksums import sealed
 from qoslab.results.progress import PROGRESS
 from qoslab.results.records import RunOptions
-from qoslab.results.seal import sealed
 from qoslab.schema import CellIdentity
 
 ASKED = RunOptions(file="e.yml")

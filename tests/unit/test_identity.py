@@ -13,15 +13,15 @@ from test_schedule import GRID
 from experiment_files import experiment_file
 from qoslab.cli import main
 from qoslab.errors import UserError
-from qoslab.model.moments import Demand
+from qoslab.model.instants import Demand
 from qoslab.plan import Cell, Options, make_plan
-from qoslab.programs import own_program
 from qoslab.results import find_run
 from qoslab.run import identity
-from qoslab.run.cluster import worker
+from qoslab.run.cluster import remote_worker
 from qoslab.run.cluster.remote import VersionError, outcome_of, plain_task
 from qoslab.run.task import CellTask, cell_key, make_task
 from qoslab.schema import load_sweep
+from qoslab.system.programs import own_program
 from verdicts import newest_run, status_of
 
 SOURCES = Path(identity.__file__).parents[2]
@@ -126,7 +126,7 @@ def test_a_worker_with_another_program_is_refused(planned: Cell, monkeypatch: py
     ours = sent["version"]
     assert identity.sources()[:16] in ours and "qos-sim " in ours
     monkeypatch.setattr(identity, "program", lambda name: "f" * 64)
-    said = worker.run_cell(sent)
+    said = remote_worker.run_cell(sent)
     assert said == {"version": ours.rpartition(" ")[0] + " " + "f" * 16}
     monkeypatch.undo()
     with pytest.raises(VersionError, match=rf"has qoslab .* qos-sim f{{16}}, this is qoslab {ours}") as caught:
@@ -144,13 +144,13 @@ def test_what_expected_figures_ask_for_reaches_who_measures(monkeypatch: pytest.
             told[task.identity.arm] = task.demand
             raise UserError("enough")
 
-    monkeypatch.setattr(worker, "_worker", lambda lab: Worker())
+    monkeypatch.setattr(remote_worker, "_worker", lambda lab: Worker())
     for name, arms in (("policing-vs-shaping", {"unrestricted", "policed", "shaped"}), ("tx-ring-limit", {"cbr"})):
         plan = make_plan(load_sweep(EXPERIMENT.with_name(f"{name}.yml"), {}), Options(lab="simulated"))
         for cell in plan.cells:
             if cell.identity.arm in arms:
                 arms.remove(cell.identity.arm)
-                assert "enough" in worker.run_cell(plain_task(make_task(cell, {})))["error"]
+                assert "enough" in remote_worker.run_cell(plain_task(make_task(cell, {})))["error"]
     asked = {"policed": Demand(by_counter=True), "shaped": Demand(times_s=(5.7,)), "cbr": Demand(one_packet=True)}
     assert told == {"unrestricted": Demand(), **asked}
 

@@ -12,7 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from qoslab.cli.doctor import TOOLS
-from qoslab.lab.supervision import CONTAINER_HINT
+from qoslab.virtual_lab.supervision import CONTAINER_HINT
 
 TOP = Path(__file__).parents[2]
 STAGES = dict(

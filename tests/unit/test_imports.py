@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from qoslab.generated.architecture import drawing, layers
+from qoslab.generate.architecture import drawing, layers
 
 TOP = Path(__file__).parents[2]
 PACKAGE = TOP / "src" / "qoslab"
@@ -188,25 +188,25 @@ def test_floors_of_run() -> None:
 
 
 def test_only_the_virtual_lab_is_the_virtual_lab() -> None:
-    """What carries out cells and talks to routers knows a lab by the protocols of `run.lab`."""
+    """What carries out cells and talks to routers knows a lab by the protocols of `run.protocols`."""
     found = {
         str(file.relative_to(PACKAGE))
         for file in FILES
         if file.is_relative_to(PACKAGE / "run")
-        if any(name.startswith("qoslab.lab.") for _, name in imports(file))
+        if any(name.startswith("qoslab.virtual_lab.") for _, name in imports(file))
     }
     assert found and all(name.startswith("run/labs/virtual/") for name in found)
 
 
 def test_nobody_imports_a_kind_of_lab_by_name() -> None:
-    """What runs a kind's cells is found by the kind's name (`qoslab.run.labs.machinery`)."""
-    allowed = {"qoslab.run.labs", "qoslab.run.labs.worker", "qoslab.run.labs.virtual.access"}
+    """What runs a kind's cells is found by the kind's name (`qoslab.run.workers.machinery`)."""
+    allowed = {"qoslab.run.workers", "qoslab.run.workers.base", "qoslab.run.workers.virtual.access"}
     imported = graph(FILES)
     found = {
         f"{file.relative_to(PACKAGE)}: {target}"
         for file in FILES
         for target in imported[full_name(file)]
-        if target.startswith("qoslab.run.labs") and target not in allowed
+        if target.startswith("qoslab.run.workers") and target not in allowed
         if not file.is_relative_to(PACKAGE / "run/labs")
     }
     assert not found

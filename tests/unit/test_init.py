@@ -12,8 +12,8 @@ import pytest
 
 from qoslab.cli import main
 from qoslab.cli.init import _files
-from qoslab.run.devices.ansible.session import AnsibleSession
-from qoslab.shipped import shipped
+from qoslab.run.devices.ansible.playbooks import AnsibleSession
+from qoslab.system.shipped import shipped
 
 
 @pytest.fixture

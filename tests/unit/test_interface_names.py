@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qoslab.ios.interface_names import AS_THEY_ARE, InterfaceNames
-from qoslab.model.ports import of_the_experiment
+from qoslab.ios.device_config.interface_names import AS_THEY_ARE, InterfaceNames
+from qoslab.model.interface_selection import of_the_experiment
 
 NAMES = InterfaceNames({"FastEthernet0/0": "FastEthernet0/1", "FastEthernet0/1": "GigabitEthernet0/1/0"})
 

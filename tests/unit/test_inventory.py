@@ -15,7 +15,8 @@ import pytest
 
 from qoslab.errors import DeviceError, UserError
 from qoslab.model.experiment import Link, LinkEnd, Node, Topology
-from qoslab.run.devices.inventory import (
+from qoslab.model.units import Rate
+from qoslab.run.devices.ansible_inventory import (
     SWITCH_GROUP,
     IosAccess,
     LinuxAccess,
@@ -27,7 +28,6 @@ from qoslab.run.devices.inventory import (
 from qoslab.run.devices.testbed import DEVICE_RETRY_S
 from qoslab.run.devices.testbed import testbed as make_testbed
 from qoslab.run.devices.testbed import testbed_yaml as as_yaml
-from qoslab.units import Rate
 
 R1 = IosAccess("127.0.0.1", "lab", "secret", 40022, "enable secret")
 R2 = LinuxAccess("/proc/1/root/run/qoslab/R2/control.sock", "/opt/qos-router")

@@ -10,8 +10,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from qoslab.cli import main
-from qoslab.exchange.inventory import inventory
-from qoslab.run.devices.inventory import LabInventory, parse_lab, read_lab
+from qoslab.exchange.inventory_template import inventory
+from qoslab.run.devices.ansible_inventory import LabInventory, parse_lab, read_lab
 from qoslab.schema import load_experiment
 from qoslab.schema.inventory import lacking
 from qoslab.schema.topology import load_topology

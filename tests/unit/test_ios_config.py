@@ -14,10 +14,10 @@ from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import Position
 from qoslab.ios.config import CONFIG, ConfigSession
 from qoslab.ios.model.device import Generation
-from qoslab.ios.model.secrets import md5_crypt, secret_of, verify
+from qoslab.ios.model.password_hash import md5_crypt, secret_of, verify
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
-from qoslab.shipped import shipped
+from qoslab.system.shipped import shipped
 
 
 def test_three_levels_may_queue() -> None:

@@ -17,7 +17,7 @@ from levels import examples
 from qoslab.ios.cli.grammar import RejectedError
 from qoslab.ios.commands.interface import interface_bandwidth_kbps
 from qoslab.ios.compile import compile_device
-from qoslab.ios.defaults import at_rate, red_thresholds, spelled_out
+from qoslab.ios.device_config.normalise import at_rate, red_thresholds, spelled_out
 from qoslab.ios.model import ip_sla
 from qoslab.ios.model.device import Device, Generation
 from qoslab.ios.model.policy import (
@@ -34,7 +34,7 @@ from qoslab.ios.model.policy import (
     Shape,
 )
 from qoslab.ios.rules import check_attached, check_policy
-from qoslab.programs import SIMULATOR, own_program
+from qoslab.system.programs import SIMULATOR, own_program
 
 TOP = Path(__file__).parents[2]
 LEAST_SHAPE_BURST = 256

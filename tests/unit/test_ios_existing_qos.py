@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qoslab.ios.beside import own_queueing
+from qoslab.ios.device_config.existing_qos import own_queueing
 from qoslab.ios.model.device import Hardware
 
 HARDWARE = Hardware("2811", ("FastEthernet0/0", "Serial0/1/0"))

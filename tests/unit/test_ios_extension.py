@@ -17,7 +17,7 @@ from qoslab.ios.parse import parse_config
 from qoslab.ios.running_config import render
 from qoslab.ios.show.policy_interface import show_policy_map_interface
 from qoslab.ios.show.policy_map import show_policy_map
-from qoslab.verification.policy import policy_differences
+from qoslab.verification.requested_policy import policy_differences
 from undoing import undo_lines
 
 HARDWARE = Hardware("3725", ("FastEthernet0/1",))

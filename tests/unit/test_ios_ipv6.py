@@ -14,8 +14,8 @@ from genie.libs.parser.iosxe.show_routing import ShowIpv6RouteDistributor
 
 from qoslab.errors import IosError
 from qoslab.ios.compile import compile_device
+from qoslab.ios.device_config.equivalence import configuration_differences
 from qoslab.ios.environment import Port, RouteEntry
-from qoslab.ios.in_force import configuration_differences
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.model.routes import installable_routes
 from qoslab.ios.parse import apply, parse_config

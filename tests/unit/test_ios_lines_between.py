@@ -6,8 +6,8 @@ import pytest
 
 from ios_strategies import hardware
 from qoslab.errors import QoslabError
-from qoslab.ios.defaults import spelled_out
-from qoslab.ios.diff import Anew, lines_between, tree
+from qoslab.ios.device_config.diff import Anew, lines_between, tree
+from qoslab.ios.device_config.normalise import spelled_out
 from qoslab.ios.model.device import Generation, Hardware
 from qoslab.ios.parse import apply, parse_config
 from switch_strategies import switch_hardware

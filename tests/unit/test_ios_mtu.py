@@ -8,7 +8,7 @@ from ios_configured import configured, lines_of
 
 from qoslab.errors import IosError
 from qoslab.ios.compile import compile_device
-from qoslab.ios.diff import lines_between
+from qoslab.ios.device_config.diff import lines_between
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.mtu import ip_mtu, ipv6_mtu
 from qoslab.ios.parse import apply, parse_config

@@ -17,7 +17,7 @@ from qoslab.errors import IosError
 from qoslab.genie.parse import parse
 from qoslab.ios.commands.access_list import expanded
 from qoslab.ios.compile import compile_device
-from qoslab.ios.diff import lines_between
+from qoslab.ios.device_config.diff import lines_between
 from qoslab.ios.model.device import Device
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render

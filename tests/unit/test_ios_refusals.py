@@ -18,10 +18,10 @@ from qoslab.ios.model.device import Device
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.refusals import REFUSALS as OUR_WORDS
 from qoslab.ios.refusals import refusal_in
-from qoslab.run.devices.ansible.session import device_message
-from qoslab.run.devices.inventory import IosAccess
+from qoslab.run.devices.ansible.playbooks import device_message
+from qoslab.run.devices.ansible_inventory import IosAccess
 from qoslab.run.devices.testbed import testbed as make_testbed
-from qoslab.shipped import shipped
+from qoslab.system.shipped import shipped
 
 GROUP_VARIABLES = shipped("playbooks") / "group_vars" / "ios.yml"
 

@@ -16,12 +16,12 @@ from hypothesis.strategies import DrawFn
 from ios_strategies import devices
 from levels import examples
 from qoslab.errors import QoslabError
-from qoslab.ios.diff import lines_between, subject, table_of, tree
-from qoslab.ios.in_force import configuration_differences
+from qoslab.ios.device_config.diff import lines_between, subject, table_of, tree
+from qoslab.ios.device_config.equivalence import configuration_differences
+from qoslab.ios.device_config.restore import Restoration, collisions, restoration, unrestored
+from qoslab.ios.device_config.running_config_parser import clutter_of, likely_hardware, read_running
 from qoslab.ios.model.device import Device, Generation, Hardware
 from qoslab.ios.parse import apply
-from qoslab.ios.reading import clutter_of, likely_hardware, read_running
-from qoslab.ios.restore import Restoration, collisions, restoration, unrestored
 from qoslab.ios.running_config import render
 from switch_strategies import switch_hardware, switches
 

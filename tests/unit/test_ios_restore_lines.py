@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from qoslab.errors import QoslabError
-from qoslab.ios.diff import lines_between
+from qoslab.ios.device_config.diff import lines_between
+from qoslab.ios.device_config.restore import Restoration, collisions, restoration, unrestored
 from qoslab.ios.model.device import Hardware
 from qoslab.ios.parse import parse_config
-from qoslab.ios.restore import Restoration, collisions, restoration, unrestored
 
 HARDWARE = Hardware("2811", ("FastEthernet0/0", "FastEthernet0/1"))
 BEFORE = """\

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from fake_router import FakeRouter, typed, with_soldered_flash
 
-from qoslab.lab.countdown import Countdown
+from qoslab.virtual_lab.countdown import Countdown
 
 LONG = "terminal length 0\r"
 COPY = "copy running-config flash:before.cfg\r\r"

@@ -14,11 +14,11 @@ from ios_strategies import devices, hardware
 from levels import examples
 from qoslab.errors import IosError
 from qoslab.ios.commands.policy_map import class_lines
+from qoslab.ios.device_config.running_config_parser import clutter_of, read_running
 from qoslab.ios.model.device import Device, Generation, Hardware
 from qoslab.ios.parse import apply, parse_config
-from qoslab.ios.reading import clutter_of, read_running
 from qoslab.ios.running_config import render, render_interface
-from qoslab.lab.virtual_router import load_configuration
+from qoslab.virtual_lab.virtual_router import load_configuration
 
 GOLDENS = Path(__file__).parents[1] / "goldens" / "ios"
 

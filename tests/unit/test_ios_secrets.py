@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qoslab.ios.secrets import without_secrets
+from qoslab.ios.device_config.secret_lines import without_secrets
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from levels import examples
-from qoslab.ios.cli import filters
+from qoslab.ios.cli import output_filters
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.shell import Shell
 from qoslab.ios.cli.terminal import Terminal
@@ -311,13 +311,13 @@ def test_filters(pipe: str, kept: list[str]) -> None:
 
 
 def test_exclude_keeps_the_rest() -> None:
-    assert filters.parse("x | exclude ^ ", 3).apply("a\n b\nc\n") == "a\nc\n"
+    assert output_filters.parse("x | exclude ^ ", 3).apply("a\n b\nc\n") == "a\nc\n"
 
 
 @given(st.text(alphabet="ab *+?()[]|\\^$.", min_size=1).filter(str.strip))
 def test_any_expression_is_taken_or_refused(expression: str) -> None:
     try:
-        kept = filters.parse(f"| include {expression}", 1).apply("a\nb\nab\n")
+        kept = output_filters.parse(f"| include {expression}", 1).apply("a\nb\nab\n")
     except CliError:
         return
     assert set(kept.splitlines()) <= {"a", "b", "ab"}

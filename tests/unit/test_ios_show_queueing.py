@@ -17,8 +17,8 @@ from qoslab.analysis.observed import observed_class_rows
 from qoslab.genie.configured import parse_policy_map
 from qoslab.genie.parse import parse
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
-from qoslab.ios.cli.filters import parse as parse_filter
-from qoslab.ios.cli.filters import split
+from qoslab.ios.cli.output_filters import parse as parse_filter
+from qoslab.ios.cli.output_filters import split
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Generation
 from qoslab.ios.parse import apply, parse_config

@@ -6,9 +6,9 @@ import pytest
 
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.config import ConfigSession
+from qoslab.ios.device_config.running_config_parser import hardware_of
 from qoslab.ios.model.device import Device, Generation, Hardware
 from qoslab.ios.parse import parse_config
-from qoslab.ios.reading import hardware_of
 from qoslab.ios.running_config import render
 
 ROUTER = """\

@@ -10,9 +10,9 @@ import pytest
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import Position
 from qoslab.ios.config import ConfigSession
+from qoslab.ios.device_config.running_config_parser import hardware_of, read_running
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import parse_config
-from qoslab.ios.reading import hardware_of, read_running
 from qoslab.ios.running_config import render
 
 LINES = Path(__file__).parent.parent / "ios_xe" / "lines.txt"

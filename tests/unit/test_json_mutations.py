@@ -17,7 +17,7 @@ from test_foreign_topologies import CONTAINERLAB, NETLAB
 from mistaken import mistaken
 from qoslab.cli import main
 from qoslab.errors import UserError
-from qoslab.exchange.topologies.made import Wishes, import_topology
+from qoslab.exchange.topologies.convert import Wishes, import_topology
 from qoslab.plan import make_plan
 from qoslab.schema import load_sweep
 

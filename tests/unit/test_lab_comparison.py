@@ -15,12 +15,12 @@ import pandas as pd
 import pytest
 import sample_run
 
-from qoslab.analysis.across import LabRun, across
 from qoslab.analysis.equivalence import APART, EQUIVALENT, SAME
-from qoslab.analysis.run import analyse
+from qoslab.analysis.lab_comparison import LabRun, across
+from qoslab.analysis.run_analysis import analyse
 from qoslab.cli import main
 from qoslab.errors import ExitStatus, UserError
-from qoslab.report.counterparts import counterparts
+from qoslab.report.matching_runs import counterparts
 from qoslab.results import RunFolder, tables
 
 NAME = "policing-vs-shaping"

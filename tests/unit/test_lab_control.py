@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from qoslab.ios.environment import DataPlaneDownError, DataPlaneRefusedError, KernelRefusedError, Port, StorageError
 from qoslab.ios.model.device import Device, StaticRoute
 from qoslab.ios.model.routes import installable_routes
-from qoslab.lab.control import ControlClient
-from qoslab.lab.stack import checksum
-from qoslab.lab.virtual_router import Bound, Make, VirtualRouter
 from qoslab.platforms import MODELS, SOFTWARE
+from qoslab.virtual_lab.control import ControlClient
+from qoslab.virtual_lab.stack import checksum
+from qoslab.virtual_lab.virtual_router import Bound, Make, VirtualRouter
 
 Answer = Callable[[dict[str, Any]], bytes | None]
 """What the server sends for a request; None closes the connection."""

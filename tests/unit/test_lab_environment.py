@@ -1,6 +1,6 @@
 """What daemons of a lab get of the environment."""
 
-from qoslab.lab.lab import daemon_environment
+from qoslab.virtual_lab.lab import daemon_environment
 
 
 def test_only_what_a_daemon_needs_is_sent() -> None:

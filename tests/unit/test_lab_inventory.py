@@ -17,9 +17,8 @@ from project_inventory import project_inventory
 from qoslab.errors import DeviceError, UserError
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import ANSWER_S, HostSettings, RouterSettings
-from qoslab.redaction import KNOWN
-from qoslab.run.devices.collector_process import Session
-from qoslab.run.devices.inventory import (
+from qoslab.results.redaction import KNOWN
+from qoslab.run.devices.ansible_inventory import (
     HostAccess,
     IosAccess,
     ansible_inventory,
@@ -27,11 +26,12 @@ from qoslab.run.devices.inventory import (
     parse_lab,
     read_lab,
 )
+from qoslab.run.devices.collector_process import Session
 from qoslab.run.devices.testbed import testbed as make_testbed
-from qoslab.run.door.client import Door
-from qoslab.run.door.inventory import way_to
-from qoslab.run.labs.external.channel import ssh_command
-from qoslab.run.labs.external.lab import Place
+from qoslab.run.real.access.inventory_proxies import way_to
+from qoslab.run.real.access.proxies import Door
+from qoslab.run.real.channel import ssh_command
+from qoslab.run.real.nodes import Place
 from qoslab.schema import load_sweep
 from qoslab.schema.inventory import Nodes, lacking
 

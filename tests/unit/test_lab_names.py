@@ -1,7 +1,7 @@
 import pytest
 
 from qoslab.errors import UserError
-from qoslab.lab.names import linux_interface
+from qoslab.virtual_lab.linux_names import linux_interface
 
 
 @pytest.mark.parametrize(

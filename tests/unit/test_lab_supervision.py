@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from qoslab.errors import MachineError, UserError
-from qoslab.lab import DaemonFailure, supervision
-from qoslab.lab.supervision import APPARMOR_PROFILE, LabError, _start_failed
-from qoslab.lab.supervisor import StageError, hold_name
+from qoslab.virtual_lab import DaemonFailure, supervision
+from qoslab.virtual_lab.supervision import APPARMOR_PROFILE, LabError, _start_failed
+from qoslab.virtual_lab.supervisor import StageError, hold_name
 
 
 def failed(stage: str, number: int) -> Exception:

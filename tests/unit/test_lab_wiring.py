@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from qoslab.errors import ExperimentError, UserError
 from qoslab.ios.model.device import Device
-from qoslab.lab.data_planes import lab_config, process_name
-from qoslab.lab.ios_routers import WaysIn, cluttered
-from qoslab.lab.virtual_router import load_configuration
-from qoslab.lab.wiring import TokenBucket, wire
 from qoslab.model.experiment import Topology
 from qoslab.platforms import MODELS
 from qoslab.platforms.startup import startup_config
+from qoslab.virtual_lab.data_planes import lab_config, process_name
+from qoslab.virtual_lab.ios_routers import WaysIn, cluttered
+from qoslab.virtual_lab.virtual_router import load_configuration
+from qoslab.virtual_lab.wiring import TokenBucket, wire
 
 
 def topology(nodes: dict[str, Any], *links: dict[str, Any]) -> Topology:

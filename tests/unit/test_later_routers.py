@@ -9,7 +9,7 @@ import pytest
 
 from qoslab.genie.parse import parse
 from qoslab.ios.model.device import Device
-from qoslab.ios.model.names import interface_name, short_name
+from qoslab.ios.model.ios_names import interface_name, short_name
 from qoslab.ios.show.system import show_version
 from qoslab.model.experiment import Node
 from qoslab.platforms import MODELS, platform_of

@@ -14,7 +14,7 @@ import sample_run
 
 from browser import Browser, browser
 from qoslab.analysis import analyse
-from qoslab.analysis.figures import overlay_graph
+from qoslab.analysis.charts import overlay_graph
 from qoslab.model.matrix import as_texts
 from qoslab.plan import Options, make_plan
 from qoslab.report import render_index

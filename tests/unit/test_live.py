@@ -31,16 +31,16 @@ from qoslab.cli.places import open_sweep
 from qoslab.cli.run import FIGURES_EVERY_S, prepare
 from qoslab.errors import UserError
 from qoslab.live import tail as tails
+from qoslab.live.counter_rates import Rates
 from qoslab.live.page import page_of
-from qoslab.live.rates import Rates
 from qoslab.live.screen import SPARKS, lines, screen, sparks
 from qoslab.live.server import HEADERS, LiveView
 from qoslab.live.tail import Tail
 from qoslab.live.watched import BROKEN_OFF, WatchedRun
+from qoslab.model.units import Duration
 from qoslab.results import Cell, RunFolder, RunOptions, tables
 from qoslab.results.progress import PROGRESS, ProgressFile
 from qoslab.run.cell.readings import OFTEN_S, SELDOM_S
-from qoslab.units import Duration
 
 TOP = Path(__file__).parents[2]
 ASKED = RunOptions(file="policing-vs-shaping.yml")

@@ -7,11 +7,11 @@ import re
 
 import pytest
 
-from qoslab.redaction import Redaction
-from qoslab.run.door.login import Login
-from qoslab.run.door.reach import Line
-from qoslab.run.door.transcript import Transcript
-from qoslab.run.door.ways import Way
+from qoslab.results.redaction import Redaction
+from qoslab.run.real.access.login_dialogue import Login
+from qoslab.run.real.access.methods import Way
+from qoslab.run.real.access.transcript import Transcript
+from qoslab.run.real.access.transport import Line
 
 
 class Scripted(Line):

@@ -16,7 +16,7 @@ from fake_device import PASSWORD, USER, FakeDevice
 
 from qoslab.ios.cli.terminal import TYPED_AHEAD, Terminal
 from qoslab.ios.model.device import Line
-from qoslab.telnet import Telnet
+from qoslab.system.telnet import Telnet
 
 WINDOW = 2**15
 """Bytes that a client has room for."""

@@ -64,7 +64,7 @@ def test_generate_writes_pages_and_removes_those_of_commands_that_are_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("qoslab.cli.generate.checkout", lambda: tmp_path)
-    monkeypatch.setattr("qoslab.generated.FILES", {})
+    monkeypatch.setattr("qoslab.generate.FILES", {})
     kept = tmp_path / PAGES
     shutil.copytree(TOP / PAGES, kept)
     (kept / "qoslab-gone.1").touch()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from qoslab.model.expectations import Expectation
 from qoslab.model.experiment import TCP_PROFILES, Experiment, TcpProfile
 from qoslab.model.metrics import METRICS, QUANTITY_OF_UNIT, as_float, format_value
+from qoslab.model.units import Duration, Percent, QuantityError, Rate, Size
 from qoslab.platforms import hosts_of, routers_of
-from qoslab.units import Duration, Percent, QuantityError, Rate, Size
 
 
 def experiment(**changes: object) -> Experiment:

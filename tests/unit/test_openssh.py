@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from qoslab.openssh import with_host_keys, with_identity
+from qoslab.system.openssh import with_host_keys, with_identity
 
 
 def understood(*options: str) -> dict[str, str]:

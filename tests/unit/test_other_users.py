@@ -32,7 +32,7 @@ with FakeDevice(Path(sys.argv[1])) as device:
     "host": """
 import json, os, sys, threading, time
 from pathlib import Path
-from qoslab.lab import hostd
+from qoslab.virtual_lab import hostd
 folder = Path(sys.argv[1])
 spec = {"format": 1, "listen": "127.0.0.1", "authorized": sys.argv[2], "ready": str(folder / "ready"),
         "hosts": {"client": "/proc/self/ns/net"}}
@@ -47,7 +47,7 @@ threading.Thread(target=tell).start()
 sys.exit(hostd.main([str(folder / "spec")]))
 """,
     "door": """
-from qoslab.run.door import process
+from qoslab.run.real.access import process
 process.main()
 """,
 }

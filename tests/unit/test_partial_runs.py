@@ -15,13 +15,13 @@ import sample_run
 from qoslab.analysis import analyse
 from qoslab.cli import main, notebook
 from qoslab.errors import ExitStatus, UserError
-from qoslab.model.left_out import left_out
+from qoslab.model.partial_runs import left_out
 from qoslab.overview import read_run
 from qoslab.report import gate
 from qoslab.report.page import build_page, published_tables
 from qoslab.report.view import RunView
 from qoslab.results.baselines import BASELINES, COMPARISON, Baseline, read
-from qoslab.results.seal import sealed, unsealed
+from qoslab.results.checksums import sealed, unsealed
 from qoslab.schema import load_experiment
 
 TOP = Path(__file__).parents[2]

@@ -11,9 +11,9 @@ import pytest
 
 from qoslab.cli import main
 from qoslab.cli.places import open_sweep
-from qoslab.redaction import KNOWN
-from qoslab.run.devices.asking import ask_for
-from qoslab.run.devices.inventory import IosAccess, read_inventory
+from qoslab.results.redaction import KNOWN
+from qoslab.run.devices.ansible_inventory import IosAccess, read_inventory
+from qoslab.run.devices.password_prompt import ask_for
 from qoslab.run.devices.state import RestoreState
 
 RACK = """\

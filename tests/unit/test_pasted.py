@@ -14,7 +14,7 @@ from qoslab.ios.model.device import Generation, Hardware
 from qoslab.ios.parse import parse_config
 from qoslab.ios.running_config import render
 from qoslab.ios.show.policy_interface import show_policy_map_interface
-from qoslab.verification.policy import policy_differences
+from qoslab.verification.requested_policy import policy_differences
 
 PORTS = ("FastEthernet0/0", "FastEthernet0/1")
 

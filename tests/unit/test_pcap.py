@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from levels import examples
 from qoslab.analysis.packets import bin_packets
 from qoslab.capture import CaptureError
-from qoslab.pcap import SCHEMA, column, read_packets
+from qoslab.capture.packet_tables import SCHEMA, column, read_packets
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "capture"
 

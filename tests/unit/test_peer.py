@@ -11,8 +11,8 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from qoslab import peer
-from qoslab.peer import is_own, own_listener, owner_of_peer
+from qoslab.system import peer
+from qoslab.system.peer import is_own, own_listener, owner_of_peer
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from qoslab.cli.plan import plan_lines
 from qoslab.errors import ExperimentError
-from qoslab.labs.measured import DRAIN_S
+from qoslab.lab_kinds.measured import DRAIN_S
 from qoslab.model.experiment import BACKGROUND_MORE_S
-from qoslab.model.moments import traffic_time
+from qoslab.model.instants import traffic_time
+from qoslab.model.units import Duration
 from qoslab.plan import Options, make_plan
 from qoslab.schema import load_experiment, load_sweep
-from qoslab.units import Duration
 
 TOP = Path(__file__).parents[2]
 GOLDENS = TOP / "tests" / "goldens" / "plan"

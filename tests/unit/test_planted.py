@@ -14,9 +14,9 @@ import pytest
 import sample_run
 
 from qoslab.analysis import Readings
+from qoslab.analysis.parallel import FEWEST
 from qoslab.cli import main
-from qoslab.programs import python_module
-from qoslab.readers import FEWEST
+from qoslab.system.programs import python_module
 
 PACKAGE = Path(__file__).parents[2] / "src" / "qoslab"
 ANSIBLES = "run/devices/inventory.py"

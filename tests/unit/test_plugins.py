@@ -15,13 +15,14 @@ import pandas as pd
 import pytest
 from click.shell_completion import ShellComplete
 
-from qoslab import cli, conformance, plugins
+from qoslab import cli, conformance
+from qoslab.analysis.metric_functions import functions_of
 from qoslab.analysis.missing import Missing
-from qoslab.analysis.registry import functions_of
-from qoslab.exchange.added import FIGURES
+from qoslab.exchange.plugin_figures import FIGURES
 from qoslab.model.metrics import METRICS
 from qoslab.platforms import PLATFORMS
-from qoslab.plugins import LEFT_OUT, PluginError, installed, package_of
+from qoslab.system import plugins
+from qoslab.system.plugins import LEFT_OUT, PluginError, installed, package_of
 from qoslab.traffic import TOOLS, tool
 from verdicts import newest_run, status_of
 

@@ -19,12 +19,12 @@ from qoslab.cli import group, main
 from qoslab.errors import ExitStatus, UserError
 from qoslab.ios.compile import compile_device
 from qoslab.policy.answer import answer, differences
-from qoslab.policy.configuration import read_configuration
 from qoslab.policy.effective import ClassValues
 from qoslab.policy.pasted import configuration_text
+from qoslab.policy.pasted_configuration import read_configuration
 from qoslab.policy.rate import Rate
 from qoslab.policy.render import answer_text
-from qoslab.programs import SIMULATOR, own_program
+from qoslab.system.programs import SIMULATOR, own_program
 
 TOP = Path(__file__).parents[2]
 GOLDENS = TOP / "tests" / "goldens" / "policy"

@@ -12,14 +12,14 @@ from preflight_facts import ARCHIVED, MACS, POLICING, QUICK, RUNNING, SAVED, SMA
 from qoslab.ios.model.generations import generation_of
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import DeadManChoice, HostSettings, Isolation, RouterSettings
-from qoslab.run.door.countdowns import Kept
-from qoslab.run.labs.external.looks import look, refusal
-from qoslab.run.labs.external.looks.cabling import proofs, unseen
-from qoslab.run.labs.external.looks.facts import OnCable, RoundTrips
-from qoslab.run.labs.external.looks.held import held
-from qoslab.run.labs.external.looks.record import devices_seen, others
-from qoslab.run.labs.external.looks.twice import twice
-from qoslab.units import Duration
+from qoslab.model.units import Duration
+from qoslab.run.real.access.rollback_methods import Kept
+from qoslab.run.real.preflight import look, refusal
+from qoslab.run.real.preflight.cabling import proofs, unseen
+from qoslab.run.real.preflight.check_results import devices_seen, others
+from qoslab.run.real.preflight.duplicate_devices import twice
+from qoslab.run.real.preflight.facts import OnCable, RoundTrips
+from qoslab.run.real.preflight.locks import held
 
 
 def test_nothing_is_found_where_all_is_well() -> None:

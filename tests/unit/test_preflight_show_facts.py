@@ -9,11 +9,11 @@ import pytest
 from preflight_facts import MACS, UP, facts, port
 
 from qoslab.genie.parse import parse as genie_parse
-from qoslab.run.door.countdowns import Kept
-from qoslab.run.labs.external.looks import look, refusal
-from qoslab.run.labs.external.looks.facts import RoundTrips, RouterFacts
-from qoslab.run.labs.external.looks.gather import Gathering
-from qoslab.run.labs.external.looks.shown import round_trips, router_facts
+from qoslab.run.real.access.rollback_methods import Kept
+from qoslab.run.real.preflight import look, refusal
+from qoslab.run.real.preflight.facts import RoundTrips, RouterFacts
+from qoslab.run.real.preflight.gather import Gathering
+from qoslab.run.real.preflight.show_facts import round_trips, router_facts
 
 INTERFACES = """\
 GigabitEthernet0/1 is up, line protocol is up 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qoslab.printing import echo
+from qoslab.system.printing import echo
 
 
 def test_an_echo_is_a_printable_line(capsys: pytest.CaptureFixture[str]) -> None:

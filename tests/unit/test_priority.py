@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from qoslab.priority import BEHIND_TRAFFIC, LEAST_PRIORITY, shell_step_behind_traffic
+from qoslab.system.priority import BEHIND_TRAFFIC, LEAST_PRIORITY, shell_step_behind_traffic
 
 GROUPS = Path("/proc/self/autogroup").exists()
 PYTHON = (
-    "import os, pathlib, time, qoslab.priority as p; p.step_behind_traffic(); end = time.monotonic() + 5\n"
+    "import os, pathlib, time, qoslab.system.priority as p; p.step_behind_traffic(); end = time.monotonic() + 5\n"
     "group = pathlib.Path('/proc/self/autogroup')\n"
     "while os.getsid(0) == os.getpid() and group.exists() and time.monotonic() < end:\n"
     "    if f'nice {p.BEHIND_TRAFFIC} ' in group.read_text().strip() + ' ': break\n"
@@ -56,7 +56,7 @@ def test_who_has_less_already_keeps_it() -> None:
 def test_workers_of_ansible_lead_sessions_behind_traffic() -> None:
     """Each leads a session of its own; the first one to ask within a tenth of a second gets it."""
     worker = (
-        "import os, pathlib, time, qoslab.run.devices.ansible.behind\n"
+        "import os, pathlib, time, qoslab.run.devices.ansible.worker_priority\n"
         "time.sleep(0.2)\n"
         "reader, writer = os.pipe()\n"
         "if os.fork() == 0:\n"

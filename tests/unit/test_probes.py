@@ -12,17 +12,17 @@ import pytest
 
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import apply
-from qoslab.lab import Lab
 from qoslab.model.experiment import Experiment, Node, probe_target
 from qoslab.plan import make_plan
 from qoslab.platforms import PLATFORMS, platform_of
 from qoslab.results import Cell
 from qoslab.run.cell.probes import PROBERS, Setting, reserved_ports
-from qoslab.run.cell.probes.host import probe_arguments, respond_arguments
+from qoslab.run.cell.probes.host_program import probe_arguments, respond_arguments
 from qoslab.run.cell.probes.ios_router import IosProber
 from qoslab.run.cell.probes.results import figures_of_print, figures_of_report, figures_of_runs
 from qoslab.schema import CellIdentity, probe_configuration
 from qoslab.traffic.endpoints import flow_ports
+from qoslab.virtual_lab import Lab
 
 ADDRESSES = {
     "lan": ("client", "10.0.1.1/24", "R1", "10.0.1.2/24"),

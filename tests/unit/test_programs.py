@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from qoslab import programs
 from qoslab.cli import main
 from qoslab.errors import MachineError
-from qoslab.programs import OWN_PROGRAMS, SIMULATOR, own_program, variable_of
+from qoslab.system import programs
+from qoslab.system.programs import OWN_PROGRAMS, SIMULATOR, own_program, variable_of
 
 HERE = os.uname().machine
 OTHER = "aarch64" if HERE != "aarch64" else "x86_64"

@@ -22,7 +22,7 @@ from analysis_mistakes import ANALYSIS  # noqa: E402
 from document import FileProof, document  # noqa: E402
 from kept import SCENARIO, Kept  # noqa: E402
 
-from qoslab.analysis import reading as analysis  # noqa: E402
+from qoslab.analysis import readings as analysis  # noqa: E402
 from qoslab.results import Cell  # noqa: E402
 from qoslab.schema import CellIdentity, load_sweep  # noqa: E402
 

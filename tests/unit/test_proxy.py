@@ -20,15 +20,15 @@ from fake_device import ENABLE, JUMP_PASSWORD, JUMP_USER, PASSWORD, USER, FakeDe
 
 from misbehaving import Misbehaving
 from qoslab.model.inventory import RouterSettings
-from qoslab.redaction import Redaction
-from qoslab.run.devices.inventory import IosAccess
-from qoslab.run.devices.shut_out import Kind
-from qoslab.run.door.client import Door, DoorClosed, DoorFault, pause_of
-from qoslab.run.door.device import Call, Device
-from qoslab.run.door.inventory import way_to
-from qoslab.run.door.reach import Line, _algorithm_trouble, reach
-from qoslab.run.door.ways import DoorError, Hop, Way
+from qoslab.results.redaction import Redaction
+from qoslab.run.devices.ansible_inventory import IosAccess
+from qoslab.run.devices.login_failures import Kind
 from qoslab.run.faults import PassingFault
+from qoslab.run.real.access.device_logins import Call, Device
+from qoslab.run.real.access.inventory_proxies import way_to
+from qoslab.run.real.access.methods import DoorError, Hop, Way
+from qoslab.run.real.access.proxies import Door, DoorClosed, DoorFault, pause_of
+from qoslab.run.real.access.transport import Line, _algorithm_trouble, reach
 
 SECRETS = (PASSWORD, ENABLE, JUMP_PASSWORD)
 
@@ -365,7 +365,7 @@ def test_logins_come_one_after_the_other_with_a_pause(modern: FakeDevice, monkey
         for call in await asyncio.gather(logged_in(device), logged_in(device)):
             await device.leave(call)
 
-    monkeypatch.setattr("qoslab.run.door.device.reach", reached)
+    monkeypatch.setattr("qoslab.run.real.access.device_logins.reach", reached)
     asyncio.run(two_at_once())
     assert len(began) == len(ended) == 2
     # The pause begins an instant before the login is handed out.
@@ -534,7 +534,7 @@ def test_secrets_are_in_the_memory_of_the_process_only(modern: FakeDevice) -> No
         door.open("R1")
         process = Path(f"/proc/{door._helper.process.pid}")
         seen = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
-        assert b"qoslab.run.door.process" in seen
+        assert b"qoslab.run.real.access.proxy_process" in seen
         assert not [secret for secret in SECRETS if secret.encode() in seen]
         assert not [secret for secret in SECRETS if secret in repr(by_ssh(modern))]
 
@@ -549,7 +549,8 @@ def test_the_process_ends_with_its_owner(modern: FakeDevice) -> None:
 
 def test_nothing_of_a_virtual_lab_is_behind_it() -> None:
     asked = (
-        "import sys, qoslab.run.door.process; print([name for name in sys.modules if name.startswith('qoslab.lab')])"
+        "import sys, qoslab.run.real.access.proxy_process; "
+        "print([name for name in sys.modules if name.startswith('qoslab.virtual_lab')])"
     )
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

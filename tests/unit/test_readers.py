@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 import sample_run
 
-from qoslab import readers
-from qoslab.analysis import Readings, analyse, references
-from qoslab.readers import analyse_by_helpers, read
+from qoslab.analysis import Readings, analyse, parallel, references
+from qoslab.analysis.parallel import analyse_by_helpers, read
 from qoslab.results import Cell, RunFolder
 
 
@@ -28,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 @pytest.fixture
 def several(monkeypatch: pytest.MonkeyPatch) -> None:
     """A helper for any number of cells."""
-    monkeypatch.setattr(readers, "FEWEST", 1)
+    monkeypatch.setattr(parallel, "FEWEST", 1)
 
 
 def readings_of(folder: RunFolder) -> Readings:
@@ -43,7 +42,7 @@ def results(folder: RunFolder) -> dict[str, bytes]:
 
 def of_helper_alone(readings: Readings, cells: list[Cell]) -> None:
     """Have a helper read all; what it does not, is still left."""
-    readers._have_read(readings, deque(cells))
+    parallel._have_read(readings, deque(cells))
 
 
 @pytest.mark.usefixtures("several")
@@ -74,9 +73,9 @@ def test_few_cells_get_no_helper(folder: RunFolder, monkeypatch: pytest.MonkeyPa
     def refuse(*_: object) -> None:
         pytest.fail("a helper was started")
 
-    monkeypatch.setattr(readers, "_helper", refuse)
+    monkeypatch.setattr(parallel, "_helper", refuse)
     cells = folder.cells()
-    read(readings_of(folder), cells * (readers.FEWEST // len(cells)), 0)
+    read(readings_of(folder), cells * (parallel.FEWEST // len(cells)), 0)
     read(readings_of(folder), cells, 4)
 
 
@@ -91,9 +90,9 @@ def test_a_helper_that_dies_costs_nothing_but_time(
     start = subprocess.Popen
 
     def another(given: list[str], **options: Any) -> subprocess.Popen[bytes]:
-        return start(command if "qoslab.readers" in given else given, **options)
+        return start(command if "qoslab.analysis.parallel" in given else given, **options)
 
-    monkeypatch.setattr(readers.subprocess, "Popen", another)
+    monkeypatch.setattr(parallel.subprocess, "Popen", another)
     analyse_by_helpers(folder)
     assert results(folder) == alone
 
@@ -121,7 +120,7 @@ def test_errors_of_a_cell_are_reported_as_by_one_process(tmp_path: Path) -> None
 def test_a_helper_ends_with_its_other_end() -> None:
     ours, theirs = Pipe()
     with theirs:
-        command = [sys.executable, "-m", "qoslab.readers", str(theirs.fileno())]
+        command = [sys.executable, "-m", "qoslab.analysis.parallel", str(theirs.fileno())]
         process = subprocess.Popen(command, pass_fds=(theirs.fileno(),))
     ours.close()
     assert process.wait(30) == 0
@@ -130,8 +129,8 @@ def test_a_helper_ends_with_its_other_end() -> None:
 def test_a_helper_ends_with_a_killed_process(tmp_path: Path) -> None:
     """Whoever asked is killed in mid-work: the helper is gone soon after."""
     script = (
-        "import time\nfrom qoslab import readers\n"
-        "with readers._helper() as connection:\n"
+        "import time\nfrom qoslab.analysis import parallel\n"
+        "with parallel._helper() as connection:\n"
         "    connection.send(((), True))\n"
         "    time.sleep(600)\n"
     )
@@ -151,7 +150,7 @@ def _command(pid: int) -> bytes:
         found = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
-    return found if b"qoslab.readers" in found else b""
+    return found if b"qoslab.analysis.parallel" in found else b""
 
 
 def _child(parent: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from qoslab.redaction import Redaction
+from qoslab.results.redaction import Redaction
 
 
 def test_known_values_are_hidden_and_words_that_look_like_them_stay() -> None:

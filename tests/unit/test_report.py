@@ -23,19 +23,19 @@ from hypothesis import strategies as st
 
 from browser import browser as chromium
 from qoslab.analysis import analyse
-from qoslab.analysis.figures import DARK, class_graph, ink_on, overlay_graph, scale_colour
+from qoslab.analysis.charts import DARK, class_graph, ink_on, overlay_graph, scale_colour
 from qoslab.analysis.series import class_rates, flow_throughput, means_until
 from qoslab.cli import main
-from qoslab.cli.figures import print_outcome
+from qoslab.cli.result_table import print_outcome
 from qoslab.model.comparison import Trace
 from qoslab.model.experiment import Experiment
-from qoslab.model.names import unknown_names
+from qoslab.model.reference_names import unknown_names
 from qoslab.report import render, text
 from qoslab.report.notes import notes
 from qoslab.report.page import build_page, traced_cells
 from qoslab.results import CellSummary, RunFolder, tables
 from qoslab.results.changes import RouterChanges, write_changes
-from qoslab.shipped import shipped
+from qoslab.system.shipped import shipped
 from verdicts import newest_run, status_of
 
 

@@ -12,17 +12,17 @@ from fake_device import ENABLE, PASSWORD, USER, FakeDevice
 from fake_router import typed, with_soldered_flash
 
 from qoslab.errors import DeviceError, UserError
+from qoslab.ios.device_config.restore import unrestored
 from qoslab.ios.model.applets import Applet, applets
 from qoslab.ios.model.device import Device
-from qoslab.ios.restore import unrestored
 from qoslab.model.inventory import DeadManChoice as Choice
 from qoslab.model.inventory import RouterSettings
+from qoslab.model.units import Duration
 from qoslab.platforms.ios import MODELS
-from qoslab.run.door.client import Door
-from qoslab.run.door.dead_man import DeadMan, minutes_of, stop
-from qoslab.run.door.mark import Marks, entered, marked
-from qoslab.run.door.ways import Way
-from qoslab.units import Duration
+from qoslab.run.real.access.methods import Way
+from qoslab.run.real.access.proxies import Door
+from qoslab.run.real.access.rollback_timer import DeadMan, minutes_of, stop
+from qoslab.run.real.access.run_lock import Marks, entered, marked
 
 MINUTE = Duration.parse("60 s")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qoslab.ios.interface_names import AS_THEY_ARE
+from qoslab.ios.device_config.interface_names import AS_THEY_ARE
 from qoslab.model.experiment import Topology
 from qoslab.results import Cell
 from qoslab.run.devices.drivers import SHOW, CommandLineRouter

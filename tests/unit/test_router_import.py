@@ -16,9 +16,9 @@ from qoslab.errors import UserError
 from qoslab.exchange.readers import form_of
 from qoslab.exchange.routers import Choices, import_routers
 from qoslab.exchange.routers.anonymous import Anonymiser
-from qoslab.exchange.routers.printed import outputs_of
-from qoslab.exchange.routers.result import Imported
-from qoslab.exchange.routers.show import read_interfaces, read_policies, read_routes, read_version
+from qoslab.exchange.routers.import_result import Imported
+from qoslab.exchange.routers.show_values import read_interfaces, read_policies, read_routes, read_version
+from qoslab.exchange.routers.terminal_text import outputs_of
 from qoslab.schema import load_sweep
 from qoslab.schema.document import read_document
 from qoslab.schema.topology import load_topology

@@ -14,18 +14,18 @@ from fake_router import typed
 from test_restore_state import begun
 
 from qoslab.errors import DeviceError, UserError
-from qoslab.ios.restore import unrestored
+from qoslab.ios.device_config.restore import unrestored
 from qoslab.model.inventory import RouterSettings
+from qoslab.model.units import Duration
 from qoslab.platforms import MODELS
-from qoslab.run import rescue as rescuing
 from qoslab.run.devices.state import RestoreState
-from qoslab.run.door.client import Door
-from qoslab.run.door.countdowns import COUNTDOWNS
-from qoslab.run.door.dead_man import DeadMan
-from qoslab.run.door.mark import TAKEN_OUT, Marks, marked, refuse_marked, unmark
-from qoslab.run.door.ways import Way
-from qoslab.run.rescue import rescue
-from qoslab.units import Duration
+from qoslab.run.real import rescue as rescuing
+from qoslab.run.real.access.methods import Way
+from qoslab.run.real.access.proxies import Door
+from qoslab.run.real.access.rollback_methods import COUNTDOWNS
+from qoslab.run.real.access.rollback_timer import DeadMan
+from qoslab.run.real.access.run_lock import TAKEN_OUT, Marks, marked, refuse_marked, unmark
+from qoslab.run.real.rescue import rescue
 
 MINUTE = Duration.parse("60 s")
 ALICE = "the run of policing-vs-shaping by alice on box, since 2026-03-02 10:20:30Z"

@@ -19,6 +19,7 @@ from levels import examples
 from qoslab.errors import ExitStatus, ExperimentError
 from qoslab.model.expectations import resolved
 from qoslab.model.experiment import Configuration, Experiment
+from qoslab.model.units import Duration, Rate
 from qoslab.schema import (
     experiment_schema,
     load_experiment,
@@ -28,7 +29,6 @@ from qoslab.schema import (
 )
 from qoslab.schema.document import NODE_LIMIT, SIZE_LIMIT, parse_document
 from qoslab.schema.templates import render_lines
-from qoslab.units import Duration, Rate
 
 TOP = Path(__file__).parents[2]
 EXPERIMENTS = sorted((TOP / "experiments").glob("*.yml"))
@@ -239,7 +239,7 @@ def test_checking_loads_nothing_heavy() -> None:
         "status = status or main(['plan', sys.argv[1], '--json']); "
         "heavy = {'pandas', 'numpy', 'pyarrow', 'plotly', 'ansible', 'ansible_runner', 'pyats', 'genie', 'unicon', "
         "'asyncssh', 'pyroute2', 'jupyterlab', 'nbclient', 'rich', 'qoslab.run.runner', 'qoslab.run.cell.measure', "
-        "'qoslab.lab', 'qoslab.analysis'}; "
+        "'qoslab.virtual_lab', 'qoslab.analysis'}; "
         "print(sorted(heavy & sys.modules.keys()), file=sys.stderr); sys.exit(status)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(ARTICLE)], capture_output=True, text=True, check=False)

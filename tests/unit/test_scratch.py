@@ -16,7 +16,7 @@ import pytest
 
 from qoslab.errors import MachineError
 from qoslab.run import scratch
-from qoslab.run.devices.ansible.watch import CONNECTIONS
+from qoslab.run.devices.ansible.leftovers import CONNECTIONS
 from qoslab.run.scratch import OWNER, Scratch, own_folder, place, remove_leftovers, write_owner
 
 MAKER = (

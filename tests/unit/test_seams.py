@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from qoslab.ios.model.generations import GENERATIONS
-from qoslab.labs import LABS
+from qoslab.lab_kinds import LABS
 from qoslab.platforms import PLATFORMS
-from qoslab.run.labs import machinery
-from qoslab.run.labs.worker import Machinery
+from qoslab.run.workers import machinery
+from qoslab.run.workers.base import Machinery
 from qoslab.traffic import INSTALLED, TOOLS
 
 PACKAGE = Path(__file__).parents[2] / "src" / "qoslab"

@@ -17,8 +17,8 @@ from qoslab.cli import main
 from qoslab.errors import ExitStatus
 from qoslab.model.comparison import Average, Comparison, Pair
 from qoslab.model.matrix import Scalar
+from qoslab.model.units import Percent
 from qoslab.results import CellSummary, RunFolder
-from qoslab.units import Percent
 
 LATER = "time 1800 ms never came: the last reading is of 1.2 s"
 BUCKET = "the policer's bucket, full at the start, lasted to the end"

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from levels import examples
-from qoslab.analysis.at_moment import APART_S
+from qoslab.analysis.at_instant import APART_S
 from qoslab.analysis.class_metrics import EachClass, class_figures
 from qoslab.analysis.classes import Line
 from qoslab.analysis.estimates import Estimate, error_of, passed_bytes
@@ -24,13 +24,13 @@ from qoslab.genie import mls_qos
 from qoslab.genie.parse import parse
 from qoslab.genie.queueing import parse_queue
 from qoslab.model.experiment import Topology
+from qoslab.model.instants import Demand, demand, traffic_time
 from qoslab.model.metrics import ClassSelector
-from qoslab.model.moments import Demand, demand, traffic_time
+from qoslab.model.units import Duration
 from qoslab.results import Cell, tables
 from qoslab.run.cell.readings import LOAD, ShowSampler, period_s, reading_commands, reading_times
 from qoslab.run.devices.collector import Observed
 from qoslab.schema import CellIdentity, load_sweep
-from qoslab.units import Duration
 
 TOP = Path(__file__).parents[2]
 TRAFFIC_S = 9.0

@@ -19,10 +19,10 @@ from qoslab.cli import main
 from qoslab.cli.options import Choice
 from qoslab.cli.plan import summary_lines
 from qoslab.errors import ExitStatus, ExperimentError, UserError
-from qoslab.labs import lab_kind
-from qoslab.labs.base import REPORT_CELL_S, REPORT_S
-from qoslab.labs.simulated import AROUND_S, WORKERS_UP_S, Simulated
-from qoslab.labs.virtual import Virtual
+from qoslab.lab_kinds import lab_kind
+from qoslab.lab_kinds.base import REPORT_CELL_S, REPORT_S
+from qoslab.lab_kinds.simulated import AROUND_S, WORKERS_UP_S, Simulated
+from qoslab.lab_kinds.virtual import Virtual
 from qoslab.model.experiment import Flow
 from qoslab.model.expressions import show_value
 from qoslab.model.steps import SIMULATION
@@ -39,7 +39,7 @@ from qoslab.simulation.show import answer, blank_history
 from qoslab.traffic import TrafficError
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 TOP = Path(__file__).parents[2]
 EXPERIMENTS = TOP / "experiments"
@@ -56,7 +56,7 @@ def tasks(name: str, sets: dict[str, str] | None = None, **options: Any) -> list
     return [make_task(cell, VERSIONS) for cell in plan.cells]
 
 
-def scenario(task: CellTask) -> formats.Scenario:
+def scenario(task: CellTask) -> program_formats.Scenario:
     routers = configured_routers(task.experiment, task.configurations)
     return build_scenario(task.experiment, routers, task.identity.repetition, task.demand)
 
@@ -294,10 +294,11 @@ def test_how_long_it_takes_is_learnt(tmp_path: Path) -> None:
 def test_nothing_of_a_lab_is_imported_for_a_scenario() -> None:
     code = (
         "import sys; sys.path.insert(0, 'tests/unit'); from test_simulation import scenario, tasks; "
-        "from qoslab.run import runner; from qoslab.run.cluster import worker; from qoslab.run.labs import simulated; "
+        "from qoslab.run import runner; from qoslab.run.cluster import remote_worker; "
+        "from qoslab.run.workers import simulated; "
         "scenario(tasks('policing-vs-shaping')[0]); "
-        "heavy = {'ansible', 'ansible_runner', 'genie', 'unicon', 'pyats', 'pyroute2', 'asyncssh', 'qoslab.lab', "
-        "'qoslab.run.devices.ansible.session', 'qoslab.run.devices.collector'}; "
+        "heavy = {'ansible', 'ansible_runner', 'genie', 'unicon', 'pyats', 'pyroute2', 'asyncssh', "
+        "'qoslab.virtual_lab', 'qoslab.run.devices.ansible.playbooks', 'qoslab.run.devices.collector'}; "
         "print(sorted(heavy & sys.modules.keys()))"
     )
     done = subprocess.run(

@@ -10,7 +10,7 @@ import asyncssh
 import pytest
 from fake_device import USER, FakeDevice
 
-from qoslab.lab import sshd
+from qoslab.virtual_lab import sshd
 
 SOON_S = 20
 """Until whoever says nothing has been hung up on, even on a busy machine, where the port waits for one second only."""

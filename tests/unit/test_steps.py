@@ -16,19 +16,19 @@ from types import ModuleType
 import pytest
 
 from qoslab.errors import ExperimentError
-from qoslab.labs import LABS, LabKind
-from qoslab.model.moments import DURING, during
+from qoslab.lab_kinds import LABS, LabKind
+from qoslab.model.instants import DURING, during
+from qoslab.model.units import Duration
 from qoslab.plan import Cell as PlannedCell
 from qoslab.plan import Options, make_plan
 from qoslab.results import Cell
 from qoslab.run.cell.journal import Journal, keys
 from qoslab.run.task import CellTask
 from qoslab.schema import load_sweep
-from qoslab.units import Duration
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yml"))
 DEFAULT = next(kind for kind in LABS.values() if kind.is_default)
-ROOMS = ("qoslab.run.labs.", "qoslab.run.cell.")
+ROOMS = ("qoslab.run.workers.", "qoslab.run.cell.")
 """Where steps are opened."""
 
 

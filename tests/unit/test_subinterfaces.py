@@ -24,8 +24,8 @@ from qoslab.ios.running_config import render
 from qoslab.ios.show.interfaces import show_ip_interface_brief, unwired
 from qoslab.ios.show.policy_interface import show_policy_map_interface
 from qoslab.ios.show.subinterfaces import show_subinterface, show_vlans
-from qoslab.labs import lab_kind
-from qoslab.model.moments import Demand
+from qoslab.lab_kinds import lab_kind
+from qoslab.model.instants import Demand
 from qoslab.platforms import MODELS
 from qoslab.schema import configuration_text, load_experiment, load_sweep
 from qoslab.simulation.scenario import build_scenario, configured_routers

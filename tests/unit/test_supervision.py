@@ -10,7 +10,7 @@ import socket
 import pytest
 
 from qoslab.errors import MachineError
-from qoslab.lab.supervision import Supervisor
+from qoslab.virtual_lab.supervision import Supervisor
 
 
 def test_no_room_for_a_network_namespace_names_the_kernel_setting() -> None:

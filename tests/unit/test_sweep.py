@@ -16,9 +16,9 @@ from experiment_files import experiment_file
 from qoslab.errors import ExperimentError
 from qoslab.model.expressions import ExpressionError, parse_expression, read_value
 from qoslab.model.matrix import Parameters, as_texts, as_values, slug
+from qoslab.model.units import Duration, Rate, Size
 from qoslab.plan import Options, make_plan
 from qoslab.schema import CellIdentity, Sweep, load_sweep
-from qoslab.units import Duration, Rate, Size
 
 GRID = """\
 name: grid

@@ -10,7 +10,7 @@ from qoslab.genie.parse import parse
 from qoslab.ios.catalyst.show.mls_qos import show_vlan
 from qoslab.ios.catalyst.show.policy import show_policy_map, show_policy_map_interface
 from qoslab.ios.compile import compile_device
-from qoslab.ios.in_force import configuration_differences
+from qoslab.ios.device_config.equivalence import configuration_differences
 from qoslab.ios.model.device import Device
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render

@@ -21,7 +21,7 @@ from qoslab.cli.export import FORMATS
 from qoslab.errors import UserError
 from qoslab.report import gate
 from qoslab.results import RunFolder
-from qoslab.results.files import Disk
+from qoslab.results.file_access import Disk
 
 FULL = Path("/dev/full")
 NOTHING = Path("/proc/nothing")
@@ -40,7 +40,7 @@ def analysed(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, Outco
 @pytest.fixture
 def run(analysed: tuple[RunFolder, Outcome], monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     """A run whose own files are written already: what comes next is what a command is told to write."""
-    for name in ("qoslab.readers.analyse_by_helpers", "qoslab.report.view.analyse"):
+    for name in ("qoslab.analysis.parallel.analyse_by_helpers", "qoslab.report.view.analyse"):
         monkeypatch.setattr(name, lambda folder: analysed[1])
     monkeypatch.setattr("qoslab.report.render", lambda folder, outcome: folder.report)
     return analysed[0]

@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 from qoslab.cli import main
 from qoslab.cli.doctor import TOOLS
 from qoslab.cli.run import command as RUN  # noqa: N812
-from qoslab.labs import LABS
+from qoslab.lab_kinds import LABS
 
 TOP = Path(__file__).parents[2]
 HERE = [name for name, kind in LABS.items() if not kind.placed]

@@ -251,8 +251,8 @@ end
 
 
 def test_configurations_are_compared_by_their_lines() -> None:
-    from qoslab.genie.diff import configuration_difference
-    from qoslab.ios.restore import VOLATILE
+    from qoslab.genie.configuration_diff import configuration_difference
+    from qoslab.ios.device_config.restore import VOLATILE
 
     assert configuration_difference(BEFORE, BEFORE) == []
     assert configuration_difference(BEFORE, AFTER, VOLATILE) == [

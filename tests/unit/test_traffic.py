@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from levels import examples
 from qoslab.errors import ExitStatus, UserError
 from qoslab.model.experiment import Flow
+from qoslab.model.units import Duration, Rate, Size
 from qoslab.traffic import TOOLS, Endpoints, Listener, Output, Pace, TrafficError, connected, is_listening, tool
 from qoslab.traffic.iperf2 import read_report
-from qoslab.units import Duration, Rate, Size
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "traffic"
 ENDS = Endpoints(IPv4Address("192.168.10.2"), IPv4Address("192.168.20.2"), 5201, client_port=40000)

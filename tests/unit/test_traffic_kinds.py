@@ -11,16 +11,16 @@ import jsonschema
 import pytest
 
 from qoslab.errors import ExperimentError
-from qoslab.labs import LABS
+from qoslab.lab_kinds import LABS
 from qoslab.model.experiment import Flow
 from qoslab.model.traffic_kinds import CATALOGUE, KINDS, KindName
 from qoslab.plan import Options, make_plan
-from qoslab.programs import SIMULATOR, own_program
 from qoslab.run.task import make_task
 from qoslab.schema import load_sweep
 from qoslab.schema.json_schema import experiment_schema
 from qoslab.simulation.result import read_flow, read_result
 from qoslab.simulation.scenario import build_scenario, configured_routers
+from qoslab.system.programs import SIMULATOR, own_program
 
 EXPERIMENT = """\
 name: kinds

@@ -16,9 +16,9 @@ from click.testing import CliRunner
 
 from qoslab.cli import group, main
 from qoslab.errors import ExitStatus, UserError
-from qoslab.ios.model.names import dscp_text
+from qoslab.ios.model.ios_names import dscp_text
 from qoslab.model.traffic_kinds import CATALOGUE
-from qoslab.policy.configuration import read_configuration
+from qoslab.policy.pasted_configuration import read_configuration
 from qoslab.trial.answer import Trial, try_policy
 from qoslab.trial.change import apply_changes
 from qoslab.trial.demand import parse_traffic

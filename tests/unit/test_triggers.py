@@ -11,16 +11,16 @@ from typing import Any, cast
 import pytest
 
 from qoslab.errors import DeviceError, ExperimentError
-from qoslab.labs import lab_kind
+from qoslab.lab_kinds import lab_kind
 from qoslab.model.experiment import MOMENTS_LIMIT, Experiment, Observation, Trigger
-from qoslab.model.moments import Demand, counted, looks, triggers
+from qoslab.model.instants import Demand, counted, looks, triggers
+from qoslab.model.units import Duration, Size
 from qoslab.run.cell import triggers as waiting
 from qoslab.run.cell.journal import Journal
 from qoslab.run.cell.triggers import Triggered
 from qoslab.run.devices.collector import Observed
 from qoslab.schema import load_sweep
 from qoslab.simulation.history import History
-from qoslab.units import Duration, Size
 
 FILE = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
 SHOW = "show policy-map interface"

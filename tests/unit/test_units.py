@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from qoslab.errors import ExitStatus
-from qoslab.units import Duration, Percent, Quantity, QuantityError, Rate, Size
+from qoslab.model.units import Duration, Percent, Quantity, QuantityError, Rate, Size
 
 KINDS = (Rate, Size, Duration, Percent)
 kinds = st.sampled_from(KINDS)

@@ -13,9 +13,9 @@ import pytest
 from test_results import HEALTH
 
 from qoslab.analysis.packets import shifted
+from qoslab.capture.packet_tables import column
 from qoslab.model.experiment import Flow, Probe, Topology
-from qoslab.model.moments import demand
-from qoslab.pcap import column
+from qoslab.model.instants import demand
 from qoslab.results import ClockRecord, Health, HostClockRecord, SenderRecord, StallRecord
 from qoslab.results.records import (
     CLOCK_STEP_NS,
@@ -25,15 +25,15 @@ from qoslab.results.records import (
     SENDER_SHORT,
     SERIES_LATE_NS,
 )
-from qoslab.run.cell.clocks import Clocks, HostClocks
+from qoslab.run.cell.clock_checks import Clocks, HostClocks
 from qoslab.run.cell.pace import directions, fed_routers, probe_sender, senders
-from qoslab.run.lab import ClockLook
+from qoslab.run.protocols import ClockLook
 from qoslab.schema import load_sweep
 from qoslab.traffic import FlowResult, Pace, StreamResult
 from qoslab.traffic.base import datagram_pace
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 TRAFFIC_S = 30.0
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
@@ -256,10 +256,10 @@ class TestSenders:
     def test_how_late_the_packets_of_a_probe_left(self) -> None:
         """Against the most punctual of their run: when a run begins its program alone decides."""
 
-        def sample(run: int, packet: int, sent_ns: int) -> formats.Sample:
+        def sample(run: int, packet: int, sent_ns: int) -> program_formats.Sample:
             return {"run": run, "packet": packet, "sent_ns": sent_ns, "arrived_ns": sent_ns + 10**6, "rtt_ms": 1}
 
-        def run(number: int, begin_ns: int, late_ns: dict[int, int]) -> list[formats.Sample]:
+        def run(number: int, begin_ns: int, late_ns: dict[int, int]) -> list[program_formats.Sample]:
             return [sample(number, k, begin_ns + k * 20_000_000 + late_ns.get(k, 0)) for k in range(1, 101)]
 
         two = [*run(1, 7, {1: 3_000_000}), *run(2, 999_999_999, {50: 2_000_000})]

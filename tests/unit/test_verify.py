@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
-from qoslab.verification.policy import policy_differences
+from qoslab.verification.requested_policy import policy_differences
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "ios"
 INTERFACE = "FastEthernet0/1"

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import uv
 
-from qoslab.programs import OWN_PROGRAMS
+from qoslab.system.programs import OWN_PROGRAMS
 from verdicts import newest_run, status_of
 
 TOP = Path(__file__).parents[2]
@@ -66,7 +66,7 @@ def test_it_holds_the_programs_and_says_where_they_run(wheel: Path, python: Path
     with zipfile.ZipFile(wheel) as archive:
         sizes = {name: archive.getinfo(f"qoslab/data/bin/{name}").file_size for name in OWN_PROGRAMS}
     assert max(sizes.values()) < 8_000_000, sizes  # without what only a debugger reads
-    code = "from qoslab.programs import *; print(*(own_program(name) for name in OWN_PROGRAMS), sep='\\n')"
+    code = "from qoslab.system.programs import *; print(*(own_program(name) for name in OWN_PROGRAMS), sep='\\n')"
     asked = call([python, "-c", code], tmp_path, PATH="/usr/bin:/bin")
     found = [Path(line) for line in asked.stdout.splitlines()]
     assert [path.name for path in found] == list(OWN_PROGRAMS), asked.stderr

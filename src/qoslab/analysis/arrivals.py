@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from qoslab.capture.packet_tables import TCP, UDP, Array, column
 from qoslab.model.experiment import CapturePoint, Experiment, Flow, Topology
-from qoslab.pcap import TCP, UDP, Array, column
 from qoslab.results import CellRecord, FlowRecord
 from qoslab.traffic import Uncounted, tool
 
@@ -39,7 +39,7 @@ class Arrived:
 
     @classmethod
     def of(cls, packets: Mapping[str, Array], *, tcp: bool) -> Arrived:
-        """Build from columns of `qoslab.pcap.SCHEMA`."""
+        """Build from columns of `qoslab.capture.packet_tables.SCHEMA`."""
         numbers = packets["sequence"]
         if tcp and len(numbers):
             steps = (np.diff(numbers) + _NUMBERS // 2) % _NUMBERS - _NUMBERS // 2

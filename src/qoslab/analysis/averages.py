@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from qoslab.analysis import sweeps
-from qoslab.analysis.least import over_least
+from qoslab.analysis.minimum_parameter import over_least
 from qoslab.analysis.statistics import average, difference
 from qoslab.analysis.sweeps import Point
 from qoslab.analysis.verdicts import (

@@ -22,10 +22,10 @@ from qoslab.analysis.classes import (
     waiting,
 )
 from qoslab.analysis.estimates import Estimate, error_of, given, passed_bytes, scaled
+from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure, Missing, total
-from qoslab.analysis.registry import metrics_of
+from qoslab.model.instants import DURING, WINDOW_FROM
 from qoslab.model.metrics import ClassSelector
-from qoslab.model.moments import DURING, WINDOW_FROM
 
 _Key = tuple[str, str, str, str, str]
 """Key of a class: a row of CLASS."""

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 import pandas as pd
 
 from qoslab.analysis.classes import CLASS, dropped, last_of_class, waiting
-from qoslab.analysis.counters import HostCount, add_counters, cards_of, too_old
+from qoslab.analysis.counter_files import HostCount, add_counters, cards_of, too_old
 from qoslab.analysis.raw import Row
 from qoslab.model.experiment import Experiment, Topology
 from qoslab.platforms import routers_of

@@ -8,9 +8,9 @@ import pandas as pd
 
 from qoslab.analysis.classes import only_value
 from qoslab.analysis.estimates import sampled_median
+from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure
-from qoslab.analysis.registry import metrics_of
-from qoslab.model.moments import WINDOW_FROM
+from qoslab.model.instants import WINDOW_FROM
 
 
 @metrics_of(

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import NOT_TOGETHER, Figure, Missing, most, total
-from qoslab.analysis.registry import metrics_of
 from qoslab.analysis.timeline import Timeline, common_span, span
 from qoslab.model.voice import mean_opinion
 

@@ -11,7 +11,7 @@ from qoslab.analysis.classes import CLASS
 from qoslab.errors import UserError
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import CLASS_DEFAULT
-from qoslab.labs import lab_kind
+from qoslab.lab_kinds import lab_kind
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.platforms import is_switch, routers_of
 from qoslab.results import Cell

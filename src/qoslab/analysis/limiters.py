@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 import pandas as pd
 
 from qoslab.analysis.limiter_inference import Joined, infer, join, load
+from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure, Missing
 from qoslab.analysis.raw import Row
-from qoslab.analysis.registry import metrics_of
 from qoslab.capture import CaptureError
+from qoslab.capture.packet_tables import read_packets
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
 from qoslab.model.metrics import CapturesSelector, Reference
-from qoslab.pcap import read_packets
 from qoslab.results import Cell
 
 _COLUMNS = {

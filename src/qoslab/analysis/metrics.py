@@ -1,6 +1,7 @@
 """Tables → the metrics of `qoslab.model.metrics`, by arm and repetition. Pure.
 
-What computes them registers itself (`qoslab.analysis.registry`); here the tables are divided into cells and selections.
+The functions that compute them register themselves (`qoslab.analysis.metric_functions`); this module divides the tables
+into cells and selections.
 """
 
 from __future__ import annotations
@@ -13,25 +14,14 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 # Imported for the functions that they register.
-from qoslab.analysis import (  # noqa: F401
-    class_metrics,
-    conversations,
-    goodput,
-    hosts,
-    limiters,
-    policers,
-    probes,
-    shapers,
-    steady,
-    throughput,
-)
-from qoslab.analysis.at_moment import instant_error_s, moment_s, until
+from qoslab.analysis.at_instant import instant_error_s, moment_s, until
 from qoslab.analysis.classes import Lines, interfaces_of, selected
 from qoslab.analysis.estimates import Estimate, error_of, given
+from qoslab.analysis.metric_functions import CellFacts, Selection, Whole, functions_of
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.paths import Paths
 from qoslab.analysis.queues import each_of, places_of
-from qoslab.analysis.registry import CellFacts, Selection, Whole, functions_of
+from qoslab.model.instants import DURING
 from qoslab.model.metrics import (
     METRICS,
     SELECTOR_OF_TABLE,
@@ -42,7 +32,6 @@ from qoslab.model.metrics import (
     SelectorError,
     TableName,
 )
-from qoslab.model.moments import DURING
 from qoslab.results import tables
 
 _CELL = ["arm", "repetition", "cell"]

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from qoslab.pcap import TCP, UDP, column
+from qoslab.capture.packet_tables import TCP, UDP, column
 from qoslab.results import HostClockRecord
 
 BIN_NS = 100_000_000
@@ -80,7 +80,7 @@ def bin_packets(pieces: Iterable[pa.RecordBatch], origin_ns: int | None = None) 
 
 
 def packet_flow(version: int, *ends_and_ports: int) -> str:
-    """Return the name of a packet's flow, by the columns of `qoslab.pcap.SCHEMA`; see `flow_name`."""
+    """Return the name of a packet's flow, by the columns of `qoslab.capture.packet_tables.SCHEMA`; see `flow_name`."""
     if version < 0:
         return "not IP"
     source_high, source, destination_high, destination, protocol, source_port, destination_port = ends_and_ports

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pandas as pd
 
 from qoslab.analysis.classes import last_of_class, only_value, printed
+from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure, Missing, most, total
-from qoslab.analysis.registry import metrics_of
 
 SETTLED_WITHIN = 0.2
 """Range of the bucket size over the second half of the traffic time that counts as settled."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure
-from qoslab.analysis.registry import metrics_of
 
 
 @metrics_of(

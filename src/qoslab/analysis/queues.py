@@ -11,8 +11,8 @@ from typing import Literal
 import pandas as pd
 
 from qoslab.analysis.classes import interfaces_of
+from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import READ_ONCE, Figure, Missing, total
-from qoslab.analysis.registry import metrics_of
 from qoslab.model.metrics import QueueSelector, SelectorError
 
 Place = Literal["interface", "queue"]

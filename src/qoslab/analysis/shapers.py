@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from qoslab.analysis.classes import last_of_class, only_value, printed_depth
+from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure, total
-from qoslab.analysis.registry import metrics_of
-from qoslab.model.moments import DURING
+from qoslab.model.instants import DURING
 
 _SHAPE = {
     "shape.byte_limit": "shape_byte_limit",

@@ -11,9 +11,9 @@ from qoslab.analysis.missing import too_short
 from qoslab.analysis.verdicts import NOT_MEASURED, OUTSIDE, UNDECIDED
 from qoslab.errors import QoslabError
 from qoslab.model.comparison import Average, Comparison, Pair
+from qoslab.model.units import Duration, QuantityError
 from qoslab.results import CellSummary, Manifest, RunFolder
 from qoslab.schema.document import parse_document
-from qoslab.units import Duration, QuantityError
 
 _FAILED = (OUTSIDE, UNDECIDED)
 

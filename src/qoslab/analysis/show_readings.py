@@ -14,7 +14,7 @@ from qoslab.analysis.classes import Lines, ends_of
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.raw import Row
 from qoslab.genie.queueing import parse_queue
-from qoslab.model.ports import of_the_experiment
+from qoslab.model.interface_selection import of_the_experiment
 
 _INTERFACE = re.compile(r"show interfaces (\S+)")
 _QUEUE = re.compile(r"show queue \S+")

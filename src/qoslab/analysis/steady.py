@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from qoslab.analysis.classes import CLASS
+from qoslab.analysis.metric_functions import Selection, metrics_of
 from qoslab.analysis.missing import BUCKET_LASTED, NOT_TOGETHER, Figure, Missing
-from qoslab.analysis.registry import Selection, metrics_of
 from qoslab.analysis.statistics import warm_up
 from qoslab.analysis.throughput import only_pir
 from qoslab.analysis.timeline import STEPS_MOST, Span, Timeline, reported_flows, span, usual_interval

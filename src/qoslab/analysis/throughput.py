@@ -8,9 +8,9 @@ import pandas as pd
 
 from qoslab.analysis.classes import CLASS, Lines
 from qoslab.analysis.goodput import total_bps
+from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure
 from qoslab.analysis.paths import FULL_PACKET_BYTES, Path, Paths
-from qoslab.analysis.registry import metrics_of
 from qoslab.model.framing import COUNTED_HEADER
 
 CLASS_DEFAULT = "class-default"

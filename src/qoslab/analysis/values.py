@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from qoslab.analysis.compare import COLUMNS, measured_figure
+from qoslab.analysis.expected_comparison import COLUMNS, measured_figure
 from qoslab.analysis.verdicts import INFORMATIVE
 from qoslab.model.expectations import selection_text
 from qoslab.model.experiment import Arm, Experiment
@@ -30,7 +30,7 @@ DATAGRAMS = ("datagrams.loss", "datagrams.jitter")
 def unexpected_values(
     experiment: Experiment, metrics: pd.DataFrame, cells: Sequence[CellSummary], lab: str = DEFAULT_LAB
 ) -> pd.DataFrame:
-    """Return rows of `qoslab.analysis.compare.compare` without a verdict; `metrics` has a column `valid`."""
+    """Return rows of `expected_comparison.compare` without a verdict; `metrics` has a column `valid`."""
     rows = [
         {"article": "", "lab": lab, "arm": arm.name, "where": selection_text(where), "metric": metric}
         | {"unit": Reference.parse(metric).metric.unit, **measured.columns(), "verdict": INFORMATIVE}

@@ -1,4 +1,4 @@
-"""Packet capture: one module each way of doing it, found by name in the registry. `qoslab.pcap` reads the files."""
+"""Packet capture: one module for each tool, found by name in the registry; `packet_tables` reads the files."""
 
 from qoslab.capture.base import CaptureError, CaptureTool, Counts
 from qoslab.capture.dumpcap import Dumpcap

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from qoslab.capture.base import CaptureError
 from qoslab.model.capture_filters import filter_text_problem
-from qoslab.programs import how_ended, python_module
+from qoslab.system.programs import how_ended, python_module
 
 Instruction: TypeAlias = tuple[int, int, int, int]
 """Instruction of a classic Berkeley packet filter: code, jump if true, jump if false, operand."""

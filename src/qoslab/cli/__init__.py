@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qoslab.errors import ExitStatus, ExperimentError, QoslabError, UserError, shortage_behind
-from qoslab.printing import bear_anything, echo, one_line
+from qoslab.system.printing import bear_anything, echo, one_line
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -37,7 +37,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "baseline": ("qoslab.cli.baseline", "Save a complete run as the baseline and update the results page."),
     "verify": ("qoslab.cli.verify", "Verify the checksums of a run's files."),
     "export": ("qoslab.cli.export", "Export a run to the format of another tool."),
-    "import": ("qoslab.cli.foreign", "Make tables and graphs from the files of other tools."),
+    "import": ("qoslab.cli.importing", "Make tables and graphs from the files of other tools."),
     "figure": ("qoslab.cli.figure", "Draw one figure of a run, for a paper."),
     "draw": ("qoslab.cli.draw", "Draw a topology."),
     "advise": ("qoslab.cli.advise", "Estimate the number of repetitions needed to detect a difference."),
@@ -147,14 +147,14 @@ def group() -> None:
 
 def _say(text: str) -> None:
     # Who has not loaded it knows no secret; where no file can be opened any more it could not be.
-    if (redaction := sys.modules.get("qoslab.redaction")) is not None:
+    if (redaction := sys.modules.get("qoslab.results.redaction")) is not None:
         text = redaction.KNOWN.hidden(text)
     echo(text, err=True)
 
 
 def _say_what_was_left_out() -> None:
     """Name what other packages add and what did not load, where the command went on without it."""
-    if (plugins := sys.modules.get("qoslab.plugins")) is None:
+    if (plugins := sys.modules.get("qoslab.system.plugins")) is None:
         return
     for error in plugins.LEFT_OUT.values():
         _say(f"qoslab: left out: {error.message}")

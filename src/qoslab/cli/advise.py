@@ -12,8 +12,8 @@ from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import UserError
 from qoslab.model.metrics import QUANTITY_OF_UNIT, Reference, Unit, as_float, format_value
-from qoslab.printing import echo
-from qoslab.units import Percent, QuantityError
+from qoslab.model.units import Percent, QuantityError
+from qoslab.system.printing import echo
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,12 +12,12 @@ from qoslab.cli.completion import runs as complete_runs
 from qoslab.cli.options import lab_option
 from qoslab.cli.places import EXPERIMENTS, RUNS, experiment_file
 from qoslab.errors import ExitStatus, UserError
-from qoslab.labs import LABS
+from qoslab.lab_kinds import LABS
 from qoslab.plan import Options, make_plan
-from qoslab.printing import echo
-from qoslab.results.files import replace
+from qoslab.results.file_access import replace
 from qoslab.schema import load_sweep
-from qoslab.shipped import checkout
+from qoslab.system.printing import echo
+from qoslab.system.shipped import checkout
 
 if TYPE_CHECKING:
     from qoslab.results import RunFolder
@@ -88,7 +88,7 @@ def _keep(run: str | None, top: Path, *, trusted: bool = False) -> None:
 
     `trusted`: its outputs have been looked at and hold.
     """
-    from qoslab.generated import FILES, RESULTS
+    from qoslab.generate import FILES, RESULTS
     from qoslab.results import find_run
     from qoslab.results.baselines import keep
 

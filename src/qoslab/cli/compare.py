@@ -12,9 +12,9 @@ from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus, UserError
 from qoslab.model.run_figures import NEGLIGIBLE
-from qoslab.printing import echo
-from qoslab.shipped import checkout
-from qoslab.units import Percent, QuantityError
+from qoslab.model.units import Percent, QuantityError
+from qoslab.system.printing import echo
+from qoslab.system.shipped import checkout
 
 
 @click.command()

@@ -14,10 +14,10 @@ from click.shell_completion import CompletionItem
 
 from qoslab.cli.places import EXPERIMENTS, RUNS, experiment_file
 from qoslab.errors import QoslabError
-from qoslab.labs import LABS
-from qoslab.schema.files import FileRefusedError, read_bytes
+from qoslab.lab_kinds import LABS
+from qoslab.schema.named_files import FileRefusedError, read_bytes
 from qoslab.schema.outline import Outline, read_outline
-from qoslab.shipped import shipped
+from qoslab.system.shipped import shipped
 
 REPORT_MOST = 50 * 2**20
 """Bytes of a report in which graphs are looked for."""
@@ -78,7 +78,7 @@ def metrics(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> 
 
 def figures(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
     """Graphs of the run's report, figures of other packages, and the run's metrics."""
-    from qoslab.exchange.added import FIGURES
+    from qoslab.exchange.plugin_figures import FIGURES
 
     run = _run(ctx)
     try:

@@ -19,15 +19,15 @@ import click
 
 from qoslab.cli.options import json_option
 from qoslab.errors import ExitStatus, QoslabError
-from qoslab.extras import PURPOSE, how_to_get, lacking, packages
-from qoslab.plugins import KINDS, ONE, PluginError, Registry, installed, package_of
-from qoslab.printing import echo
-from qoslab.programs import OWN_PROGRAMS, SIMULATOR, own_program
-from qoslab.system_packages import how_to_install
+from qoslab.system.extras import PURPOSE, how_to_get, lacking, packages
+from qoslab.system.packages import how_to_install
+from qoslab.system.plugins import KINDS, ONE, PluginError, Registry, installed, package_of
+from qoslab.system.printing import echo
+from qoslab.system.programs import OWN_PROGRAMS, SIMULATOR, own_program
 from qoslab.traffic import INSTALLED
 
 if TYPE_CHECKING:
-    from qoslab.lab import Lab
+    from qoslab.virtual_lab import Lab
 
 State = Literal["ok", "missing", "optional"]
 """`optional`: it is absent, and only what `what_to_do` names needs it."""
@@ -169,7 +169,7 @@ def _python() -> Iterator[Check]:
 
 def _plugins() -> Iterator[Check]:
     """Check the additions of other packages, each loaded."""
-    from qoslab.exchange.added import FIGURES
+    from qoslab.exchange.plugin_figures import FIGURES
     from qoslab.model.metrics import METRICS
     from qoslab.platforms import PLATFORMS
     from qoslab.traffic import TOOLS as TRAFFIC_TOOLS
@@ -219,7 +219,7 @@ def _lab() -> Iterator[Check]:
         )
     )
     try:
-        from qoslab.lab import Lab  # which an installation of the core lacks
+        from qoslab.virtual_lab import Lab  # which an installation of the core lacks
 
         lab = Lab.up(topology, name=f"doctor-{os.getpid()}")
     except QoslabError as error:

@@ -10,7 +10,7 @@ import click
 from qoslab.cli.completion import experiments
 from qoslab.cli.options import set_option
 from qoslab.cli.places import experiment_file
-from qoslab.printing import echo
+from qoslab.system.printing import echo
 
 if TYPE_CHECKING:
     from qoslab.model.experiment import Topology
@@ -35,7 +35,7 @@ def command(experiment: str | None, sets: tuple[str, ...], lab: str | None, form
     marked. An existing file is never overwritten.
     """
     from qoslab.exchange.base import whole
-    from qoslab.exchange.inventory import inventory
+    from qoslab.exchange.inventory_template import inventory
     from qoslab.report.drawing import FORMATS
 
     name, topology = _of_lab(lab, experiment, sets) if lab is not None else _of_file(experiment, sets)
@@ -58,7 +58,7 @@ def _of_file(experiment: str | None, sets: tuple[str, ...]) -> tuple[str, Topolo
 
 
 def _of_lab(lab: str, experiment: str | None, sets: tuple[str, ...]) -> tuple[str, Topology]:
-    from qoslab.lab import Lab
+    from qoslab.virtual_lab import Lab
 
     if experiment is not None or sets:
         raise click.UsageError("found --lab with EXPERIMENT or --set, expected the lab alone")

@@ -12,7 +12,7 @@ import click
 from qoslab.cli.completion import experiments, runs
 from qoslab.cli.options import json_option, set_option
 from qoslab.errors import UserError
-from qoslab.printing import echo
+from qoslab.system.printing import echo
 
 if TYPE_CHECKING:
     from qoslab.explain.captured import Arrival
@@ -85,7 +85,7 @@ def command(
     """
     from qoslab.explain.ask import ask
     from qoslab.explain.render import trace_text
-    from qoslab.explain.steps import trace
+    from qoslab.explain.router_steps import trace
 
     router, packet, config = _arguments(router, packet, config, captured)
     of_file: dict[str, object] = {"--rate": rate, "--model": model}
@@ -141,7 +141,7 @@ def _refuse(options: Mapping[str, object], what: str) -> None:
 def _pasted(file: str, rate: str | None, model: str | None) -> Subject:
     from qoslab.cli.pasted import model_of, rate_of, read_pasted, source_of
     from qoslab.explain.subject import pasted_subject
-    from qoslab.policy.configuration import read_configuration
+    from qoslab.policy.pasted_configuration import read_configuration
 
     family, generation = model_of(model)
     source = source_of(file)
@@ -222,7 +222,7 @@ def _time(at: str | None, arrived: Arrival | None, cell: Cell | None) -> int:
     if cell is None:
         return 0
     if at is not None:
-        from qoslab.units import Duration, QuantityError
+        from qoslab.model.units import Duration, QuantityError
 
         try:
             return Duration.parse(at).ns

@@ -10,7 +10,7 @@ import click
 from qoslab.cli.completion import runs
 from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
-from qoslab.printing import echo
+from qoslab.system.printing import echo
 
 FORMATS = ("csv", "parquet", "flent", "ro-crate")
 """`qoslab.exchange.EXPORTS` by name; a test compares. Importing it would load pandas for a page of help."""
@@ -54,11 +54,11 @@ def command(run: str | None, form: str, to: Path | None, licence: str, authors: 
     if (licence or authors) and form not in SIGNED:
         word = "--licence" if licence else "--author"
         raise click.UsageError(f"found {word} with --format {form}, expected one that has a place: {', '.join(SIGNED)}")
-    from qoslab.exchange.signed import check_signed
+    from qoslab.exchange.attribution import check_signed
 
     check_signed(licence, authors)
+    from qoslab.analysis.parallel import analyse_by_helpers
     from qoslab.exchange import EXPORTS, ExportRequest, write_export
-    from qoslab.readers import analyse_by_helpers
     from qoslab.results import find_run
 
     folder = find_run(RUNS, run)

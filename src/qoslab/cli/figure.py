@@ -12,8 +12,8 @@ from qoslab.cli.completion import figures, runs
 from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import UserError
-from qoslab.extras import need
-from qoslab.printing import echo
+from qoslab.system.extras import need
+from qoslab.system.printing import echo
 
 
 @click.command()
@@ -49,7 +49,7 @@ def command(
     """
     if name is None and (kind or form or to):
         raise click.UsageError("found --kind, --format or --to without NAME, expected the name of a figure")
-    from qoslab.exchange.added import FIGURES
+    from qoslab.exchange.plugin_figures import FIGURES
     from qoslab.report.view import RunView
     from qoslab.results import find_run
     from qoslab.schema.near import clipped, did_you_mean

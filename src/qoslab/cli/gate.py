@@ -16,7 +16,7 @@ import click
 from qoslab.cli.completion import runs as complete_runs
 from qoslab.cli.places import RUNS
 from qoslab.errors import Finding, UserError
-from qoslab.printing import echo, printable
+from qoslab.system.printing import echo, printable
 
 if TYPE_CHECKING:
     from qoslab.analysis import Outcome
@@ -105,7 +105,7 @@ def gate_options(function: _F) -> _F:
 
 def _missing(path: Path) -> str:
     """Return the obstacle to writing a file; a draft is written next to it, except for a device or pipe."""
-    from qoslab.results.files import no_file
+    from qoslab.results.file_access import no_file
 
     if no_file(path):
         return "" if os.access(path, os.W_OK) else "right to write to it"

@@ -9,9 +9,9 @@ import click
 
 from qoslab.cli.man import pages
 from qoslab.errors import ExitStatus, UserError
-from qoslab.printing import echo
-from qoslab.results.files import replace
-from qoslab.shipped import checkout
+from qoslab.results.file_access import replace
+from qoslab.system.printing import echo
+from qoslab.system.shipped import checkout
 
 PAGES = "docs/man"
 """Folder of manual pages; a wheel has them in share/man/man1."""
@@ -51,7 +51,7 @@ def _files(top: Path) -> Iterator[tuple[str, str | None]]:
     """Yield the content of each generated file, in order, since later ones import earlier ones; None for an obsolete
     one.
     """
-    from qoslab.generated import FILES  # loads every command of the virtual devices
+    from qoslab.generate import FILES  # loads every command of the virtual devices
 
     for path, make in FILES.items():
         yield path, make(top)

@@ -10,7 +10,7 @@ import click
 
 from qoslab.cli.options import json_option
 from qoslab.errors import ExitStatus, UserError
-from qoslab.printing import echo
+from qoslab.system.printing import echo
 
 if TYPE_CHECKING:
     from qoslab.analysis.limiter_inference import Joined, Limiter
@@ -57,7 +57,7 @@ def command(
     """
     from qoslab.analysis.limiter_inference import infer, join, load
     from qoslab.capture import CaptureError
-    from qoslab.pcap import read_packets
+    from qoslab.capture.packet_tables import read_packets
 
     if len(interfaces) > 2:
         raise UserError(f"found --interface {len(interfaces)} times, expected it once, or twice for BEFORE and AFTER")
@@ -68,7 +68,7 @@ def command(
     joined = join(*packets)
     limiter = infer(joined.of_dscp(dscp), count)  # type: ignore[arg-type]
     if table is not None:
-        from qoslab.results.files import drafted
+        from qoslab.results.file_access import drafted
 
         with drafted(table) as draft:
             joined.packets.to_parquet(draft, index=False)

@@ -11,9 +11,9 @@ import click
 
 from qoslab.cli.program import program
 from qoslab.errors import UserError
-from qoslab.printing import echo
-from qoslab.results.files import drafted, filled
-from qoslab.shipped import shipped
+from qoslab.results.file_access import drafted, filled
+from qoslab.system.printing import echo
+from qoslab.system.shipped import shipped
 
 _RENAMED = {"gitignore": ".gitignore"}
 """Files with a meaning for git, shipped under other names."""

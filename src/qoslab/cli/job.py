@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from qoslab.extras import need
-from qoslab.printing import echo
-from qoslab.shipped import JOB
+from qoslab.system.extras import need
+from qoslab.system.printing import echo
+from qoslab.system.shipped import JOB
 
 
 @click.command()

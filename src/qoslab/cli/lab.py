@@ -17,13 +17,13 @@ from qoslab.cli.completion import experiments
 from qoslab.cli.options import Choice, ask_option, experiment_argument, json_option, set_option
 from qoslab.cli.places import experiment_file, open_sweep
 from qoslab.errors import UserError
-from qoslab.labs import kind_at
+from qoslab.lab_kinds import kind_at
 from qoslab.platforms import platform_of, routers_of
-from qoslab.printing import echo
-from qoslab.schema.files import FileRefusedError, read_bytes
+from qoslab.schema.named_files import FileRefusedError, read_bytes
+from qoslab.system.printing import echo
 
 if TYPE_CHECKING:
-    from qoslab.lab import Lab
+    from qoslab.virtual_lab import Lab
 
 
 CONFIGURATION_MOST = 16 * 2**20
@@ -79,10 +79,10 @@ def up(
     """Start the lab of an experiment, or of a file that contains only a topology (nodes and links)."""
     if single_host and expose is None:
         raise click.UsageError("found --single-host without --expose, expected both: it changes how hosts are reached")
-    from qoslab.lab import Lab
-    from qoslab.lab.ios_routers import WaysIn
     from qoslab.schema import parse_set
     from qoslab.schema.topology import load_topology
+    from qoslab.virtual_lab import Lab
+    from qoslab.virtual_lab.ios_routers import WaysIn
 
     path = experiment_file(file)
     lines = "" if inert_config is None else _text_of(inert_config)
@@ -110,7 +110,7 @@ def _text_of(file: Path) -> str:
 
 
 def _expose(lab: Lab, file: Path, *, together: bool) -> None:
-    from qoslab.lab.expose import expose
+    from qoslab.virtual_lab.expose import expose
 
     try:
         expose(lab, file, together=together)
@@ -123,7 +123,7 @@ def _expose(lab: Lab, file: Path, *, together: bool) -> None:
 @json_option
 def list_labs(as_json: bool) -> None:
     """List your running labs."""
-    from qoslab.lab import Lab, LabError
+    from qoslab.virtual_lab import Lab, LabError
 
     found = []
     for lab in Lab.all():
@@ -151,7 +151,7 @@ def shell(node: str, name: str | None) -> None:
 
     NODE is a node of the lab, or R1.dp for the namespace that contains the data-plane ports of R1.
     """
-    from qoslab.lab import Lab
+    from qoslab.virtual_lab import Lab
 
     lab = Lab.find(name)
     if _has_command_line(lab, node):
@@ -174,7 +174,7 @@ def execute(name: str | None, node: str, argv: Sequence[str]) -> None:
 
     On a host: `qoslab lab exec client iperf3 -c 192.168.20.2`. On an IOS router: `qoslab lab exec R1 show version`.
     """
-    from qoslab.lab import Lab
+    from qoslab.virtual_lab import Lab
 
     lab = Lab.find(name)
     entered = [*_ssh_argv(lab, node), " ".join(argv)] if _has_command_line(lab, node) else lab.argv(node, argv)
@@ -187,7 +187,7 @@ def execute(name: str | None, node: str, argv: Sequence[str]) -> None:
 @click.option("--all", "every", is_flag=True, help="Stop all your labs.")
 def down(name: str | None, every: bool) -> None:
     """Stop a lab. [default: the only running lab]"""
-    from qoslab.lab import Lab
+    from qoslab.virtual_lab import Lab
 
     if every and name is not None:
         raise UserError(f"found --all and the name {name}, expected one of them")
@@ -207,7 +207,7 @@ def check(inventory: Path, experiment: str, sets: Sequence[str], ask: bool) -> N
 
     Each finding is printed on one line: what was found, what was expected, what to do.
     """
-    from qoslab.run.labs import machinery
+    from qoslab.run.workers import machinery
 
     kind = kind_at(str(inventory))
     look = machinery(kind).check if kind.placed else None
@@ -215,7 +215,7 @@ def check(inventory: Path, experiment: str, sets: Sequence[str], ask: bool) -> N
         raise UserError(f"found {inventory}, expected the path of an inventory")
     _, sweep = open_sweep(experiment, sets, str(inventory))
     if ask:
-        from qoslab.run.devices.asking import ask_for
+        from qoslab.run.devices.password_prompt import ask_for
 
         ask_for(inventory, routers_of(sweep.experiment.topology))
     checked = look(str(inventory), Choice(lab=str(inventory)).plan(sweep))
@@ -244,11 +244,11 @@ def rescue(inventory: Path, consoles: Sequence[str], ask: bool) -> None:
 
     Rolls back only the configuration of that run; later changes by others are left in place and reported.
     """
-    from qoslab.run.rescue import left_on
-    from qoslab.run.rescue import rescue as restore
+    from qoslab.run.real.rescue import left_on
+    from qoslab.run.real.rescue import rescue as restore
 
     if ask and (routers := left_on(inventory)):
-        from qoslab.run.devices.asking import ask_for
+        from qoslab.run.devices.password_prompt import ask_for
 
         ask_for(inventory, routers)
     lines = dict(map(_console, consoles))
@@ -278,8 +278,8 @@ def _has_command_line(lab: Lab, node: str) -> bool:
 
 def _ssh_argv(lab: Lab, router: str) -> list[str]:
     """Command line of ssh that logs in to a router of the lab without questions and without touching known_hosts."""
-    from qoslab.openssh import with_host_keys
     from qoslab.run.devices.old_ssh import OPENSSH_OLD
+    from qoslab.system.openssh import with_host_keys
 
     login = lab.ssh(router)
     known = lab.known_hosts()

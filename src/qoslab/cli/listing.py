@@ -12,7 +12,7 @@ from qoslab.cli.options import json_option
 from qoslab.cli.places import EXPERIMENTS, RUNS
 from qoslab.errors import QoslabError
 from qoslab.overview import RunSummary, read_runs
-from qoslab.printing import echo, one_line
+from qoslab.system.printing import echo, one_line
 
 WIDTH = 300
 """Characters of a message that are shown."""

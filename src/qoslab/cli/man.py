@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 
 from qoslab import __version__
-from qoslab.printing import echo
-from qoslab.results.files import draft_folder
+from qoslab.results.file_access import draft_folder
+from qoslab.system.printing import echo
 
 
 @click.command()

@@ -16,10 +16,10 @@ from qoslab.cli.options import DURATION, RATE
 from qoslab.cli.places import EXPERIMENTS
 from qoslab.cli.program import program
 from qoslab.errors import UserError
-from qoslab.printing import echo
-from qoslab.results.files import draft_folder, made_folder
+from qoslab.model.units import Duration, Rate
+from qoslab.results.file_access import draft_folder, made_folder
 from qoslab.schema import load_sweep
-from qoslab.units import Duration, Rate
+from qoslab.system.printing import echo
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Family

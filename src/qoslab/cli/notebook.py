@@ -13,12 +13,12 @@ import click
 from qoslab.cli.completion import experiments, runs
 from qoslab.cli.places import RUNS
 from qoslab.errors import UserError
-from qoslab.extras import need
-from qoslab.labs.simulated import Simulated
-from qoslab.printing import echo
-from qoslab.programs import python_module
-from qoslab.results.files import drafted
-from qoslab.shipped import shipped
+from qoslab.lab_kinds.simulated import Simulated
+from qoslab.results.file_access import drafted
+from qoslab.system.extras import need
+from qoslab.system.printing import echo
+from qoslab.system.programs import python_module
+from qoslab.system.shipped import shipped
 
 NOTEBOOKS = Path("analysis")
 """Folder of notebooks, relative to the working directory; each has the name of its experiment."""
@@ -75,7 +75,7 @@ def simulate_unless_run(experiment: str) -> None:
 
 def tell_of_a_part(run: Path) -> None:
     """Say that a notebook, which is of the whole experiment, has not all to show of a run of a part of its file."""
-    from qoslab.model.left_out import part_of
+    from qoslab.model.partial_runs import part_of
     from qoslab.overview import read_run
 
     if part := part_of(read_run(run).overrides):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 
 from qoslab.errors import UserError
 from qoslab.model.generation import Generation
-from qoslab.printing import echo
+from qoslab.system.printing import echo
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Family
@@ -48,7 +48,7 @@ def rate_of(text: str | None) -> int | None:
     """Return the rate of --rate in b/s. Raise UserError."""
     if text is None:
         return None
-    from qoslab.units import QuantityError, typed_rate
+    from qoslab.model.units import QuantityError, typed_rate
 
     try:
         return typed_rate(text)
@@ -60,7 +60,7 @@ def rtt_of(text: str | None) -> float | None:
     """Return the time of --rtt in seconds. Raise UserError."""
     if text is None:
         return None
-    from qoslab.units import Duration, QuantityError
+    from qoslab.model.units import Duration, QuantityError
 
     try:
         return Duration.parse(text if re.search(r"[a-z]", text) else f"{text} ms").ns / 1e9

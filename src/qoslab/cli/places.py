@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qoslab.errors import ExperimentError, UserError
-from qoslab.labs import kind_at
+from qoslab.lab_kinds import kind_at
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.schema import Sweep, load_sweep, parse_set
 from qoslab.schema.near import did_you_mean, shown
-from qoslab.shipped import shipped
+from qoslab.system.shipped import shipped
 
 EXPERIMENTS = Path("experiments")
 """Folder of experiment files."""

@@ -9,13 +9,13 @@ import click
 
 from qoslab.cli.options import Choice, cell_options, experiment_argument, json_option, set_option
 from qoslab.cli.places import open_sweep
-from qoslab.labs import lab_kind
+from qoslab.lab_kinds import lab_kind
 from qoslab.model.expressions import show_value
 from qoslab.model.steps import Step
 from qoslab.plan import Plan
-from qoslab.printing import echo
 from qoslab.schema.devices import without_effect
 from qoslab.schema.idle import idle_warnings
+from qoslab.system.printing import echo
 
 
 @click.command()
@@ -51,7 +51,7 @@ def sent_to_devices(choice: Choice, plan: Plan) -> list[str]:
     """Lines that are sent to the devices of an inventory; `UserError` where that cannot be used for the plan."""
     if not choice.kind.placed:
         return []
-    from qoslab.run.labs import machinery
+    from qoslab.run.workers import machinery
 
     sent = machinery(choice.kind).sent
     return [] if sent is None else list(sent(choice.place, plan))

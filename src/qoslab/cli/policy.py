@@ -9,7 +9,7 @@ import click
 
 from qoslab.cli.pasted import STDIN, model_of, rate_of, read_pasted, rtt_of, source_of
 from qoslab.errors import ExitStatus
-from qoslab.printing import echo
+from qoslab.system.printing import echo
 
 if TYPE_CHECKING:
     from qoslab.policy.answer import Answer

@@ -14,7 +14,7 @@ from qoslab.cli.gate import Gate, gate_options
 from qoslab.cli.options import json_option, verbose_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus, UserError
-from qoslab.printing import echo
+from qoslab.system.printing import echo
 
 
 @click.command()
@@ -45,8 +45,8 @@ def command(
     if len(given) > 1 and not labs:
         raise click.UsageError(f"found {len(given)} runs, expected one; --compare-labs takes several")
     if labs:
-        from qoslab.cli.across import lay_across
-        from qoslab.report.counterparts import counterparts
+        from qoslab.cli.lab_comparison import lay_across
+        from qoslab.report.matching_runs import counterparts
 
         status, page = lay_across(counterparts(RUNS, given), RUNS, as_json=as_json)
         _open(page, show)
@@ -66,8 +66,8 @@ def command(
     if gate.before is not None:
         gate.check(folder.manifest().experiment.name)
 
-    from qoslab.cli.figures import print_outcome
-    from qoslab.readers import analyse_by_helpers
+    from qoslab.analysis.parallel import analyse_by_helpers
+    from qoslab.cli.result_table import print_outcome
     from qoslab.report import render
 
     outcome = analyse_by_helpers(folder)

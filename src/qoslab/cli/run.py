@@ -36,20 +36,20 @@ from qoslab.cli.options import (
 from qoslab.cli.places import RUNS, open_sweep
 from qoslab.cli.plan import sent_to_devices, summary_lines
 from qoslab.errors import ExitStatus, QoslabError, UserError
-from qoslab.labs import LabKind, kind_at
+from qoslab.lab_kinds import LabKind, kind_at
 from qoslab.plan import Plan
 from qoslab.platforms import routers_of
-from qoslab.printing import echo
-from qoslab.priority import processors
 from qoslab.schema import published_figures
 from qoslab.schema.idle import idle_warnings
+from qoslab.system.printing import echo
+from qoslab.system.priority import processors
 
 if TYPE_CHECKING:
     from qoslab.analysis import Outcome, Readings
     from qoslab.model.comparison import PublishedFigure
     from qoslab.model.experiment import Enough, Experiment
     from qoslab.results import Cell, RunFolder
-    from qoslab.run.meanwhile import Figures
+    from qoslab.run.background_analysis import Figures
     from qoslab.run.request import Request
     from qoslab.schema import Sweep
 
@@ -268,7 +268,7 @@ class RunAnalysis:
         return self._take
 
     def _take(self, cell: Cell) -> Figures:
-        from qoslab.analysis.run import figures_so_far
+        from qoslab.analysis.run_analysis import figures_so_far
 
         assert self.readings is not None
         self.readings.of(cell)
@@ -285,7 +285,7 @@ class RunAnalysis:
 
 def _carry_out(prepared: Prepared, gate: Gate, *, as_json: bool, verbose: bool) -> ExitStatus:
     """Run it and show what came of it."""
-    from qoslab.run.progress import RUN, RunProgress
+    from qoslab.run.progress_lines import RUN, RunProgress
     from qoslab.run.runner import carry_out
 
     request, plan = prepared.request, prepared.request.plan
@@ -297,7 +297,7 @@ def _carry_out(prepared: Prepared, gate: Gate, *, as_json: bool, verbose: bool) 
         progress(RUN, "analysis and report")
         outcome = report_of(made, prepared.analysis.readings)
         made.publish()
-    from qoslab.cli.figures import print_outcome  # slow to load, and only now needed
+    from qoslab.cli.result_table import print_outcome  # slow to load, and only now needed
 
     print_outcome(outcome, made, as_json=as_json, verbose=verbose)
     gate.write(made, outcome)
@@ -308,7 +308,7 @@ def _ask(choice: Choice, experiment: Experiment) -> None:
     """Ask for passwords before there is any thread: a terminal belongs to one."""
     if not choice.kind.placed:
         raise click.UsageError(f"found --ask for {choice.kind.title}, expected --lab with an inventory: none is needed")
-    from qoslab.run.devices.asking import ask_for
+    from qoslab.run.devices.password_prompt import ask_for
 
     ask_for(Path(choice.place), routers_of(experiment.topology))
 
@@ -389,7 +389,7 @@ def _forget_terminal() -> None:
 
 def report_of(made: RunFolder, readings: Readings | None = None) -> Outcome:
     """Analyse a run, but for what was read of it meanwhile, and write its report."""
-    from qoslab.readers import analyse_by_helpers
+    from qoslab.analysis.parallel import analyse_by_helpers
     from qoslab.report import render
 
     outcome = analyse_by_helpers(made, readings)

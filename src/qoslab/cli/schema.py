@@ -8,8 +8,8 @@ import click
 
 from qoslab.cli.options import json_option
 from qoslab.model.metrics import METRICS
-from qoslab.printing import echo
 from qoslab.schema import schema_text
+from qoslab.system.printing import echo
 
 
 @click.command()

@@ -12,9 +12,9 @@ import click
 from qoslab.cli.completion import experiments
 from qoslab.cli.options import set_option
 from qoslab.errors import UserError
-from qoslab.printing import echo
-from qoslab.programs import python_module
-from qoslab.results.files import replace
+from qoslab.results.file_access import replace
+from qoslab.system.printing import echo
+from qoslab.system.programs import python_module
 
 if TYPE_CHECKING:
     from qoslab.model.experiment import Topology
@@ -82,7 +82,7 @@ def _topology(experiment: str, sets: Sequence[str]) -> Topology:
 
 
 def _of_inventory(file: Path, topology: Topology | None, secrets: str) -> tuple[dict[str, Any], Secret]:
-    from qoslab.run.devices.inventory import known_hosts_of, names_in_environment, read_nodes
+    from qoslab.run.devices.ansible_inventory import known_hosts_of, names_in_environment, read_nodes
     from qoslab.run.devices.testbed import FromEnvironment, asked, host_device, plain, testbed
 
     inventory = read_nodes(file)
@@ -117,10 +117,10 @@ def _of_inventory(file: Path, topology: Topology | None, secrets: str) -> tuple[
 
 
 def _of_lab(name: str | None, secrets: str) -> tuple[dict[str, Any], Secret]:
-    from qoslab.lab import Lab
     from qoslab.platforms import hosts_of
     from qoslab.run.devices.testbed import FromEnvironment, asked, command_device, plain, testbed
-    from qoslab.run.labs.virtual.access import lab_routers
+    from qoslab.run.workers.virtual.access import lab_routers
+    from qoslab.virtual_lab import Lab
 
     ways: dict[str, Secret] = {"env": FromEnvironment({}), "ask": asked, "plain": plain}
     secret = ways[secrets]

@@ -9,7 +9,7 @@ import click
 
 from qoslab.cli.pasted import STDIN, model_of, rate_of, read_pasted, rtt_of, source_of
 from qoslab.errors import UserError
-from qoslab.printing import echo
+from qoslab.system.printing import echo
 
 DEFAULT_RTT_S = 0.02
 DEFAULT_SECONDS = 30.0
@@ -67,7 +67,7 @@ def command(
     Traffic is a comma-separated list of KIND [COUNT] [rate RATE] [dscp DSCP] [port PORT] [from ADDRESS] [to ADDRESS].
     Kinds: voice (G.711), g729, opus, video, streaming, web, transactions, backup, bulk, scavenger, gaming, dns, imix.
     """
-    from qoslab.policy.configuration import read_configuration
+    from qoslab.policy.pasted_configuration import read_configuration
     from qoslab.trial.answer import to_json, try_policy
     from qoslab.trial.demand import parse_traffic
     from qoslab.trial.edge import find_edge

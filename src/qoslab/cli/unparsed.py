@@ -11,8 +11,8 @@ import click
 from qoslab.cli.completion import runs
 from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
-from qoslab.extras import need
-from qoslab.printing import echo
+from qoslab.system.extras import need
+from qoslab.system.printing import echo
 
 
 @click.command()

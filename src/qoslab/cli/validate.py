@@ -12,9 +12,9 @@ from qoslab.cli.options import experiment_argument, json_option, lab_option, set
 from qoslab.cli.places import open_sweep
 from qoslab.errors import ExitStatus, ExperimentError
 from qoslab.model.labs import DEFAULT_LAB
-from qoslab.printing import echo
 from qoslab.schema.devices import without_effect
 from qoslab.schema.idle import idle_warnings
+from qoslab.system.printing import echo
 
 
 @click.command()

@@ -10,7 +10,7 @@ from qoslab.cli.completion import runs
 from qoslab.cli.options import json_option
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus
-from qoslab.printing import echo, one_line
+from qoslab.system.printing import echo, one_line
 
 
 @click.command()

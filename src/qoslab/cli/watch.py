@@ -13,11 +13,11 @@ from qoslab.cli.completion import runs as complete_runs
 from qoslab.cli.options import LiveChoice, json_option, live_options
 from qoslab.cli.places import RUNS
 from qoslab.errors import ExitStatus
-from qoslab.printing import echo
-from qoslab.priority import step_last
+from qoslab.system.printing import echo
+from qoslab.system.priority import step_last
 
 if TYPE_CHECKING:
-    from qoslab.live.rates import ClassKey
+    from qoslab.live.counter_rates import ClassKey
     from qoslab.live.server import LiveView
     from qoslab.live.watched import WatchedRun
 

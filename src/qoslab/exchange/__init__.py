@@ -6,9 +6,9 @@ To add a format, write a module with a function that fills an empty place, and a
 from __future__ import annotations
 
 from qoslab.exchange.base import Export, ExportRequest, write_export
-from qoslab.exchange.crate import write_crate
 from qoslab.exchange.datapackage import write_csv, write_parquet
 from qoslab.exchange.flent import write_flent
+from qoslab.exchange.ro_crate import write_crate
 
 __all__ = ["EXPORTS", "Export", "ExportRequest", "write_export"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from qoslab.analysis import Outcome
 from qoslab.errors import UserError
-from qoslab.exchange.signed import check_signed
+from qoslab.exchange.attribution import check_signed
 from qoslab.results import RunFolder
-from qoslab.results.files import drafted
+from qoslab.results.file_access import drafted
 
 
 @dataclass(frozen=True)

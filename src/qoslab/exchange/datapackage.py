@@ -14,8 +14,8 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
+from qoslab.exchange.attribution import Author, author_of
 from qoslab.exchange.base import ExportRequest
-from qoslab.exchange.signed import Author, author_of
 from qoslab.results import tables
 
 _TYPES = {"int": "integer", "Int": "integer", "float": "number", "Float": "number", "bool": "boolean"}

@@ -18,18 +18,18 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from qoslab import __version__
-from qoslab.analysis import figures, series
+from qoslab.analysis import charts, series
 from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.packets import ALL
 from qoslab.exchange.base import whole
 from qoslab.exchange.readers import SAMPLES, Foreign, read_foreign
-from qoslab.printing import one_line
 from qoslab.report import text
 from qoslab.report.arms import Graph
+from qoslab.report.headline_chart import overlaid
 from qoslab.report.html import foreign_html
-from qoslab.report.lead import overlaid
 from qoslab.results import RunFolder, tables
-from qoslab.results.seal import seal_of
+from qoslab.results.checksums import seal_of
+from qoslab.system.printing import one_line
 
 _MOST_LINES = 12
 """Flows of a capture that are drawn one by one."""
@@ -45,7 +45,7 @@ class ImportedArm:
     form: str
     file: str
     notes: tuple[str, ...]
-    figures: tuple[tuple[str, str], ...]
+    charts: tuple[tuple[str, str], ...]
     graphs: tuple[Graph, ...]
 
 
@@ -164,8 +164,8 @@ def _throughput(place: int, mine: dict[str, pd.DataFrame]) -> list[Graph]:
             f"throughput-{place}",
             "Throughput as the tool reports it",
             f"Payload, mean from first start to last end: {text.rate(mean)}.",
-            figures.unit_of(float(curves[ALL].max()))[1],
-            figures.io_graph(curves, "payload"),
+            charts.unit_of(float(curves[ALL].max()))[1],
+            charts.io_graph(curves, "payload"),
         )
     ]
 
@@ -181,8 +181,8 @@ def _frames(place: int, each: Foreign) -> list[Graph]:
             "Traffic in the capture",
             f"Whole frames of both directions: {text.size(count)} in {each.seconds:.1f} s; the {_MOST_LINES} flows "
             "with the most bytes have lines of their own.",
-            figures.unit_of(float(table[ALL].max()))[1],
-            figures.io_graph(table),
+            charts.unit_of(float(table[ALL].max()))[1],
+            charts.io_graph(table),
             binned=5 if each.seconds >= 5 else 1,
         )
     ]
@@ -202,7 +202,7 @@ def _delays(place: int, each: Foreign) -> list[Graph]:
                 f"Samples in {unit}" if unit else "Samples",
                 f"Medians: {medians}.",
                 unit,
-                figures.sample_graph(lines, unit),
+                charts.sample_graph(lines, unit),
             )
         )
     return graphs

@@ -19,11 +19,11 @@ import numpy as np
 import pandas as pd
 
 from qoslab.analysis import Outcome
-from qoslab.analysis import figures as drawing
+from qoslab.analysis import charts as drawing
 from qoslab.errors import MachineError, UserError
 from qoslab.report.arms import Graph
 from qoslab.results import Manifest, tables
-from qoslab.results.files import replace
+from qoslab.results.file_access import replace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

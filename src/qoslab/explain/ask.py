@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from qoslab.errors import MachineError, UserError
 from qoslab.explain.packet import Packet
 from qoslab.explain.subject import Route, Subject, led_to, nearest
-from qoslab.programs import SIMULATOR, how_ended
+from qoslab.system.programs import SIMULATOR, how_ended
 from qoslab.trial.simulate import call_simulator
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 QUESTION, SCENARIO = f"{SIMULATOR}: question: ", f"{SIMULATOR}: scenario: "
 """First words of a refusal; the path and the reason follow."""
@@ -31,7 +31,7 @@ class Passage:
     input: str | None
     """Interface that it came by; None if it is not known."""
     input_reason: str
-    found: formats.Explanation
+    found: program_formats.Explanation
 
     @property
     def route(self) -> Route | None:
@@ -57,7 +57,7 @@ def ask(
     routes = subject.routes()
     entered, reason = (came, "as in the run") if came else _input(subject, packet, routes, source)
     routes = _output(subject, packet, routes, interface)
-    question: formats.Question = {
+    question: program_formats.Question = {
         "router": subject.name,
         "at_ns": at_ns,
         "packet": packet.question(),
@@ -104,21 +104,21 @@ def _with_policy(subject: Subject, direction: str) -> list[str]:
     ]
 
 
-def explanation(scenario: formats.Scenario, question: formats.Question) -> formats.Explanation:
+def explanation(scenario: program_formats.Scenario, question: program_formats.Question) -> program_formats.Explanation:
     """Return the answer of the simulator. Raise UserError if it refuses the question or the scenario."""
     with tempfile.TemporaryDirectory(prefix="qoslab-explain-") as folder:
         file = Path(folder) / "question.json"
         file.write_text(json.dumps(question), encoding="utf-8")
-        answer: formats.Explanation = json.loads(_simulator(("explain", str(file)), scenario, Path(folder)))
+        answer: program_formats.Explanation = json.loads(_simulator(("explain", str(file)), scenario, Path(folder)))
     return answer
 
 
-def simulate(scenario: formats.Scenario, folder: Path) -> None:
+def simulate(scenario: program_formats.Scenario, folder: Path) -> None:
     """Run a scenario; its captures go to a folder. Raise UserError if the simulator refuses it."""
     _simulator(("run",), scenario, folder)
 
 
-def _simulator(arguments: tuple[str, ...], scenario: formats.Scenario, folder: Path) -> str:
+def _simulator(arguments: tuple[str, ...], scenario: program_formats.Scenario, folder: Path) -> str:
     """Return the output of the simulator."""
     done = call_simulator(arguments, scenario, folder)
     if done.returncode == 0:

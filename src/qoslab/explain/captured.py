@@ -18,9 +18,9 @@ from qoslab.simulation.scenario import EPOCH_NS
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
-    from qoslab import formats
     from qoslab.explain.subject import Subject
     from qoslab.results import Cell
+    from qoslab.system import program_formats
 
 EXPECTED = "a capture and the number of a packet, such as wan.pcapng:12"
 
@@ -68,7 +68,7 @@ def arrival(subject: Subject, captured: Captured) -> Arrival | None:
     if captured.time_ns is None or captured.identity == 0:
         return None
     with tempfile.TemporaryDirectory(prefix="qoslab-explain-") as folder:
-        captures: list[formats.Capture] = [
+        captures: list[program_formats.Capture] = [
             {"name": port, "node": subject.name, "interface": port, "file": f"{number}.pcapng"}
             for number, port in enumerate(subject.ports)
         ]
@@ -99,7 +99,7 @@ def _interface(subject: Subject, port: str, vlan: int) -> str:
 
 def _times(file: Path, captured: Captured) -> Iterator[tuple[int, int]]:
     """Yield the times of a packet in a capture, and the VLAN of its tag; -1 without one."""
-    from qoslab.pcap import read_packets
+    from qoslab.capture.packet_tables import read_packets
 
     with closing(read_packets(file)) as pieces:
         for piece in pieces:
@@ -126,7 +126,7 @@ def _file(name: str, cell: Cell | None) -> tuple[Path, bool]:
 
 def _row(file: Path, number: int) -> dict[str, Any]:
     """Return the columns of a packet."""
-    from qoslab.pcap import read_packets
+    from qoslab.capture.packet_tables import read_packets
 
     first = 1
     with closing(read_packets(file)) as pieces:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, cast
 from qoslab.errors import UserError
 from qoslab.explain.lines import Lines
 from qoslab.explain.subject import LONG_NS, Subject
+from qoslab.ios.device_config.running_config_parser import Reading, read_onto, read_typed
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.generations import GENERATIONS
-from qoslab.ios.reading import Reading, read_onto, read_typed
 from qoslab.model.experiment import Experiment
-from qoslab.model.moments import Demand
+from qoslab.model.instants import Demand
 from qoslab.platforms import routers_of
 from qoslab.platforms.startup import hardware, startup_config
 from qoslab.policy.pasted import is_indented
@@ -23,8 +23,8 @@ from qoslab.simulation.scenario import build_scenario, configured_routers, durin
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from qoslab import formats
     from qoslab.results import Cell
+    from qoslab.system import program_formats
 
 BASE = "base"
 """Name of the configuration that a router has before the experiment configures it."""
@@ -50,7 +50,7 @@ def run_subject(cell: Cell, name: str, title: str) -> Subject:
     file = cell.configuration("scenario.json")
     notes = []
     if file.exists():
-        scenario = cast("formats.Scenario", json.loads(cell.text(file)))
+        scenario = cast("program_formats.Scenario", json.loads(cell.text(file)))
     else:
         scenario = build_scenario(experiment, routers, cell.identity.repetition, Demand())
         notes.append("the run was not simulated: its traffic is computed again, with modelled hosts")
@@ -68,9 +68,9 @@ def _check(experiment: Experiment, name: str) -> None:
         raise UserError(f'found "{name}", expected a router of {experiment.name}: {", ".join(known)}')
 
 
-def _idle(scenario: formats.Scenario) -> formats.Scenario:
+def _idle(scenario: program_formats.Scenario) -> program_formats.Scenario:
     """Return a scenario without traffic, on links without jitter and loss."""
-    idle: formats.Scenario = {
+    idle: program_formats.Scenario = {
         **scenario,
         "flows": [],
         "probes": [],
@@ -85,7 +85,7 @@ def _idle(scenario: formats.Scenario) -> formats.Scenario:
 
 
 def _subject(
-    experiment: Experiment, router: Router, text: str, title: str, scenario: formats.Scenario, notes: list[str]
+    experiment: Experiment, router: Router, text: str, title: str, scenario: program_formats.Scenario, notes: list[str]
 ) -> Subject:
     topology, name = experiment.topology, router.name
     if router.device.switch is not None:

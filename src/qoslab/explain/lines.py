@@ -9,10 +9,10 @@ from typing import TypeVar
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import Position
 from qoslab.ios.config import ConfigSession
+from qoslab.ios.device_config.running_config_parser import Carried, Reading
+from qoslab.ios.device_config.secret_lines import without_secrets
 from qoslab.ios.model.device import AccessEntry, Device
 from qoslab.ios.model.policy import Criterion
-from qoslab.ios.reading import Carried, Reading
-from qoslab.ios.secrets import without_secrets
 
 T = TypeVar("T")
 IN_CLASS = ("policy-class", "police")

@@ -9,10 +9,10 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING
 
 from qoslab.errors import UserError
-from qoslab.units import DSCP_NUMBERS
+from qoslab.model.units import DSCP_NUMBERS
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 IpAddress = IPv4Address | IPv6Address
 EXAMPLE = "udp 10.0.0.1:4000 > 10.0.0.2:5004 dscp ef 200 B"
@@ -61,7 +61,7 @@ class Packet:
     length: int = 0
     """Bytes of the IP packet."""
 
-    def question(self) -> formats.QuestionPacket:
+    def question(self) -> program_formats.QuestionPacket:
         """Return the packet as the simulator reads it."""
         return {
             "protocol": self.protocol,

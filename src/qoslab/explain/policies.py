@@ -12,12 +12,12 @@ from qoslab.explain.lines import Line, Lines
 from qoslab.explain.packet import dscp_name
 from qoslab.explain.step import Step
 from qoslab.ios.commands.access_list import expanded
-from qoslab.ios.defaults import spelled_out
+from qoslab.ios.device_config.normalise import spelled_out
 from qoslab.ios.model.device import AccessEntry, Device, Interface
 from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, Colour, Criterion, PoliceAction
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 COLOURS: tuple[tuple[Colour, str, str], ...] = (
     ("conform", "conformed", "conforms"),
@@ -39,9 +39,9 @@ class Level:
 
     policy: str
     path: tuple[str, ...]
-    before: formats.ClassCounters
-    after: formats.ClassCounters
-    around: tuple[formats.PolicyCounters, formats.PolicyCounters]
+    before: program_formats.ClassCounters
+    after: program_formats.ClassCounters
+    around: tuple[program_formats.PolicyCounters, program_formats.PolicyCounters]
     """The policy-map before and after."""
 
     @property
@@ -57,8 +57,8 @@ class Direction:
     passage: Passage
     name: Literal["input", "output"]
     interface_name: str
-    before: formats.InterfaceState
-    after: formats.InterfaceState
+    before: program_formats.InterfaceState
+    after: program_formats.InterfaceState
 
     @property
     def device(self) -> Device:
@@ -81,7 +81,7 @@ class Direction:
         own = self.interface.service_policy_input if self.name == "input" else self.interface.service_policy_output
         return self.interface_name if own is not None else self.interface.parent or self.interface_name
 
-    def _policies(self) -> tuple[formats.PolicyCounters | None, formats.PolicyCounters | None]:
+    def _policies(self) -> tuple[program_formats.PolicyCounters | None, program_formats.PolicyCounters | None]:
         found = []
         for state in (self.before, self.after):
             port: Mapping[str, Any] = state["interface"]
@@ -110,9 +110,9 @@ class Direction:
         """The names of the classes, outermost first."""
         return [each.name for each in self.levels]
 
-    def tokens(self, level: Level, kind: Literal["police", "priority"]) -> list[formats.Tokens | None]:
+    def tokens(self, level: Level, kind: Literal["police", "priority"]) -> list[program_formats.Tokens | None]:
         """Return the tokens of a class before and after."""
-        found: list[formats.Tokens | None] = []
+        found: list[program_formats.Tokens | None] = []
         for state in (self.before, self.after):
             wanted = [list(level.path), [self.policy_interface, *level.path]]
             buckets = next((each for each in state["buckets"] if each["path"] in wanted), None)
@@ -136,7 +136,7 @@ class Direction:
         return found[:1] if filtering else found
 
 
-def step_of(key: str, title: str, text: str, marks: formats.Marks) -> Step:
+def step_of(key: str, title: str, text: str, marks: program_formats.Marks) -> Step:
     """Return a step about the marks of the packet."""
     return Step(key, title, text, values={"dscp": marks["dscp"], "cos": marks["cos"], "qos_group": marks["qos_group"]})
 

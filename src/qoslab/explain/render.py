@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from qoslab.explain.steps import Trace
+from qoslab.explain.router_steps import Trace
 
 WIDTH = 80
 TITLE = 19

@@ -10,7 +10,7 @@ from qoslab.explain.packet import dscp_name
 from qoslab.policy.rate import number
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def ms(nanoseconds: int) -> str:
     return f"{number(nanoseconds / 1e6, 5)} ms" if nanoseconds >= 10**6 else f"{number(nanoseconds / 1e3, 4)} µs"
 
 
-def marks_text(old: formats.Marks, new: formats.Marks) -> str:
+def marks_text(old: program_formats.Marks, new: program_formats.Marks) -> str:
     """Return the marks that changed."""
     parts = []
     if old["dscp"] != new["dscp"]:

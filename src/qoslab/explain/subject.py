@@ -14,17 +14,17 @@ from qoslab.explain.packet import IpAddress, Packet
 from qoslab.ios.compile import compile_device, engine_config
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.generations import GENERATIONS
-from qoslab.ios.model.names import interface_name
+from qoslab.ios.model.ios_names import interface_name
 from qoslab.ios.model.routes import installable_routes
 from qoslab.model.framing import Framing
 from qoslab.platforms.startup import CIRCUIT_ENCAPSULATIONS, EVERYWHERE
-from qoslab.policy.configuration import Attachment, Configuration, outermost
 from qoslab.policy.effective import base_rate, line_rate
 from qoslab.policy.ignored import ignored_lines
+from qoslab.policy.pasted_configuration import Attachment, Configuration, outermost
 from qoslab.simulation.scenario import FORMAT
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 IpNetwork = IPv4Network | IPv6Network
 ROUTER = "R1"
@@ -59,7 +59,7 @@ class Subject:
     """Origin of the configuration, in words."""
     device: Device
     lines: Lines
-    scenario: formats.Scenario
+    scenario: program_formats.Scenario
     ports: tuple[str, ...]
     """Ports with a link."""
     notes: list[str] = field(default_factory=list)
@@ -117,7 +117,7 @@ class Subject:
             raise UserError(f'{option}: found "{given}", expected one of {known}')
         return found
 
-    def place(self, name: str) -> formats.Place:
+    def place(self, name: str) -> program_formats.Place:
         """Return an interface as the simulator knows it: a port, and the VLAN of a tag."""
         interface = self.device.interfaces[name]
         vlan = None if interface.native else interface.vlan
@@ -144,9 +144,9 @@ def pasted_subject(configuration: Configuration, source: str, rate_bps: int | No
     config = compile_device(device)
     engine = engine_config(config)
     ports = tuple(config["interfaces"])
-    nodes: dict[str, formats.NodeConfig] = {ROUTER: {"kind": "router", "configuration": engine}}
+    nodes: dict[str, program_formats.NodeConfig] = {ROUTER: {"kind": "router", "configuration": engine}}
     nodes |= {_peer(number): {"kind": "router"} for number in range(len(ports))}
-    scenario: formats.Scenario = {
+    scenario: program_formats.Scenario = {
         "format": FORMAT,
         "seed": 1,
         "drain_ns": LONG_NS,
@@ -229,7 +229,7 @@ def _peer(number: int) -> str:
     return f"peer {number}"
 
 
-def _link(configuration: Configuration, number: int, port: str, rate_bps: int | None) -> formats.Link:
+def _link(configuration: Configuration, number: int, port: str, rate_bps: int | None) -> program_formats.Link:
     """Return the link of a port; its addresses are those of no real network (RFC 2544), as only its routes count."""
     device = configuration.device
     interface = device.with_circuit(port)

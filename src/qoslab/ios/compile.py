@@ -9,15 +9,19 @@ from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.registry import ENGINE, ENGINE_INTERFACE
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 FORMAT = 1
 
 
-def compile_device(device: Device) -> formats.DataPlaneConfig:
+def compile_device(device: Device) -> program_formats.DataPlaneConfig:
     """Return the configuration of the data plane that does what the device says; plain values, ready for JSON."""
     process_ns = device.hardware.process_ns
-    config: formats.DataPlaneConfig = {"format": FORMAT, "router": device.hostname, "generation": device.generation}
+    config: program_formats.DataPlaneConfig = {
+        "format": FORMAT,
+        "router": device.hostname,
+        "generation": device.generation,
+    }
     if process_ns is not None:
         config["process_ns"] = process_ns
     for part in ENGINE.of(device.hardware.family):
@@ -31,18 +35,18 @@ def compile_device(device: Device) -> formats.DataPlaneConfig:
     return config
 
 
-def engine_config(config: formats.DataPlaneConfig) -> formats.RouterConfig:
+def engine_config(config: program_formats.DataPlaneConfig) -> program_formats.RouterConfig:
     """Return the engine's part of a configuration, without that of the router's processor."""
     engine = {key: part for key, part in config.items() if key not in ("process_ns", "ip_sla")}
-    return cast("formats.RouterConfig", engine)
+    return cast("program_formats.RouterConfig", engine)
 
 
-def _interface(device: Device, interface: Interface) -> formats.InterfaceConfig:
-    config: formats.InterfaceConfigPart = {}
+def _interface(device: Device, interface: Interface) -> program_formats.InterfaceConfig:
+    config: program_formats.InterfaceConfigPart = {}
     for part in ENGINE_INTERFACE.of(device.hardware.family):
         config |= part(device, interface)
     # What is required comes from `commands.interface`.
-    return cast("formats.InterfaceConfig", config)
+    return cast("program_formats.InterfaceConfig", config)
 
 
 load()

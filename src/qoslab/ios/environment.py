@@ -1,4 +1,4 @@
-"""Interface of the command line to its router; `lab.iosd` provides a live one."""
+"""Interface of the command line to its router; `virtual_lab.iosd` provides a live one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qoslab.ios.model.hardware import Chassis, Software
 from qoslab.ios.model.message_log import MessageLog
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 
 class CommandFailedError(QoslabError):
@@ -178,22 +178,22 @@ class Environment(Protocol):
         refuses the result (`CommandFailedError`), the present configuration stays.
         """
 
-    def data_plane_config(self) -> formats.DataPlaneConfig:
+    def data_plane_config(self) -> program_formats.DataPlaneConfig:
         """The data plane's configuration in force."""
 
-    async def counters(self, interface: str | None = None) -> formats.Counters:
+    async def counters(self, interface: str | None = None) -> program_formats.Counters:
         """The data plane's counters."""
 
-    async def resolve(self) -> dict[str, formats.ResolvedPolicy]:
+    async def resolve(self) -> dict[str, program_formats.ResolvedPolicy]:
         """The policy-maps in force with defaults filled in."""
 
-    async def ip_sla(self) -> formats.IpSlaReport:
+    async def ip_sla(self) -> program_formats.IpSlaReport:
         """Return the results of IP SLA in the form of the data plane (docs/internals/control-protocol.md)."""
 
     async def clear(self, interface: str | None = None) -> None:
         """Zero the counters of all interfaces, or of one."""
 
-    async def qos_statistics(self) -> Mapping[str, formats.SwitchPortCounters]:
+    async def qos_statistics(self) -> Mapping[str, program_formats.SwitchPortCounters]:
         """A switch's QoS statistics by port, since they were last cleared by either command."""
 
     async def clear_qos_statistics(self, interface: str | None = None) -> None:

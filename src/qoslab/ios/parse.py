@@ -9,7 +9,7 @@ from qoslab.errors import IosError
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import Device, Hardware
-from qoslab.ios.model.kept import KeptLine
+from qoslab.ios.model.inert_lines import KeptLine
 
 # What `show running-config` prints above the configuration itself.
 HEADING = re.compile(

@@ -15,7 +15,7 @@ from qoslab.ios.model.generations import QosGeneration
 from qoslab.ios.model.policy import PolicyClass, PolicyMap
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 Contributed = TypeVar("Contributed", bound=Callable[..., Any])
 
@@ -57,9 +57,9 @@ class Layout:
 class CountedClass:
     """A class of a policy-map in `show policy-map interface`."""
 
-    config: formats.PolicyClass
+    config: program_formats.PolicyClass
     """Configuration of the class; only its name if class-default is not configured."""
-    counters: formats.ClassCounters
+    counters: program_formats.ClassCounters
     qos: QosGeneration
 
 
@@ -72,9 +72,9 @@ CLASS_LINES: Contributions[Callable[[PolicyClass, Layout], Iterable[str]]] = Con
 """Lines below `class NAME` in a policy-map, indented."""
 
 # The data plane's configuration; what differs between families is added to what all have.
-ENGINE: Contributions[Callable[[Device], formats.DataPlaneConfigPart]] = Contributions()
-ENGINE_INTERFACE: Contributions[Callable[[Device, Interface], formats.InterfaceConfigPart]] = Contributions()
-ENGINE_CLASS: Contributions[Callable[[PolicyClass], formats.PolicyClassPart]] = Contributions()
+ENGINE: Contributions[Callable[[Device], program_formats.DataPlaneConfigPart]] = Contributions()
+ENGINE_INTERFACE: Contributions[Callable[[Device, Interface], program_formats.InterfaceConfigPart]] = Contributions()
+ENGINE_CLASS: Contributions[Callable[[PolicyClass], program_formats.PolicyClassPart]] = Contributions()
 
 # What IOS refuses: the functions raise RejectedError.
 CLASS_RULES: Contributions[Callable[[Device, PolicyClass], None]] = Contributions()
@@ -90,7 +90,7 @@ OUTPUT_RULES: Contributions[Callable[[Device, PolicyMap, Interface], None]] = Co
 
 # Show output.
 LISTED_CLASS: Contributions[
-    Callable[[formats.RouterConfig, formats.PolicyClass, formats.ResolvedClass], Iterable[str]]
+    Callable[[program_formats.RouterConfig, program_formats.PolicyClass, program_formats.ResolvedClass], Iterable[str]]
 ] = Contributions()
 """A class in `show policy-map`, of the whole configuration, its own as typed, and its own with defaults filled in."""
 COUNTED_CLASS: Contributions[Callable[[CountedClass], Iterable[str]]] = Contributions()

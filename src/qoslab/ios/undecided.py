@@ -1,14 +1,14 @@
 """Commands about what a lab does not have: labels, payload, other kinds of interfaces, buffers of other hardware.
 
 They are stored and printed. On a device they decide something that no packet of a lab meets, so each of them is listed
-as undecided. Rows as in `ios.without_effect`; below `class-map` each is a criterion that no packet of a lab fits.
+as undecided. Rows as in `ios.inert_commands`; below `class-map` each is a criterion that no packet of a lab fits.
 """
 
 from __future__ import annotations
 
 from functools import partial
 
-from qoslab.ios.without_effect import RESOLVER, Family
+from qoslab.ios.inert_commands import RESOLVER, Family
 
 AFTER_PORTS = 92
 """The place of interfaces without a port in the running configuration."""

@@ -1,6 +1,6 @@
 """Commands that IOS has, that decide what is forwarded and how, and that are not modelled: refused with the reason.
 
-Rows as in `ios.without_effect`; the lines below one that leads a block (`>`) are refused with it.
+Rows as in `ios.inert_commands`; the lines below one that leads a block (`>`) are refused with it.
 """
 
 from __future__ import annotations

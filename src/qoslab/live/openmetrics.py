@@ -8,7 +8,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from qoslab.live.rates import ClassKey
+from qoslab.live.counter_rates import ClassKey
 from qoslab.live.watched import RUNNING, WatchedCell, WatchedRun
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST

@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from qoslab.analysis import figures
+from qoslab.analysis import charts
+from qoslab.live.counter_rates import ClassKey, ClassPoint, InterfacePoint
 from qoslab.live.openmetrics import done
-from qoslab.live.rates import ClassKey, ClassPoint, InterfacePoint
 from qoslab.live.watched import KEPT_REASONS, RUNNING, WatchedCell, WatchedRun
 from qoslab.report import text
 from qoslab.results.progress import FINISHED
@@ -41,7 +41,7 @@ def page_of(run: WatchedRun, *, graphs: bool = True) -> dict[str, Any]:
         "figures": run.figures,
         "cells": cells,
     }
-    return found | ({"dark": figures.DARK} if graphs else {})
+    return found | ({"dark": charts.DARK} if graphs else {})
 
 
 def _cell(cell: WatchedCell, graphs: bool) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def _cell(cell: WatchedCell, graphs: bool) -> dict[str, Any]:
 def _graph(key: ClassKey, points: Sequence[ClassPoint]) -> dict[str, Any]:
     columns = ("time_s", "offered_bps", "sent_bps", "dropped_bps", "queue_packets", "bucket_bytes", "level_bytes")
     rates = pd.DataFrame({name: [getattr(point, name) for point in points] for name in columns}, dtype=float)
-    graph = figures.class_graph(rates)
+    graph = charts.class_graph(rates)
     for line in graph["data"]:
         # What was not counted is a gap; JSON has no NaN.
         line["y"] = [None if y is None or math.isnan(y) else y for y in line["y"]]

@@ -12,12 +12,12 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from qoslab.live.counter_rates import ClassKey, ClassPoint
 from qoslab.live.openmetrics import done
 from qoslab.live.page import class_texts, interface_texts
-from qoslab.live.rates import ClassKey, ClassPoint
 from qoslab.live.watched import RUNNING, WatchedCell, WatchedRun
 from qoslab.model.metrics import Unit, format_value
-from qoslab.printing import printable
+from qoslab.system.printing import printable
 
 SPARKS = "▁▂▃▄▅▆▇█"
 SPARK_POINTS = 40

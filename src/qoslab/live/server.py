@@ -28,9 +28,9 @@ from typing import Any, Self
 from qoslab import __version__
 from qoslab.errors import QoslabError, UserError
 from qoslab.live.watched import WatchedRun
-from qoslab.peer import owner_of_peer
-from qoslab.priority import step_last
-from qoslab.shipped import shipped
+from qoslab.system.peer import owner_of_peer
+from qoslab.system.priority import step_last
+from qoslab.system.shipped import shipped
 
 ADDRESS = "127.0.0.1"
 EVERY_S = 1.0

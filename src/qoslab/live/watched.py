@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from qoslab.analysis.run import FIGURES_SO_FAR
+from qoslab.analysis.run_analysis import FIGURES_SO_FAR
 from qoslab.errors import QoslabError, UserError
-from qoslab.live.rates import Rates
+from qoslab.live.counter_rates import Rates
 from qoslab.live.tail import Tail
 from qoslab.results import RunFolder
-from qoslab.results.files import read_text
+from qoslab.results.file_access import read_text
 from qoslab.results.progress import FINISHED, FORMAT, PROGRESS
 
 RUNNING, BROKEN_OFF = "running", "broken off"

@@ -16,7 +16,7 @@ from qoslab.model.expectations import Bound, Expectation, Predicted, plain, sele
 from qoslab.model.frozen import Frozen, Name
 from qoslab.model.matrix import ParameterName, Scalar
 from qoslab.model.metrics import Reference, Unit, as_float
-from qoslab.units import Percent
+from qoslab.model.units import Percent
 
 
 class Least(Frozen):

@@ -14,7 +14,7 @@ from qoslab.model.expressions import Expression, ExpressionError, Value, parse_e
 from qoslab.model.frozen import NAME, Frozen
 from qoslab.model.matrix import ParameterName, Parameters, Scalar, as_texts, fitting
 from qoslab.model.metrics import Reference, Unit, as_float, format_value
-from qoslab.units import Duration, Percent, Quantity, Rate, Size
+from qoslab.model.units import Duration, Percent, Quantity, Rate, Size
 
 
 def _bound_kind(value: object) -> str:

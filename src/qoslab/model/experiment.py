@@ -18,8 +18,8 @@ from qoslab.model.generation import Generation
 from qoslab.model.matrix import Matrix
 from qoslab.model.metrics import COUNTERS, At
 from qoslab.model.traffic_kinds import KindName
-from qoslab.plugins import installed
-from qoslab.units import DSCP_NUMBERS, Duration, Percent, Quantity, QuantityError, Rate, Size, dscp_number
+from qoslab.model.units import DSCP_NUMBERS, Duration, Percent, Quantity, QuantityError, Rate, Size, dscp_number
+from qoslab.system.plugins import installed
 
 SECOND_NS = 10**9
 BACKGROUND_MORE_S = 4

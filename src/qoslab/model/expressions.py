@@ -20,7 +20,7 @@ from itertools import islice
 from typing import TypeAlias
 
 from qoslab.errors import UserError
-from qoslab.units import LENGTH_LIMIT, Duration, Percent, Quantity, QuantityError, Rate, Size
+from qoslab.model.units import LENGTH_LIMIT, Duration, Percent, Quantity, QuantityError, Rate, Size
 
 Value: TypeAlias = Quantity | int | float | bool | str
 """Value of a parameter: a quantity, a number, a truth value, a text."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from qoslab.units import Duration
+from qoslab.model.units import Duration
 
 Isolation = Literal["namespace", "in place", "as it is"]
 ISOLATIONS: tuple[str, ...] = get_args(Isolation)

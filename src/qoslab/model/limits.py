@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel
 
-from qoslab.units import Duration, Percent, Quantity, Rate, Size
+from qoslab.model.units import Duration, Percent, Quantity, Rate, Size
 
 LARGEST: tuple[Quantity, ...] = (Rate(10**15), Size(10**15), Duration(366 * 86400 * 10**9), Percent(10**12))
 """More than any line, memory or patience has."""

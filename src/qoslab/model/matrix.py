@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from qoslab.model.expressions import ExpressionError, Value, parse_expression, read_value, show_value
-from qoslab.units import Duration, Percent, Rate, Size
+from qoslab.model.units import Duration, Percent, Rate, Size
 
 Scalar = str | int | float | bool
 """A parameter's value as a file has it."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
 
-from qoslab.plugins import Registry
-from qoslab.units import Duration, Percent, QuantityError, Rate, Size
+from qoslab.model.units import Duration, Percent, QuantityError, Rate, Size
+from qoslab.system.plugins import Registry
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,15 +11,15 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from qoslab.errors import ExperimentError
-from qoslab.labs import lab_kind, report_step
+from qoslab.lab_kinds import lab_kind, report_step
 from qoslab.model.experiment import Experiment, Order
 from qoslab.model.expressions import Value, read_value, show_value
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.matrix import BUILT_IN, CELL_LIMIT, as_scalar, as_texts, same
 from qoslab.model.steps import Step
+from qoslab.model.units import Duration, QuantityError
 from qoslab.schema import CellIdentity, Identified, Sweep
 from qoslab.schema.near import did_you_mean
-from qoslab.units import Duration, QuantityError
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Options:
     repetitions: int | None = None
     """Instead of the experiment's."""
     lab: str = DEFAULT_LAB
-    """The kind of lab; see `qoslab.labs`."""
+    """The kind of lab; see `qoslab.lab_kinds`."""
     costs: Mapping[str, float] = field(default_factory=dict)
     """Seconds of simulation per second of a cell's traffic, by arm; unknown if absent."""
     only: tuple[tuple[str, str], ...] = ()

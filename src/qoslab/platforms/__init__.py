@@ -13,7 +13,7 @@ from qoslab.platforms.host import Host
 from qoslab.platforms.ios import MODELS, Ios
 from qoslab.platforms.ios_model import SOFTWARE, RouterModel
 from qoslab.platforms.linux import Linux
-from qoslab.plugins import Registry, lacking
+from qoslab.system.plugins import Registry, lacking
 
 if TYPE_CHECKING:
     from qoslab.model.experiment import Node, Topology

@@ -6,11 +6,11 @@ import hashlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from qoslab import formats
     from qoslab.model.experiment import Link
+    from qoslab.system import program_formats
 
 
-def link_configuration(link: Link, node: str, seed: int) -> formats.LinkConfig:
+def link_configuration(link: Link, node: str, seed: int) -> program_formats.LinkConfig:
     """The `link` of the port of `node` at that link.
 
     Jitter and loss of each port follow from the experiment's seed, the link's name and the node's, so that they stay
@@ -26,7 +26,7 @@ def link_configuration(link: Link, node: str, seed: int) -> formats.LinkConfig:
     }
 
 
-def jitter_config(link: Link) -> formats.JitterConfig | None:
+def jitter_config(link: Link) -> program_formats.JitterConfig | None:
     """Return the jitter of the link; None if its delay is constant."""
     jitter = link.jitter
     if jitter is None:
@@ -39,7 +39,7 @@ def jitter_config(link: Link) -> formats.JitterConfig | None:
     }
 
 
-def loss_config(link: Link) -> formats.LossConfig | None:
+def loss_config(link: Link) -> program_formats.LossConfig | None:
     """Return the loss model of the link; None without loss."""
     from qoslab.model.experiment import RandomLoss  # slow to import, and a router's command line needs none of it
 

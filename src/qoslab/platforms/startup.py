@@ -15,8 +15,8 @@ from qoslab.model.framing import MEDIUM, Framing
 from qoslab.platforms import is_switch, platform_of
 
 if TYPE_CHECKING:
-    from qoslab import formats
     from qoslab.model.experiment import Family, Route, Topology
+    from qoslab.system import program_formats
 
 FORCED_SPEEDS = {10_000_000: 10, 100_000_000: 100}
 """Port speed of a gigabit switch in Mb/s, by the rate of the link."""
@@ -94,7 +94,7 @@ def _route_line(route: Route) -> str:
     return f"ip route {route.prefix.network_address} {route.prefix.netmask} {route.via}"
 
 
-def data_plane(topology: Topology, router: str, device: Device) -> formats.DataPlaneConfig:
+def data_plane(topology: Topology, router: str, device: Device) -> program_formats.DataPlaneConfig:
     """Return the data plane configuration of a router: that of the device, with connected ports only."""
     config = compile_device(device)
     wired = {near.interface for _, near, _ in topology.links_of(router)}

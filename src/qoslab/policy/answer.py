@@ -10,10 +10,10 @@ from qoslab.ios.catalyst.model import FULL_LIMIT
 from qoslab.ios.model.device import Family
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.model.generation import Generation
-from qoslab.policy.configuration import Configuration, read_configuration
 from qoslab.policy.effective import PolicyValues, effective_policies, flattened
 from qoslab.policy.findings import PolicyFinding, Subject, find_all
 from qoslab.policy.ignored import Ignored, ignored_lines
+from qoslab.policy.pasted_configuration import Configuration, read_configuration
 from qoslab.policy.rate import listed
 
 OPEN_NOTE = "No `version` line: release assumed; choose with --model."

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from qoslab.ios.defaults import ASSURED, EF, at_rate, red_thresholds
-from qoslab.ios.model import figures
+from qoslab.ios.device_config.normalise import ASSURED, EF, at_rate, red_thresholds
+from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.generations import GENERATIONS, QosGeneration
-from qoslab.ios.model.names import dscp_text
+from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.policy import CLASS_DEFAULT, Mark, PoliceAction, PolicyClass, PolicyMap
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS, MAX_LEVELS, descendants, interface_bandwidth_kbps
 from qoslab.model.framing import ATM_CORE_HEADER, COUNTED_HEADER
 from qoslab.model.generation import Generation
-from qoslab.policy.configuration import Attachment, Configuration
+from qoslab.policy.pasted_configuration import Attachment, Configuration
 from qoslab.policy.rate import Rate
 from qoslab.policy.shares import Level, busy_rates, priority_limit, reserved_rate
 
@@ -227,7 +227,7 @@ def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) 
     output = at.direction != "input"
     context = _Context(device, device.generation, mtu + (header or 0), output)
     queues = output and device.hardware.family == "router" and _queues(device, policy)
-    reservable = figures.CLASSIC_RESERVABLE_PERCENT
+    reservable = engine_defaults.CLASSIC_RESERVABLE_PERCENT
     if interface is not None and interface.max_reserved_bandwidth is not None:
         reservable = interface.max_reserved_bandwidth
     ring = 0 if interface is None else ring_bytes(context.qos, interface, line, context.frame)
@@ -301,16 +301,16 @@ def counted_header(interface: Interface | None) -> int | None:
 def ring_bytes(qos: QosGeneration, interface: Interface, line: Rate, frame: int) -> int:
     """Return the bytes of the full transmit ring and of the packet on the line."""
     if interface.atm:
-        return frame + (interface.tx_ring_limit or figures.ATM_TX_RING) * figures.ATM_PARTICLE
+        return frame + (interface.tx_ring_limit or engine_defaults.ATM_TX_RING) * engine_defaults.ATM_PARTICLE
     if interface.tx_ring_limit is not None:
         packets = interface.tx_ring_limit
     elif qos.tx_ring is not None:
         packets = qos.tx_ring
     elif interface.serial:
-        packets = figures.SERIAL_TX_RING_FAIR
+        packets = engine_defaults.SERIAL_TX_RING_FAIR
     else:
-        fast = line.known and line.bps > figures.ETHERNET_FAST_ABOVE_BPS
-        packets = figures.ETHERNET_TX_RING_FAST if fast else figures.ETHERNET_TX_RING
+        fast = line.known and line.bps > engine_defaults.ETHERNET_FAST_ABOVE_BPS
+        packets = engine_defaults.ETHERNET_TX_RING_FAST if fast else engine_defaults.ETHERNET_TX_RING
     return (packets + 1) * frame
 
 
@@ -544,9 +544,9 @@ def _queue(context: _Context, each: PolicyClass, here: _Here, busy: Rate | None)
         given = {"ms": limit.number, "us": limit.number / 1000}.get(limit.unit)
         return QueueValues("FIFO", None, size if size_known else None, _ms(size, busy), False, False, given_ms=given)
     if limit is None and each.random_detect is not None and each.random_detect.unit not in (None, "percent"):
-        size = figures.QUEUE_LIMIT_BYTES
+        size = engine_defaults.QUEUE_LIMIT_BYTES
         if context.qos.queue_limit_ms is not None:
-            size = context.qos.queue_limit(_bps(rate)) * figures.XE_QUEUE_LIMIT_PACKET
+            size = context.qos.queue_limit(_bps(rate)) * engine_defaults.XE_QUEUE_LIMIT_PACKET
         return QueueValues("FIFO", None, size, _ms(size, busy), True, True)
     if limit is None and context.qos.queue_limit_ms is not None and not rate.known:
         return QueueValues("FIFO", None, None, None, True, False, given_ms=context.qos.queue_limit_ms)
@@ -557,7 +557,7 @@ def _queue(context: _Context, each: PolicyClass, here: _Here, busy: Rate | None)
     if separate and each.fair_queue is not None:
         discipline, flows = "fair", each.fair_queue.queues or context.qos.class_flow_queues
         if each.random_detect is None or context.qos.flow_limit_with_random_detect:
-            per_flow = max(packets // figures.FLOW_LIMIT_DIVISOR, 1)
+            per_flow = max(packets // engine_defaults.FLOW_LIMIT_DIVISOR, 1)
         if each.fair_queue.queue_limit is not None:
             per_flow = each.fair_queue.queue_limit
     elif not separate and (each.fair_queue or each.shape or (each.name == CLASS_DEFAULT and each.bandwidth is None)):
@@ -603,7 +603,7 @@ def _red(context: _Context, each: PolicyClass, queue: QueueValues) -> RedValues 
         row = red_thresholds(red, value, context.generation, limit)
         name = dscp_text(value) if red.basis == "dscp" else str(value)
         rows.append(RedRow(name, row.minimum, row.maximum, row.denominator or 10, value in typed))
-    weight = red.exponential_weight or figures.RANDOM_DETECT_WEIGHT
+    weight = red.exponential_weight or engine_defaults.RANDOM_DETECT_WEIGHT
     by_limit = context.qos.random_detect_by_limit
     # On IOS-XE thresholds by precedence are read of prints, those by DSCP are remembered.
     unconfirmed = red.basis == "dscp" if by_limit else not context.separate or in_bytes

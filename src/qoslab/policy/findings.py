@@ -10,13 +10,13 @@ from math import sqrt
 from typing import Literal
 
 from qoslab.ios.commands.queueing import SUM_EXCEEDS
-from qoslab.ios.model import figures
-from qoslab.ios.model.names import interface_kind
+from qoslab.ios.model import engine_defaults
+from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass
 from qoslab.ios.rules import descendants
-from qoslab.policy.configuration import Configuration, is_refusal
 from qoslab.policy.effective import MTU, ClassValues, PolicyValues
 from qoslab.policy.matching import matched, never_matches, shadowed
+from qoslab.policy.pasted_configuration import Configuration, is_refusal
 from qoslab.policy.rate import Rate, bps_text, listed, number
 
 Severity = Literal["error", "warning", "note"]
@@ -210,7 +210,7 @@ def _percents(subject: Subject, policy: str, name: str) -> int:
 def _classic_percent(subject: Subject, policy: PolicyValues) -> int:
     interface = subject.configuration.device.interfaces.get(policy.interface)
     typed = None if interface is None else interface.max_reserved_bandwidth
-    return figures.CLASSIC_RESERVABLE_PERCENT if typed is None else typed
+    return engine_defaults.CLASSIC_RESERVABLE_PERCENT if typed is None else typed
 
 
 def _levels(policy: PolicyValues) -> Iterator[tuple[ClassValues | None, list[ClassValues]]]:

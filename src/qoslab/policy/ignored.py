@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from qoslab.ios.cli.session import KEPT
-from qoslab.ios.reading import Unread, place_of
-from qoslab.ios.secrets import without_secrets
-from qoslab.policy.configuration import Configuration, is_refusal
+from qoslab.ios.device_config.running_config_parser import Unread, place_of
+from qoslab.ios.device_config.secret_lines import without_secrets
+from qoslab.policy.pasted_configuration import Configuration, is_refusal
 
 _EFFECTS = (
     (r"match\b|class-map\b", "the packets of the class"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from qoslab.ios.model.device import Device
-from qoslab.ios.model.names import dscp_text
+from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, Criterion, PolicyMap
 
 Points = frozenset[tuple[int, int]]

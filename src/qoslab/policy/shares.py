@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from qoslab.ios.defaults import class_weight_constant, flow_queues
-from qoslab.ios.model import figures
+from qoslab.ios.device_config.normalise import class_weight_constant, flow_queues
+from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass
 from qoslab.model.generation import Generation
 from qoslab.policy.rate import Rate
 
-LEAST_PART = (100 - figures.HQF_RESERVABLE_PERCENT) / 100
+LEAST_PART = (100 - engine_defaults.HQF_RESERVABLE_PERCENT) / 100
 """Part of the rate that HQF leaves to classes without bandwidth."""
 
 
@@ -92,7 +92,7 @@ def _excess_weights(classes: Sequence[PolicyClass]) -> dict[str, Rate]:
     """Weights of what the minimums leave: 1, or what `bandwidth remaining` says."""
     given = {each.name: each.bandwidth for each in classes if each.bandwidth is not None}
     percent = sum(each.number for each in given.values() if each.unit == "remaining_percent")
-    other = max(100 - percent, 1) / max(len(classes) - len(given), 1) if percent else figures.XE_EXCESS_WEIGHT
+    other = max(100 - percent, 1) / max(len(classes) - len(given), 1) if percent else engine_defaults.XE_EXCESS_WEIGHT
     weights = {}
     for each in classes:
         own = given.get(each.name)
@@ -136,7 +136,7 @@ def _conversations(classes: Sequence[PolicyClass], level: Level, priority: Rate)
     kbps = int(level.base.bps // 1000) if level.base.known else 10**6
     constant = class_weight_constant(queues or flow_queues(kbps))
     # A flow of weight 32384 gets as much as a class with this part of the base.
-    flow = level.base.times(constant / figures.WEIGHT_NUMERATOR)
+    flow = level.base.times(constant / engine_defaults.WEIGHT_NUMERATOR)
     weights = {}
     for each in classes:
         own = each.bandwidth

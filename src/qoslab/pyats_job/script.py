@@ -20,10 +20,10 @@ from qoslab.analysis.verdicts import IMPOSSIBLE, OUTSIDE, UNDECIDED, WIDE, WITHI
 from qoslab.cli.places import open_sweep
 from qoslab.cli.run import end_as_by_ctrl_c, prepare, report_of
 from qoslab.errors import QoslabError
-from qoslab.pyats_job.verdicts import AVERAGES, CellResult, Expected, results_of
-from qoslab.redaction import KNOWN
+from qoslab.pyats_job.cell_results import AVERAGES, CellResult, Expected, results_of
 from qoslab.results.changes import read_changes
-from qoslab.run.progress import RunProgress
+from qoslab.results.redaction import KNOWN
+from qoslab.run.progress_lines import RunProgress
 from qoslab.run.runner import carry_out
 
 _LOG = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from qoslab.model.experiment import Experiment
 from qoslab.model.metrics import Reference
 from qoslab.report import text
 from qoslab.report.arms import Graph, arm_title
-from qoslab.report.lead import stream_graphs
+from qoslab.report.headline_chart import stream_graphs
 from qoslab.report.notes import paragraphs_of, values
 from qoslab.results import Cell
 

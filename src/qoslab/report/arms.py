@@ -11,14 +11,14 @@ from typing import Any
 
 import pandas as pd
 
-from qoslab.analysis import figures, series
+from qoslab.analysis import charts, series
 from qoslab.analysis.classes import class_drops
 from qoslab.analysis.packets import ALL
 from qoslab.analysis.queues import busy_ports, queue_counts, queue_rates
-from qoslab.labs import lab_kind
+from qoslab.lab_kinds import lab_kind
 from qoslab.model.experiment import Arm, Experiment
+from qoslab.model.instants import traffic_time
 from qoslab.model.matrix import parameters_text
-from qoslab.model.moments import traffic_time
 from qoslab.report import text
 from qoslab.results import Cell, CellRecord, RunFolder
 
@@ -35,7 +35,7 @@ class Graph:
     title: str
     summary: str
     unit: str
-    figure: figures.Figure
+    figure: charts.Figure
     binned: int | None = None
     """Bins of 0.1 s joined at first; None where the graph has no bins."""
 
@@ -216,7 +216,7 @@ def _io_graphs(
         flows = [f"{name} {text.rate(each)}" for name, each in means.items()]
         if len(flows) > 8:
             flows = [f"{len(flows)} flows"]
-        _, unit = figures.unit_of(float(table[ALL].max()))
+        _, unit = charts.unit_of(float(table[ALL].max()))
         graphs.append(
             Graph(
                 f"io-{anchor}-{point.name}",
@@ -225,7 +225,7 @@ def _io_graphs(
                 + (f"; {', '.join(flows)}" if flows else "")
                 + ". Bits of whole Ethernet frames without FCS, headers and retransmissions included.",
                 unit,
-                figures.io_graph(table),
+                charts.io_graph(table),
                 binned=5 if traffic_s >= _LONG_S else 1,
             )
         )
@@ -246,8 +246,8 @@ def _reported_graph(own: dict[str, pd.DataFrame], anchor: str) -> Iterator[Graph
         "Throughput as the receivers reported it",
         f"Payload of all flows, mean from first start to last end: {text.rate(float(every.mean()))}; in single steps "
         f"{text.rate(float(every.min()))} to {text.rate(greatest)}.",
-        figures.unit_of(greatest)[1],
-        figures.io_graph(curves, "payload"),
+        charts.unit_of(greatest)[1],
+        charts.io_graph(curves, "payload"),
     )
 
 
@@ -271,7 +271,7 @@ def _streams(flows: pd.DataFrame, metrics: pd.DataFrame) -> tuple[list[Stream], 
                 port=text.NONE if pd.isna(row["local_port"]) else str(int(row["local_port"])),
                 goodput=text.rate(row["goodput_bps"]),
                 share=round(100 * row["goodput_bps"] / fastest, 1) if fastest else 0,
-                colour=figures.COLOURS[number % len(figures.COLOURS)],
+                colour=charts.COLOURS[number % len(charts.COLOURS)],
                 received=text.size(row["bytes"]),
                 time=f"{row['seconds']:.2f} s",
                 loss=loss,
@@ -325,8 +325,8 @@ def _class_graphs(classes: pd.DataFrame, anchor: str) -> list[Graph]:
                 f"class-{anchor}-{number}",
                 f"The router's own counters: {name}",
                 summary + ". Bits as the router counts them: IP and its layer-2 header.",
-                figures.unit_of(peaks.offered_bps)[1],
-                figures.class_graph(rates),
+                charts.unit_of(peaks.offered_bps)[1],
+                charts.class_graph(rates),
             )
         )
     return graphs
@@ -357,7 +357,7 @@ def _queue_graphs(queues: pd.DataFrame, anchor: str) -> list[Graph]:
             for queue, table in rates.groupby("queue")
         )
         title = f"The switch's own counters: egress queues of {device} {interface}"
-        graph = figures.queue_graph(rates)
+        graph = charts.queue_graph(rates)
         graphs.append(Graph(f"queues-{anchor}-{number}", title, f"{summary}.", "frames/s", graph))
     return graphs
 

@@ -13,10 +13,10 @@ from xml.etree import ElementTree
 import pandas as pd
 
 from qoslab.analysis import Outcome
-from qoslab.analysis.figures import WIDE
+from qoslab.analysis.charts import WIDE
 from qoslab.analysis.verdicts import INFORMATIVE, NOT_MEASURED, OUTSIDE, UNDECIDED
 from qoslab.errors import ExperimentError
-from qoslab.labs import lab_kind
+from qoslab.lab_kinds import lab_kind
 from qoslab.model.metrics import format_value
 from qoslab.model.run_figures import Key, RunFigure
 from qoslab.overview import RunSummary
@@ -24,7 +24,7 @@ from qoslab.report import text
 from qoslab.report.arms import Graph
 from qoslab.report.page import verdict
 from qoslab.results import Manifest
-from qoslab.results.files import replace, writing
+from qoslab.results.file_access import replace, writing
 from qoslab.schema.document import parse_document
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

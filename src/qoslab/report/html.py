@@ -13,16 +13,16 @@ from typing import Protocol
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from qoslab.analysis import Outcome, analyse, figures
+from qoslab.analysis import Outcome, analyse, charts
 from qoslab.errors import UserError
 from qoslab.overview import read_runs
-from qoslab.report.across import AcrossPage
 from qoslab.report.arms import Graph
 from qoslab.report.index import build_index
+from qoslab.report.lab_comparison import AcrossPage
 from qoslab.report.page import Page, build_page
 from qoslab.results import RunFolder
-from qoslab.results.files import replace
-from qoslab.shipped import shipped
+from qoslab.results.file_access import replace
+from qoslab.system.shipped import shipped
 
 
 def render(folder: RunFolder, outcome: Outcome | None = None) -> Path:
@@ -70,7 +70,7 @@ def _environment() -> Environment:
     # As an image, a drawing keeps its style to itself.
     found.filters["data_uri"] = lambda drawn: f"data:image/svg+xml;base64,{b64encode(drawn.encode()).decode()}"
     found.filters["between_tags"] = _between_tags
-    found.filters["dark"] = lambda colour: figures.DARK.get(colour, colour)
+    found.filters["dark"] = lambda colour: charts.DARK.get(colour, colour)
     return found
 
 
@@ -107,7 +107,7 @@ def _with_graphs(template: str, page: GraphedPage) -> str:
         .get_template(template)
         .render(
             page=page,
-            dark=Markup(json.dumps(figures.DARK)),
+            dark=Markup(json.dumps(charts.DARK)),
             style=_asset("report.css"),
             script=script,
             plotly=plotly,
@@ -117,7 +117,7 @@ def _with_graphs(template: str, page: GraphedPage) -> str:
     )
 
 
-def _packed(drawn: figures.Figure) -> str:
+def _packed(drawn: charts.Figure) -> str:
     """A figure in few bytes, safe inside a script element, as `report.js` reads it: in the place of an `x` that an
     earlier line has, that line's number; whole numbers without a point.
     """

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from qoslab import __version__
-from qoslab.labs import LABS
+from qoslab.lab_kinds import LABS
 from qoslab.model.run_figures import NEGLIGIBLE
 from qoslab.overview import FINISHED, UNFINISHED, RunSummary
 from qoslab.report import text

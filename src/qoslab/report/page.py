@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 
 from qoslab import __version__
-from qoslab.analysis.compare import reproduced
-from qoslab.analysis.run import Outcome
+from qoslab.analysis.expected_comparison import reproduced
+from qoslab.analysis.run_analysis import Outcome
 from qoslab.analysis.statistics import effect_size
 from qoslab.analysis.verdicts import OUTSIDE, UNDECIDED, WIDE, WITHIN
-from qoslab.labs import lab_kind
+from qoslab.lab_kinds import lab_kind
 from qoslab.model.comparison import (
     FigureColumn,
     FigureTable,
@@ -22,16 +22,16 @@ from qoslab.model.comparison import (
     Trace,
 )
 from qoslab.model.experiment import Experiment
+from qoslab.model.instants import traffic_time
 from qoslab.model.matrix import Scalar, fits
 from qoslab.model.metrics import Reference
-from qoslab.model.moments import traffic_time
 from qoslab.report import text
 from qoslab.report.answer import AnswerText, answer
 from qoslab.report.arms import ArmPage, Graph, arm_page, arm_title, cell_title
 from qoslab.report.averages import AverageRow, PairSection, average_rows, failed, pair_sections
 from qoslab.report.cells import CellTable, cell_table
 from qoslab.report.drawing import svg
-from qoslab.report.lead import lead_graph
+from qoslab.report.headline_chart import lead_graph
 from qoslab.report.notes import NoteText, notes
 from qoslab.report.sweep import SweepSection, sweep_sections
 from qoslab.results import CellRecord, CellSummary, Manifest, RunFolder, tables

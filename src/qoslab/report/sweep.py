@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from qoslab.analysis import figures, sweeps
+from qoslab.analysis import charts, sweeps
 from qoslab.analysis.statistics import Estimate
 from qoslab.analysis.sweeps import Point
 from qoslab.model.comparison import SweepGraph
@@ -40,12 +40,12 @@ class HeatCell:
     @property
     def colour(self) -> str:
         """Return the colour of the rank."""
-        return figures.scale_colour(self.shade)
+        return charts.scale_colour(self.shade)
 
     @property
     def ink(self) -> str:
         """Return a readable text colour."""
-        return figures.ink_on(self.colour)
+        return charts.ink_on(self.colour)
 
 
 _LETTER_EM = 0.62
@@ -175,7 +175,7 @@ def _curves(wanted: SweepGraph, every: Sequence[Point], unit: Unit, anchor: str)
         for name, points in sweeps.curves(every, wanted.over).items()
     }
     title = f"{wanted.over}{_unit_of(every, wanted.over)}"
-    figure, shown = figures.curve_graph(lines, title, unit, log=wanted.scale == "log")
+    figure, shown = charts.curve_graph(lines, title, unit, log=wanted.scale == "log")
     best = {name: max(points, key=lambda point: point[1].value) for name, points in lines.items()}
     summary = "Highest: " + "; ".join(
         f"{name} {text.figure(estimate.value, unit)} at {position:g}" for name, (position, estimate) in best.items()
@@ -247,7 +247,7 @@ _LEGEND = 5
 def _in_few_digits(unit: Unit, greatest: float) -> tuple[float, str]:
     """Return the divisor of a map's values up to this one, and their unit then."""
     prefixed = ((factor, name) for factor, name in _PREFIXED if unit == "B" and greatest >= 10 * factor)
-    return next(prefixed, figures.shown_in(unit, greatest))
+    return next(prefixed, charts.shown_in(unit, greatest))
 
 
 def _short(value: float, factor: float) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import cast, get_args
 
-from qoslab.model.left_out import part_of
 from qoslab.model.metrics import Unit, format_value, prefixed
+from qoslab.model.partial_runs import part_of
 from qoslab.model.run_figures import RunFigure
 
 NONE = "–"

@@ -11,13 +11,13 @@ from types import MappingProxyType
 import pandas as pd
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 
-from qoslab.analysis import Outcome, analyse, figures, series
+from qoslab.analysis import Outcome, analyse, charts, series
 from qoslab.analysis.averages import score
 from qoslab.analysis.queues import busy_ports, queue_rates
 from qoslab.errors import UserError
-from qoslab.labs import lab_kind
-from qoslab.model.left_out import part_of
+from qoslab.lab_kinds import lab_kind
 from qoslab.model.matrix import Scalar, fits, parameters_text
+from qoslab.model.partial_runs import part_of
 from qoslab.report.arms import Graph
 from qoslab.report.page import Page, Verdict, build_page, figure_groups, verdict
 from qoslab.report.sweep import SweepSection, sweep_sections
@@ -208,7 +208,7 @@ class RunView:
             raise UserError(f'arm "{arm}" has no capture', hint="the experiment names capture points under captures")
         chosen = packets[packets["capture"] == (capture or points[0])]
         table = series.flow_throughput(chosen, self._table("flows", arm), self._cell(arm).record().flows)
-        return go.Figure(figures.io_graph(table))
+        return go.Figure(charts.io_graph(table))
 
     def class_graph(self, arm: str) -> go.Figure:
         """Draw the router's policy over time by its own counters: the class with the most offered traffic."""
@@ -219,7 +219,7 @@ class RunView:
             )
         keys = ["device", "interface", "direction", "policy", "class"]
         busiest = max((table for _, table in classes.groupby(keys)), key=lambda table: int(table["packets"].max()))
-        return go.Figure(figures.class_graph(series.class_rates(busiest)))
+        return go.Figure(charts.class_graph(series.class_rates(busiest)))
 
     def queue_graph(self, arm: str) -> go.Figure:
         """Draw the egress queues of a switch's port over time: the port with the most drops."""
@@ -229,7 +229,7 @@ class RunView:
             raise UserError(
                 f'arm "{arm}" has no counters of a switch', hint="only virtual switches give them over time"
             )
-        return go.Figure(figures.queue_graph(queue_rates(queues, *ports[0])))
+        return go.Figure(charts.queue_graph(queue_rates(queues, *ports[0])))
 
     def output(self, arm: str, device: str, command: str, moment: str = "during") -> Text:
         """Return the output of a router; `moment` as in `cell.json`, a trigger in words."""

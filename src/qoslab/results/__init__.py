@@ -1,6 +1,7 @@
 """The run folder: where everything of a run is, and the records in it. Its layout is in internals/architecture.md."""
 
 from qoslab.results.cell import Cell
+from qoslab.results.checksums import FileSeal
 from qoslab.results.folder import RunFolder, find_run, find_unfinished, runs
 from qoslab.results.records import (
     FORMAT,
@@ -22,7 +23,6 @@ from qoslab.results.records import (
     StallRecord,
     Step,
 )
-from qoslab.results.seal import FileSeal
 
 __all__ = [
     "FORMAT",

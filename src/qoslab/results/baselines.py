@@ -17,12 +17,12 @@ from typing import TypeVar
 
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
-from qoslab.model.left_out import LeftOut, asked_of_all, left_out
+from qoslab.model.partial_runs import LeftOut, asked_of_all, left_out
 from qoslab.model.run_figures import RunFigure, Score
-from qoslab.results.files import replace
+from qoslab.results.checksums import sealed
+from qoslab.results.file_access import replace
 from qoslab.results.folder import RunFolder
 from qoslab.results.records import Manifest, Session
-from qoslab.results.seal import sealed
 
 _Row = TypeVar("_Row")
 

@@ -13,8 +13,16 @@ from typing import Any
 
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
-from qoslab.redaction import KNOWN
-from qoslab.results.files import (
+from qoslab.results.checksums import (
+    CELL_RECORD,
+    FileSeal,
+    difference,
+    differences,
+    seal_of,
+    sealed,
+    seals,
+)
+from qoslab.results.file_access import (
     append,
     read_bytes,
     replace,
@@ -25,15 +33,7 @@ from qoslab.results.files import (
 )
 from qoslab.results.record_files import RECORD_MOST, check_experiment, json_of, parsed_as, read_sealed, read_whole
 from qoslab.results.records import CellRecord
-from qoslab.results.seal import (
-    CELL_RECORD,
-    FileSeal,
-    difference,
-    differences,
-    seal_of,
-    sealed,
-    seals,
-)
+from qoslab.results.redaction import KNOWN
 from qoslab.schema import CellIdentity, Identified
 from qoslab.traffic import Output
 

@@ -17,9 +17,13 @@ from typing import Self
 from qoslab.errors import UserError
 from qoslab.model.expressions import Value
 from qoslab.model.matrix import as_number
-from qoslab.printing import one_line
 from qoslab.results.cell import Cell
-from qoslab.results.files import (
+from qoslab.results.checksums import (
+    seal_of,
+    sealed,
+    state_of,
+)
+from qoslab.results.file_access import (
     replace,
     sync_names,
     writing,
@@ -35,12 +39,8 @@ from qoslab.results.record_files import (
     read_whole,
 )
 from qoslab.results.records import CellSummary, Manifest, RunOptions
-from qoslab.results.seal import (
-    seal_of,
-    sealed,
-    state_of,
-)
 from qoslab.schema import CellIdentity
+from qoslab.system.printing import one_line
 
 LATEST = "latest"
 MANIFEST = "manifest.json"

@@ -18,8 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from qoslab.errors import UserError
-from qoslab.redaction import KNOWN
-from qoslab.results.files import append
+from qoslab.results.file_access import append
+from qoslab.results.redaction import KNOWN
 
 PROGRESS = "progress.jsonl"
 FORMAT = 1

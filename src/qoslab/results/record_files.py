@@ -14,12 +14,12 @@ from qoslab.errors import DamageError, UserError
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Experiment
 from qoslab.model.limits import beyond
-from qoslab.model.names import unknown_names, unknown_published
-from qoslab.printing import one_line
-from qoslab.results.files import read_bytes, read_text
+from qoslab.model.reference_names import unknown_names, unknown_published
+from qoslab.results.checksums import unsealed
+from qoslab.results.file_access import read_bytes, read_text
 from qoslab.results.records import FORMAT
-from qoslab.results.seal import unsealed
-from qoslab.schema.files import check_values
+from qoslab.schema.named_files import check_values
+from qoslab.system.printing import one_line
 
 RECORD_MOST = 16 * 2**20
 """Bytes of a cell's records."""

@@ -15,9 +15,9 @@ from qoslab.model.comparison import PublishedFigure
 from qoslab.model.experiment import Experiment, Order
 from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.matrix import Parameters, Scalar, as_values
-from qoslab.results.seal import FileSeal
+from qoslab.model.units import Duration
+from qoslab.results.checksums import FileSeal
 from qoslab.schema import CellIdentity
-from qoslab.units import Duration
 
 FORMAT = 3
 """Version of the run folder's layout and records. A reader refuses every other version."""
@@ -454,7 +454,7 @@ class CellRecord(Record):
     key: str = ""
     """SHA-256 of what defines the cell; see docs/internals/architecture.md."""
     lab: str = DEFAULT_LAB
-    """The kind of lab that it was run in; see `qoslab.labs`."""
+    """The kind of lab that it was run in; see `qoslab.lab_kinds`."""
     virtual_s: float | None = None
     """Seconds of virtual time that were simulated."""
     valid: bool
@@ -579,7 +579,7 @@ class Manifest(Record):
     overrides: tuple[str, ...] = ()
     """`--set` and `--duration`, as typed."""
     lab: str = DEFAULT_LAB
-    """The kind of lab of all cells; see `qoslab.labs`."""
+    """The kind of lab of all cells; see `qoslab.lab_kinds`."""
     started: datetime
     ended: datetime | None = None
     versions: dict[str, str] = {}

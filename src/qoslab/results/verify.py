@@ -13,12 +13,12 @@ from qoslab.errors import UserError
 from qoslab.results.baselines import AVERAGES, COMPARISON, SCORES
 from qoslab.results.cell import Cell
 from qoslab.results.changes import damaged_changes
-from qoslab.results.files import read_text
+from qoslab.results.checksums import CELL_RECORD, CRATE, FileSeal, difference, seal_of
+from qoslab.results.file_access import read_text
 from qoslab.results.folder import LOCK, MANIFEST, NAME_MOST, RunFolder
 from qoslab.results.progress import PROGRESS
 from qoslab.results.record_files import MANIFEST_MOST
 from qoslab.results.records import Manifest
-from qoslab.results.seal import CELL_RECORD, CRATE, FileSeal, difference, seal_of
 from qoslab.results.tables import SCHEMAS, check_table
 from qoslab.schema import CellIdentity
 

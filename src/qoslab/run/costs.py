@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from qoslab.labs import LABS
+from qoslab.lab_kinds import LABS
 
 CELLS = 50
 """Cells of each arm that are looked at."""

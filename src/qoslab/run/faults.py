@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from qoslab.errors import DeviceError
-from qoslab.run.lab import Lab
+from qoslab.run.protocols import Lab
 
 NOTICED_S = 1.0
 """Time until the lab's supervisor knows the end of a daemon that others notice by broken connections."""

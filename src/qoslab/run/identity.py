@@ -12,8 +12,8 @@ from pathlib import Path
 
 from qoslab import __version__
 from qoslab.errors import MachineError
-from qoslab.programs import OWN_PROGRAMS, own_program, variable_of
-from qoslab.shipped import shipped
+from qoslab.system.programs import OWN_PROGRAMS, own_program, variable_of
+from qoslab.system.shipped import shipped
 
 READERS = ("analysis", "cli", "report")
 """Packages that only read results, but for `DECIDING`: what they compute is computed again with each report."""

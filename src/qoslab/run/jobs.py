@@ -7,12 +7,12 @@ import statistics
 from datetime import UTC, datetime
 
 from qoslab.model.experiment import Experiment
-from qoslab.model.moments import traffic_time
+from qoslab.model.instants import traffic_time
 from qoslab.model.steps import TRAFFIC
-from qoslab.priority import processors
 from qoslab.results import CellRecord
 from qoslab.results.records import BEHIND_SHARE, SENDER_LATE_MS
 from qoslab.run.machine import Machine
+from qoslab.system.priority import processors
 
 USABLE = 0.8
 """Share of all processors that cells may keep busy: routers must be punctual, and Ansible works beside them."""

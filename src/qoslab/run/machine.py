@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qoslab.priority import processors
+from qoslab.system.priority import processors
 
 
 class Machine:

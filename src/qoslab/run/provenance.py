@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from qoslab import __version__
-from qoslab.priority import processors
-from qoslab.programs import ended_with_thread
 from qoslab.run.threads import side_by_side
-from qoslab.shipped import checkout
+from qoslab.system.priority import processors
+from qoslab.system.programs import ended_with_thread
+from qoslab.system.shipped import checkout
 from qoslab.traffic import INSTALLED
 
 PACKAGES = (

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qoslab.labs import kind_at
+from qoslab.lab_kinds import kind_at
 from qoslab.plan import Plan
 
 if TYPE_CHECKING:
     # Slow to load, and of a run that is only estimated nobody needs it.
     from qoslab.model.comparison import PublishedFigure
     from qoslab.results import Cell, RunFolder, RunOptions
-    from qoslab.run.meanwhile import Begin
+    from qoslab.run.background_analysis import Begin
 
 
 @dataclass(frozen=True)

@@ -12,22 +12,22 @@ from datetime import UTC, datetime
 from typing import Any
 
 from qoslab.errors import DamageError
-from qoslab.labs import lab_kind
-from qoslab.priority import processors
-from qoslab.redaction import KNOWN
+from qoslab.lab_kinds import lab_kind
 from qoslab.results import Cell, CellRecord, Manifest, RunFolder, RunOptions, Session
+from qoslab.results.redaction import KNOWN
 from qoslab.run import identity, provenance
 from qoslab.run.attempts import RunCells
+from qoslab.run.background_analysis import Meanwhile
 from qoslab.run.events import Interrupted, cells_at_a_time
 from qoslab.run.jobs import Jobs
-from qoslab.run.labs import machinery
-from qoslab.run.labs.worker import CellWorker, Shared, WorkerSlot
-from qoslab.run.meanwhile import Meanwhile
-from qoslab.run.progress import RunProgress
+from qoslab.run.progress_lines import RunProgress
+from qoslab.run.reporter import Told
 from qoslab.run.request import Request, resuming
 from qoslab.run.schedule import Schedule
 from qoslab.run.task import CellTask, Demands, demands_of
-from qoslab.run.told import Told
+from qoslab.run.workers import machinery
+from qoslab.run.workers.base import CellWorker, Shared, WorkerSlot
+from qoslab.system.priority import processors
 
 
 @dataclass

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from qoslab import __version__
-from qoslab.labs import lab_kind
+from qoslab.lab_kinds import lab_kind
 from qoslab.model.experiment import Arm, Experiment, TcpProfile
+from qoslab.model.instants import Demand, traffic_time
 from qoslab.model.labs import DEFAULT_LAB
-from qoslab.model.moments import Demand, traffic_time
+from qoslab.model.units import Duration
 from qoslab.plan import Cell as PlannedCell
 from qoslab.platforms import PLATFORMS, hosts_of
 from qoslab.run import identity
 from qoslab.schema import CellIdentity, configuration_text, probe_configuration
 from qoslab.traffic import TOOLS
-from qoslab.units import Duration
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class CellTask:
 
 
 def make_task(planned: PlannedCell, tools: Mapping[str, str], attempt: int = 1) -> CellTask:
-    """The task of a planned cell; `tools` are the versions of what measures (`qoslab.run.labs.worker.Machinery`)."""
+    """The task of a planned cell; `tools` are the versions of what measures (`qoslab.run.workers.base.Machinery`)."""
     return CellTask(
         planned.identity,
         planned.experiment,

@@ -21,12 +21,12 @@ from qoslab.platforms.startup import hardware, startup_config
 from qoslab.schema import memory
 from qoslab.schema.circuits import unfit
 from qoslab.schema.document import Document
+from qoslab.schema.link_vlans import unmatched
 from qoslab.schema.loops import switched_loop
 from qoslab.schema.near import did_you_mean, one_of
 from qoslab.schema.probe_lines import probe_lines
 from qoslab.schema.templates import render_lines
 from qoslab.schema.traffic_ways import unrouted
-from qoslab.schema.vlans import unmatched
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 LEAST_OF_INTERFACE = 3

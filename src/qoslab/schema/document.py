@@ -15,7 +15,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from qoslab.errors import ExperimentError, Finding
 from qoslab.model.matrix import WORK_LIMIT
-from qoslab.schema.files import FileRefusedError, read_bytes
+from qoslab.schema.named_files import FileRefusedError, read_bytes
 
 Step: TypeAlias = str | int
 Steps: TypeAlias = tuple[Step, ...]

@@ -21,9 +21,9 @@ from qoslab.model.expectations import (
 from qoslab.model.experiment import Experiment
 from qoslab.model.expressions import ExpressionError, Value
 from qoslab.model.matrix import BUILT_IN, Parameters, cells_of, parameters_text
+from qoslab.model.units import Percent, QuantityError
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.near import did_you_mean, one_of
-from qoslab.units import Percent, QuantityError
 
 MetricCheck = Callable[[Steps, str, Collection[str]], Iterator[Finding]]
 

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from qoslab.errors import Finding
-from qoslab.ios.model.names import interface_name
+from qoslab.ios.model.ios_names import interface_name
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import (
     DEAD_MAN_CHOICES,
@@ -24,9 +24,9 @@ from qoslab.model.inventory import (
     HostSettings,
     RouterSettings,
 )
+from qoslab.model.units import Duration
 from qoslab.platforms import hosts_of, platform_of, routers_of
 from qoslab.schema.near import did_you_mean, one_of, shown
-from qoslab.units import Duration
 
 Settings = TypeVar("Settings", HostSettings, RouterSettings)
 

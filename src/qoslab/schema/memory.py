@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qoslab.ios.model import figures
+from qoslab.ios.model import engine_defaults
 from qoslab.ios.rules import interface_bandwidth_kbps
 from qoslab.model.experiment import Link
 
@@ -24,7 +24,7 @@ def queued(device: Device) -> int:
     """Bytes that the output queues of a router hold when all are full of the largest frames."""
     packets = 0
     for interface in device.interfaces.values():
-        packets += interface.hold_queue_out or figures.FAIR_HOLD_QUEUE
+        packets += interface.hold_queue_out or engine_defaults.FAIR_HOLD_QUEUE
         packets += interface.tx_ring_limit or 0
         if interface.service_policy_output is not None:
             packets += _policy(device, interface.service_policy_output, interface_bandwidth_kbps(interface))
@@ -42,8 +42,8 @@ def _policy(device: Device, name: str, kbps: int) -> int:
             packets += _policy(device, each.service_policy, kbps)
         elif each.fair_queue is not None:
             # Each flow's queue has its part of the limit; the limit of the class itself is not enforced then.
-            queues = each.fair_queue.queues or figures.CLASS_FLOW_QUEUES
-            packets += queues * max(limit // figures.FLOW_LIMIT_DIVISOR, 1)
+            queues = each.fair_queue.queues or engine_defaults.CLASS_FLOW_QUEUES
+            packets += queues * max(limit // engine_defaults.FLOW_LIMIT_DIVISOR, 1)
         else:
             packets += limit
     return packets
@@ -55,7 +55,7 @@ def _packets(limit: QueueLimit | None, kbps: int) -> int:
     No class leaves faster than its interface, of whose bandwidth milliseconds are at most.
     """
     if limit is None:
-        return figures.QUEUE_LIMIT
+        return engine_defaults.QUEUE_LIMIT
     if limit.unit == "packets":
         return limit.number
     octets = limit.number if limit.unit == "bytes" else limit.number * kbps // 8

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from qoslab.ios.cli import filters
+from qoslab.ios.cli import output_filters
 from qoslab.ios.regexps import Regexp, RegexpError
 from qoslab.model.experiment import Trigger
 from qoslab.model.metrics import COUNTERS
@@ -46,7 +46,7 @@ def observation_problem(command: str) -> tuple[str, str]:
         return f"{quoted} with the character \\x{ord(control[0]):02x}, expected letters, digits and signs", ""
     if len(command) > LENGTH_LIMIT:
         return f"{quoted}, expected at most {LENGTH_LIMIT} characters", ""
-    shown, mark = filters.split(command)
+    shown, mark = output_filters.split(command)
     words = shown.split()
     if words[:1] != ["show"] or len(words) < 2:
         return f"{quoted}, {expected}", ""
@@ -69,8 +69,10 @@ def trigger_problem(trigger: Trigger) -> str:
 def _filter(words: list[str]) -> tuple[str, str]:
     """The same for what stands behind the `|`."""
     kind, expression = (*words, "", "")[:2]
-    if kind not in filters.KINDS:
-        return f'found "| {clipped(kind)}", expected {one_of(filters.KINDS)}', did_you_mean(kind, filters.KINDS)
+    if kind not in output_filters.KINDS:
+        return f'found "| {clipped(kind)}", expected {one_of(output_filters.KINDS)}', did_you_mean(
+            kind, output_filters.KINDS
+        )
     if re.search(r"\s\|", expression):
         return f'found a second filter in "{clipped(expression)}", expected one', "write a|b without blanks for either"
     try:

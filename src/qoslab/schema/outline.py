@@ -16,9 +16,9 @@ from ruamel.yaml.events import CollectionEndEvent, CollectionStartEvent
 from qoslab.errors import UserError
 from qoslab.model.expressions import read_value
 from qoslab.model.matrix import Matrix, Scalar
+from qoslab.model.units import QuantityError
 from qoslab.schema.document import DEPTH_LIMIT, SIZE_LIMIT, read_document
-from qoslab.schema.files import FileRefusedError, read_bytes
-from qoslab.units import QuantityError
+from qoslab.schema.named_files import FileRefusedError, read_bytes
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from typing import Any
 from qoslab.errors import Finding
 from qoslab.model.expectations import FIGURES
 from qoslab.model.expressions import Expression, ExpressionError, Value, parse_expression, show_value
+from qoslab.model.units import Quantity
 from qoslab.schema.document import Document, Step, Steps
-from qoslab.units import Quantity
 
 _PLACEHOLDER = re.compile(r"\$?\$\(")
 

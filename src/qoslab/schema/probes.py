@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from qoslab.errors import Finding
 from qoslab.ios.model.ip_sla import REQUEST_SIZES
 from qoslab.model.experiment import Experiment, Probe, probe_family, probe_number
+from qoslab.model.units import Duration
 from qoslab.platforms import hosts_of, is_switch
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.families import reachable_by
 from qoslab.schema.near import did_you_mean, one_of
 from qoslab.traffic.endpoints import families_of
-from qoslab.units import Duration
 
 CONTROL_PORT = 1967
 """UDP port of the responder's control messages."""

@@ -14,12 +14,12 @@ from qoslab.model.comparison import KINDS, PublishedFigure
 from qoslab.model.experiment import Experiment
 from qoslab.model.matrix import Scalar, as_scalar
 from qoslab.model.metrics import Reference
+from qoslab.model.units import QuantityError
 from qoslab.schema.document import Place
 from qoslab.schema.expectations import parameters_of
-from qoslab.schema.files import FileRefusedError, read_text, roots, tidy
+from qoslab.schema.named_files import FileRefusedError, read_text, roots, tidy
 from qoslab.schema.near import clipped, did_you_mean, one_of
 from qoslab.schema.selectors import Selectors, unknown_metric
-from qoslab.units import QuantityError
 
 COLUMNS = ("arm", "metric", "unit", "value", "source")
 FURTHER = ("resolution", "kind", "moment", "place", "remark", "compared")

@@ -26,13 +26,14 @@ from qoslab.model.expressions import Expression, ExpressionError, parse_expressi
 from qoslab.model.limits import beyond
 from qoslab.model.matrix import Matrix, Scalar, combinations, same
 from qoslab.model.metrics import METRICS, Bound, Reference, as_float
+from qoslab.model.units import Percent, QuantityError
 from qoslab.platforms import hosts_of, is_switch, platform_of, routers_of
 from qoslab.schema.devices import refused
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.expectations import ExpectationChecker, parameters_of
 from qoslab.schema.families import common_family, special_address
-from qoslab.schema.files import refusal, roots, tidy
 from qoslab.schema.memory import MOST, in_flight
+from qoslab.schema.named_files import refusal, roots, tidy
 from qoslab.schema.near import did_you_mean, one_of
 from qoslab.schema.observations import observation_problem, trigger_problem
 from qoslab.schema.probes import check_probes
@@ -41,7 +42,6 @@ from qoslab.schema.selectors import Selectors, unknown_metric
 from qoslab.schema.templates import render_configuration, template_variables
 from qoslab.traffic import TOOLS
 from qoslab.traffic.endpoints import FAMILIES, families_of, with_family
-from qoslab.units import Percent, QuantityError
 
 ALL = Percent.parse("100 %")
 

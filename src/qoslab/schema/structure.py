@@ -14,10 +14,10 @@ from pydantic_core import ErrorDetails
 
 from qoslab.errors import Finding
 from qoslab.model.experiment import Experiment
+from qoslab.model.units import QuantityError
 from qoslab.schema.document import Document, Step, Steps
 from qoslab.schema.kinds import with_kinds
 from qoslab.schema.near import did_you_mean, one_of, shown
-from qoslab.units import QuantityError
 
 _EXPECTED = {
     "string_type": "a text",

@@ -23,6 +23,7 @@ from qoslab.model.expressions import (
     read_value,
     show_value,
 )
+from qoslab.model.instants import Demand, demand
 from qoslab.model.matrix import (
     BUILT_IN,
     CELL_LIMIT,
@@ -39,7 +40,7 @@ from qoslab.model.matrix import (
     parameters_text,
     slug,
 )
-from qoslab.model.moments import Demand, demand
+from qoslab.model.units import QuantityError
 from qoslab.schema.document import Document, Steps
 from qoslab.schema.kinds import with_kinds
 from qoslab.schema.near import did_you_mean, one_of, shown
@@ -47,7 +48,6 @@ from qoslab.schema.placeholders import Placeholder, filled, find_placeholders, p
 from qoslab.schema.references import check
 from qoslab.schema.structure import build, findings_of
 from qoslab.schema.templates import render_configuration
-from qoslab.units import QuantityError
 
 CHECKED = 400
 """Combinations that are checked as whole experiments; beyond, every value of every parameter is, but not every pair."""

@@ -1,6 +1,6 @@
 """IOS configuration templates (Jinja2): which variables they use, and their text once rendered.
 
-Anybody's: `qoslab.schema.sandbox` says what they cannot do, `qoslab.schema.files` where they are read from.
+Anybody's: `qoslab.schema.sandbox` says what they cannot do, `qoslab.schema.named_files` where they are read from.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jinja2 import BaseLoader, Environment, TemplateError, TemplateNotFound, Tem
 from qoslab.errors import ExperimentError
 from qoslab.model.experiment import Configuration
 from qoslab.schema.document import Place
-from qoslab.schema.files import FileRefusedError, read_text, roots, tidy
+from qoslab.schema.named_files import FileRefusedError, read_text, roots, tidy
 from qoslab.schema.sandbox import Sandbox, counted
 
 TEMPLATE_LIMIT = 2**15

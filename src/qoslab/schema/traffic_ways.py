@@ -9,7 +9,7 @@ from qoslab.errors import Finding
 from qoslab.ios.model.device import Device
 from qoslab.model.experiment import Arm, Experiment, Topology, probe_family, probe_target
 from qoslab.schema.document import Document
-from qoslab.schema.routing import Crossing, Fault, RoutedNetwork, Way, faults_of
+from qoslab.schema.packet_routes import Crossing, Fault, RoutedNetwork, Way, faults_of
 from qoslab.traffic.endpoints import ends_of
 
 

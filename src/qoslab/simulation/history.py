@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qoslab.model.experiment import Trigger
-from qoslab.model.moments import counted
+from qoslab.model.instants import counted
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 
 @dataclass(frozen=True)
 class History:
     """Samples of a router in order, the first at its start; shows are of the last."""
 
-    samples: Sequence[formats.Counters]
-    ip_sla: Sequence[formats.IpSlaReport] = ()
+    samples: Sequence[program_formats.Counters]
+    ip_sla: Sequence[program_formats.IpSlaReport] = ()
     """IP SLA state at the same times; empty without IP SLA."""
     process_busy_ns: Sequence[int] = ()
     """Busy time of process level so far; empty if it is not modelled."""

@@ -11,14 +11,14 @@ from qoslab.errors import RunInvalid
 from qoslab.model.experiment import Flow
 from qoslab.model.traffic_kinds import KINDS, Codec
 from qoslab.model.voice import score
-from qoslab.programs import SIMULATOR as PROGRAM
 from qoslab.simulation.history import History
 from qoslab.simulation.scenario import FORMAT
+from qoslab.system.programs import SIMULATOR as PROGRAM
 from qoslab.traffic import FlowResult, IntervalResult, StreamResult, TrafficError
 from qoslab.traffic.base import check_streams, number_of
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 
 class SimulationError(RunInvalid):
@@ -33,11 +33,11 @@ class Result:
     virtual_ns: int
     """End of the simulation in virtual time."""
     events: int
-    flows: Mapping[str, formats.FlowReport]
-    hosts: Mapping[str, formats.HostReport]
+    flows: Mapping[str, program_formats.FlowReport]
+    hosts: Mapping[str, program_formats.HostReport]
     routers: Mapping[str, History]
     """All that each router has said of itself."""
-    probes: Mapping[str, formats.OperationReport]
+    probes: Mapping[str, program_formats.OperationReport]
     """Results of each probe at its end, with the stamps of each packet."""
 
     def flow_text(self, name: str) -> str:
@@ -56,7 +56,7 @@ def _text(content: Mapping[str, object]) -> str:
 def read_result(text: str) -> Result:
     """The result; `SimulationError` where the text is none."""
     try:
-        said: formats.SimulationReport = json.loads(text)
+        said: program_formats.SimulationReport = json.loads(text)
         if said["program"] != PROGRAM or said["format"] != FORMAT:
             raise ValueError(f"format {said['format']!r} of {said['program']!r}, expected {FORMAT} of {PROGRAM}")
         routers = {
@@ -85,7 +85,7 @@ def read_flow(flow: Flow, text: str) -> FlowResult:
     """The figures of a flow, from `Result.flow_text`. `TrafficError` where they cannot be used."""
     where = f'{PROGRAM}, traffic "{flow.name}"'
     try:
-        said: formats.FlowReport = (whole := json.loads(text))
+        said: program_formats.FlowReport = (whole := json.loads(text))
         codec = None if flow.kind is None else KINDS[flow.kind].codec
         streams = tuple(_stream(each, codec) for each in said["streams"])
         intervals = tuple(_interval(each) for each in said["intervals"])
@@ -99,7 +99,7 @@ def read_flow(flow: Flow, text: str) -> FlowResult:
     return FlowResult(PROGRAM, flow.protocol, version, streams, intervals, failure=failure)
 
 
-def _failures(streams: Sequence[formats.StreamReport]) -> Iterator[str]:
+def _failures(streams: Sequence[program_formats.StreamReport]) -> Iterator[str]:
     """Yield failures in the words of the tools."""
     connected = sum(bool(each["connected"]) for each in streams)
     if connected < len(streams):
@@ -111,7 +111,7 @@ def _failures(streams: Sequence[formats.StreamReport]) -> Iterator[str]:
     )
 
 
-def _stream(said: formats.StreamReport, codec: Codec | None) -> StreamResult:
+def _stream(said: program_formats.StreamReport, codec: Codec | None) -> StreamResult:
     seconds, count = number_of(said["seconds"]), _count(said["bytes"])
     sent = said["sender_bytes"]
     # A run of an earlier version has none.
@@ -137,7 +137,7 @@ def _stream(said: formats.StreamReport, codec: Codec | None) -> StreamResult:
     )
 
 
-def _voice_rating(codec: Codec, delay: formats.DelayReport | None, sent: int) -> float | None:
+def _voice_rating(codec: Codec, delay: program_formats.DelayReport | None, sent: int) -> float | None:
     """Return R of a call, by the percentiles of its delays."""
     if delay is None:
         found = score(codec, (), sent)
@@ -149,7 +149,7 @@ def _voice_rating(codec: Codec, delay: formats.DelayReport | None, sent: int) ->
     return None if found is None else found.rating
 
 
-def _interval(said: formats.IntervalReport) -> IntervalResult:
+def _interval(said: program_formats.IntervalReport) -> IntervalResult:
     start, end, count = number_of(said["start_s"]), number_of(said["end_s"]), _count(said["bytes"])
     return IntervalResult(_count(said["stream"]), start, end, count, count * 8 / (end - start))
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from qoslab.ios.compile import engine_config
 from qoslab.ios.environment import RouteEntry
 from qoslab.ios.model.device import Device, Hardware
-from qoslab.ios.model.names import ipv6_text
+from qoslab.ios.model.ios_names import ipv6_text
 from qoslab.ios.model.routes import NULL, InstallableRoute, installable_routes
 from qoslab.ios.parse import apply, parse_config
 from qoslab.model.experiment import Topology
 from qoslab.platforms.startup import data_plane, hardware, startup_config
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 """Placeholder for the login of a simulated router, which is never used."""
@@ -30,7 +30,7 @@ class Router:
 
     name: str
     device: Device
-    config: formats.DataPlaneConfig
+    config: program_formats.DataPlaneConfig
     """Configuration of the data plane; see docs/internals/control-protocol.md."""
     connected: tuple[tuple[str, IPv4Network | IPv6Network], ...]
     """Interfaces with a cable that are up, and their networks."""
@@ -38,7 +38,7 @@ class Router:
     """Prefix, next hop on a connected network or None, outgoing interface or None, distance."""
 
     @property
-    def engine_config(self) -> formats.RouterConfig:
+    def engine_config(self) -> program_formats.RouterConfig:
         """The engine's part of `config`."""
         return engine_config(self.config)
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from qoslab.errors import ExperimentError
-from qoslab.ios.model.names import interface_kind
+from qoslab.ios.model.ios_names import interface_kind
 from qoslab.model.experiment import (
     SECOND_NS,
     CapturePoint,
@@ -21,7 +21,7 @@ from qoslab.model.experiment import (
     probe_number,
     probe_target,
 )
-from qoslab.model.moments import Demand, during, looks, traffic_time
+from qoslab.model.instants import Demand, during, looks, traffic_time
 from qoslab.model.traffic_kinds import KINDS, TrafficKind
 from qoslab.platforms import routers_of
 from qoslab.platforms.emulation import jitter_config, loss_config
@@ -31,7 +31,7 @@ from qoslab.traffic import iperf2, tool
 from qoslab.traffic.endpoints import ends_of, flow_ports, flow_seed, with_family
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 FORMAT = 1
 SAMPLE_NS = 10**9
@@ -49,7 +49,7 @@ def configured_routers(experiment: Experiment, configurations: Mapping[str, str]
 
 def build_scenario(
     experiment: Experiment, routers: Mapping[str, Router], repetition: int, demand: Demand
-) -> formats.Scenario:
+) -> program_formats.Scenario:
     """The scenario of a cell: `experiment` has its only arm, and all values in their places.
 
     Files of captures are relative to the cell's folder.
@@ -88,13 +88,13 @@ def scenario_seed(seed: int, repetition: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed} {repetition}".encode()).digest()[:6], "big")
 
 
-def _host(experiment: Experiment, name: str, profile: TcpProfile) -> formats.NodeConfig:
+def _host(experiment: Experiment, name: str, profile: TcpProfile) -> program_formats.NodeConfig:
     routes = static_routes(experiment.topology, name)
-    made: formats.NodeConfig = {
+    made: program_formats.NodeConfig = {
         "kind": "host",
         "routes": [{"prefix": str(route.prefix), "via": str(route.via)} for route in routes],
         "tcp": {
-            "congestion_control": cast("formats.CongestionControl", profile.congestion_control),
+            "congestion_control": cast("program_formats.CongestionControl", profile.congestion_control),
             "sack": profile.sack,
             "timestamps": profile.timestamps,
             "ecn": profile.ecn,
@@ -109,7 +109,7 @@ def _host(experiment: Experiment, name: str, profile: TcpProfile) -> formats.Nod
     return made | {"ip_sla": sla} if sla else made
 
 
-def _host_ip_sla(experiment: Experiment, host: str) -> formats.Config:
+def _host_ip_sla(experiment: Experiment, host: str) -> program_formats.Config:
     """The operations of a host, and its responder, as the program `sla` has them; empty where it has neither."""
     operations = {
         str(probe_number(experiment, probe)): _operation(experiment, probe)
@@ -117,16 +117,16 @@ def _host_ip_sla(experiment: Experiment, host: str) -> formats.Config:
         if probe.source == host
     }
     ports = {probe.port for probe in experiment.probes if probe.udp and probe.destination == host}
-    made: formats.Config = {"operations": operations} if operations else {}
+    made: program_formats.Config = {"operations": operations} if operations else {}
     if ports:
         made |= {"responder": True, "responder_ports": sorted(port for port in ports if port is not None)}
     return made
 
 
-def _operation(experiment: Experiment, probe: Probe) -> formats.OperationConfig:
-    made: formats.OperationConfig = {"type": probe.type, "target": str(probe_target(experiment, probe))}
+def _operation(experiment: Experiment, probe: Probe) -> program_formats.OperationConfig:
+    made: program_formats.OperationConfig = {"type": probe.type, "target": str(probe_target(experiment, probe))}
     milliseconds = 10**6
-    given: formats.OperationConfigPart = {}
+    given: program_formats.OperationConfigPart = {}
     if probe.port is not None:
         given["target_port"] = probe.port
     if probe.packets is not None:
@@ -146,7 +146,7 @@ def _operation(experiment: Experiment, probe: Probe) -> formats.OperationConfig:
     return made | given
 
 
-def _probe(experiment: Experiment, probe: Probe) -> formats.Probe:
+def _probe(experiment: Experiment, probe: Probe) -> program_formats.Probe:
     return {
         "name": probe.name,
         "node": probe.source,
@@ -161,12 +161,12 @@ def probe_end_ns(experiment: Experiment, probe: Probe) -> int:
     return (probe.start_after + experiment.duration_of_probe(probe)).ns
 
 
-def _router(router: Router) -> formats.NodeConfig:
-    routes: list[formats.Route] = [
+def _router(router: Router) -> program_formats.NodeConfig:
+    routes: list[program_formats.Route] = [
         {"prefix": str(prefix), "via": None if next_hop is None else str(next_hop), "interface": _port(interface)}
         for prefix, next_hop, interface, _ in router.static
     ]
-    made: formats.NodeConfig = {"kind": "router", "routes": routes, "configuration": router.engine_config}
+    made: program_formats.NodeConfig = {"kind": "router", "routes": routes, "configuration": router.engine_config}
     process_ns, sla = router.config.get("process_ns"), router.config.get("ip_sla")
     if process_ns is not None:
         made["process_ns"] = process_ns
@@ -182,9 +182,9 @@ def _port(interface: str | None) -> str | None:
     return interface
 
 
-def _link(link: Link, routers: Mapping[str, Router]) -> formats.Link:
+def _link(link: Link, routers: Mapping[str, Router]) -> program_formats.Link:
     vlans = _vlans(link, routers)
-    described: formats.Link = {
+    described: program_formats.Link = {
         "name": link.name,
         "rate_bps": link.rate.bps,
         "framing": link.framing,
@@ -198,7 +198,7 @@ def _link(link: Link, routers: Mapping[str, Router]) -> formats.Link:
     return described
 
 
-def _vlans(link: Link, routers: Mapping[str, Router]) -> list[formats.LinkVlan]:
+def _vlans(link: Link, routers: Mapping[str, Router]) -> list[program_formats.LinkVlan]:
     """The VLANs that both ends of a link have an address in."""
     near, far = (
         []
@@ -221,7 +221,7 @@ def _vlans(link: Link, routers: Mapping[str, Router]) -> list[formats.LinkVlan]:
     ]
 
 
-def _end(end: LinkEnd, router: Router | None, *, vlans: bool) -> formats.LinkEnd:
+def _end(end: LinkEnd, router: Router | None, *, vlans: bool) -> program_formats.LinkEnd:
     address, ipv6_address = end.address, end.ipv6_address
     if router is not None:
         # A router's addresses are what its configuration says in the end.
@@ -229,7 +229,7 @@ def _end(end: LinkEnd, router: Router | None, *, vlans: bool) -> formats.LinkEnd
         address, ipv6_address = interface.address, next(iter(interface.ipv6_addresses), None)
     if address is None and ipv6_address is None and not vlans:
         raise ExperimentError(f"{end.interface} of {end.node} has no address; a simulation requires one at every link")
-    made: formats.LinkEnd = {"node": end.node, "interface": end.interface}
+    made: program_formats.LinkEnd = {"node": end.node, "interface": end.interface}
     if address is not None:
         made["address"] = str(address)
     if ipv6_address is not None:
@@ -237,9 +237,9 @@ def _end(end: LinkEnd, router: Router | None, *, vlans: bool) -> formats.LinkEnd
     return made
 
 
-def _flow(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> formats.Flow:
+def _flow(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> program_formats.Flow:
     source, destination = ends_of(experiment.topology, flow)
-    config: formats.Flow = {
+    config: program_formats.Flow = {
         "name": flow.name,
         "protocol": flow.protocol,
         "source": flow.source,
@@ -269,7 +269,7 @@ def _flow(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> format
     return config
 
 
-def _frames(kind: TrafficKind, flow: Flow) -> formats.FlowPart:
+def _frames(kind: TrafficKind, flow: Flow) -> program_formats.FlowPart:
     """Return the sending of a source in bursts, such as a video."""
     return {
         "rate_bps": None,
@@ -279,15 +279,15 @@ def _frames(kind: TrafficKind, flow: Flow) -> formats.FlowPart:
     }
 
 
-def _connections(flow: Flow) -> formats.FlowPart:
+def _connections(flow: Flow) -> program_formats.FlowPart:
     return {
-        "congestion_control": cast("formats.CongestionControl | None", flow.congestion_control),
+        "congestion_control": cast("program_formats.CongestionControl | None", flow.congestion_control),
         "window_bytes": None if flow.window is None else flow.window.bytes,
         "payload_bytes": None if flow.size is None else flow.size.bytes,
     }
 
 
-def _capture(point: CapturePoint) -> formats.Capture:
+def _capture(point: CapturePoint) -> program_formats.Capture:
     return {
         "name": point.name,
         "node": point.node,

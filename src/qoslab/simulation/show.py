@@ -30,7 +30,7 @@ from qoslab.simulation.routers import Router
 from qoslab.simulation.scenario import EPOCH, EPOCH_NS
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 MTU = 1500
 """Bytes of IP packet, on every interface."""
@@ -51,7 +51,7 @@ def blank_history(node: Node, router: Router) -> History:
         name: unwired(router.device.interfaces[name], chassis, router.device.subinterfaces(name))
         for name in router.config["interfaces"]
     }
-    sample: formats.Counters = {
+    sample: program_formats.Counters = {
         "time_ns": EPOCH_NS,
         "uptime_ns": 0,
         "interfaces": ports,
@@ -123,10 +123,10 @@ class _Environment:
     def now(self) -> datetime:
         return _moment(self._samples[-1]["time_ns"])
 
-    def data_plane_config(self) -> formats.DataPlaneConfig:
+    def data_plane_config(self) -> program_formats.DataPlaneConfig:
         return self._router.config
 
-    async def counters(self, interface: str | None = None) -> formats.Counters:
+    async def counters(self, interface: str | None = None) -> program_formats.Counters:
         return self._samples[-1]
 
     async def memory(self) -> MemoryUse:
@@ -162,12 +162,12 @@ class _Environment:
     async def routes(self) -> list[RouteEntry]:
         return self._router.routes
 
-    async def ip_sla(self) -> formats.IpSlaReport:
+    async def ip_sla(self) -> program_formats.IpSlaReport:
         if self._history.ip_sla:
             return self._history.ip_sla[-1]
         return {"time_ns": self._samples[-1]["time_ns"], "operations": {}, "responder": None}
 
-    async def qos_statistics(self) -> Mapping[str, formats.SwitchPortCounters]:
+    async def qos_statistics(self) -> Mapping[str, program_formats.SwitchPortCounters]:
         ports = self._samples[-1]["interfaces"].items()
         return {name: counted for name, port in ports if (counted := port.get("switch")) is not None}
 

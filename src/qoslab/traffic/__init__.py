@@ -7,8 +7,8 @@ line here.
 from functools import partial
 
 from qoslab.errors import UserError
-from qoslab.plugins import Registry, lacking
-from qoslab.programs import OWN_PROGRAMS
+from qoslab.system.plugins import Registry, lacking
+from qoslab.system.programs import OWN_PROGRAMS
 from qoslab.traffic.base import (
     Commands,
     Endpoints,

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from qoslab.errors import RunInvalid, UserError
 from qoslab.model.experiment import Family, Flow
-from qoslab.units import Duration
+from qoslab.model.units import Duration
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 DRAIN_S = 30.0
 """Seconds after the end of the traffic in which a tool has to be done: the last packets leave a shaper's queue and
@@ -192,7 +192,7 @@ class TrafficTool(Protocol):
         """The commands for a flow. `UserError` where the tool cannot do what the flow asks."""
         ...
 
-    def datagrams(self, flow: Flow) -> formats.FlowPart:
+    def datagrams(self, flow: Flow) -> program_formats.FlowPart:
         """Return the sending of a UDP flow's datagrams, as in a scenario of `qos-sim` (internals/simulator.md)."""
         ...
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from qoslab.model.experiment import Family, Flow
+from qoslab.model.units import Duration
 from qoslab.traffic.base import (
     DRAIN_S,
     IP_AND_UDP_HEADER,
@@ -30,10 +31,9 @@ from qoslab.traffic.base import (
     check_streams,
     number_of,
 )
-from qoslab.units import Duration
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 IPPROTO_UDP = 17
 STAMP = 28
@@ -121,7 +121,7 @@ class Flood:
             cut_off=True,
         )
 
-    def datagrams(self, flow: Flow) -> formats.FlowPart:
+    def datagrams(self, flow: Flow) -> program_formats.FlowPart:
         """See `TrafficTool`. A size is that of the IP packet, and so is a rate; ports take turns."""
         return {
             "payload_bytes": None if flow.size is None else flow.size.bytes - IP_AND_UDP_HEADER[flow.family or 4],

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qoslab.model.experiment import Family, Flow
+from qoslab.model.units import Duration
 from qoslab.traffic.base import (
     DRAIN_S,
     READ_S,
@@ -38,10 +39,9 @@ from qoslab.traffic.base import (
     datagram_rate,
     largest_payload,
 )
-from qoslab.units import Duration
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 DEFAULT_DATAGRAM = 1470
 INTERVAL_S = 1
@@ -239,7 +239,7 @@ class Iperf2:
             connections=0 if flow.protocol == "udp" else flow.streams,
         )
 
-    def datagrams(self, flow: Flow) -> formats.FlowPart:
+    def datagrams(self, flow: Flow) -> program_formats.FlowPart:
         """See `TrafficTool`."""
         return {"payload_bytes": _datagram(flow, flow.family or 4)}
 

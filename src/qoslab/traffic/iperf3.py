@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from qoslab.errors import UserError
 from qoslab.model.experiment import Family, Flow
+from qoslab.model.units import Duration
 from qoslab.traffic.base import (
     DRAIN_S,
     Commands,
@@ -39,10 +40,9 @@ from qoslab.traffic.base import (
     largest_payload,
     number_of,
 )
-from qoslab.units import Duration
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 CONNECT_TIMEOUT_MS = 10_000
 MAX_STREAMS = 128
@@ -118,7 +118,7 @@ class Iperf3:
             connections=1 if flow.protocol == "udp" else 1 + flow.streams,
         )
 
-    def datagrams(self, flow: Flow) -> formats.FlowPart:
+    def datagrams(self, flow: Flow) -> program_formats.FlowPart:
         """See `TrafficTool`."""
         return {"payload_bytes": _datagram(flow, flow.family or 4)}
 

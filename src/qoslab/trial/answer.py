@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from qoslab.ios.model.device import Device
-from qoslab.ios.model.names import dscp_text
+from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.ios.rules import descendants
 from qoslab.policy.rate import listed
@@ -17,10 +17,10 @@ from qoslab.trial.outcome import ClassResult, KindResult, Outcome, Path, outcome
 from qoslab.trial.scenario import look_up_scenario, traffic_scenario
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
     from qoslab.trial.demand import Demand
 
-Simulate = Callable[[Sequence["formats.Scenario"]], list["formats.SimulationReport"]]
+Simulate = Callable[[Sequence["program_formats.Scenario"]], list["program_formats.SimulationReport"]]
 
 
 @dataclass(frozen=True)

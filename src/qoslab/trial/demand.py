@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 from qoslab.errors import UserError
 from qoslab.model.traffic_kinds import CATALOGUE, KINDS, TrafficKind
-from qoslab.units import DSCP_NUMBERS, QuantityError, dscp_number, typed_rate
+from qoslab.model.units import DSCP_NUMBERS, QuantityError, dscp_number, typed_rate
 
 OWN_NETWORK = IPv4Network("198.18.0.0/15")
 """Network of the trial itself (RFC 2544)."""

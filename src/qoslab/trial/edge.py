@@ -11,12 +11,12 @@ from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import Position
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import NO_ACCESS_GROUPS, Device, Interface
-from qoslab.ios.model.names import interface_name
+from qoslab.ios.model.ios_names import interface_name
 from qoslab.ios.model.policy import CLASS_DEFAULT, NOTHING, PolicyMap
 from qoslab.ios.rules import descendants
 from qoslab.model.framing import Framing
-from qoslab.policy.configuration import Attachment, Configuration, outermost
 from qoslab.policy.effective import base_rate, line_rate
+from qoslab.policy.pasted_configuration import Attachment, Configuration, outermost
 from qoslab.policy.rate import bps_text, listed
 from qoslab.trial.change import Scope
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from qoslab.errors import UserError
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 BPS = 100_000_000_000
 """Rate of the lines to the hosts: nothing waits there."""
@@ -22,8 +22,8 @@ def host_name(host: str, address: IPv4Address | None) -> str:
 
 
 def add_hosts(
-    made: formats.Scenario,
-    link: formats.Link,
+    made: program_formats.Scenario,
+    link: program_formats.Link,
     host: str,
     network: IPv4Interface,
     addresses: Sequence[IPv4Address],

@@ -13,7 +13,7 @@ from qoslab.trial.edge import Edge
 from qoslab.trial.scenario import ROUTER
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 Path = tuple[str, ...]
 """Names of the classes above a class, and its own."""
@@ -94,7 +94,9 @@ class Outcome:
     events: int
 
 
-def paths_of(report: formats.SimulationReport, edge: Edge, demands: Sequence[Demand]) -> list[tuple[Path, Path]]:
+def paths_of(
+    report: program_formats.SimulationReport, edge: Edge, demands: Sequence[Demand]
+) -> list[tuple[Path, Path]]:
     """Return the classes of the output and of the input policy that each kind of traffic met alone."""
     samples = report["routers"][ROUTER]["samples"]
     found = []
@@ -106,7 +108,7 @@ def paths_of(report: formats.SimulationReport, edge: Edge, demands: Sequence[Dem
     return found
 
 
-def _output_policy(sample: formats.Counters, edge: Edge) -> formats.PolicyCounters | None:
+def _output_policy(sample: program_formats.Counters, edge: Edge) -> program_formats.PolicyCounters | None:
     port = sample["interfaces"][edge.wan]
     return (
         port["policy_output"]
@@ -115,7 +117,7 @@ def _output_policy(sample: formats.Counters, edge: Edge) -> formats.PolicyCounte
     )
 
 
-def _grown(before: formats.PolicyCounters | None, after: formats.PolicyCounters | None) -> Path:
+def _grown(before: program_formats.PolicyCounters | None, after: program_formats.PolicyCounters | None) -> Path:
     """Return the path of the innermost class that has counted packets."""
     if before is None or after is None:
         return ()
@@ -127,7 +129,7 @@ def _grown(before: formats.PolicyCounters | None, after: formats.PolicyCounters 
 
 def outcome(
     label: str,
-    report: formats.SimulationReport,
+    report: program_formats.SimulationReport,
     edge: Edge,
     demands: Sequence[Demand],
     paths: Sequence[tuple[Path, Path]],
@@ -153,7 +155,7 @@ def outcome(
     return Outcome(label, kinds, classes, others, sent * 8 / seconds, report["events"])
 
 
-def _kind(demand: Demand, paths: tuple[Path, Path], flow: formats.FlowReport, seconds: float) -> KindResult:
+def _kind(demand: Demand, paths: tuple[Path, Path], flow: program_formats.FlowReport, seconds: float) -> KindResult:
     streams, kind = flow["streams"], demand.kind
     datagrams = sum(each["datagrams"] or 0 for each in streams)
     lost = sum(each["lost"] or 0 for each in streams)
@@ -183,19 +185,19 @@ def _kind(demand: Demand, paths: tuple[Path, Path], flow: formats.FlowReport, se
     )
 
 
-def _delays(report: formats.DelayReport | None) -> Delays | None:
+def _delays(report: program_formats.DelayReport | None) -> Delays | None:
     if report is None:
         return None
     return Delays(report["p50_ns"] / 1e6, report["p99_ns"] / 1e6, report["max_ns"] / 1e6)
 
 
 def _classes(
-    policy: formats.PolicyCounters, above: Path, kinds: Mapping[Path, Sequence[KindResult]], seconds: float
+    policy: program_formats.PolicyCounters, above: Path, kinds: Mapping[Path, Sequence[KindResult]], seconds: float
 ) -> Iterator[ClassResult]:
     for each in policy["classes"]:
         path = (*above, each["name"])
         inner = () if each["child"] is None else tuple(_classes(each["child"], path, kinds, seconds))
-        counts = cast("dict[str, formats.Count]", each["drops"])
+        counts = cast("dict[str, program_formats.Count]", each["drops"])
         drops = {reason: count["packets"] for reason, count in counts.items() if count["packets"]}
         dropped_bytes = sum(count["bytes"] for count in counts.values())
         queued = 0 if each["queue"] is None else each["queue"]["depth_bytes"]

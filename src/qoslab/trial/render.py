@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from qoslab.ios.model.names import dscp_text
+from qoslab.ios.model.ios_names import dscp_text
 from qoslab.policy.rate import UNITS, bps_text, number
 from qoslab.trial.answer import Trial, class_path
 from qoslab.trial.outcome import ClassResult, Delays, KindResult

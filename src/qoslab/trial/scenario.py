@@ -17,7 +17,7 @@ from qoslab.trial.edge import LAN_ADDRESS, WAN_ADDRESS, Edge, without_other_inpu
 from qoslab.trial.hosts import add_hosts, host_name
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 FORMAT = 1
 ROUTER, FAR_ROUTER, SENDER, RECEIVER = "router", "far-router", "sender", "receiver"
@@ -38,7 +38,7 @@ LOOK_UP_BYTES = 100
 
 def traffic_scenario(
     edge: Edge, device: Device, demands: Sequence[Demand], *, seconds: float, rtt_s: float
-) -> formats.Scenario:
+) -> program_formats.Scenario:
     """Return the scenario in which all sources send for some seconds."""
     duration_ns = round(seconds * SECOND_NS)
     made = _network(edge, device, rtt_s, demands)
@@ -48,7 +48,7 @@ def traffic_scenario(
     return made
 
 
-def look_up_scenario(edge: Edge, device: Device, demands: Sequence[Demand]) -> formats.Scenario:
+def look_up_scenario(edge: Edge, device: Device, demands: Sequence[Demand]) -> program_formats.Scenario:
     """Return the scenario in which each kind of traffic sends alone: the counters of its slot show its class.
 
     Sample 2 n is before the slot of demand n, sample 2 n + 1 after it, behind the first sample.
@@ -63,10 +63,10 @@ def look_up_scenario(edge: Edge, device: Device, demands: Sequence[Demand]) -> f
     return made
 
 
-def _network(edge: Edge, device: Device, rtt_s: float, demands: Sequence[Demand]) -> formats.Scenario:
+def _network(edge: Edge, device: Device, rtt_s: float, demands: Sequence[Demand]) -> program_formats.Scenario:
     sender, peer = LAN_ADDRESS.network[2], IPv4Interface((WAN_ADDRESS.network[2], WAN_ADDRESS.network.prefixlen))
-    router: formats.NodeConfig = {"kind": "router", "configuration": _engine(device, (edge.wan, edge.lan))}
-    lan: formats.Link = {
+    router: program_formats.NodeConfig = {"kind": "router", "configuration": _engine(device, (edge.wan, edge.lan))}
+    lan: program_formats.Link = {
         "name": "lan",
         "rate_bps": edge.lan_bps,
         "framing": edge.lan_framing,
@@ -75,7 +75,7 @@ def _network(edge: Edge, device: Device, rtt_s: float, demands: Sequence[Demand]
             {"node": ROUTER, "interface": edge.lan, "address": str(LAN_ADDRESS)},
         ],
     }
-    wan: formats.Link = {
+    wan: program_formats.Link = {
         "name": "wan",
         "rate_bps": edge.line_bps,
         "framing": edge.framing,
@@ -85,7 +85,7 @@ def _network(edge: Edge, device: Device, rtt_s: float, demands: Sequence[Demand]
             {"node": RECEIVER, "interface": "eth0", "address": str(peer)},
         ],
     }
-    made: formats.Scenario = {
+    made: program_formats.Scenario = {
         "format": FORMAT,
         "seed": SEED,
         "nodes": {SENDER: _host(LAN_ADDRESS), RECEIVER: _host(WAN_ADDRESS), ROUTER: router},
@@ -106,18 +106,18 @@ def _network(edge: Edge, device: Device, rtt_s: float, demands: Sequence[Demand]
     return made
 
 
-def _host(gateway: IPv4Interface) -> formats.NodeConfig:
+def _host(gateway: IPv4Interface) -> program_formats.NodeConfig:
     return {"kind": "host", "routes": [{"prefix": "0.0.0.0/0", "via": str(gateway.ip)}]}
 
 
-def _engine(device: Device, wired: Sequence[str]) -> formats.RouterConfig:
+def _engine(device: Device, wired: Sequence[str]) -> program_formats.RouterConfig:
     """Return the configuration of a router's data plane, of the interfaces with a link."""
     engine = engine_config(compile_device(without_other_inputs(device, wired)))
     engine["interfaces"] = {name: port for name, port in engine["interfaces"].items() if name in wired}
     return engine
 
 
-def _add_far_router(made: formats.Scenario, edge: Edge, device: Device, peer: IPv4Interface) -> None:
+def _add_far_router(made: program_formats.Scenario, edge: Edge, device: Device, peer: IPv4Interface) -> None:
     """Put a router without policies between the tried line and the receiver."""
     wan = made["links"][1]
     near, far = wan["ends"][0], wan["ends"][1]
@@ -171,9 +171,9 @@ def _add_far_router(made: formats.Scenario, edge: Edge, device: Device, peer: IP
     )
 
 
-def _flow(demand: Demand, duration_ns: int) -> formats.Flow:
+def _flow(demand: Demand, duration_ns: int) -> program_formats.Flow:
     kind = demand.kind
-    flow: formats.Flow = {
+    flow: program_formats.Flow = {
         "name": demand.name,
         "protocol": kind.protocol,
         "source": host_name(SENDER, demand.source),
@@ -199,8 +199,8 @@ def _flow(demand: Demand, duration_ns: int) -> formats.Flow:
     return flow
 
 
-def _look_up_flow(number: int, demand: Demand) -> formats.Flow:
-    flow: formats.Flow = {
+def _look_up_flow(number: int, demand: Demand) -> program_formats.Flow:
+    flow: program_formats.Flow = {
         "name": demand.name,
         "protocol": demand.kind.protocol,
         "source": host_name(SENDER, demand.source),

@@ -10,23 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from qoslab.errors import MachineError, UserError
-from qoslab.programs import SIMULATOR, how_ended, own_program
+from qoslab.system.programs import SIMULATOR, how_ended, own_program
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 LIMIT_S = 600
 """Seconds that a simulation may take."""
 
 
-def simulate(scenarios: Sequence[formats.Scenario]) -> list[formats.SimulationReport]:
+def simulate(scenarios: Sequence[program_formats.Scenario]) -> list[program_formats.SimulationReport]:
     """Return the results of scenarios. Raise UserError where one cannot be simulated."""
     with ThreadPoolExecutor(max_workers=len(scenarios)) as pool:
         return list(pool.map(_run, scenarios))
 
 
 def call_simulator(
-    arguments: Sequence[str], scenario: formats.Scenario, folder: Path | None = None
+    arguments: Sequence[str], scenario: program_formats.Scenario, folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Return the ended simulator, which reads a scenario and writes its captures to a folder. Raise UserError."""
     try:
@@ -46,11 +46,11 @@ def call_simulator(
         ) from None
 
 
-def _run(scenario: formats.Scenario) -> formats.SimulationReport:
+def _run(scenario: program_formats.Scenario) -> program_formats.SimulationReport:
     done = call_simulator(("run",), scenario)
     if done.returncode == 1:
         # A configuration that the data plane does not take; the path says where.
         raise UserError(f"not simulated: {done.stderr.strip().removeprefix(f'{SIMULATOR}: ')}")
     if done.returncode:
         raise MachineError(f"{SIMULATOR} {how_ended(done.returncode)}: {done.stderr.strip()}")
-    return cast("formats.SimulationReport", json.loads(done.stdout))
+    return cast("program_formats.SimulationReport", json.loads(done.stdout))

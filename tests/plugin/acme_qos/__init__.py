@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from qoslab.model.experiment import Flow
+from qoslab.model.units import Duration
 from qoslab.platforms.linux import Linux
 from qoslab.traffic import FlowResult, Output
 from qoslab.traffic.iperf3 import Iperf3
-from qoslab.units import Duration
 
 
 class Ramp(Iperf3):

@@ -13,7 +13,7 @@ def ios_differences(text: str, running: str, before: str = "", family: str = "ro
     `before` is the running configuration from before `text` was pushed, empty if unknown; `family` is
     `router` or `switch`.
     """
-    from qoslab.ios.in_force import configuration_differences
+    from qoslab.ios.device_config.equivalence import configuration_differences
 
     return configuration_differences(text, running, before=before or None, family=family)
 
@@ -23,8 +23,8 @@ def ios_unrestored(running: str, before: str, pushed: str = "", family: str = "r
 
     If `pushed` is empty, the changes are unknown: one sentence for every difference from `before`.
     """
-    from qoslab.ios.reading import likely_hardware
-    from qoslab.ios.restore import unrestored
+    from qoslab.ios.device_config.restore import unrestored
+    from qoslab.ios.device_config.running_config_parser import likely_hardware
 
     return unrestored(before, running, [pushed] if pushed else [], likely_hardware(before, family))
 
@@ -33,7 +33,7 @@ def ios_plain(file: str) -> str:
     """Return the path of a configuration; an error if Ansible could render some of its text as a template."""
     from ansible.errors import AnsibleFilterError
 
-    from qoslab.ios.templates import template_mark
+    from qoslab.ios.template_marks import template_mark
 
     if mark := template_mark(Path(file).read_text(encoding="utf-8")):
         raise AnsibleFilterError(f"{file}:{mark}; write the line without it")

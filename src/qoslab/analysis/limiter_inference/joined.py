@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from qoslab.analysis.interfaces import Noted, choose
+from qoslab.analysis.capture_interfaces import Noted, choose
 from qoslab.analysis.limiter_inference.clocks import Clocks, compare
 from qoslab.analysis.packets import packet_flow
+from qoslab.capture.packet_tables import BEHIND
 from qoslab.errors import UserError
-from qoslab.pcap import BEHIND
 
 LEAST_COMMON = 10
 """Packets that must be in both captures."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qoslab.errors import UserError
-from qoslab.exchange.readers import capture, flent, iperf2, iperf3, irtt, series
+from qoslab.exchange.readers import capture, csv_series, flent, iperf2, iperf3, irtt
 from qoslab.exchange.readers.base import SAMPLES, Foreign, LimitError, Reader, head_of
 
 __all__ = ["FORMS", "READERS", "ROUTER", "SAMPLES", "Foreign", "form_of", "read_foreign"]
@@ -31,8 +31,8 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "csv",
         "columns with a header: time_s, then NAME_bps, NAME_kbps, NAME_Mbps or NAME_ms",
-        series.knows,
-        series.read,
+        csv_series.knows,
+        csv_series.read,
     ),
 )
 """Readers in the order of their use."""

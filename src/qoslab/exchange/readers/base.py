@@ -20,9 +20,9 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from qoslab.errors import UserError
-from qoslab.printing import one_line
-from qoslab.schema.files import FileRefusedError, open_regular
+from qoslab.schema.named_files import FileRefusedError, open_regular
 from qoslab.schema.near import shown
+from qoslab.system.printing import one_line
 
 MOST_BYTES = 256 * 2**20
 """Greatest size of an unpacked text: a test of hours with many streams stays below it."""

@@ -8,12 +8,12 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from qoslab.analysis.interfaces import Noted, labels, numbers_of, refuse_duplicates
+from qoslab.analysis.capture_interfaces import Noted, labels, numbers_of, refuse_duplicates
 from qoslab.analysis.packets import BIN_NS, bin_packets
 from qoslab.capture import CaptureError
+from qoslab.capture.packet_tables import read_packets
 from qoslab.errors import UserError
 from qoslab.exchange.readers.base import Foreign
-from qoslab.pcap import read_packets
 
 _MAGIC = (b"\x0a\x0d\x0d\x0a", b"\xa1\xb2\xc3\xd4", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1")
 

@@ -4,6 +4,6 @@
 `network` joins the devices, `templates` writes the policies, `load` the traffic, and `ignored` lists the other lines.
 """
 
-from qoslab.exchange.routers.made import Choices, import_routers
+from qoslab.exchange.routers.convert import Choices, import_routers
 
 __all__ = ["Choices", "import_routers"]

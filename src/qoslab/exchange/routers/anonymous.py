@@ -15,14 +15,14 @@ from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address
 
 from qoslab.exchange.routers.effects import WORDS
-from qoslab.exchange.routers.printed import Output
+from qoslab.exchange.routers.terminal_text import Output
 from qoslab.exchange.routers.words import FURTHER_WORDS
 from qoslab.ios.config import CONFIG, MODES
-from qoslab.ios.model.names import FURTHER_TYPES, INTERFACE_TYPES, PRECEDENCE_NUMBERS, interface_kind
+from qoslab.ios.model.ios_names import FURTHER_TYPES, INTERFACE_TYPES, PRECEDENCE_NUMBERS, interface_kind
 from qoslab.ios.model.nbar import BY_NUMBER, BY_PORT, PROTOCOLS
-from qoslab.ios.model.ports import TCP_PORTS, UDP_PORTS
+from qoslab.ios.model.port_names import TCP_PORTS, UDP_PORTS
 from qoslab.ios.parse import HEADING
-from qoslab.units import DSCP_NUMBERS
+from qoslab.model.units import DSCP_NUMBERS
 
 SPECIAL = tuple(
     map(

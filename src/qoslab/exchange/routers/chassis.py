@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from qoslab.errors import UserError
-from qoslab.exchange.routers.show import Version
+from qoslab.exchange.routers.show_values import Version
 from qoslab.ios.model.generations import GENERATIONS, generation_of
 from qoslab.model.generation import Generation
 from qoslab.platforms import MODELS

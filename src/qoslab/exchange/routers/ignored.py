@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from qoslab.exchange.routers.device import Router
+from qoslab.exchange.routers.configured_interfaces import WITHOUT_LINE
 from qoslab.exchange.routers.effects import ENCRYPTED, FILTERS, NAT, NOTHING, PATH, effect_of_block, effect_of_line
-from qoslab.exchange.routers.ports import WITHOUT_LINE
-from qoslab.exchange.routers.templates import Template
+from qoslab.exchange.routers.input_router import Router
+from qoslab.exchange.routers.policy_template import Template
+from qoslab.ios.device_config.secret_lines import without_secrets
 from qoslab.ios.parse import HEADING
-from qoslab.ios.secrets import without_secrets
 from qoslab.policy.ignored import Ignored, ignored_lines
 
 _BANNER = re.compile(r"banner \S+ +(\^.|\S)(.*)")

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from qoslab.exchange.routers.classes import Classifier
-from qoslab.exchange.routers.device import Attached, Router
+from qoslab.exchange.routers.class_packets import Classifier
+from qoslab.exchange.routers.input_router import Attached, Router
 from qoslab.exchange.routers.network import Host, Network
-from qoslab.exchange.routers.show import ClassCounters
-from qoslab.exchange.routers.templates import Template
+from qoslab.exchange.routers.policy_template import Template
+from qoslab.exchange.routers.show_values import ClassCounters
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.model.framing import COUNTED_HEADER

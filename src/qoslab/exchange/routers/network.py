@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from itertools import islice
 
-from qoslab.exchange.routers.device import Attached, Router
-from qoslab.exchange.routers.ports import BRIDGED, ETHERNETS, LINES, WITHOUT_LINE, Port
+from qoslab.exchange.routers.configured_interfaces import BRIDGED, ETHERNETS, LINES, WITHOUT_LINE, Port
+from qoslab.exchange.routers.input_router import Attached, Router
 from qoslab.exchange.shortest_paths import Near, shortest_routes
-from qoslab.ios.model.names import interface_kind, short_name
+from qoslab.ios.model.ios_names import interface_kind, short_name
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
 from qoslab.model.framing import Framing
+from qoslab.model.units import Rate
 from qoslab.platforms import MODELS
-from qoslab.units import Rate
 
 POOL = [
     each

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from qoslab.exchange.topologies.foreign import Foreign, ForeignEnd, ForeignLink, mapping
+from qoslab.exchange.topologies.common_form import Foreign, ForeignEnd, ForeignLink, mapping
 from qoslab.schema.document import Document, Steps
 
 OUTSIDE = ("host", "mgmt-net", "macvlan")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from qoslab.exchange.topologies.foreign import Foreign, ForeignEnd, ForeignLink, mapping
+from qoslab.exchange.topologies.common_form import Foreign, ForeignEnd, ForeignLink, mapping
+from qoslab.model.units import Rate
 from qoslab.schema.document import Document, Steps
-from qoslab.units import Rate
 
 REFUSED = ("plugin", "components")
 """Keys at the top that make other nodes and links of those in the file."""

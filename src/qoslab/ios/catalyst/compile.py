@@ -9,10 +9,10 @@ from qoslab.ios.model.device import Speed
 from qoslab.ios.model.policy import PolicyClass
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 
-def compile_qos(qos: SwitchQos) -> formats.SwitchConfig:
+def compile_qos(qos: SwitchQos) -> program_formats.SwitchConfig:
     """Compile the settings of the whole switch: every map and queue-set in full."""
     return {
         "qos": qos.enabled,
@@ -46,7 +46,7 @@ def _places(places: tuple[Place, ...]) -> list[list[int]]:
     return [list(place) for place in places]
 
 
-def _queue_set(queue_set: QueueSet) -> formats.QueueSetConfig:
+def _queue_set(queue_set: QueueSet) -> program_formats.QueueSetConfig:
     return {
         "buffers": list(queue_set.buffers),
         "thresholds": [
@@ -56,9 +56,9 @@ def _queue_set(queue_set: QueueSet) -> formats.QueueSetConfig:
     }
 
 
-def compile_port(port: SwitchPort, qos: SwitchQos, speed: Speed) -> formats.SwitchPortConfig:
+def compile_port(port: SwitchPort, qos: SwitchQos, speed: Speed) -> program_formats.SwitchPortConfig:
     """One port."""
-    switchport: formats.SwitchportConfig | None = None
+    switchport: program_formats.SwitchportConfig | None = None
     if port.switched:
         switchport = {"mode": "trunk" if port.mode == "trunk" else "access", "vlan": port.vlan}
     # A name without a map changes nothing.
@@ -79,6 +79,6 @@ def compile_port(port: SwitchPort, qos: SwitchQos, speed: Speed) -> formats.Swit
     }
 
 
-def compile_class(policy_class: PolicyClass) -> formats.PolicyClassPart:
+def compile_class(policy_class: PolicyClass) -> program_formats.PolicyClassPart:
     """Compile the part of a policy-map's class that only switches have."""
     return {"trust": policy_class.trust, "police_aggregate": policy_class.aggregate}

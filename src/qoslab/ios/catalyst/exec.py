@@ -12,7 +12,7 @@ from qoslab.ios.cli.login import ANY_MODE, EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.show.interfaces import unwired
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 _QOS = {"mls": "Show MultiLayer Switching information", "qos": "QoS information"}
 _OF_INTERFACE = {**_QOS, "interface": "interface keyword"}
@@ -151,7 +151,7 @@ async def _show_port_asic_drops(session: ExecSession, args: Args) -> str:
     )
 
 
-async def _counters(session: ExecSession) -> dict[str, formats.InterfaceCounters]:
+async def _counters(session: ExecSession) -> dict[str, program_formats.InterfaceCounters]:
     """The counters of every port, in the chassis's order; those of a port without a cable are zero."""
     counted = (await session.environment.counters())["interfaces"]
     chassis = session.environment.chassis

@@ -17,7 +17,7 @@ from qoslab.ios.catalyst.model import (
     SwitchPort,
     SwitchQos,
 )
-from qoslab.ios.model.names import spaced
+from qoslab.ios.model.ios_names import spaced
 from qoslab.ios.model.policy import PolicyClass
 
 VALUES_A_LINE = 8

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from ipaddress import AddressValueError, IPv4Address, IPv6Address, IPv6Interface
 
-from qoslab.ios.model import names, ports
-from qoslab.units import DSCP_NUMBERS
+from qoslab.ios.model import ios_names, port_names
+from qoslab.model.units import DSCP_NUMBERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,19 +153,19 @@ def _clock(text: str) -> int | None:
 
 
 def _other_interface(text: str) -> str | None:
-    name = names.interface_name(text) or text
+    name = ios_names.interface_name(text) or text
     return name if _OTHER_INTERFACE.fullmatch(name) else None
 
 
 def _host_interface(text: str) -> str | None:
     """Loopback with a number of up to ten digits, or Null0."""
-    name = names.interface_name(text)
+    name = ios_names.interface_name(text)
     return name if name is not None and re.fullmatch(r"Loopback\d{1,10}|Null0", name) else None
 
 
 def _vlan_interface(text: str) -> str | None:
     """Vlan with a number from 1 to 4094."""
-    name = names.interface_name(text)
+    name = ios_names.interface_name(text)
     found = None if name is None else re.fullmatch(r"Vlan([1-9]\d{0,3})", name)
     return name if found is not None and int(found[1]) <= 4094 else None
 
@@ -194,8 +194,8 @@ TYPES: dict[str, ArgumentType] = {
     "line": ArgumentType("LINE", lambda text: text or None, rest_of_line=True),
     "interface": ArgumentType(
         "Interface",
-        names.interface_name,
-        begins=lambda text: text.replace("-", "").isalpha() and names.interface_type(text) is not None,
+        ios_names.interface_name,
+        begins=lambda text: text.replace("-", "").isalpha() and ios_names.interface_type(text) is not None,
     ),
     "other-interface": ArgumentType(
         "Interface", _other_interface, begins=lambda text: _OTHER_KIND.fullmatch(text) is not None
@@ -203,20 +203,20 @@ TYPES: dict[str, ArgumentType] = {
     "host-interface": ArgumentType(
         "Interface",
         _host_interface,
-        begins=lambda text: text.isalpha() and names.interface_type(text) in ("Loopback", "Null"),
+        begins=lambda text: text.isalpha() and ios_names.interface_type(text) in ("Loopback", "Null"),
     ),
     "vlan-interface": ArgumentType(
-        "Vlan", _vlan_interface, begins=lambda text: text.isalpha() and names.interface_type(text) == "Vlan"
+        "Vlan", _vlan_interface, begins=lambda text: text.isalpha() and ios_names.interface_type(text) == "Vlan"
     ),
     "engine-id": ArgumentType("engineID", lambda text: text if text.lower() == "engineid" else None),
-    "tcp-port": ArgumentType("<0-65535>", _coded(ports.TCP_PORTS, 65535)),
-    "udp-port": ArgumentType("<0-65535>", _coded(ports.UDP_PORTS, 65535)),
+    "tcp-port": ArgumentType("<0-65535>", _coded(port_names.TCP_PORTS, 65535)),
+    "udp-port": ArgumentType("<0-65535>", _coded(port_names.UDP_PORTS, 65535)),
     "standard-list": ArgumentType("<1-99>", _list_number((1, 99), (1300, 1999))),
     "extended-list": ArgumentType("<100-199>", _list_number((100, 199), (2000, 2699))),
     "hexadecimal-octet": ArgumentType("<0-FF>", _octet),
     "dscp": ArgumentType("<0-63>", _coded(DSCP_NUMBERS, 63)),
     "vlans": ArgumentType("<1-4094>", _vlans),
-    "precedence": ArgumentType("<0-7>", _coded(names.PRECEDENCE_NUMBERS, 7)),
+    "precedence": ArgumentType("<0-7>", _coded(ios_names.PRECEDENCE_NUMBERS, 7)),
 }
 
 

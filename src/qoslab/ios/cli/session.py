@@ -24,7 +24,7 @@ from qoslab.ios.cli.grammar import (
 )
 from qoslab.ios.model import generations
 from qoslab.ios.model.device import Device, Hardware, HostInterface, Interface, Line
-from qoslab.ios.model.kept import KeptLine, indented
+from qoslab.ios.model.inert_lines import KeptLine, indented
 from qoslab.ios.model.policy import ClassMap, PolicyClass, PolicyMap
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qoslab.ios.cli import filters
+from qoslab.ios.cli import output_filters
 from qoslab.ios.cli.grammar import CliError, Column, HelpItem, InvalidInputError, tokenise
 from qoslab.ios.cli.login import USER_LEVEL
 from qoslab.ios.cli.terminal import (
@@ -122,13 +122,13 @@ class Shell:
 
     async def _exec(self, line: str, start: Column) -> None:
         """Carry out an exec command that begins at column `start`."""
-        command, mark = filters.split(line)
+        command, mark = output_filters.split(line)
         match = EXEC.parse(self.session.mode, command, start=start, capabilities=self._capabilities)
         output_filter = None
         if mark is not None:
             if match.args.keywords[0] not in ("show", "more"):
                 raise InvalidInputError(mark - 1)
-            output_filter = filters.parse(line, mark)
+            output_filter = output_filters.parse(line, mark)
         text = await match.command.handler(self.session, match.args)
         if text is None:
             return
@@ -172,7 +172,7 @@ class Shell:
     # Help
 
     def _items(self, line: str) -> list[HelpItem]:
-        command, mark = filters.split(line)
+        command, mark = output_filters.split(line)
         config = self.session.config
         tokens = tokenise(command)
         doing = config is not None and len(tokens) > 0 and tokens[0].text.lower() == _DO.word and command != _DO.word
@@ -180,7 +180,7 @@ class Shell:
             return self._configuration_items(config, line)
         start = tokens[0].column + len(tokens[0].text) if doing else 0
         if mark is not None:
-            return filters.help_items(line, mark)
+            return output_filters.help_items(line, mark)
         items = EXEC.help(self.session.mode, line, start=start, capabilities=self._capabilities)
         if items[-1].word == "<cr>" and tokens and "show".startswith(tokens[1 if doing else 0].text.lower()):
             items = [*items[:-1], HelpItem("|", "Output modifiers"), items[-1]]

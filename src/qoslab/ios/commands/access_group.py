@@ -17,7 +17,7 @@ from qoslab.ios.model.device import AccessGroups, Device, Interface
 from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 # Our own words, and no refusal: the list may become another one.
 OTHER_FAMILY = "Access list {name} is one of {other}: no packets of {family} are filtered"
@@ -123,5 +123,5 @@ def engine_filters(device: Device, interface: Interface) -> dict[str, list[str]]
 
 
 @ENGINE_INTERFACE.at(51, family="router")
-def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
-    return cast("formats.InterfaceConfigPart", engine_filters(device, interface))
+def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
+    return cast("program_formats.InterfaceConfigPart", engine_filters(device, interface))

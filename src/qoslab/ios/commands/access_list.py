@@ -22,12 +22,12 @@ from qoslab.ios.model.device import (
     Device,
     Remark,
 )
+from qoslab.ios.model.ios_names import PRECEDENCE_NAMES, dscp_text
 from qoslab.ios.model.matches import ANY_ADDRESS, ANY_IPV6_ADDRESS, AddressMatch, PortMatch
-from qoslab.ios.model.names import PRECEDENCE_NAMES, dscp_text
 from qoslab.ios.model.nbar import BY_NUMBER, BY_PORT, BY_PORT_RANGE, IPV6_ONLY
 from qoslab.ios.model.object_groups import addresses, services
 from qoslab.ios.model.policy import Criterion
-from qoslab.ios.model.ports import (
+from qoslab.ios.model.port_names import (
     ICMP,
     ICMP_MESSAGES,
     PROTOCOLS,
@@ -43,7 +43,7 @@ from qoslab.ios.registry import (
 )
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 SEQUENCE_STEP = 10
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
@@ -474,7 +474,7 @@ def port_words(line: AccessEntry, match: PortMatch | None) -> list[str]:
 
 
 @ENGINE.at(30)
-def _engine(device: Device) -> formats.DataPlaneConfigPart:
+def _engine(device: Device) -> program_formats.DataPlaneConfigPart:
     return {
         "access_lists": {
             **dict.fromkeys(_named_lists(device), NO_ENTRIES),
@@ -484,7 +484,7 @@ def _engine(device: Device) -> formats.DataPlaneConfigPart:
     }
 
 
-NO_ENTRIES: list[formats.AccessListEntry] = []
+NO_ENTRIES: list[program_formats.AccessListEntry] = []
 """An access list that is named and that nobody has configured: it matches nothing (assumed, not documented)."""
 
 
@@ -529,7 +529,7 @@ def _named_lists(device: Device) -> set[str]:
     return names | {str(number) for number in numbers}
 
 
-def _engine_access_list(device: Device, access_list: AccessList) -> list[formats.AccessListEntry]:
+def _engine_access_list(device: Device, access_list: AccessList) -> list[program_formats.AccessListEntry]:
     return [_engine_entry(each) for entry in access_list.entries for each in expanded(device, entry)]
 
 
@@ -580,7 +580,7 @@ def _expansions(device: Device, entry: AccessEntry) -> int:
     return len(_by_service(device, entry)) * prod(len(_by_address(device, *side)) for side in sides)
 
 
-def _engine_entry(entry: AccessEntry) -> formats.AccessListEntry:
+def _engine_entry(entry: AccessEntry) -> program_formats.AccessListEntry:
     return {
         "action": entry.action,
         "protocol": entry.protocol,
@@ -597,9 +597,9 @@ def _engine_entry(entry: AccessEntry) -> formats.AccessListEntry:
     }
 
 
-def _engine_address(match: AddressMatch) -> formats.AddressMatch:
+def _engine_address(match: AddressMatch) -> program_formats.AddressMatch:
     return {"address": str(match.address), "wildcard": str(match.wildcard)}
 
 
-def _engine_ports(match: PortMatch | None) -> formats.PortMatch | None:
+def _engine_ports(match: PortMatch | None) -> program_formats.PortMatch | None:
     return None if match is None else {"op": match.op, "ports": list(match.ports)}

@@ -22,7 +22,7 @@ from qoslab.ios.registry import ENGINE_CLASS, OUTPUT_RULES
 from qoslab.ios.rules import descendants
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 SYNTAX = (
     "[account (user-defined <offset:overhead> [atm]"
@@ -95,12 +95,12 @@ def _in_cells(account: Account | None) -> bool:
 
 
 @ENGINE_CLASS.at(45)
-def _engine(each: PolicyClass) -> formats.PolicyClassPart:
+def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
     account = next((account for account in _accounts(each) if account is not None), None)
     return {} if account is None else {"account": _config(account)}
 
 
-def _config(account: Account) -> formats.AccountConfig:
+def _config(account: Account) -> program_formats.AccountConfig:
     if isinstance(account, UserDefined):
         return {"user_defined": {"offset": account.offset, "atm": account.atm}}
     return {"aal5": {"access": account.access, "subscriber": account.subscriber}}

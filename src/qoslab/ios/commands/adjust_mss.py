@@ -11,7 +11,7 @@ from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 
 @CONFIG.add(
@@ -41,5 +41,5 @@ def engine_adjust_mss(interface: Interface) -> dict[str, int]:
 
 
 @ENGINE_INTERFACE.at(53, family="router")
-def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
-    return cast("formats.InterfaceConfigPart", engine_adjust_mss(interface))
+def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
+    return cast("program_formats.InterfaceConfigPart", engine_adjust_mss(interface))

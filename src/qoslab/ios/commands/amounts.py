@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from qoslab.ios.model.policy import Amount
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 
 def rate_text(amount: Amount) -> str:
@@ -20,7 +20,7 @@ def burst_text(amount: Amount) -> str:
     return f"{amount.number} ms" if amount.unit == "ms" else str(amount.number)
 
 
-def rate_config(rate: Amount) -> formats.RateSpec:
+def rate_config(rate: Amount) -> program_formats.RateSpec:
     """Return a rate for the data plane."""
     return {"percent": rate.number} if rate.unit == "percent" else {"bps": rate.number}
 

@@ -18,12 +18,12 @@ from qoslab.ios.registry import ENGINE_INTERFACE, INTERFACE_LINES
 from qoslab.ios.rules import interface_bandwidth_kbps
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 # Our own words.
 ONE_CIRCUIT = "a port has one circuit, and {interface} has {circuit}: enter `no pvc {circuit}` there first"
 
-ENGINE_ENCAPSULATIONS: dict[AtmEncapsulation, formats.Framing] = {
+ENGINE_ENCAPSULATIONS: dict[AtmEncapsulation, program_formats.Framing] = {
     "aal5snap": "aal5snap",
     "aal5mux ip": "aal5mux",
     "aal5mux ppp dialer": "pppoa-mux",
@@ -154,7 +154,7 @@ def _lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(90, family="router")
-def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
+def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     if not interface.atm:
         return {}
     own = device.with_circuit(interface.name)

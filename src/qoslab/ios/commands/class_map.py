@@ -13,7 +13,7 @@ from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import (
     Device,
 )
-from qoslab.ios.model.names import dscp_text, spaced, vlans_text
+from qoslab.ios.model.ios_names import dscp_text, spaced, vlans_text
 from qoslab.ios.model.nbar import BY_NUMBER, BY_PORT, MATCH_LIST, PROTOCOLS
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
@@ -26,7 +26,7 @@ from qoslab.ios.registry import (
 )
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 MAX_NAME = 40
 """Characters of a class or policy name (remembered, not confirmed by a document)."""
@@ -336,15 +336,15 @@ def ordered(needs: dict[str, list[str]]) -> list[str]:
 
 
 @ENGINE.at(40)
-def _engine(device: Device) -> formats.DataPlaneConfigPart:
+def _engine(device: Device) -> program_formats.DataPlaneConfigPart:
     return {"class_maps": {name: _engine_class_map(each) for name, each in device.class_maps.items()}}
 
 
-def _engine_class_map(class_map: ClassMap) -> formats.ClassMap:
+def _engine_class_map(class_map: ClassMap) -> program_formats.ClassMap:
     return {"match": class_map.match, "criteria": [_engine_criterion(each) for each in class_map.criteria]}
 
 
-def _engine_criterion(criterion: Criterion) -> formats.Criterion:
+def _engine_criterion(criterion: Criterion) -> program_formats.Criterion:
     negate, values, name = criterion.negate, list(criterion.values), criterion.name or ""
     match criterion.type:
         case "dscp" | "precedence" as field:
@@ -362,7 +362,7 @@ def _engine_criterion(criterion: Criterion) -> formats.Criterion:
         case "protocol" if criterion.list_name:
             return {"type": "access_group", "negate": negate, "name": criterion.list_name}
         case "protocol":
-            return {"type": "protocol", "negate": negate, "name": cast("formats.ProtocolName", name)}
+            return {"type": "protocol", "negate": negate, "name": cast("program_formats.ProtocolName", name)}
         case "input_interface" if criterion.interfaces:
             ports = [name for each in criterion.interfaces for name in ports_between(*each)]
             return {"type": "input_interfaces", "names": ports}

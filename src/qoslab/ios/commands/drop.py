@@ -18,13 +18,13 @@ from qoslab.ios.model.policy import PolicyClass
 from qoslab.ios.registry import CLASS_LINES, CLASS_RULES, ENGINE_CLASS, Layout
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 # The configuration guide says that no other action goes with it; the words are modelled on IOS [I].
 ALONE = "drop can not be configured in a class with other actions"
 
-BURST: formats.PoliceBurst = {"ms": 1000}
-DISCARD: formats.PoliceConfig = {
+BURST: program_formats.PoliceBurst = {"ms": 1000}
+DISCARD: program_formats.PoliceConfig = {
     "form": "cir",
     "cir": {"bps": 8000},
     "bc": BURST,
@@ -52,10 +52,10 @@ def _check(device: Device, each: PolicyClass) -> None:
 
 
 @ENGINE_CLASS.at(25, family="router")
-def _engine(each: PolicyClass) -> formats.PolicyClassPart:
+def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {"police": DISCARD} if each.drop else {}
 
 
-def discards(police: formats.PoliceConfig | None) -> bool:
+def discards(police: program_formats.PoliceConfig | None) -> bool:
     """Return whether a policer of the data plane stands for `drop`."""
     return police is not None and police.get("bc") == BURST

@@ -17,7 +17,7 @@ from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.policy import DynamicBucket, Police
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 NOT_ORDERED = "% The size at the start must lie between the least and the greatest size"
 NO_POLICER = "% The class has no policer: configure police first"
@@ -106,16 +106,16 @@ class _DynamicBucket:
     def lines(self, police: Police) -> list[str]:
         return [] if police.dynamic is None else [_dynamic_bucket_text(police.dynamic)]
 
-    def engine(self, police: Police) -> formats.PoliceConfigPart:
+    def engine(self, police: Police) -> program_formats.PoliceConfigPart:
         return {"dynamic": None if police.dynamic is None else _engine(police.dynamic)}
 
-    def listed(self, resolved: formats.ResolvedPolice) -> Iterator[str]:
+    def listed(self, resolved: program_formats.ResolvedPolice) -> Iterator[str]:
         if resolved["dynamic"] is not None:
             dynamic: Mapping[str, object] = resolved["dynamic"]
             values = (f" {word} {dynamic[name]}" for name, word in DYNAMIC_BUCKET_WORDS.items())
             yield f"{DYNAMIC_BUCKET}{''.join(values)}"
 
-    def counted(self, police: formats.PoliceCounters) -> Iterator[str]:
+    def counted(self, police: program_formats.PoliceCounters) -> Iterator[str]:
         if police["dynamic"] is not None:
             yield from _counted(police["dynamic"])
 
@@ -123,7 +123,7 @@ class _DynamicBucket:
 PARTS.append(_DynamicBucket())
 
 
-def _engine(dynamic: DynamicBucket) -> formats.DynamicBucketConfig:
+def _engine(dynamic: DynamicBucket) -> program_formats.DynamicBucketConfig:
     return {
         "initial_bytes": dynamic.initial_bytes,
         "minimum_bytes": dynamic.minimum_bytes,
@@ -143,7 +143,7 @@ def _dynamic_bucket_text(dynamic: DynamicBucket) -> str:
     return " ".join([DYNAMIC_BUCKET, *(f"{word} {value}" for word, value in given if value is not None)])
 
 
-def _counted(bucket: formats.DynamicCounters) -> Iterator[str]:
+def _counted(bucket: program_formats.DynamicCounters) -> Iterator[str]:
     # No IOS prints this.
     yield "qoslab-extension dynamic-bucket:"
     yield f"  bucket {bucket['bucket_bytes']} bytes, level {bucket['level_bytes']}, mean {bucket['mean_bucket_bytes']}"

@@ -18,7 +18,7 @@ from qoslab.ios.registry import (
 )
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 
 @CONFIG.add(
@@ -54,5 +54,5 @@ def _lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(30)
-def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
+def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return {"hold_queue_out": interface.hold_queue_out}

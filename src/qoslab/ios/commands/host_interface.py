@@ -11,7 +11,7 @@ from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
 from qoslab.ios.cli.session import CONFIG, HOST_INTERFACE, ConfigSession, UnsupportedError
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import Device, HostInterface
-from qoslab.ios.model.names import interface_kind
+from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.model.routes import NULL
 from qoslab.ios.registry import BLOCKS
 

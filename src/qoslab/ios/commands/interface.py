@@ -12,15 +12,15 @@ from qoslab.ios.addressing import check_others, interface_address
 from qoslab.ios.cli.grammar import Args, CliError, IncompleteError, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.commands.kept import keep_virtual_interface
+from qoslab.ios.commands.inert_lines import keep_virtual_interface
 from qoslab.ios.commands.reservable import check_reserved
-from qoslab.ios.model import figures
+from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import (
     Device,
     Family,
     Interface,
 )
-from qoslab.ios.model.names import OTHER_KINDS, interface_kind, interface_name
+from qoslab.ios.model.ios_names import OTHER_KINDS, interface_kind, interface_name
 from qoslab.ios.registry import (
     BLOCKS,
     ENGINE_INTERFACE,
@@ -29,7 +29,7 @@ from qoslab.ios.registry import (
 from qoslab.ios.rules import interface_bandwidth_kbps
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 LOAD_INTERVAL_STEP = "% Load interval must be a multiple of 30 seconds"
@@ -306,7 +306,7 @@ def _load_interval(session: ConfigSession, args: Args) -> None:
     if seconds % 30:
         raise RejectedError(LOAD_INTERVAL_STEP)
     # The default is not kept, as IOS does not print it.
-    session.interface.load_interval_s = None if seconds == figures.LOAD_INTERVAL_S else seconds
+    session.interface.load_interval_s = None if seconds == engine_defaults.LOAD_INTERVAL_S else seconds
 
 
 @CONFIG.add(("interface", "subinterface"), "shutdown", no=True, help={"shutdown": "Shutdown the selected interface"})
@@ -420,12 +420,12 @@ def _keepalive_line(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(10)
-def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
+def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     load_interval = interface.load_interval_s
     return {
         "enabled": not interface.shutdown,
         "bandwidth_kbps": interface_bandwidth_kbps(interface),
         "clock_rate_bps": interface.clock_rate_bps,
         "encapsulation": (interface.encapsulation or "hdlc") if interface.serial else "ethernet",
-        "load_interval_s": figures.LOAD_INTERVAL_S if load_interval is None else load_interval,
+        "load_interval_s": engine_defaults.LOAD_INTERVAL_S if load_interval is None else load_interval,
     }

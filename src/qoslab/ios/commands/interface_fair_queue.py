@@ -21,7 +21,7 @@ from qoslab.ios.registry import (
 )
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 THRESHOLD_POWER_OF_TWO = (
     "Congestive discard threshold must be a power of 2 (16, 32, 64, 128, 256, 512, 1024, 2048, 4096)"
@@ -82,7 +82,7 @@ def _lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(40)
-def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
+def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     fair = interface.fair_queue
     if fair is None:
         return {"fair_queue": None}

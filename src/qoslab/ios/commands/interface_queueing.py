@@ -10,11 +10,11 @@ from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.registry import ENGINE_INTERFACE
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 
 @ENGINE_INTERFACE.at(54, family="router")
-def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
+def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     if interface.priority_group is not None:
         return {"queueing": engine_priority(device, interface.priority_group)}
     if interface.custom_queue_list is not None:

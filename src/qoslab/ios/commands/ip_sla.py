@@ -27,6 +27,7 @@ from qoslab.ios.model.device import (
     Device,
     Interface,
 )
+from qoslab.ios.model.ios_names import address_text, ipv6_text, spaced
 from qoslab.ios.model.ip_sla import (
     DEFAULT_FREQUENCY_S,
     DEFAULT_LIFE_S,
@@ -39,14 +40,13 @@ from qoslab.ios.model.ip_sla import (
     Schedule,
     Start,
 )
-from qoslab.ios.model.names import address_text, ipv6_text, spaced
 from qoslab.ios.registry import (
     BLOCKS,
     ENGINE,
 )
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 NO_TYPE = "sla"
 MODES_OF: dict[Kind, str] = {
@@ -506,7 +506,7 @@ def schedule_line(schedule: Schedule) -> str:
 
 
 @ENGINE.at(20)
-def _engine(device: Device) -> formats.DataPlaneConfigPart:
+def _engine(device: Device) -> program_formats.DataPlaneConfigPart:
     addresses = {name: _addresses_of(each) for name, each in device.interfaces.items()}
     connected = [each.network for own in addresses.values() for each in own]
     routed = [route.prefix for route in device.routes]
@@ -522,7 +522,7 @@ def compile_ip_sla(
     sla: IpSla,
     addresses: Mapping[str, Sequence[IPv4Interface | IPv6Interface]],
     reachable: Sequence[IPv4Network | IPv6Network] = (),
-) -> formats.Config | None:
+) -> program_formats.Config | None:
     """The data plane's `ip_sla` (docs/internals/control-protocol.md); None where nothing is configured.
 
     `addresses` are those of the interfaces, for `source-interface`; the responder answers who is in one of the prefixes
@@ -551,7 +551,7 @@ def _engine_operation(
     operation: Operation,
     schedule: Schedule | None,
     addresses: Mapping[str, Sequence[IPv4Interface | IPv6Interface]],
-) -> formats.OperationConfig:
+) -> program_formats.OperationConfig:
     assert operation.kind is not None  # the others are not compiled
     theirs = addresses.get(operation.source_interface or "", ())
     source = operation.source or next((each.ip for each in theirs if (each.version == 6) == operation.ipv6), None)
@@ -575,12 +575,12 @@ def _engine_operation(
         "source_port": operation.source_port,
         "control": operation.control,
         "request_data_size": operation.request_data_size,
-        **cast("formats.OperationConfig", given),
+        **cast("program_formats.OperationConfig", given),
         "schedule": None if schedule is None else _engine_schedule(schedule),
     }
 
 
-def _engine_schedule(schedule: Schedule) -> formats.Schedule:
+def _engine_schedule(schedule: Schedule) -> program_formats.Schedule:
     return {
         "life_s": schedule.life_s,
         "start": _engine_start(schedule.start),
@@ -589,7 +589,7 @@ def _engine_schedule(schedule: Schedule) -> formats.Schedule:
     }
 
 
-def _engine_start(start: Start) -> formats.Start:
+def _engine_start(start: Start) -> program_formats.Start:
     match start.kind:
         case "now" | "pending" as word:
             return word

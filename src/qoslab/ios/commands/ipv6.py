@@ -14,7 +14,7 @@ from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.interface import SWITCHED
 from qoslab.ios.model.device import Device, Interface
-from qoslab.ios.model.names import ipv6_text
+from qoslab.ios.model.ios_names import ipv6_text
 from qoslab.ios.registry import BLOCKS, INTERFACE_LINES
 
 # The wording of the following refusals is modelled on IOS, not taken from a printout.

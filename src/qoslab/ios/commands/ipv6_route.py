@@ -10,7 +10,7 @@ from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.routing import route_order
 from qoslab.ios.model.device import Device, StaticRoute
-from qoslab.ios.model.names import ipv6_text, spaced
+from qoslab.ios.model.ios_names import ipv6_text, spaced
 from qoslab.ios.registry import BLOCKS
 
 # The wording of the following refusals is modelled on IOS, not taken from a printout.

@@ -14,7 +14,7 @@ from qoslab.ios.model.device import (
     Device,
     Line,
 )
-from qoslab.ios.model.names import spaced
+from qoslab.ios.model.ios_names import spaced
 from qoslab.ios.registry import (
     BLOCKS,
 )

@@ -13,7 +13,7 @@ from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.device import (
     Device,
 )
-from qoslab.ios.model.names import dscp_text
+from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.policy import (
     Mark,
     PolicyClass,
@@ -30,7 +30,7 @@ from qoslab.ios.registry import (
 )
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 DSCP_AND_PRECEDENCE = "set dscp and set precedence can not be configured in the same class"
 
@@ -87,7 +87,7 @@ def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 
 
 @ENGINE_CLASS.at(10)
-def _engine(each: PolicyClass) -> formats.PolicyClassPart:
+def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {"set": [{"field": mark.field, "value": mark.value} for mark in each.marks]}
 
 
@@ -99,7 +99,9 @@ def _check(device: Device, each: PolicyClass) -> None:
 
 
 @LISTED_CLASS.at(70)
-def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass) -> Iterator[str]:
+def _listed(
+    config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
+) -> Iterator[str]:
     for action in typed.get("set") or []:
         yield f"      set {set_text(action['field'], action['value'])}"
 

@@ -19,7 +19,7 @@ from qoslab.ios.commands.class_map import ordered
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.matches import PortMatch
 from qoslab.ios.model.object_groups import NetworkObject, ObjectGroup, ServiceObject, reached
-from qoslab.ios.model.ports import ICMP, ICMP_MESSAGES, PROTOCOLS, TCP, UDP, icmp_text, port_text, protocol_text
+from qoslab.ios.model.port_names import ICMP, ICMP_MESSAGES, PROTOCOLS, TCP, UDP, icmp_text, port_text, protocol_text
 from qoslab.ios.registry import BLOCKS
 
 # Cisco, "Object Groups for ACLs", restrictions: a group that is used can neither be removed nor made empty. The wording

@@ -13,11 +13,11 @@ from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.amounts import burst_text, percent_text, rate_config, rate_text
 from qoslab.ios.commands.drop import discards
-from qoslab.ios.commands.kept import text_of
+from qoslab.ios.commands.inert_lines import text_of
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.generations import QosGeneration
-from qoslab.ios.model.kept import KeptLine
-from qoslab.ios.model.names import dscp_text
+from qoslab.ios.model.inert_lines import KeptLine
+from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.policy import (
     COLOURS,
     ActionName,
@@ -39,7 +39,7 @@ from qoslab.ios.show.rates import policy_rate
 from qoslab.ios.undecided import NO_DROP_BIT, NO_LABELS, NO_SECOND_TAG, NO_TUNNELS
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 _RATE = "8000-64000000000"
 _BURST = "1000-512000000"
@@ -266,13 +266,13 @@ class PolicerPart(Protocol):
     def lines(self, police: Police) -> Iterable[str]:
         """Return its lines of the running configuration."""
 
-    def engine(self, police: Police) -> formats.PoliceConfigPart:
+    def engine(self, police: Police) -> program_formats.PoliceConfigPart:
         """Return its part of the data plane's configuration."""
 
-    def listed(self, resolved: formats.ResolvedPolice) -> Iterable[str]:
+    def listed(self, resolved: program_formats.ResolvedPolice) -> Iterable[str]:
         """Return its lines in `show policy-map`."""
 
-    def counted(self, police: formats.PoliceCounters) -> Iterable[str]:
+    def counted(self, police: program_formats.PoliceCounters) -> Iterable[str]:
         """Return its lines in `show policy-map interface`."""
 
 
@@ -349,7 +349,7 @@ def _action_text(action: PoliceAction) -> str:
 
 
 @ENGINE_CLASS.at(20)
-def _engine(each: PolicyClass) -> formats.PolicyClassPart:
+def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {"police": None if each.police is None else _engine_police(each.police)}
 
 
@@ -359,8 +359,8 @@ DEFAULT_CONFORM = (PoliceAction("transmit"),)
 DEFAULT_EXCEED = (PoliceAction("drop"),)
 
 
-def _engine_police(police: Police) -> formats.PoliceConfig:
-    config: formats.PoliceConfig = {
+def _engine_police(police: Police) -> program_formats.PoliceConfig:
+    config: program_formats.PoliceConfig = {
         "form": "rate" if police.form == "rate" else "cir",
         "cir": rate_config(police.cir),
         "bc": _engine_burst(police.bc),
@@ -375,17 +375,17 @@ def _engine_police(police: Police) -> formats.PoliceConfig:
     return config
 
 
-def _engine_burst(burst: Amount | None) -> formats.PoliceBurst | None:
+def _engine_burst(burst: Amount | None) -> program_formats.PoliceBurst | None:
     if burst is None:
         return None
     return {"ms": burst.number} if burst.unit == "ms" else {"bytes": burst.number}
 
 
-def _engine_actions(actions: tuple[PoliceAction, ...]) -> list[formats.PoliceAction]:
+def _engine_actions(actions: tuple[PoliceAction, ...]) -> list[program_formats.PoliceAction]:
     return [_engine_action(each) for each in actions]
 
 
-def _engine_action(action: PoliceAction) -> formats.PoliceAction:
+def _engine_action(action: PoliceAction) -> program_formats.PoliceAction:
     match action.action:
         case "transmit" | "drop" | "policed-dscp-transmit" as plain:
             return {"action": plain}
@@ -400,7 +400,9 @@ def _engine_action(action: PoliceAction) -> formats.PoliceAction:
 
 
 @LISTED_CLASS.at(80)
-def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass) -> Iterator[str]:
+def _listed(
+    config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
+) -> Iterator[str]:
     if discards(police := typed.get("police")):
         yield "      drop"
     elif police is not None and (resolved := entry["police"]) is not None:
@@ -416,7 +418,7 @@ def _counted(shown: CountedClass) -> Iterator[str]:
         yield from _counted_police(police, shown.counters["police"], shown.qos)
 
 
-def _listed_police(typed: formats.PoliceConfig, resolved: formats.ResolvedPolice) -> Iterator[str]:
+def _listed_police(typed: program_formats.PoliceConfig, resolved: program_formats.ResolvedPolice) -> Iterator[str]:
     rate_form = typed.get("form") == "rate"
     cir, bc, pir, be = ("rate", "burst", "peak-rate", "peak-burst") if rate_form else ("cir", "bc", "pir", "be")
     words = ["police"]
@@ -442,7 +444,9 @@ def _listed_police(typed: formats.PoliceConfig, resolved: formats.ResolvedPolice
         yield from (f"     {line}" for line in part.listed(resolved))
 
 
-def _counted_police(config: formats.PoliceConfig, police: formats.PoliceCounters, qos: QosGeneration) -> Iterator[str]:
+def _counted_police(
+    config: program_formats.PoliceConfig, police: program_formats.PoliceCounters, qos: QosGeneration
+) -> Iterator[str]:
     yield "police:"
     yield from ("    " + line for line in _police_parameters(config, police))
     actions = police_actions(config)
@@ -459,7 +463,7 @@ def _counted_police(config: formats.PoliceConfig, police: formats.PoliceCounters
         yield from part.counted(police)
 
 
-def _police_parameters(config: formats.PoliceConfig, police: formats.PoliceCounters) -> Iterator[str]:
+def _police_parameters(config: program_formats.PoliceConfig, police: program_formats.PoliceCounters) -> Iterator[str]:
     # The words of the form `police rate`; the peak line of that form is [I].
     rate_form = police["form"] == "rate"
     cir, bc, pir, be = ("rate", "burst", "peak-rate", "peak-burst") if rate_form else ("cir", "bc", "pir", "be")
@@ -475,18 +479,18 @@ def _police_parameters(config: formats.PoliceConfig, police: formats.PoliceCount
     yield f"{pir} {police['pir_bps']} bps, {be} {police['be_bytes']} bytes"
 
 
-def _milliseconds(word: str, burst: formats.PoliceBurst | None) -> str:
+def _milliseconds(word: str, burst: program_formats.PoliceBurst | None) -> str:
     if burst is None or "ms" not in burst:
         return ""
     return f" {word} {burst['ms']} ms"
 
 
-def _coloured(colour: str, packets: int, size: int, actions: Sequence[formats.PoliceAction]) -> Iterator[str]:
+def _coloured(colour: str, packets: int, size: int, actions: Sequence[program_formats.PoliceAction]) -> Iterator[str]:
     yield f"  {colour} {packets} packets, {size} bytes; actions:"
     yield from (f"    {police_action(action)} " for action in actions)
 
 
-def police_action(action: formats.PoliceAction) -> str:
+def police_action(action: program_formats.PoliceAction) -> str:
     """A policer's action: `transmit`, `set-dscp-transmit af21`."""
     if "value" not in action:
         return action["action"]
@@ -494,7 +498,7 @@ def police_action(action: formats.PoliceAction) -> str:
     return f"{action['action']} {value}"
 
 
-def police_actions(police: formats.PoliceConfig) -> dict[Colour, Sequence[formats.PoliceAction]]:
+def police_actions(police: program_formats.PoliceConfig) -> dict[Colour, Sequence[program_formats.PoliceAction]]:
     """The actions in force for each colour; violate follows exceed when it was not given."""
     conform = police.get("conform") or _engine_actions(DEFAULT_CONFORM)
     exceed = police.get("exceed") or _engine_actions(DEFAULT_EXCEED)

@@ -28,7 +28,7 @@ from qoslab.ios.registry import (
 from qoslab.ios.rules import check_change
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
@@ -175,13 +175,13 @@ def class_lines(device: Device, each: PolicyClass) -> list[str]:
 
 
 @ENGINE.at(50)
-def _engine(device: Device) -> formats.DataPlaneConfigPart:
+def _engine(device: Device) -> program_formats.DataPlaneConfigPart:
     return {"policy_maps": {name: _engine_policy_map(device, each) for name, each in device.policy_maps.items()}}
 
 
-def _engine_policy_map(device: Device, policy_map: PolicyMap) -> formats.PolicyMap:
+def _engine_policy_map(device: Device, policy_map: PolicyMap) -> program_formats.PolicyMap:
     parts = ENGINE_CLASS.of(device.hardware.family)
-    classes: list[formats.PolicyClass] = [{"name": each.name} for each in policy_map.classes]
+    classes: list[program_formats.PolicyClass] = [{"name": each.name} for each in policy_map.classes]
     for engine_class, each in zip(classes, policy_map.classes, strict=True):
         for part in parts:
             engine_class |= part(each)

@@ -12,7 +12,7 @@ from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.generations import GENERATIONS
-from qoslab.ios.model.names import dscp_text
+from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
     LIMIT_UNITS,
@@ -33,7 +33,7 @@ from qoslab.ios.registry import (
 )
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 # The wording of the following refusals is ours: no print of them is known.
 MIXED_LIMIT_UNITS = "queue-limit and random-detect in different units can not be configured in the same policy-map"
@@ -151,8 +151,8 @@ def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 
 
 @ENGINE_CLASS.at(35)
-def _engine(each: PolicyClass) -> formats.PolicyClassPart:
-    thresholds: list[formats.QueueThreshold] = [
+def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
+    thresholds: list[program_formats.QueueThreshold] = [
         {"field": threshold.field, "value": threshold.value, "limit": _limit(threshold.limit)}
         for threshold in each.queue_thresholds
     ]
@@ -162,8 +162,8 @@ def _engine(each: PolicyClass) -> formats.PolicyClassPart:
     }
 
 
-def _limit(limit: QueueLimit) -> formats.QueueLimit:
-    return cast("formats.QueueLimit", {limit.unit: limit.number})
+def _limit(limit: QueueLimit) -> program_formats.QueueLimit:
+    return cast("program_formats.QueueLimit", {limit.unit: limit.number})
 
 
 @CLASS_RULES.at(25)
@@ -200,7 +200,9 @@ def _check_units(device: Device, policy: PolicyMap) -> None:
 
 
 @LISTED_CLASS.at(40)
-def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass) -> Iterator[str]:
+def _listed(
+    config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
+) -> Iterator[str]:
     limit = typed.get("queue_limit")
     if limit is not None and (GENERATIONS[config["generation"]].separate_queues or typed.get("bandwidth") is None):
         yield f"      queue-limit {limit_text(limit)}"
@@ -209,7 +211,7 @@ def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: for
         yield f"      queue-limit {each['field']} {value} {limit_text(each['limit'])}"
 
 
-def limit_text(limit: formats.QueueLimit) -> str:
+def limit_text(limit: program_formats.QueueLimit) -> str:
     """Return a configured limit as it is typed: `64 packets`."""
     ((unit, number),) = limit.items()
     return f"percent {number}" if unit == "percent" else f"{number} {unit}"

@@ -12,12 +12,12 @@ from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.interface_queueing import PRIORITIES, CustomList, CustomQueue, PriorityList, QueueRule
 from qoslab.ios.model.policy import PolicyMap
-from qoslab.ios.model.ports import TCP, UDP, port_text
+from qoslab.ios.model.port_names import TCP, UDP, port_text
 from qoslab.ios.registry import BLOCKS, INTERFACE_LINES, OUTPUT_RULES
 from qoslab.ios.rules import descendants
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 MUST_REMOVE = "Must remove {what} configuration first."
 """IOS's words for `priority-group`, after its list of caveats; that the others are called likewise is assumed [I]."""
@@ -270,11 +270,11 @@ def rule_text(rule: QueueRule, queue: str) -> str:
 # For the data plane.
 
 
-def engine_priority(device: Device, number: int) -> formats.InterfaceQueueingPriority:
+def engine_priority(device: Device, number: int) -> program_formats.InterfaceQueueingPriority:
     """A priority list for the data plane; one that is not there puts everything into its default queue [I]."""
     made = device.priority_lists.get(number, PriorityList(number))
     rules = [_engine_rule(each) for each in made.rules if _known(device, each)]
-    queueing: formats.InterfaceQueueingPriority = {"type": "priority", "rules": rules}
+    queueing: program_formats.InterfaceQueueingPriority = {"type": "priority", "rules": rules}
     if made.default is not None:
         queueing["default"] = made.default
     if made.limits is not None:
@@ -282,10 +282,10 @@ def engine_priority(device: Device, number: int) -> formats.InterfaceQueueingPri
     return queueing
 
 
-def engine_custom(device: Device, number: int) -> formats.InterfaceQueueingCustom:
+def engine_custom(device: Device, number: int) -> program_formats.InterfaceQueueingCustom:
     """A custom queue list for the data plane; one that is not there puts everything into its default queue [I]."""
     made = device.queue_lists.get(number, CustomList(number))
-    queueing: formats.InterfaceQueueingCustom = {
+    queueing: program_formats.InterfaceQueueingCustom = {
         "type": "custom",
         "rules": [_engine_rule(each) for each in made.rules if _known(device, each)],
         "queues": [_engine_queue(each) for each in made.queues],
@@ -302,8 +302,8 @@ def _known(device: Device, rule: QueueRule) -> bool:
     return rule.interface in device.interfaces or rule.protocol in ("ip", "ipv6", "arp")
 
 
-def _engine_queue(queue: CustomQueue) -> formats.CustomQueue:
-    made: formats.CustomQueue = {"number": queue.number}
+def _engine_queue(queue: CustomQueue) -> program_formats.CustomQueue:
+    made: program_formats.CustomQueue = {"number": queue.number}
     if queue.limit is not None:
         made["limit"] = queue.limit
     if queue.byte_count is not None:
@@ -311,11 +311,11 @@ def _engine_queue(queue: CustomQueue) -> formats.CustomQueue:
     return made
 
 
-def _engine_rule(rule: QueueRule) -> formats.QueueRule:
-    made: formats.QueueRule = {"queue": rule.queue}
+def _engine_rule(rule: QueueRule) -> program_formats.QueueRule:
+    made: program_formats.QueueRule = {"queue": rule.queue}
     if rule.interface is not None:
         return made | {"interface": rule.interface}
-    protocols: dict[str, formats.QueuedProtocol] = {"ip": "ip", "ipv6": "ipv6", "arp": "other"}
+    protocols: dict[str, program_formats.QueuedProtocol] = {"ip": "ip", "ipv6": "ipv6", "arp": "other"}
     made["protocol"] = protocols[rule.protocol or ""]
     match rule.kind:
         case "fragments":

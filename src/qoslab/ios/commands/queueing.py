@@ -11,7 +11,7 @@ from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands import account
 from qoslab.ios.commands.policy_map import change_class
-from qoslab.ios.model import figures
+from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import (
     Device,
     Interface,
@@ -40,7 +40,7 @@ from qoslab.ios.rules import interface_bandwidth_kbps
 from qoslab.ios.show.class_queue import classic_queueing, hqf_queueing
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 SUM_EXCEEDS = "Sum total of class bandwidths exceeds"
 
@@ -230,7 +230,7 @@ def _queue_lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 
 
 @ENGINE_CLASS.at(40)
-def _engine(each: PolicyClass) -> formats.PolicyClassPart:
+def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {
         "fair_queue": None if each.fair_queue is None else _engine_fair_queue(each.fair_queue),
         "bandwidth": None if each.bandwidth is None else _engine_bandwidth(each.bandwidth),
@@ -243,14 +243,14 @@ def _fair_queue_text(queues: int | None, limit: int | None) -> str:
     return " ".join([*words, *(["queue-limit", str(limit)] if limit is not None else [])])
 
 
-def _engine_fair_queue(fair: FairQueue) -> formats.FairQueueConfig:
-    config: formats.FairQueueConfig = {"queues": fair.queues}
+def _engine_fair_queue(fair: FairQueue) -> program_formats.FairQueueConfig:
+    config: program_formats.FairQueueConfig = {"queues": fair.queues}
     if fair.queue_limit is not None:
         config["queue_limit"] = fair.queue_limit
     return config
 
 
-def _engine_bandwidth(bandwidth: Bandwidth) -> formats.BandwidthConfig:
+def _engine_bandwidth(bandwidth: Bandwidth) -> program_formats.BandwidthConfig:
     match bandwidth.unit:
         case "kbps":
             return {"kbps": bandwidth.number}
@@ -262,7 +262,7 @@ def _engine_bandwidth(bandwidth: Bandwidth) -> formats.BandwidthConfig:
             return {"remaining_ratio": bandwidth.number}
 
 
-def _engine_priority(priority: Priority) -> formats.PriorityConfig:
+def _engine_priority(priority: Priority) -> program_formats.PriorityConfig:
     return {
         "unit": priority.unit,
         "number": priority.number,
@@ -318,7 +318,7 @@ def _check_bandwidths(device: Device, policy: PolicyMap) -> None:
 @OUTPUT_RULES.at(10)
 def _check_output(device: Device, policy: PolicyMap, interface: Interface) -> None:
     rate = float(interface_bandwidth_kbps(interface))
-    share = figures.CLASSIC_RESERVABLE_PERCENT
+    share = engine_defaults.CLASSIC_RESERVABLE_PERCENT
     if interface.max_reserved_bandwidth is not None:
         share = interface.max_reserved_bandwidth
     _check_reserved(device, policy, interface, rate, rate, rate * share / 100)
@@ -387,7 +387,7 @@ def _reserved(policy: PolicyMap, unit: str) -> int:
 
 @LISTED_CLASS.at(10)
 def _listed_queues(
-    config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass
+    config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:
     classic = not GENERATIONS[config["generation"]].separate_queues
     if (priority := typed.get("priority")) is not None:
@@ -402,20 +402,20 @@ def _listed_queues(
 
 @LISTED_CLASS.at(45)
 def _listed_flows(
-    config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass
+    config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
 ) -> Iterator[str]:
     if (fair := typed.get("fair_queue")) is not None:
         text = _fair_queue_text(fair.get("queues"), fair.get("queue_limit"))
         yield f"      {text}{' ' if text == 'fair-queue' else ''}"
 
 
-def _classic_priority(priority: formats.PriorityConfig, burst: int | None) -> Iterator[str]:
+def _classic_priority(priority: program_formats.PriorityConfig, burst: int | None) -> Iterator[str]:
     yield "      Strict Priority"
     if priority["unit"] != "strict":
         yield f"      Bandwidth {_amount(priority)}" + (f" Burst {burst} (Bytes)" if burst is not None else "")
 
 
-def _hqf_priority(priority: formats.PriorityConfig) -> Iterator[str]:
+def _hqf_priority(priority: program_formats.PriorityConfig) -> Iterator[str]:
     words = ["priority"]
     if (level := priority.get("level")) is not None:
         words.append(f"level {level}")
@@ -427,11 +427,11 @@ def _hqf_priority(priority: formats.PriorityConfig) -> Iterator[str]:
     yield "      " + " ".join(words)
 
 
-def _amount(priority: formats.PriorityConfig) -> str:
+def _amount(priority: program_formats.PriorityConfig) -> str:
     return f"{priority.get('number')} ({'kbps' if priority['unit'] == 'kbps' else '%'})"
 
 
-def _bandwidth_shown(bandwidth: formats.BandwidthConfig) -> str:
+def _bandwidth_shown(bandwidth: program_formats.BandwidthConfig) -> str:
     if "kbps" in bandwidth:
         return f"{bandwidth['kbps']} (kbps)"
     if "percent" in bandwidth:
@@ -441,12 +441,12 @@ def _bandwidth_shown(bandwidth: formats.BandwidthConfig) -> str:
     return f"remaining ratio {bandwidth['remaining_ratio']}"
 
 
-def _classic_threshold(typed: formats.PolicyClass) -> str:
+def _classic_threshold(typed: program_formats.PolicyClass) -> str:
     if typed.get("random_detect") is not None:
         return ""
     limit = typed.get("queue_limit")
     # Bytes and milliseconds are the later generation's.
-    packets = figures.QUEUE_LIMIT if limit is None or "packets" not in limit else limit["packets"]
+    packets = engine_defaults.QUEUE_LIMIT if limit is None or "packets" not in limit else limit["packets"]
     return f" Max Threshold {packets} (packets)"
 
 

@@ -11,12 +11,12 @@ from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.commands.queue_limit import MIXED_LIMIT_UNITS
-from qoslab.ios.model import figures
+from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import (
     Device,
 )
 from qoslab.ios.model.generations import GENERATIONS
-from qoslab.ios.model.names import dscp_text
+from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
     LIMIT_UNITS,
@@ -34,7 +34,7 @@ from qoslab.ios.registry import (
 )
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 RED_NEEDS_QUEUE = "random-detect needs bandwidth or shape in the class"
 
@@ -210,11 +210,11 @@ def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 
 
 @ENGINE_CLASS.at(50)
-def _engine(each: PolicyClass) -> formats.PolicyClassPart:
+def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
     red = each.random_detect
     if red is None:
         return {"random_detect": None}
-    thresholds: list[formats.RandomDetectThreshold] = [
+    thresholds: list[program_formats.RandomDetectThreshold] = [
         {"value": value, "min": each.minimum, "max": each.maximum, "denominator": each.denominator}
         for value, each in red.thresholds
     ]
@@ -236,15 +236,17 @@ def _check(device: Device, each: PolicyClass) -> None:
 
 
 @LISTED_CLASS.at(60)
-def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass) -> Iterator[str]:
+def _listed(
+    config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
+) -> Iterator[str]:
     if (red := typed.get("random_detect")) is not None:
         yield from _table(red, classic=not GENERATIONS[config["generation"]].separate_queues)
 
 
-def _table(red: formats.RandomDetectConfig, *, classic: bool) -> Iterator[str]:
+def _table(red: program_formats.RandomDetectConfig, *, classic: bool) -> Iterator[str]:
     # [I] The table is remembered, not read. What is left to the defaults is a dash.
     weight = red.get("exponential_weight")
-    weight = figures.RANDOM_DETECT_WEIGHT if weight is None else weight
+    weight = engine_defaults.RANDOM_DETECT_WEIGHT if weight is None else weight
     yield (
         f"           exponential weight {weight}"
         if classic
@@ -263,7 +265,7 @@ def _table(red: formats.RandomDetectConfig, *, classic: bool) -> Iterator[str]:
         each = typed.get(value)
         least, greatest = ("-", "-") if each is None else (f"{each['min']}{unit}", f"{each['max']}{unit}")
         denominator = None if each is None else each.get("denominator")
-        denominator = figures.RANDOM_DETECT_DENOMINATOR if denominator is None else denominator
+        denominator = engine_defaults.RANDOM_DETECT_DENOMINATOR if denominator is None else denominator
         name = dscp_text(value) if by_code else str(value)
         yield f"      {name:<8}{least:<17}{greatest:<17}1/{denominator}"
     yield ""

@@ -10,12 +10,12 @@ from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import Device, Interface
-from qoslab.ios.model.names import dscp_text
+from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.rate_limit import LimitAction, LimitMatch, RateLimit, RateLimitList
 from qoslab.ios.registry import BLOCKS, ENGINE_INTERFACE, INTERFACE_LINES
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 MAX_LINES = 100
 """Lines of an interface in one direction: what Cisco's configuration guide allows [I]."""
@@ -168,8 +168,8 @@ def _lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(52, family="router")
-def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
-    part: formats.InterfaceConfigPart = {}
+def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
+    part: program_formats.InterfaceConfigPart = {}
     lines = {
         direction: [_engine_line(device, each) for each in interface.rate_limits if each.direction == direction]
         for direction in ("input", "output")
@@ -181,7 +181,7 @@ def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart
     return part
 
 
-def _engine_line(device: Device, line: RateLimit) -> formats.RateLimitConfig:
+def _engine_line(device: Device, line: RateLimit) -> program_formats.RateLimitConfig:
     return {
         "match": _engine_match(device, line),
         "rate_bps": line.rate_bps,
@@ -192,7 +192,7 @@ def _engine_line(device: Device, line: RateLimit) -> formats.RateLimitConfig:
     }
 
 
-def _engine_match(device: Device, line: RateLimit) -> formats.Criterion | None:
+def _engine_match(device: Device, line: RateLimit) -> program_formats.Criterion | None:
     match line.match:
         case "all":
             return None
@@ -211,8 +211,8 @@ def _engine_match(device: Device, line: RateLimit) -> formats.Criterion | None:
             )
 
 
-def _engine_action(action: LimitAction) -> formats.RateLimitAction:
-    fields: dict[str, formats.SetField] = {"dscp": "dscp", "prec": "precedence", "qos": "qos_group"}
+def _engine_action(action: LimitAction) -> program_formats.RateLimitAction:
+    fields: dict[str, program_formats.SetField] = {"dscp": "dscp", "prec": "precedence", "qos": "qos_group"}
     if action.field is None:
         return {"then": action.then}
     return {"then": action.then, "set": {"field": fields[action.field], "value": action.value}}

@@ -19,7 +19,7 @@ from qoslab.ios.registry import (
 from qoslab.ios.rules import check_attached
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 
 @CONFIG.add(
@@ -50,5 +50,5 @@ def _lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(50)
-def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
+def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return {"max_reserved_percent": interface.max_reserved_bandwidth}

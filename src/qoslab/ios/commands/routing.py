@@ -12,7 +12,7 @@ from qoslab.ios.model.device import (
     Device,
     StaticRoute,
 )
-from qoslab.ios.model.names import OTHER_KINDS, interface_kind, spaced
+from qoslab.ios.model.ios_names import OTHER_KINDS, interface_kind, spaced
 from qoslab.ios.model.routes import NULL
 from qoslab.ios.registry import (
     BLOCKS,

@@ -28,7 +28,7 @@ from qoslab.ios.registry import (
 from qoslab.ios.rules import MAX_LEVELS, check_attachable, check_attached, descendants, levels
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 LOOP = "% Policy-map {name} can not be its own child"
 
@@ -136,12 +136,12 @@ def _interface_lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_CLASS.at(60)
-def _engine(each: PolicyClass) -> formats.PolicyClassPart:
+def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
     return {"service_policy": each.service_policy}
 
 
 @ENGINE_INTERFACE.at(60)
-def _engine_interface(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
+def _engine_interface(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return {
         "service_policy_input": interface.service_policy_input,
         "service_policy_output": interface.service_policy_output,
@@ -149,6 +149,8 @@ def _engine_interface(device: Device, interface: Interface) -> formats.Interface
 
 
 @LISTED_CLASS.at(90)
-def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass) -> Iterator[str]:
+def _listed(
+    config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
+) -> Iterator[str]:
     if typed.get("service_policy") is not None:
         yield f"      service-policy {typed['service_policy']}"

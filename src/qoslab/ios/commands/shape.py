@@ -26,7 +26,7 @@ from qoslab.ios.registry import (
 )
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 SHAPE_OUTPUT_ONLY = "GTS : Can be enabled as an output feature only"
 
@@ -125,7 +125,7 @@ def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 
 
 @ENGINE_CLASS.at(30)
-def _engine(each: PolicyClass) -> formats.PolicyClassPart:
+def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
     shape = each.shape
     if shape is None:
         return {"shape": None, "shape_buffers": None}
@@ -140,7 +140,7 @@ def _engine(each: PolicyClass) -> formats.PolicyClassPart:
     }
 
 
-def _engine_burst(burst: Amount | None) -> formats.ShapeBurst | None:
+def _engine_burst(burst: Amount | None) -> program_formats.ShapeBurst | None:
     if burst is None:
         return None
     return {"ms": burst.number} if burst.unit == "ms" else {"bits": burst.number}
@@ -153,7 +153,9 @@ def _output_only(each: PolicyClass) -> None:
 
 
 @LISTED_CLASS.at(30)
-def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: formats.ResolvedClass) -> Iterator[str]:
+def _listed(
+    config: program_formats.RouterConfig, typed: program_formats.PolicyClass, entry: program_formats.ResolvedClass
+) -> Iterator[str]:
     if (shape := typed.get("shape")) is not None:
         yield from _listed_shape(shape)
         if (buffers := typed.get("shape_buffers")) is not None:
@@ -161,7 +163,7 @@ def _listed(config: formats.RouterConfig, typed: formats.PolicyClass, entry: for
             yield f"      Max. Buffers Limit {buffers} (Packets)"
 
 
-def _listed_shape(shape: formats.ShapeConfig) -> Iterator[str]:
+def _listed_shape(shape: program_formats.ShapeConfig) -> Iterator[str]:
     yield f"      {shape['mode'].capitalize()} Rate Traffic Shaping"
     rate, bc, be = shape["rate"], shape.get("bc"), shape.get("be")
     text = f"cir {percent_text(rate['percent'])}%" if "percent" in rate else f"cir {rate['bps']} (bps)"

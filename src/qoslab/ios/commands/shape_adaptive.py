@@ -13,7 +13,7 @@ from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class
-from qoslab.ios.model.kept import KeptLine
+from qoslab.ios.model.inert_lines import KeptLine
 from qoslab.ios.model.policy import PolicyClass
 from qoslab.ios.registry import CLASS_LINES, Layout
 

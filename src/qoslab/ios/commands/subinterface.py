@@ -19,7 +19,7 @@ from qoslab.ios.registry import ATTACH_RULES, ENGINE_INTERFACE, INTERFACE_LINES,
 from qoslab.ios.rules import HIERARCHY_NEEDS_SHAPER, descendants, interface_bandwidth_kbps
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 # As engineers who met it quote it, for Frame Relay and Ethernet subinterfaces alike [R].
 NOT_ON_SUBINTERFACES = "CBWFQ : Not supported on subinterfaces"
@@ -74,7 +74,7 @@ def _lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(70, family="router")
-def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
+def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     parts = {
         each.name: _part(device, each, each.vlan, interface)
         for each in device.subinterfaces(interface.name)
@@ -83,9 +83,9 @@ def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart
     return {"subinterfaces": parts} if parts else {}
 
 
-def _part(device: Device, interface: Interface, vlan: int, port: Interface) -> formats.SubinterfaceConfig:
+def _part(device: Device, interface: Interface, vlan: int, port: Interface) -> program_formats.SubinterfaceConfig:
     own = interface.bandwidth_kbps
-    part: formats.SubinterfaceConfig = {
+    part: program_formats.SubinterfaceConfig = {
         "enabled": not interface.shutdown,
         "vlan": vlan,
         "native": interface.native,
@@ -94,7 +94,7 @@ def _part(device: Device, interface: Interface, vlan: int, port: Interface) -> f
         "service_policy_output": interface.service_policy_output,
     }
     more = {**engine_filters(device, interface), **engine_adjust_mss(interface)}
-    return cast("formats.SubinterfaceConfig", part | more)
+    return cast("program_formats.SubinterfaceConfig", part | more)
 
 
 @OUTPUT_RULES.at(5, family="router")

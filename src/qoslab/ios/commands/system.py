@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
-from qoslab.ios.commands.kept import lines_at
+from qoslab.ios.commands.inert_lines import lines_at
+from qoslab.ios.inert_commands import SERVICES
 from qoslab.ios.model.device import (
     Device,
     Secret,
     User,
 )
-from qoslab.ios.model.secrets import secret_of, verify
+from qoslab.ios.model.password_hash import secret_of, verify
 from qoslab.ios.registry import (
     BLOCKS,
 )
-from qoslab.ios.without_effect import SERVICES
 
 PRINTED_DELIMITER = "^C"
 # The wording of the following refusals is modelled on IOS, not taken from a printout.

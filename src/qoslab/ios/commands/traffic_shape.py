@@ -10,13 +10,13 @@ from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.queue_lists import check_queueing
-from qoslab.ios.model import figures
+from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import Interface
 from qoslab.ios.model.interface_queueing import Shaper
 from qoslab.ios.registry import INTERFACE_LINES
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 LEAST_BURST_BITS = 256
 """Minimum burst of `shape`; that of this command is not known [I]."""
@@ -65,14 +65,18 @@ def _place(shaper: Shaper) -> tuple[bool, int]:
 def _shaper(args: Args, number: int | None) -> Shaper:
     """The figures, those that were left out as IOS prints them: the rule of the classic generation's shaper."""
     rate = args.value("rate", int)
-    interval = max(figures.CLASSIC_SHAPE_INTERVAL_MS, figures.CLASSIC_LOW_RATE_BURST_BITS * 1000 // rate)
+    interval = max(
+        engine_defaults.CLASSIC_SHAPE_INTERVAL_MS, engine_defaults.CLASSIC_LOW_RATE_BURST_BITS * 1000 // rate
+    )
     # [I] A burst of 0 stands for the default one.
     bc = args.optional("bc", int) or rate * interval // 1000
     be = args.optional("be", int)
     if bc < LEAST_BURST_BITS or 0 < (be or 0) < LEAST_BURST_BITS:
         raise RejectedError(BURST_TOO_SMALL)
     buffers = args.optional("buffers", int)
-    return Shaper(number, rate, bc, bc if be is None else be, figures.GTS_BUFFERS if buffers is None else buffers)
+    return Shaper(
+        number, rate, bc, bc if be is None else be, engine_defaults.GTS_BUFFERS if buffers is None else buffers
+    )
 
 
 @INTERFACE_LINES.at(35, family="router")
@@ -82,7 +86,7 @@ def _lines(interface: Interface) -> Iterator[str]:
         yield f"traffic-shape {subject} {each.rate_bps} {each.bc_bits} {each.be_bits} {each.buffers}"
 
 
-def engine_shapers(interface: Interface) -> formats.InterfaceQueueing:
+def engine_shapers(interface: Interface) -> program_formats.InterfaceQueueing:
     """The shapers for the data plane."""
     return {
         "type": "shaped",

@@ -17,7 +17,7 @@ from qoslab.ios.registry import (
 )
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 
 @CONFIG.add(
@@ -41,5 +41,5 @@ def _lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(20)
-def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
+def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     return {"tx_ring_limit": interface.tx_ring_limit}

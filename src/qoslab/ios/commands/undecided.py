@@ -7,11 +7,11 @@ from qoslab.ios.cli.grammar import UNDECIDED, Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.class_map import change_match
-from qoslab.ios.commands.kept import text_of
-from qoslab.ios.model.kept import KeptLine
+from qoslab.ios.commands.inert_lines import text_of
+from qoslab.ios.inert_commands import Family
+from qoslab.ios.model.inert_lines import KeptLine
 from qoslab.ios.model.policy import Criterion
 from qoslab.ios.undecided import CRITERIA
-from qoslab.ios.without_effect import Family
 
 
 def _criterion(args: Args) -> Criterion:

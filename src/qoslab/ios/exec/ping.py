@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv6Address
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.environment import PingOptions, PingOutcome
-from qoslab.ios.model.names import ipv6_text
+from qoslab.ios.model.ios_names import ipv6_text
 
 _LINE = 70
 """Marks on a line of output."""

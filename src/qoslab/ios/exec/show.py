@@ -32,7 +32,7 @@ from qoslab.ios.show.traffic_shape import (
 )
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 
 @EXEC.add(ANY_MODE, "show version", help={"version": "System hardware and software status"})
@@ -230,7 +230,7 @@ async def _show_atm_pvc(session: ExecSession, args: Args) -> str:
     return show_atm_pvc(session.device, name, wired.get(port))
 
 
-async def _counters_of(session: ExecSession, name: str) -> formats.InterfaceCounters:
+async def _counters_of(session: ExecSession, name: str) -> program_formats.InterfaceCounters:
     """The counters of an interface, wired or not."""
     router = session.environment
     counters = (await router.counters())["interfaces"]

@@ -15,11 +15,11 @@ from typing import Literal
 from qoslab.ios.catalyst.model import DEFAULT_PORT, DEFAULT_QOS, SwitchPort, SwitchQos
 from qoslab.ios.model.circuit import Circuit
 from qoslab.ios.model.generations import GENERATIONS, QosGeneration
+from qoslab.ios.model.inert_lines import NONE_KEPT, KeptLines
 from qoslab.ios.model.interface_queueing import CustomList, PriorityList, Shaper
+from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.model.ip_sla import IpSla
-from qoslab.ios.model.kept import NONE_KEPT, KeptLines
 from qoslab.ios.model.matches import ANY_ADDRESS, AddressMatch, PortMatch
-from qoslab.ios.model.names import interface_kind
 from qoslab.ios.model.object_groups import ObjectGroup
 from qoslab.ios.model.policy import ClassMap, PolicyMap
 from qoslab.ios.model.rate_limit import RateLimit, RateLimitList

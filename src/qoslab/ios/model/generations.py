@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from qoslab.ios.model import figures
+from qoslab.ios.model import engine_defaults
 from qoslab.model.generation import Generation
 
 
@@ -53,10 +53,10 @@ class QosGeneration:
     """True if `bandwidth` is a minimum rate and excess is shared separately; else it is a share of the line."""
     queue_limit_ms: int | None = None
     """Default queue limit in ms of the class's rate; None: `QUEUE_LIMIT` packets."""
-    priority_queue_limit: int = figures.PRIORITY_QUEUE_LIMIT
+    priority_queue_limit: int = engine_defaults.PRIORITY_QUEUE_LIMIT
     random_detect_by_limit: bool = False
     """True if default thresholds of early detection follow from the queue limit, also in packets."""
-    class_flow_queues: int = figures.CLASS_FLOW_QUEUES
+    class_flow_queues: int = engine_defaults.CLASS_FLOW_QUEUES
     flow_limit_with_random_detect: bool = False
     """True if each flow also has its limit with early detection."""
     bandwidth_in_leaves_only: bool = False
@@ -84,9 +84,9 @@ class QosGeneration:
     def queue_limit(self, rate_bps: float | None) -> int:
         """Return the default queue limit in packets of a class with a reference rate."""
         if self.queue_limit_ms is None:
-            return figures.QUEUE_LIMIT
-        packets = int((rate_bps or 0) * self.queue_limit_ms // (8000 * figures.XE_QUEUE_LIMIT_PACKET))
-        return max(packets, figures.XE_QUEUE_LIMIT_LEAST)
+            return engine_defaults.QUEUE_LIMIT
+        packets = int((rate_bps or 0) * self.queue_limit_ms // (8000 * engine_defaults.XE_QUEUE_LIMIT_PACKET))
+        return max(packets, engine_defaults.XE_QUEUE_LIMIT_LEAST)
 
 
 _CLASSIC = QosGeneration(
@@ -106,13 +106,13 @@ _CLASSIC = QosGeneration(
     ),
     max_classes=64,
     reservable_percent=None,
-    shape_interval_ms=figures.CLASSIC_SHAPE_INTERVAL_MS,
-    shape_least_burst_bits=figures.CLASSIC_LOW_RATE_BURST_BITS,
+    shape_interval_ms=engine_defaults.CLASSIC_SHAPE_INTERVAL_MS,
+    shape_least_burst_bits=engine_defaults.CLASSIC_LOW_RATE_BURST_BITS,
     queueing_child_without_shape=False,
     fair_queue_in_any_class=False,
     separate_queues=False,
-    random_detect_min=figures.CLASSIC_RANDOM_DETECT_MIN,
-    random_detect_min_by_dscp=figures.CLASSIC_RANDOM_DETECT_MIN_BY_DSCP,
+    random_detect_min=engine_defaults.CLASSIC_RANDOM_DETECT_MIN,
+    random_detect_min_by_dscp=engine_defaults.CLASSIC_RANDOM_DETECT_MIN_BY_DSCP,
     queueing_indent="  ",
     random_detect_indent="",
     police_last=False,
@@ -136,14 +136,14 @@ _HQF = QosGeneration(
         }
     ),
     max_classes=256,
-    reservable_percent=figures.HQF_RESERVABLE_PERCENT,
-    shape_interval_ms=figures.HQF_SHAPE_INTERVAL_MS,
+    reservable_percent=engine_defaults.HQF_RESERVABLE_PERCENT,
+    shape_interval_ms=engine_defaults.HQF_SHAPE_INTERVAL_MS,
     shape_least_burst_bits=0,
     queueing_child_without_shape=True,
     fair_queue_in_any_class=True,
     separate_queues=True,
-    random_detect_min=figures.HQF_RANDOM_DETECT_MIN,
-    random_detect_min_by_dscp=figures.HQF_RANDOM_DETECT_MIN_BY_DSCP,
+    random_detect_min=engine_defaults.HQF_RANDOM_DETECT_MIN,
+    random_detect_min_by_dscp=engine_defaults.HQF_RANDOM_DETECT_MIN_BY_DSCP,
     queueing_indent="    ",
     random_detect_indent=" ",
     police_last=True,
@@ -166,19 +166,19 @@ _IOS_XE = replace(
             "shape-wide",
         }
     ),
-    reservable_percent=figures.XE_RESERVABLE_PERCENT,
+    reservable_percent=engine_defaults.XE_RESERVABLE_PERCENT,
     queueing_indent="  ",
     random_detect_indent="",
     minimum_and_excess=True,
-    queue_limit_ms=figures.XE_QUEUE_LIMIT_MS,
-    priority_queue_limit=figures.XE_PRIORITY_QUEUE_LIMIT,
+    queue_limit_ms=engine_defaults.XE_QUEUE_LIMIT_MS,
+    priority_queue_limit=engine_defaults.XE_PRIORITY_QUEUE_LIMIT,
     random_detect_by_limit=True,
-    class_flow_queues=figures.XE_CLASS_FLOW_QUEUES,
+    class_flow_queues=engine_defaults.XE_CLASS_FLOW_QUEUES,
     flow_limit_with_random_detect=True,
     bandwidth_in_leaves_only=True,
     greatest_queue_limit=8_192_000,
     greatest_overhead=1_000_000,
-    tx_ring=figures.XE_TX_RING,
+    tx_ring=engine_defaults.XE_TX_RING,
     prints_thousands=True,
     counts_each_match=False,
     parents_without_depth=True,

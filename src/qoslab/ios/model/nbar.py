@@ -7,7 +7,7 @@ sip, rtsp or tftp to the ports that it opens. Traffic of a lab has no such paylo
 
 from __future__ import annotations
 
-from qoslab.ios.model.ports import TCP, UDP
+from qoslab.ios.model.port_names import TCP, UDP
 
 Ports = tuple[tuple[int, tuple[int, ...]], ...]
 """Protocol numbers, each with ports; one of the ports is at either end."""

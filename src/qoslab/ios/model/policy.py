@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 from qoslab.ios.catalyst.model import TrustState
-from qoslab.ios.model import figures
-from qoslab.ios.model.kept import NONE_KEPT, KeptLines
+from qoslab.ios.model import engine_defaults
+from qoslab.ios.model.inert_lines import NONE_KEPT, KeptLines
 from qoslab.ios.model.nbar import DECIDED, MATCH_LIST, PROTOCOL_LIST, PROTOCOLS
 
 CLASS_DEFAULT = "class-default"
@@ -158,8 +158,8 @@ class DynamicBucket:
     @property
     def ordered(self) -> bool:
         """True if the size at the start lies between the least and the greatest, defaults filled in."""
-        initial = figures.DYNAMIC_INITIAL_BYTES if self.initial_bytes is None else self.initial_bytes
-        minimum = figures.DYNAMIC_MINIMUM_BYTES if self.minimum_bytes is None else self.minimum_bytes
+        initial = engine_defaults.DYNAMIC_INITIAL_BYTES if self.initial_bytes is None else self.initial_bytes
+        minimum = engine_defaults.DYNAMIC_MINIMUM_BYTES if self.minimum_bytes is None else self.minimum_bytes
         return minimum <= initial and (self.maximum_bytes is None or initial <= self.maximum_bytes)
 
 

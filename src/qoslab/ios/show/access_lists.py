@@ -11,11 +11,11 @@ from qoslab.ios.model.device import AccessEntry, AccessList, Device
 from qoslab.ios.model.matches import ANY_ADDRESS
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 
 def show_access_lists(
-    device: Device, counters: formats.Counters, *, name: str | None = None, version: Literal[4, 6] | None = None
+    device: Device, counters: program_formats.Counters, *, name: str | None = None, version: Literal[4, 6] | None = None
 ) -> str:
     """Every access list, or one, with the packets that matched each entry in the data plane.
 

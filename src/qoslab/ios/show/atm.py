@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qoslab.ios.model import figures
+from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.circuit import DEFAULT_ENCAPSULATION, AtmEncapsulation
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.rules import interface_bandwidth_kbps
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 ENCAPSULATIONS: dict[AtmEncapsulation, str] = {
     "aal5snap": "AAL5-LLC/SNAP",
@@ -19,7 +19,7 @@ ENCAPSULATIONS: dict[AtmEncapsulation, str] = {
 }
 
 
-def show_atm_pvc(device: Device, name: str, counters: formats.InterfaceCounters | None) -> str:
+def show_atm_pvc(device: Device, name: str, counters: program_formats.InterfaceCounters | None) -> str:
     """The circuit of that name; nothing where there is none. `counters` are its port's, None without a cable.
 
     First lines and names are those of Cisco's document 6200, the others are remembered [R]. Cells are not told apart,
@@ -35,7 +35,7 @@ def show_atm_pvc(device: Device, name: str, counters: formats.InterfaceCounters 
     if counters is not None:
         sent = {key: int(counters["output"][key]) for key in ("packets", "bytes", "drops")}
         received = {key: int(counters["input"][key]) for key in ("packets", "bytes", "drops")}
-    ring = figures.ATM_TX_RING if interface.tx_ring_limit is None else interface.tx_ring_limit
+    ring = engine_defaults.ATM_TX_RING if interface.tx_ring_limit is None else interface.tx_ring_limit
     lines = [
         f"{interface.name}: VCD: 1, VPI: {vpi}, VCI: {vci}",
         _contract(device, interface),
@@ -59,5 +59,5 @@ def _contract(device: Device, interface: Interface) -> str:
         return f"UBR, PeakRate: {interface_bandwidth_kbps(port if interface.bandwidth_kbps is None else interface)}"
     if contract.sustainable_kbps is None:
         return f"{contract.category.upper()}, PeakRate: {contract.peak_kbps}"
-    burst = figures.ATM_MAXIMUM_BURST if contract.burst_cells is None else contract.burst_cells
+    burst = engine_defaults.ATM_MAXIMUM_BURST if contract.burst_cells is None else contract.burst_cells
     return f"VBR-NRT, PeakRate: {contract.peak_kbps}, Average Rate: {contract.sustainable_kbps}, Burst Cells: {burst}"

@@ -9,29 +9,29 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from qoslab.ios.model.generations import QosGeneration
-from qoslab.ios.model.names import dscp_text
+from qoslab.ios.model.ios_names import dscp_text
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 QUEUEING_FEATURES = ("shape", "queue_limit", "fair_queue", "bandwidth", "priority", "random_detect")
 
-NONE: formats.Count = {"packets": 0, "bytes": 0}
+NONE: program_formats.Count = {"packets": 0, "bytes": 0}
 
 
-def has_level(config: formats.PolicyClass) -> bool:
+def has_level(config: program_formats.PolicyClass) -> bool:
     """Return whether the class is configured with a level of priority."""
     priority = config.get("priority")
     return priority is not None and priority.get("level") is not None
 
 
-def _total_drops(counters: formats.ClassCounters) -> int:
+def _total_drops(counters: program_formats.ClassCounters) -> int:
     """Packets that the queue of a class has dropped, early or at its limits; those of flows are among them."""
     drops = counters["drops"]
     return sum(drops[reason]["packets"] for reason in ("tail", "flow", "random", "random_tail"))
 
 
-def _queueing_child(counters: formats.ClassCounters) -> bool:
+def _queueing_child(counters: program_formats.ClassCounters) -> bool:
     """Return whether the queues of a class are those of its child."""
     child = counters["child"]
     return child is not None and any(each["queue"] or each["priority"] for each in child["classes"])
@@ -40,7 +40,9 @@ def _queueing_child(counters: formats.ClassCounters) -> bool:
 # Later generation
 
 
-def hqf_queueing(config: formats.PolicyClass, counters: formats.ClassCounters, qos: QosGeneration) -> Iterator[str]:
+def hqf_queueing(
+    config: program_formats.PolicyClass, counters: program_formats.ClassCounters, qos: QosGeneration
+) -> Iterator[str]:
     """The lines of a class; `config` is its configuration."""
     queue, shape, priority = counters["queue"], counters["shape"], counters["priority"]
     accounted = config.get("account") is not None
@@ -86,7 +88,7 @@ def hqf_queueing(config: formats.PolicyClass, counters: formats.ClassCounters, q
         yield f"Fair-queue: per-flow queue limit {queue['per_flow_limit']} packets"
 
 
-def _hqf_limit(queue: formats.ClassQueueCounters | formats.PriorityQueueCounters) -> str:
+def _hqf_limit(queue: program_formats.ClassQueueCounters | program_formats.PriorityQueueCounters) -> str:
     if (size := queue.get("limit_bytes")) is None:
         return f"queue limit {queue['limit_packets']} packets"
     time = "" if (milliseconds := queue.get("limit_ms")) is None else f"{milliseconds} ms/ "
@@ -95,7 +97,9 @@ def _hqf_limit(queue: formats.ClassQueueCounters | formats.PriorityQueueCounters
     return f"queue limit {time}{size} bytes"
 
 
-def _hqf_depth(queue: formats.ClassQueueCounters, counters: formats.ClassCounters, qos: QosGeneration) -> str:
+def _hqf_depth(
+    queue: program_formats.ClassQueueCounters, counters: program_formats.ClassCounters, qos: QosGeneration
+) -> str:
     # What is in the transmit ring is shown as waiting, and drops at a flow's own limit count in both figures. The depth
     # is in the unit of the limit, as prints of IOS XE have it; those in the ring are not counted in bytes.
     depth, total = queue["depth_packets"] + queue["in_ring_packets"], _total_drops(counters)
@@ -110,7 +114,7 @@ def _hqf_depth(queue: formats.ClassQueueCounters, counters: formats.ClassCounter
     return f"(queue depth/total drops/no-buffer drops/flowdrops) {depth}/{total}/0/{flow}"
 
 
-def _hqf_bandwidth(counters: formats.ClassCounters) -> Iterator[str]:
+def _hqf_bandwidth(counters: program_formats.ClassCounters) -> Iterator[str]:
     bandwidth = counters["bandwidth"]
     if bandwidth is None:
         return
@@ -124,7 +128,7 @@ def _hqf_bandwidth(counters: formats.ClassCounters) -> Iterator[str]:
         yield f"bandwidth {bandwidth['kbps']} kbps"
 
 
-def _hqf_random_detect(red: formats.RandomDetectCounters, fair: bool) -> Iterator[str]:
+def _hqf_random_detect(red: program_formats.RandomDetectCounters, fair: bool) -> Iterator[str]:
     weight = red["exponential_weight"]
     yield f"Exp-weight-constant: {weight} (1/{2**weight})"
     if red["ecn_mark"] is not None:
@@ -144,7 +148,9 @@ def _hqf_random_detect(red: formats.RandomDetectCounters, fair: bool) -> Iterato
     yield from _ecn_marks(red)
 
 
-def _red_row(red: formats.RandomDetectCounters, row: formats.RandomDetectRow, widths: tuple[int, ...]) -> str:
+def _red_row(
+    red: program_formats.RandomDetectCounters, row: program_formats.RandomDetectRow, widths: tuple[int, ...]
+) -> str:
     """A row of early detection's table: the name to the left, figures to the right of their columns."""
     name = _red_name(red, row)
     volumes = (row["transmitted"], row["random_drop"], row["tail_drop"])
@@ -153,11 +159,11 @@ def _red_row(red: formats.RandomDetectCounters, row: formats.RandomDetectRow, wi
     return f"{name:<{widths[0]}}{cells}  1/{row['denominator']}"
 
 
-def _red_name(red: formats.RandomDetectCounters, row: formats.RandomDetectRow) -> str:
+def _red_name(red: program_formats.RandomDetectCounters, row: program_formats.RandomDetectRow) -> str:
     return dscp_text(row["value"]) if red["basis"] == "dscp" else str(row["value"])
 
 
-def _ecn_marks(red: formats.RandomDetectCounters) -> Iterator[str]:
+def _ecn_marks(red: program_formats.RandomDetectCounters) -> Iterator[str]:
     """The table of marks, in the layout of Cisco's feature guide for 12.2(8)T.
 
     [I] That later software has it likewise.
@@ -173,7 +179,7 @@ def _ecn_marks(red: formats.RandomDetectCounters) -> Iterator[str]:
         yield f"{_red_name(red, row):<8} {figure:>11}"
 
 
-def hqf_priority_queue(queue: formats.PriorityQueueCounters, named: bool) -> Iterator[str]:
+def hqf_priority_queue(queue: program_formats.PriorityQueueCounters, named: bool) -> Iterator[str]:
     """The queue that priority classes share, below its heading; `named`: levels have been configured."""
     drops = queue["drops"]["packets"]
     # Some integrated services routers have an empty line in place of the word, which Genie's parser trips over.
@@ -189,7 +195,7 @@ def hqf_priority_queue(queue: formats.PriorityQueueCounters, named: bool) -> Ite
 # Up to 12.4(15)T
 
 
-def classic_queueing(counters: formats.ClassCounters) -> Iterator[str]:
+def classic_queueing(counters: program_formats.ClassCounters) -> Iterator[str]:
     """The lines of a class."""
     queue, priority, bandwidth, red = (
         counters["queue"],
@@ -221,13 +227,13 @@ def _conversation(number: int | None) -> Iterator[str]:
         yield f"Output Queue: Conversation {number} "
 
 
-def _matched(queue: formats.ClassQueueCounters | None) -> str:
+def _matched(queue: program_formats.ClassQueueCounters | None) -> str:
     """Packets that found the interface congested."""
     matched = NONE if queue is None else queue["congested"]
     return f"(pkts matched/bytes matched) {matched['packets']}/{matched['bytes']}"
 
 
-def _classic_priority(counters: formats.ClassCounters) -> Iterator[str]:
+def _classic_priority(counters: program_formats.ClassCounters) -> Iterator[str]:
     priority, tail = counters["priority"], counters["drops"]["tail"]
     assert priority is not None
     exceed = priority["exceed_drops"]
@@ -243,7 +249,7 @@ def _classic_priority(counters: formats.ClassCounters) -> Iterator[str]:
     yield f"  (total drops/bytes drops) {packets}/{size}"
 
 
-def _classic_class(counters: formats.ClassCounters) -> Iterator[str]:
+def _classic_class(counters: program_formats.ClassCounters) -> Iterator[str]:
     bandwidth, queue = counters["bandwidth"], counters["queue"]
     assert bandwidth is not None
     limit = ""
@@ -264,7 +270,7 @@ def _classic_class(counters: formats.ClassCounters) -> Iterator[str]:
     yield f"(depth/total drops/no-buffer drops) {depth}/{_total_drops(counters)}/0"
 
 
-def _classic_random_detect(red: formats.RandomDetectCounters) -> Iterator[str]:
+def _classic_random_detect(red: program_formats.RandomDetectCounters) -> Iterator[str]:
     # [I] The layout is remembered, not read; the thresholds are those of the data plane.
     yield f"   exponential weight: {red['exponential_weight']}"
     if red["ecn_mark"] is not None:
@@ -280,7 +286,9 @@ def _classic_random_detect(red: formats.RandomDetectCounters) -> Iterator[str]:
     yield ""
 
 
-def _classic_shape(shape: formats.ShapeCounters, queue: formats.ClassQueueCounters | None) -> Iterator[str]:
+def _classic_shape(
+    shape: program_formats.ShapeCounters, queue: program_formats.ClassQueueCounters | None
+) -> Iterator[str]:
     depth = 0 if queue is None else queue["depth_packets"]
     yield "Traffic Shaping"
     yield "     Target/Average   Byte   Sustain   Excess    Interval  Increment"

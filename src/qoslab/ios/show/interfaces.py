@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from qoslab.ios.environment import Activity, Port
-from qoslab.ios.model import figures
+from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.generations import QosGeneration
 from qoslab.ios.model.hardware import Chassis
@@ -19,7 +19,7 @@ from qoslab.ios.show.rates import interval_text, rate_shown
 from qoslab.ios.show.times import elapsed_text
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 KEEPALIVE_S = 10
 FULL_LOAD = 255
@@ -27,22 +27,24 @@ FULL_LOAD = 255
 
 def unwired(
     interface: Interface, chassis: Chassis, subinterfaces: Iterable[Interface] = ()
-) -> formats.InterfaceCounters:
+) -> program_formats.InterfaceCounters:
     """The counters of an interface that no cable is plugged into: the data plane has no such port."""
     hardware = chassis.interface(interface.name)
     if hardware is None:
         raise ValueError(f"{interface.name} is not an interface of a {chassis.name}")
-    none: formats.DirectionCounters = {"packets": 0, "bytes": 0, "rate_bps": 0.0, "rate_pps": 0.0, "drops": 0}
+    none: program_formats.DirectionCounters = {"packets": 0, "bytes": 0, "rate_bps": 0.0, "rate_pps": 0.0, "drops": 0}
     return {
         "enabled": not interface.shutdown,
-        "load_interval_s": figures.LOAD_INTERVAL_S if interface.load_interval_s is None else interface.load_interval_s,
+        "load_interval_s": engine_defaults.LOAD_INTERVAL_S
+        if interface.load_interval_s is None
+        else interface.load_interval_s,
         "line_rate_bps": 1000 * hardware.bandwidth_kbps,
         "input": none,
         "output": none,
         "queue": {
             "strategy": "fifo",
             "depth": 0,
-            "limit": figures.FIFO_HOLD_QUEUE if interface.hold_queue_out is None else interface.hold_queue_out,
+            "limit": engine_defaults.FIFO_HOLD_QUEUE if interface.hold_queue_out is None else interface.hold_queue_out,
             "drops": 0,
             "conversations": None,
             "max_conversations": None,
@@ -81,7 +83,7 @@ def unwired(
     }
 
 
-NOTHING_ON_THE_WAY: formats.PropagationCounters = {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0}
+NOTHING_ON_THE_WAY: program_formats.PropagationCounters = {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0}
 
 
 def dotted_mac(mac: str) -> str:
@@ -105,7 +107,7 @@ class InterfaceView:
     interface: Interface
     chassis: Chassis
     port: Port | None
-    counters: formats.InterfaceCounters
+    counters: program_formats.InterfaceCounters
     now: datetime
     cleared: datetime | None
     activity: Activity

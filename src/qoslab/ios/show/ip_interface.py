@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 
 from qoslab.ios.environment import Port
 from qoslab.ios.model.device import Device, HostInterface, Interface
+from qoslab.ios.model.ios_names import ipv6_text
 from qoslab.ios.model.mtu import ip_mtu, ipv6_mtu
-from qoslab.ios.model.names import ipv6_text
 from qoslab.ios.model.routes import NULL
 from qoslab.ios.show.interfaces import states
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Literal
 
+from qoslab.ios.model.ios_names import address_text
 from qoslab.ios.model.ip_sla import (
     DEFAULT_BUCKET_MS,
     DEFAULT_BUCKETS,
@@ -24,10 +25,9 @@ from qoslab.ios.model.ip_sla import (
     IpSla,
     Operation,
 )
-from qoslab.ios.model.names import address_text
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 Print = Literal["2008", "later"]
 
@@ -46,7 +46,7 @@ RETURN_CODES = {
 }
 NO_FIGURES = "NoConnection/Busy/Timeout"
 
-Reports = Mapping[str, "formats.OperationReport"]
+Reports = Mapping[str, "program_formats.OperationReport"]
 """Results of the data plane, by operation."""
 
 
@@ -77,7 +77,7 @@ def show_aggregated(sla: IpSla, reports: Reports, which: Print, *, number: int |
     return "".join(line + "\n" for line in [*head, *_separated(blocks)])
 
 
-def _hours(report: formats.OperationReport | None) -> list[formats.Hour]:
+def _hours(report: program_formats.OperationReport | None) -> list[program_formats.Hour]:
     return [] if report is None else report["hours"]
 
 
@@ -108,7 +108,7 @@ def _head(operation: Operation, which: Print) -> Iterator[str]:
     yield f"Type of operation: {kind}"
 
 
-def _hour(operation: Operation, hour: formats.Hour, which: Print) -> Iterator[str]:
+def _hour(operation: Operation, hour: program_formats.Hour, which: Print) -> Iterator[str]:
     yield from _head(operation, which)
     yield f"Start Time Index: {time_text(hour['start_ns'])}"
     if which == "2008":
@@ -121,7 +121,9 @@ def _hour(operation: Operation, hour: formats.Hour, which: Print) -> Iterator[st
     yield f"Number of failures: {hour['failures']}"
 
 
-def _latest(operation: Operation, report: formats.OperationReport | None, which: Print, details: bool) -> Iterator[str]:
+def _latest(
+    operation: Operation, report: program_formats.OperationReport | None, which: Print, details: bool
+) -> Iterator[str]:
     # The head of the latest statistics in 2008 is remembered, not taken from a printout.
     yield from _head(operation, which)
     latest = None if report is None else report["latest"]
@@ -148,7 +150,7 @@ def _latest(operation: Operation, report: formats.OperationReport | None, which:
         yield "Last time this entry was reset: Never"
 
 
-def _time_to_live(report: formats.OperationReport | None) -> str:
+def _time_to_live(report: program_formats.OperationReport | None) -> str:
     seconds = 0 if report is None else report["time_to_live_s"]
     return "Forever" if seconds is None else f"{seconds} sec"
 
@@ -158,13 +160,13 @@ def triplet(least: int, mean: int, greatest: int) -> str:
     return f"{least}/{mean}/{greatest}"
 
 
-def summary_triplet(summary: formats.Summary) -> str:
+def summary_triplet(summary: program_formats.Summary) -> str:
     """Least, truncated mean and greatest of a summary; `0/0/0` of none."""
     count = summary["count"]
     return triplet(summary["min"], summary["sum"] // count if count else 0, summary["max"])
 
 
-def jitter_triplet(jitter: formats.Jitter, which: Print) -> str:
+def jitter_triplet(jitter: program_formats.Jitter, which: Print) -> str:
     """Jitter of one direction, differences above and below zero together.
 
     In 2008 zeros are left out. Later they count for the minimum, and (inferred) for the mean.
@@ -178,12 +180,12 @@ def jitter_triplet(jitter: formats.Jitter, which: Print) -> str:
     return triplet(least, sum(part["sum"] for part in parts) // pairs, max(part["max"] for part in parts))
 
 
-def jitter_samples(jitter: formats.Jitter) -> int:
+def jitter_samples(jitter: program_formats.Jitter) -> int:
     """Return how many differences are not zero."""
     return int(jitter["positive"]["count"] + jitter["negative"]["count"])
 
 
-def _values(operation: Operation, found: formats.Statistics, which: Print) -> Iterator[str]:
+def _values(operation: Operation, found: program_formats.Statistics, which: Print) -> Iterator[str]:
     rtt, sd, ds = found["rtt"], found["jitter_sd"], found["jitter_ds"]
     unit = " milliseconds" if which == "later" else ""
     number = f"Number Of RTT: {rtt['count']}"
@@ -334,7 +336,7 @@ def _configuration(sla: IpSla, operation: Operation) -> list[str]:
     return lines
 
 
-def show_responder(report: formats.ResponderReport | None) -> str:
+def show_responder(report: program_formats.ResponderReport | None) -> str:
     """`show ip sla responder`; `report` is null where the responder is off."""
     lines = [f"IP SLAs Responder is: {'Disabled' if report is None else 'Enabled'}"]
     if report is not None:

@@ -7,7 +7,7 @@ from ipaddress import IPv6Network
 
 from qoslab.ios.environment import Port, RouteEntry
 from qoslab.ios.model.device import Device
-from qoslab.ios.model.names import ipv6_text
+from qoslab.ios.model.ios_names import ipv6_text
 from qoslab.ios.show.interfaces import states
 
 _MULTICAST = "FF00::/8"

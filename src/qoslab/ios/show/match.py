@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from qoslab.ios.model.names import dscp_text, vlans_text
+from qoslab.ios.model.ios_names import dscp_text, vlans_text
 from qoslab.ios.model.nbar import MATCH_LIST, PROTOCOL_LIST
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 
-def policy_match(criterion: formats.Criterion, kind: formats.MatchMode = "all") -> str:
+def policy_match(criterion: program_formats.Criterion, kind: program_formats.MatchMode = "all") -> str:
     """Return the text after `Match: ` in `show policy-map interface`; `kind` is that of a nested class-map."""
     return _negation(criterion) + _policy_match(criterion, kind)
 
 
-def _policy_match(criterion: formats.Criterion, kind: formats.MatchMode) -> str:
+def _policy_match(criterion: program_formats.Criterion, kind: program_formats.MatchMode) -> str:
     match criterion["type"]:
         case "dscp":
             return f"{_family(criterion)} dscp {_dscp_values(criterion['values'])}"
@@ -35,12 +35,12 @@ def _policy_match(criterion: formats.Criterion, kind: formats.MatchMode) -> str:
     return _common(criterion, kind)
 
 
-def class_map_match(criterion: formats.Criterion) -> str:
+def class_map_match(criterion: program_formats.Criterion) -> str:
     """Return the text after `Match ` in `show class-map`."""
     return _negation(criterion) + _class_map_match(criterion)
 
 
-def _class_map_match(criterion: formats.Criterion) -> str:
+def _class_map_match(criterion: program_formats.Criterion) -> str:
     match criterion["type"]:
         case "dscp":
             return f"{_family(criterion)}  dscp {_dscp_values(criterion['values'])}"
@@ -56,11 +56,11 @@ def _class_map_match(criterion: formats.Criterion) -> str:
     return _common(criterion, "all")
 
 
-def _negation(criterion: formats.Criterion) -> str:
+def _negation(criterion: program_formats.Criterion) -> str:
     return "not " if criterion.get("negate") else ""
 
 
-def _common(criterion: formats.Criterion, kind: formats.MatchMode) -> str:
+def _common(criterion: program_formats.Criterion, kind: program_formats.MatchMode) -> str:
     match criterion["type"]:
         case "vlan":
             return "vlan " + "".join(f" {vlans_text((first, last))}" for first, last in criterion["ranges"])
@@ -82,7 +82,7 @@ def _common(criterion: formats.Criterion, kind: formats.MatchMode) -> str:
     raise ValueError(f"no print for the match criterion {criterion['type']!r}")
 
 
-def _family(criterion: formats.CriterionDscp) -> str:
+def _family(criterion: program_formats.CriterionDscp) -> str:
     return "ip" if criterion.get("ip_only") else ""
 
 

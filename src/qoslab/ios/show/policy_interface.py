@@ -18,14 +18,14 @@ from qoslab.ios.show.match import policy_match
 from qoslab.ios.show.rates import interval_text, policy_rate
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 Direction = Literal["input", "output"]
 
 
 def show_policy_map_interface(
-    config: formats.RouterConfig,
-    counters: formats.Counters,
+    config: program_formats.RouterConfig,
+    counters: program_formats.Counters,
     *,
     interface: str | None = None,
     direction: Direction | None = None,
@@ -53,8 +53,8 @@ def show_policy_map_interface(
 
 
 def _attached(
-    counters: formats.Counters,
-) -> Iterator[tuple[str, int, dict[Direction, formats.PolicyCounters | None]]]:
+    counters: program_formats.Counters,
+) -> Iterator[tuple[str, int, dict[Direction, program_formats.PolicyCounters | None]]]:
     """Yield each interface, and behind a port its subinterfaces: name, load interval in seconds, policies."""
     for name, port in counters["interfaces"].items():
         interval = port["load_interval_s"]
@@ -66,13 +66,13 @@ def _attached(
 class _Printer:
     """Prints the policies of one interface."""
 
-    def __init__(self, config: formats.RouterConfig, load_interval_s: int) -> None:
+    def __init__(self, config: program_formats.RouterConfig, load_interval_s: int) -> None:
         self.config = config
         self.qos = GENERATIONS[config["generation"]]
         self.padded = self.qos.pads_counted_classes
         self.interval = interval_text(load_interval_s)
 
-    def policy(self, policy: formats.PolicyCounters, indent: int) -> Iterator[str]:
+    def policy(self, policy: program_formats.PolicyCounters, indent: int) -> Iterator[str]:
         configured = {entry["name"]: entry for entry in self.config["policy_maps"][policy["policy"]]["classes"]}
         named = any(has_level(entry) for entry in configured.values())
         for queue in policy["priority_queues"]:
@@ -86,7 +86,9 @@ class _Printer:
             name = counters["name"]
             yield from self._class(configured.get(name, {"name": name}), counters, indent)
 
-    def _class(self, config: formats.PolicyClass, counters: formats.ClassCounters, indent: int) -> Iterator[str]:
+    def _class(
+        self, config: program_formats.PolicyClass, counters: program_formats.ClassCounters, indent: int
+    ) -> Iterator[str]:
         pad = " " * indent
         body = " " * (indent + 2)
         # 15.x prints two blanks behind the parenthesis, 12.4 none.
@@ -111,7 +113,7 @@ class _Printer:
             yield ""
             yield from self.policy(counters["child"], indent + 4)
 
-    def _matches(self, counters: formats.ClassCounters) -> Iterator[str]:
+    def _matches(self, counters: program_formats.ClassCounters) -> Iterator[str]:
         if counters["name"] == "class-default":
             yield "Match: any "
             return
@@ -123,7 +125,7 @@ class _Printer:
                 yield f"  {matched['packets']} packets, {matched['bytes']} bytes"
                 yield f"  {self.interval} rate {policy_rate(matched['rate_bps'], self.qos)} bps"
 
-    def _kind(self, criterion: formats.Criterion) -> formats.MatchMode:
+    def _kind(self, criterion: program_formats.Criterion) -> program_formats.MatchMode:
         """Return how a nested class-map matches, which is printed."""
         if criterion["type"] != "class_map":
             return "all"

@@ -10,11 +10,14 @@ from qoslab.ios.registry import LISTED_CLASS
 from qoslab.ios.show.match import class_map_match
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 
 def show_policy_map(
-    config: formats.RouterConfig, resolved: Mapping[str, formats.ResolvedPolicy], *, name: str | None = None
+    config: program_formats.RouterConfig,
+    resolved: Mapping[str, program_formats.ResolvedPolicy],
+    *,
+    name: str | None = None,
 ) -> str:
     """Every policy-map, or one.
 
@@ -36,9 +39,9 @@ def show_policy_map(
     return "".join(line + "\n" for line in lines)
 
 
-def show_class_map(config: formats.RouterConfig, *, name: str | None = None) -> str:
+def show_class_map(config: program_formats.RouterConfig, *, name: str | None = None) -> str:
     """Every class-map, or one; the id counts in order of definition, with class-default as 0."""
-    class_default: formats.ClassMap = {"match": "any", "criteria": [{"type": "any"}]}
+    class_default: program_formats.ClassMap = {"match": "any", "criteria": [{"type": "any"}]}
     lines: list[str] = []
     for number, (class_name, class_map) in enumerate({"class-default": class_default, **config["class_maps"]}.items()):
         if name not in (None, class_name):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from qoslab.ios.model import figures
+from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.generations import QosGeneration
 from qoslab.ios.model.hardware import Chassis
@@ -13,7 +13,7 @@ from qoslab.ios.model.interface_queueing import PRIORITIES
 from qoslab.ios.show.queue_lists import show_queueing_custom, show_queueing_priority
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 # Those of lists are printed with their numbers.
 STRATEGIES = {"fifo": "fifo", "weighted_fair": "weighted fair", "class_based": "Class-based queueing"}
@@ -35,7 +35,7 @@ UNLIMITED_RING = 128
 """Packets of a 2811's transmit ring where nothing limits it: neither fair queueing nor a policy nor `tx-ring-limit`."""
 
 
-def queue_lines(interface: Interface, counters: formats.InterfaceCounters, qos: QosGeneration) -> Iterator[str]:
+def queue_lines(interface: Interface, counters: program_formats.InterfaceCounters, qos: QosGeneration) -> Iterator[str]:
     """The lines about the queues of an interface, without indentation."""
     hold = qos.input_hold_queue if interface.hold_queue_in is None else interface.hold_queue_in
     yield (
@@ -50,7 +50,7 @@ def queue_lines(interface: Interface, counters: formats.InterfaceCounters, qos: 
     depth, limit, drops, threshold = queue["depth"], queue["limit"], queue["drops"], queue["threshold"]
     if qos.output_queue_of_fifo:
         # The queues of classes are not shown here.
-        yield f"Output queue: 0/{figures.FIFO_HOLD_QUEUE} (size/max)"
+        yield f"Output queue: 0/{engine_defaults.FIFO_HOLD_QUEUE} (size/max)"
         return
     if queue["strategy"] == "fifo":
         yield f"Output queue: {depth}/{limit} (size/max)"
@@ -68,7 +68,7 @@ def queue_lines(interface: Interface, counters: formats.InterfaceCounters, qos: 
         yield f"   Available Bandwidth {queue['available_bandwidth_kbps']} kilobits/sec"
 
 
-def _list_lines(interface: Interface, counters: formats.InterfaceCounters) -> Iterator[str]:
+def _list_lines(interface: Interface, counters: program_formats.InterfaceCounters) -> Iterator[str]:
     """The queues of a priority list or of a queue list."""
     figures = [
         f"{each['depth_packets']}/{each['limit_packets']}/{each['drops']['packets']}"
@@ -85,7 +85,7 @@ def _list_lines(interface: Interface, counters: formats.InterfaceCounters) -> It
         yield "   " + " ".join(f"{first + n}: {figure}" for n, figure in enumerate(figures[first : first + 5]))
 
 
-def show_queue(interface: Interface, counters: formats.InterfaceCounters, qos: QosGeneration) -> str:
+def show_queue(interface: Interface, counters: program_formats.InterfaceCounters, qos: QosGeneration) -> str:
     """`show queue X`: the interface's queues, and of each conversation with packets the one that leaves next."""
     if counters["queue"]["strategy"] == "fifo":
         return FIFO_NOT_SUPPORTED + "\n"
@@ -97,7 +97,7 @@ def show_queue(interface: Interface, counters: formats.InterfaceCounters, qos: Q
     return "".join(line + "\n" for line in lines)
 
 
-def _conversation_lines(conversation: formats.ConversationCounters) -> Iterator[str]:
+def _conversation_lines(conversation: program_formats.ConversationCounters) -> Iterator[str]:
     """A conversation's figures and its next packet; buffers never lack, and nothing is interleaved."""
     figures = (conversation["depth_packets"], conversation["weight"], conversation["drops"], 0, 0)
     yield f"(depth/weight/total drops/no-buffer drops/interleaves) {'/'.join(map(str, figures))}"
@@ -115,7 +115,9 @@ def _conversation_lines(conversation: formats.ConversationCounters) -> Iterator[
     yield f"TOS: {ip['tos']} prot: {ip['protocol']}{ports}"
 
 
-def show_queueing_interface(interface: Interface, counters: formats.InterfaceCounters, qos: QosGeneration) -> str:
+def show_queueing_interface(
+    interface: Interface, counters: program_formats.InterfaceCounters, qos: QosGeneration
+) -> str:
     """`show queueing interface X`."""
     strategy = KINDS[counters["queue"]["strategy"]]
     lines = [f"Interface {interface.name} queueing strategy: {strategy}"]
@@ -123,7 +125,7 @@ def show_queueing_interface(interface: Interface, counters: formats.InterfaceCou
     return "".join(line + "\n" for line in lines)
 
 
-def show_queueing_fair(device: Device, counters: Mapping[str, formats.InterfaceCounters]) -> str:
+def show_queueing_fair(device: Device, counters: Mapping[str, program_formats.InterfaceCounters]) -> str:
     """`show queueing fair`: the interfaces that queue by conversations."""
     # [I] The words of the heading are known, its columns are those of a known row.
     lines = [
@@ -147,7 +149,7 @@ def show_queueing_fair(device: Device, counters: Mapping[str, formats.InterfaceC
     return "".join(line + "\n" for line in lines)
 
 
-def show_queueing(device: Device, counters: Mapping[str, formats.InterfaceCounters]) -> str:
+def show_queueing(device: Device, counters: Mapping[str, program_formats.InterfaceCounters]) -> str:
     """`show queueing`: every kind of queueing."""
     lists = show_queueing_priority(device) + show_queueing_custom(device)
     return show_queueing_fair(device, counters) + lists + show_queueing_random_detect()
@@ -158,7 +160,7 @@ def show_queueing_random_detect() -> str:
     return "Current random-detect configuration:\n"
 
 
-def show_controllers_serial(interface: Interface, counters: formats.InterfaceCounters, chassis: Chassis) -> str:
+def show_controllers_serial(interface: Interface, counters: program_formats.InterfaceCounters, chassis: Chassis) -> str:
     """`show controllers serial X`: what is known of the port, with the transmit ring's limit in its last line."""
     hardware = chassis.interface(interface.name)
     chip = "" if hardware is None else hardware.chip.removesuffix(" Serial")

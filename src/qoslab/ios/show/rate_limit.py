@@ -12,13 +12,13 @@ from qoslab.ios.model.rate_limit import RateLimit
 from qoslab.ios.show.times import elapsed_text
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 NANOSECONDS = 1_000_000_000
 
 
 def show_rate_limit(
-    device: Device, counters: Mapping[str, formats.InterfaceCounters], *, interface: str | None = None
+    device: Device, counters: Mapping[str, program_formats.InterfaceCounters], *, interface: str | None = None
 ) -> str:
     """`show interfaces [X] rate-limit`: of the interfaces that have such lines."""
     lines = [
@@ -31,7 +31,7 @@ def show_rate_limit(
 
 
 def _interface(
-    name: str, description: str | None, limits: Sequence[RateLimit], counters: formats.InterfaceCounters
+    name: str, description: str | None, limits: Sequence[RateLimit], counters: program_formats.InterfaceCounters
 ) -> Iterator[str]:
     yield f"{name} {description or ''}"
     counted = {"input": counters["rate_limit_input"], "output": counters["rate_limit_output"]}
@@ -44,7 +44,7 @@ def _interface(
             yield from _line(limit, figure)
 
 
-def _line(limit: RateLimit, figures: formats.RateLimitCounters) -> Iterator[str]:
+def _line(limit: RateLimit, figures: program_formats.RateLimitCounters) -> Iterator[str]:
     seconds = figures["counting_ns"] / NANOSECONDS
     conformed, exceeded = figures["conformed"], figures["exceeded"]
     rates = [0 if seconds == 0 else int(8 * each["bytes"] / seconds) for each in (conformed, exceeded)]

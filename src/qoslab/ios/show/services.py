@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from qoslab.ios.environment import Neighbour, Port
 from qoslab.ios.model.device import Device
-from qoslab.ios.model.names import ipv6_text, short_name
+from qoslab.ios.model.ios_names import ipv6_text, short_name
 from qoslab.ios.show.interfaces import dotted_mac, states
 
 NO_NTP = "%NTP is not enabled.\n"

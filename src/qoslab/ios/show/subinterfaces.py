@@ -14,9 +14,9 @@ from qoslab.ios.show.interfaces import KEEPALIVE_S, dotted_mac, states
 from qoslab.ios.show.times import elapsed_text
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
-NOTHING: formats.Count = {"packets": 0, "bytes": 0}
+NOTHING: program_formats.Count = {"packets": 0, "bytes": 0}
 
 
 def show_subinterface(
@@ -58,7 +58,9 @@ def cleared_text(now: datetime, cleared: datetime | None) -> str:
     return elapsed_text(None if cleared is None else now - cleared)
 
 
-def show_vlans(device: Device, counters: Mapping[str, formats.InterfaceCounters], vlan: int | None = None) -> str:
+def show_vlans(
+    device: Device, counters: Mapping[str, program_formats.InterfaceCounters], vlan: int | None = None
+) -> str:
     """Each VLAN of the router's subinterfaces, or one: where it is configured, and its packets.
 
     The layout is a router's [R]; how many packets were of other protocols than IP is not counted apart.
@@ -83,7 +85,7 @@ def show_vlans(device: Device, counters: Mapping[str, formats.InterfaceCounters]
     return "".join(line + "\n" for line in lines)
 
 
-def _counted(interface: Interface, counters: Mapping[str, formats.InterfaceCounters]) -> Iterator[str]:
+def _counted(interface: Interface, counters: Mapping[str, program_formats.InterfaceCounters]) -> Iterator[str]:
     port = counters.get(interface.parent or "")
     own = None if port is None else port["subinterfaces"].get(interface.name)
     received, sent = (NOTHING, NOTHING) if own is None else (own["input"], own["output"])

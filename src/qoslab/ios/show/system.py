@@ -8,7 +8,7 @@ from datetime import datetime
 from qoslab.ios.environment import CpuUse
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.hardware import Chassis, Software
-from qoslab.ios.model.names import interface_kind
+from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.show.times import clock_text, uptime_text
 
 _SPELT = {"GigabitEthernet": "Gigabit Ethernet", "TenGigabitEthernet": "Ten Gigabit Ethernet"}

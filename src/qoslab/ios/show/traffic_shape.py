@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from qoslab.ios.model import figures
+from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.interface_queueing import Shaper
-from qoslab.ios.model.names import short_name
+from qoslab.ios.model.ios_names import short_name
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
-Shaped = tuple[str, Shaper, "formats.InterfaceShaperCounters"]
+Shaped = tuple[str, Shaper, "program_formats.InterfaceShaperCounters"]
 """The interface's name, a shaper as configured, and what it counted."""
 
 
 def show_traffic_shape(
-    device: Device, counters: Mapping[str, formats.InterfaceCounters], *, interface: str | None = None
+    device: Device, counters: Mapping[str, program_formats.InterfaceCounters], *, interface: str | None = None
 ) -> str:
     """`show traffic-shape [X]`: the figures in force."""
     lines: list[str] = []
@@ -40,7 +40,7 @@ def show_traffic_shape(
 
 
 def show_traffic_shape_statistics(
-    device: Device, counters: Mapping[str, formats.InterfaceCounters], *, interface: str | None = None
+    device: Device, counters: Mapping[str, program_formats.InterfaceCounters], *, interface: str | None = None
 ) -> str:
     """`show traffic-shape statistics [X]`: what was sent, and what of it had to wait."""
     lines = [
@@ -58,7 +58,7 @@ def show_traffic_shape_statistics(
 
 
 def show_traffic_shape_queue(
-    device: Device, counters: Mapping[str, formats.InterfaceCounters], *, interface: str | None = None
+    device: Device, counters: Mapping[str, program_formats.InterfaceCounters], *, interface: str | None = None
 ) -> str:
     """`show traffic-shape queue [X]`: the shapers' queues; single packets are not told."""
     lines: list[str] = []
@@ -67,7 +67,7 @@ def show_traffic_shape_queue(
         if shaper.access_list is not None:
             lines.append(f" Traffic shape group: {shaper.access_list}")
         active, most = counted["conversations"], counted["max_conversations"]
-        threshold, drops = figures.CONGESTIVE_DISCARD_THRESHOLD, counted["drops"]["packets"]
+        threshold, drops = engine_defaults.CONGESTIVE_DISCARD_THRESHOLD, counted["drops"]["packets"]
         lines += [
             "  Queueing strategy: weighted fair",
             f"  Queueing Stats: {counted['depth_packets']}/{counted['limit_packets']}/{threshold}/{drops}"
@@ -80,7 +80,7 @@ def show_traffic_shape_queue(
 
 
 def _shaped(
-    device: Device, counters: Mapping[str, formats.InterfaceCounters], interface: str | None
+    device: Device, counters: Mapping[str, program_formats.InterfaceCounters], interface: str | None
 ) -> Iterator[Shaped]:
     for name, each in device.interfaces.items():
         if interface in (None, name) and name in counters:

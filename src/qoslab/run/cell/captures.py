@@ -13,9 +13,9 @@ from qoslab.capture import TOOLS, CaptureError
 from qoslab.capture.filters import filter_program
 from qoslab.errors import QoslabError
 from qoslab.model.experiment import CapturePoint
-from qoslab.programs import how_ended
 from qoslab.results import CaptureRecord
-from qoslab.run.lab import Lab
+from qoslab.run.protocols import Lab
+from qoslab.system.programs import how_ended
 
 START_WAIT_S = 15.0
 STOP_WAIT_S = 30.0

@@ -13,15 +13,16 @@ from pathlib import Path
 
 from qoslab.errors import RunInvalid
 from qoslab.model.experiment import Flow, Topology
-from qoslab.model.moments import during as moment_during
+from qoslab.model.instants import during as moment_during
+from qoslab.model.units import Duration
 from qoslab.platforms import routers_of
-from qoslab.programs import how_ended
 from qoslab.results import Cell, FlowRecord
-from qoslab.results.files import writing
-from qoslab.run.lab import Lab, Process
+from qoslab.results.file_access import writing
+from qoslab.run.protocols import Lab, Process
 from qoslab.schema.devices import configured_devices
-from qoslab.schema.routing import faults_of
+from qoslab.schema.packet_routes import faults_of
 from qoslab.schema.traffic_ways import traffic_ways
+from qoslab.system.programs import how_ended
 from qoslab.traffic import (
     Commands,
     Endpoints,
@@ -34,7 +35,6 @@ from qoslab.traffic import (
     tool,
 )
 from qoslab.traffic.endpoints import ends_of
-from qoslab.units import Duration
 
 LISTEN_WAIT_S = 10.0
 POLL_S = 0.02

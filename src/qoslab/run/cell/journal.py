@@ -12,12 +12,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from qoslab.errors import QoslabError
-from qoslab.labs import lab_kind
+from qoslab.lab_kinds import lab_kind
 from qoslab.model.experiment import Observation, Stage, Trigger
 from qoslab.model.matrix import as_texts
 from qoslab.model.steps import Step as PlannedStep
 from qoslab.platforms import reached_by
-from qoslab.redaction import KNOWN
 from qoslab.results import (
     CaptureRecord,
     Cell,
@@ -32,6 +31,7 @@ from qoslab.results import (
     StallRecord,
     Step,
 )
+from qoslab.results.redaction import KNOWN
 from qoslab.run.events import Tell
 from qoslab.run.task import CellTask
 

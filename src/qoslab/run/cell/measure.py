@@ -13,17 +13,17 @@ from typing import Any, Protocol
 
 from qoslab.capture import CaptureError
 from qoslab.errors import QoslabError, RunInvalid
-from qoslab.labs.measured import CAPTURE_OFF, CAPTURE_ON, OBSERVE_AFTER, OBSERVE_BEFORE, SET_HOSTS, TURN
+from qoslab.lab_kinds.measured import CAPTURE_OFF, CAPTURE_ON, OBSERVE_AFTER, OBSERVE_BEFORE, SET_HOSTS, TURN
 from qoslab.model.experiment import Stage
-from qoslab.model.moments import looks, traffic_time
+from qoslab.model.instants import looks, traffic_time
 from qoslab.model.steps import TRAFFIC
 from qoslab.platforms import hosts_of, routers_of
 from qoslab.platforms.tcp import without_effect
 from qoslab.run.cell.captures import RunningCapture, start_capture
-from qoslab.run.cell.cards import Cards
-from qoslab.run.cell.clocks import Clocks, HostClocks
+from qoslab.run.cell.clock_checks import Clocks, HostClocks
 from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
 from qoslab.run.cell.journal import Journal
+from qoslab.run.cell.nic_counters import Cards
 from qoslab.run.cell.observing import Observe, observe_all
 from qoslab.run.cell.pace import directions, fed_routers, senders
 from qoslab.run.cell.probes import Enter, Probes, Setting, reserved_ports
@@ -33,7 +33,7 @@ from qoslab.run.cell.triggers import Triggered
 from qoslab.run.devices.collector import Observed
 from qoslab.run.events import Interrupted
 from qoslab.run.faults import LabDied, death_of
-from qoslab.run.lab import Lab
+from qoslab.run.protocols import Lab
 from qoslab.run.task import tcp_of_hosts
 from qoslab.traffic import FlowResult, TrafficError
 from qoslab.traffic.endpoints import flow_ports, flow_seed

@@ -12,7 +12,7 @@ from qoslab.results.records import SENDER_LATE_SHARE
 from qoslab.traffic import FlowResult
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 WITH_HEADERS = 1.5
 """A datagram on the line over its payload, for all but the smallest."""
@@ -133,7 +133,7 @@ def _lost(result: FlowResult) -> float | None:
     return sum(lost for lost, _ in known) / sum(datagrams for _, datagrams in known)
 
 
-def probe_sender(samples: Sequence[formats.Sample], interval_ns: int) -> SenderRecord | None:
+def probe_sender(samples: Sequence[program_formats.Sample], interval_ns: int) -> SenderRecord | None:
     """Return how late the packets of a jitter operation left, against the most punctual one of their run; None of none.
 
     What comes back late or never has no stamps and is not looked at.

@@ -20,22 +20,22 @@ from typing import Any, Protocol, Self
 
 from qoslab.errors import QoslabError
 from qoslab.model.experiment import Topology
-from qoslab.model.moments import WINDOW_FROM, Demand
+from qoslab.model.instants import WINDOW_FROM, Demand
+from qoslab.model.units import Duration
 from qoslab.platforms import is_switch
 from qoslab.results import Cell, PollingRecord
 from qoslab.run.devices.collector import Observed
 from qoslab.run.threads import in_thread
-from qoslab.units import Duration
 
 LOAD = "show processes cpu | include CPU utilization"
 """Show commands for a router's own load, in one line."""
 BESIDE_S = 0.5
-"""Before and after a moment: counters are known there if readings are not far apart (`analysis.at_moment`)."""
+"""Before and after a moment: counters are known there if readings are not far apart (`analysis.at_instant`)."""
 SELDOM_S = 10.0
 """Default interval of a router's readings without a setting in the inventory."""
 OFTEN_S = 2.0
 """The same where a figure is expected of a moment that nobody knows before: the readings around it are near enough
-then, if none takes longer than half a second (`analysis.at_moment`)."""
+then, if none takes longer than half a second (`analysis.at_instant`)."""
 DROPS_OF_ASIC = "show platform port-asic stats drop"
 INTERRUPTED_S = 2.0
 """Time that unfinished readings may take after Ctrl-C."""

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Self
 
 from qoslab.errors import QoslabError
-from qoslab.model.moments import COUNTED_EVERY_S
+from qoslab.model.instants import COUNTED_EVERY_S
 from qoslab.results import Cell, Health
-from qoslab.run.lab import DataPlane, Lab
+from qoslab.run.protocols import DataPlane, Lab
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 NEAR_S = 0.25
 """Distance from a requested time to a regular reading that it replaces: closer readings would give rates of single
@@ -61,15 +61,15 @@ async def _empty_queues(client: DataPlane) -> None:
     if not full or config is None:
         return
     present = config["interfaces"]
-    shut: dict[str, formats.InterfaceConfig] = {name: {**present[name], "enabled": False} for name in full}
+    shut: dict[str, program_formats.InterfaceConfig] = {name: {**present[name], "enabled": False} for name in full}
     await client.configure({**config, "interfaces": {**present, **shut}})
     await client.configure(config)
 
 
-def read_engine_configuration(lab: Lab, router: str) -> formats.RouterConfig | None:
+def read_engine_configuration(lab: Lab, router: str) -> program_formats.RouterConfig | None:
     """The configuration that the router's data plane has in force."""
 
-    async def ask() -> formats.RouterConfig | None:
+    async def ask() -> program_formats.RouterConfig | None:
         async with lab.control(router) as client:
             return await client.config()
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from qoslab.model.experiment import Observation, Trigger
-from qoslab.model.moments import counted, triggers
+from qoslab.model.instants import counted, triggers
 from qoslab.run.cell.journal import Journal
 from qoslab.run.cell.observing import Observe
 from qoslab.run.devices.collector import Observed
-from qoslab.run.lab import Lab
+from qoslab.run.protocols import Lab
 
 LEAST_S, MOST_S = 0.01, 1.0
 """Least and greatest time between two readings of a counter. The next reading is due when half of the rest has come at

@@ -11,12 +11,12 @@ from typing import Any
 
 from qoslab import __version__
 from qoslab.errors import MachineError, UserError
-from qoslab.extras import need
 from qoslab.results import CellRecord
-from qoslab.run.cluster import worker as cluster_worker
+from qoslab.run.cluster import remote_worker as cluster_worker
 from qoslab.run.cluster.remote import VersionError, check_version, failed, outcome_of, plain_task
 from qoslab.run.identity import made_with
 from qoslab.run.task import CellTask
+from qoslab.system.extras import need
 
 CONNECT_S = 5
 """Time limit for the scheduler's answer."""

@@ -16,11 +16,11 @@ from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from typing import Any, Self
 
-from qoslab.programs import python_module
 from qoslab.results import CellRecord
 from qoslab.run.cluster.remote import failed, outcome_of, plain_task
 from qoslab.run.events import cells_at_a_time
 from qoslab.run.task import CellTask
+from qoslab.system.programs import python_module
 
 LOCAL = "local"
 """Placeholder for a scheduler's address: a pool of this machine."""

@@ -12,7 +12,7 @@ import threading
 from multiprocessing.connection import Connection
 from typing import Any
 
-from qoslab.run.cluster import worker as cluster_worker
+from qoslab.run.cluster import remote_worker as cluster_worker
 from qoslab.run.events import Interrupted
 
 

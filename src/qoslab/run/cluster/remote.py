@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from qoslab.errors import QoslabError, UserError
-from qoslab.labs import lab_kind
+from qoslab.lab_kinds import lab_kind
 from qoslab.model.matrix import as_texts
 from qoslab.results import Cell, CellRecord
-from qoslab.results.files import DISK, sync_all, writing
+from qoslab.results.file_access import DISK, sync_all, writing
 from qoslab.run.identity import made_with
 from qoslab.run.task import CellTask
 
@@ -63,7 +63,7 @@ def check_version(worker: str, found: str, own: str) -> None:
 
 
 def outcome_of(task: CellTask, said: dict[str, Any]) -> Outcome:
-    """Convert the result of a worker (`qoslab.run.cluster.worker.run_cell`). Raises errors that the user has to fix."""
+    """Convert the result of `remote_worker.run_cell`. Raises errors that the user has to fix."""
     if "version" in said:
         check_version("that took the cell", said["version"], made_with(lab_kind(task.lab).programs))
     if "error" in said:

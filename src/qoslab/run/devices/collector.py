@@ -16,11 +16,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from qoslab.errors import DeviceError
-from qoslab.programs import python_module
-from qoslab.run.devices.inventory import Access, IosAccess
+from qoslab.run.devices.ansible_inventory import Access, IosAccess
 from qoslab.run.devices.testbed import testbed
 from qoslab.run.faults import PassingFault
-from qoslab.run.helper import HelperProcess
+from qoslab.run.helper_process import HelperProcess
+from qoslab.system.programs import python_module
 
 REPLY_S = 120.0
 """Longer than two logins and two commands on a router that answers at all, and needs no more time than others."""
@@ -110,7 +110,7 @@ class Collector:
         return Observed(text, reply["parsed"], reply["reason"])
 
     def difference(self, before: str, after: str, volatile: Iterable[str] = ()) -> list[str]:
-        """Return the removed and added lines of a configuration; see `qoslab.genie.diff`."""
+        """Return the removed and added lines of a configuration; see `qoslab.genie.configuration_diff`."""
         asked = self._helper.ask(op="difference", before=before, after=after, volatile=list(volatile))
         lines: list[str] = self._reply(asked, "")["lines"]
         return lines

@@ -33,10 +33,10 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, TextIO
 
-from qoslab.genie.diff import configuration_difference
+from qoslab.genie.configuration_diff import configuration_difference
 from qoslab.genie.parse import IMPORTING, parse, register
 from qoslab.ios.refusals import NO_SUCH_COMMAND
-from qoslab.priority import step_behind_traffic
+from qoslab.system.priority import step_behind_traffic
 
 CONNECT_S = 20
 """Time limit of a login."""

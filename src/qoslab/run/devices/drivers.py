@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from qoslab.ios.in_force import configuration_differences
-from qoslab.ios.interface_names import InterfaceNames
+from qoslab.ios.device_config.equivalence import configuration_differences
+from qoslab.ios.device_config.interface_names import InterfaceNames
+from qoslab.ios.device_config.restore import collisions, restoration, unrestored
 from qoslab.ios.model.device import Hardware
-from qoslab.ios.restore import collisions, restoration, unrestored
 from qoslab.model.experiment import Topology
 from qoslab.platforms.startup import hardware
-from qoslab.redaction import KNOWN
 from qoslab.results import Cell
+from qoslab.results.redaction import KNOWN
 from qoslab.run.devices.state import RestoreState
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 SHOW = "show running-config"
 
@@ -153,7 +153,9 @@ class CommandLineRouter:
 class ControlSocketRouter:
     """A router whose data plane is told a whole configuration, and the one from before the run afterwards."""
 
-    def __init__(self, router: str, compile: Callable[[str], formats.RouterConfig], state: RestoreState) -> None:
+    def __init__(
+        self, router: str, compile: Callable[[str], program_formats.RouterConfig], state: RestoreState
+    ) -> None:
         """`compile` makes the data plane's configuration of the experiment's."""
         self._name = router
         self._compile = compile

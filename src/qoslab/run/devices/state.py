@@ -20,7 +20,7 @@ from typing import TextIO
 
 from qoslab.errors import UserError
 from qoslab.model.experiment import Topology
-from qoslab.results.files import writing
+from qoslab.results.file_access import writing
 
 FORMAT = 1
 ABOUT = "about.json"

@@ -13,10 +13,10 @@ from qoslab.errors import DeviceError
 from qoslab.ios.refusals import REFUSALS
 from qoslab.model.experiment import Topology
 from qoslab.model.inventory import RouterSettings
-from qoslab.openssh import with_host_keys, with_identity
 from qoslab.platforms import is_switch, platform_of
-from qoslab.run.devices.inventory import SWITCH_GROUP, Access, HostAccess, IosAccess, What
+from qoslab.run.devices.ansible_inventory import SWITCH_GROUP, Access, HostAccess, IosAccess, What
 from qoslab.run.devices.old_ssh import OPENSSH_OLD
+from qoslab.system.openssh import with_host_keys, with_identity
 
 UNICON_REFUSALS = (r"^%\s*[Ii](?:nvalid|ncomplete) (?:command|input|number)", r"^%\s*[Aa]mbiguous command", r"% ?Error")
 """Unicon's patterns of refused configuration lines in addition to our own list that replaces its own."""

@@ -8,7 +8,7 @@ from genie.metaparser import MetaParser
 from genie.metaparser.util.schemaengine import Any as AnyKey
 from genie.metaparser.util.schemaengine import ListOf, Optional
 
-from qoslab.genie.shapers import parse_rate_limit, parse_traffic_shape_statistics
+from qoslab.genie.interface_meters import parse_rate_limit, parse_traffic_shape_statistics
 
 _COUNTED = {"packets": int, "bytes": int, "action": str}
 _LIMITS = ListOf(

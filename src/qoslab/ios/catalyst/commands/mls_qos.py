@@ -40,7 +40,7 @@ from qoslab.ios.registry import (
 )
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 MAX_VALUES = 8
 """Code points in one line of a map."""
@@ -488,7 +488,7 @@ def _blocks(device: Device) -> Iterator[list[str]]:
 
 
 @ENGINE.at(10, family="switch")
-def _engine(device: Device) -> formats.DataPlaneConfigPart:
+def _engine(device: Device) -> program_formats.DataPlaneConfigPart:
     policies = {str(vlan): each.service_policy_input for vlan, each in vlan_interfaces(device)}
     attached = {vlan: name for vlan, name in policies.items() if name is not None}
     return {"switch": {**compile_qos(device.mls_qos), "vlan_policies": attached}}

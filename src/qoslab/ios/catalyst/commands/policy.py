@@ -31,7 +31,7 @@ from qoslab.ios.registry import (
 )
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 # The wording of the following refusals is modelled on the switch's (`Command rejected:`), not taken from a printout.
 ONE_ACCESS_LIST = "Command rejected: class-map {name} has an access-group already, one is supported"
@@ -202,5 +202,5 @@ def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
 
 
 @ENGINE_CLASS.at(70, family="switch")
-def _engine(each: PolicyClass) -> formats.PolicyClassPart:
+def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
     return compile_class(each)

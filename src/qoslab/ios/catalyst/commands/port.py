@@ -29,7 +29,7 @@ from qoslab.ios.registry import (
 )
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 # As IOS prints it when a port is put into a VLAN that does not exist yet [R].
 CREATING_VLAN = "% Access VLAN does not exist. Creating vlan {number}"
@@ -343,7 +343,7 @@ def _queueing_lines(interface: Interface) -> Iterator[str]:
 
 
 @ENGINE_INTERFACE.at(70, family="switch")
-def _engine(device: Device, interface: Interface) -> formats.InterfaceConfigPart:
+def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
     if interface.port is None:
         return {}
     return {"switch": compile_port(interface.port, device.mls_qos, interface.speed)}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from qoslab.ios.model.names import short_name
+from qoslab.ios.model.ios_names import short_name
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 INPUT_QUEUES = 2
 QUEUES = 4
@@ -17,7 +17,7 @@ _LAST_DSCP_ROW = 4
 """The row that begins with 60 has four values, though it is labelled up to 64."""
 
 
-def idle() -> formats.SwitchPortCounters:
+def idle() -> program_formats.SwitchPortCounters:
     """The counters of a port that has seen nothing."""
     return {
         "dscp_in": [0] * 64,
@@ -34,9 +34,11 @@ def idle() -> formats.SwitchPortCounters:
     }
 
 
-def since(now: formats.SwitchPortCounters, before: formats.SwitchPortCounters) -> formats.SwitchPortCounters:
+def since(
+    now: program_formats.SwitchPortCounters, before: program_formats.SwitchPortCounters
+) -> program_formats.SwitchPortCounters:
     """Return the counts since `before`; depths are the present ones."""
-    policer: formats.ProfileCounters = {
+    policer: program_formats.ProfileCounters = {
         "in_profile": now["policer"]["in_profile"] - before["policer"]["in_profile"],
         "out_of_profile": now["policer"]["out_of_profile"] - before["policer"]["out_of_profile"],
     }
@@ -56,12 +58,12 @@ def _less(now: Sequence[int], before: Sequence[int]) -> list[int]:
     return [one - other for one, other in zip(now, before, strict=True)]
 
 
-def show_statistics(name: str, counters: formats.SwitchPortCounters) -> str:
+def show_statistics(name: str, counters: program_formats.SwitchPortCounters) -> str:
     """`show mls qos interface X statistics`. Column widths are remembered [R]."""
     return "".join(line + "\n" for line in _statistics(name, counters))
 
 
-def _statistics(name: str, counters: formats.SwitchPortCounters) -> Iterator[str]:
+def _statistics(name: str, counters: program_formats.SwitchPortCounters) -> Iterator[str]:
     yield f"{name} (All statistics are in packets)"
     yield ""
     for field, received, sent in (
@@ -92,7 +94,7 @@ def _fives(values: Sequence[int]) -> Iterator[str]:
         yield f"{low:3} - {high:2} :" + f"{some[0]:12}" + "".join(f"{value:13}" for value in some[1:]) + "  "
 
 
-def show_port_asic_drops(name: str, counters: formats.SwitchPortCounters) -> str:
+def show_port_asic_drops(name: str, counters: program_formats.SwitchPortCounters) -> str:
     """`show platform port-asic stats drop X`: queues and weights count from 0."""
     lines = ["", f"  Interface {short_name(name)} TxQueue Drop Statistics"]
     for queue, weights in enumerate(counters["dropped"]):
@@ -101,7 +103,7 @@ def show_port_asic_drops(name: str, counters: formats.SwitchPortCounters) -> str
     return "".join(line + "\n" for line in lines)
 
 
-def show_counters(interfaces: Mapping[str, formats.InterfaceCounters]) -> str:
+def show_counters(interfaces: Mapping[str, program_formats.InterfaceCounters]) -> str:
     """`show interfaces [X] counters`. The data plane doesn't tell broadcasts from other frames: all are unicast."""
     lines: list[str] = []
     for way in ("In", "Out"):
@@ -123,7 +125,7 @@ def _columns(values: Sequence[object], widths: Sequence[int]) -> str:
     return "".join(f"{value:>{width}}" for value, width in zip(values, widths, strict=True))
 
 
-def show_error_counters(interfaces: Mapping[str, formats.InterfaceCounters]) -> str:
+def show_error_counters(interfaces: Mapping[str, program_formats.InterfaceCounters]) -> str:
     """`show interfaces [X] counters errors`. A virtual line damages nothing: drops of the output queues are all."""
     first = ("Align-Err", "FCS-Err", "Xmit-Err", "Rcv-Err", "UnderSize", "OutDiscards")
     second = ("Single-Col", "Multi-Col", "Late-Col", "Excess-Col", "Carri-Sen", "Runts", "Giants")

@@ -20,7 +20,7 @@ from qoslab.ios.catalyst.model import (
     TrustState,
 )
 from qoslab.ios.model.device import Device, Interface
-from qoslab.ios.model.names import spaced
+from qoslab.ios.model.ios_names import spaced
 
 OPERATIONAL_PERCENT = {70: "70.38", FULL_LIMIT: "100.0"}
 """Bandwidth limits as the hardware applies and prints them. No rule is known: other limits are taken as they are."""

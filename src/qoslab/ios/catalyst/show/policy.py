@@ -12,10 +12,10 @@ from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyMap
 from qoslab.ios.show.match import policy_match
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 
-MATCH_ANY: formats.ClassMap = {"match": "any", "criteria": [{"type": "any"}]}
+MATCH_ANY: program_formats.ClassMap = {"match": "any", "criteria": [{"type": "any"}]}
 """class-default."""
 
 
@@ -34,7 +34,7 @@ def show_policy_map(device: Device, name: str | None = None) -> str:
     return "".join(line + "\n" for line in lines)
 
 
-def show_policy_map_interface(device: Device, config: formats.RouterConfig, name: str | None = None) -> str:
+def show_policy_map_interface(device: Device, config: program_formats.RouterConfig, name: str | None = None) -> str:
     """The policies of all ports and VLAN interfaces, or of one.
 
     Their counters are zero, as on the switch: its policers count in `show mls qos interface statistics` [R].
@@ -51,7 +51,7 @@ def show_policy_map_interface(device: Device, config: formats.RouterConfig, name
     return "\n".join(blocks)
 
 
-def _classes(device: Device, config: formats.RouterConfig, policy: PolicyMap, indent: str) -> Iterator[str]:
+def _classes(device: Device, config: program_formats.RouterConfig, policy: PolicyMap, indent: str) -> Iterator[str]:
     """Yield the lines of a policy-map's classes, and of its children's below them."""
     children = {each.name: each.service_policy for each in policy.classes}
     for each in (*(name for name in children if name != CLASS_DEFAULT), CLASS_DEFAULT):

@@ -5,6 +5,6 @@ the program `sla` on a host. A new one is a module with a `Prober` and a line th
 """
 
 from qoslab.run.cell.probes.base import Enter, Setting, Show
-from qoslab.run.cell.probes.session import PROBERS, Probes, reserved_ports
+from qoslab.run.cell.probes.cell_probes import PROBERS, Probes, reserved_ports
 
 __all__ = ["PROBERS", "Enter", "Probes", "Setting", "Show", "reserved_ports"]

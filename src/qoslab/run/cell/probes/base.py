@@ -15,10 +15,10 @@ from qoslab.errors import RunInvalid
 from qoslab.model.experiment import Experiment, Probe, probe_number
 from qoslab.results import Cell, SenderRecord
 from qoslab.run.cell.probes.results import unanswered
-from qoslab.run.lab import Lab
+from qoslab.run.protocols import Lab
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 Show = Callable[[str, str], str]
 """Function that returns a router's answer to a show command."""
@@ -90,17 +90,17 @@ class Prober(ABC):
         """A file of this probe."""
         return self.setting.cell.path / "probes" / f"{self.probe.name}.{suffix}"
 
-    def data_plane_report(self) -> formats.OperationReport:
+    def data_plane_report(self) -> program_formats.OperationReport:
         """Return the results of the sending router's data plane, with the stamps of each packet."""
 
-        async def ask() -> formats.OperationReport:
+        async def ask() -> program_formats.OperationReport:
             async with self.setting.lab.control(self.probe.source) as client:
                 found = await client.ip_sla(self.number, samples=True)
                 return found["operations"][str(self.number)]
 
         return asyncio.run(ask())
 
-    def keep_samples(self, report: formats.OperationReport) -> None:
+    def keep_samples(self, report: program_formats.OperationReport) -> None:
         """Keep what the data plane or program says, with the stamps of each packet."""
         self.setting.cell.write(self.file("samples.json"), json.dumps(report) + "\n")
 

@@ -10,9 +10,9 @@ from qoslab.run.cell.probes.base import Prober, Setting
 from qoslab.run.cell.probes.results import figures_of_report
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
-NOW: formats.Schedule = {"life_s": None, "start": "now"}
+NOW: program_formats.Schedule = {"life_s": None, "start": "now"}
 
 
 class LinuxProber(Prober):
@@ -42,7 +42,7 @@ class LinuxProber(Prober):
             asyncio.run(self._schedule(None))
             self._scheduled = False
 
-    async def _schedule(self, schedule: formats.Schedule | None) -> None:
+    async def _schedule(self, schedule: program_formats.Schedule | None) -> None:
         with self.setting.lock:
             async with self.setting.lab.control(self.probe.source) as client:
                 config = await client.config()

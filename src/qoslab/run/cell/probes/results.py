@@ -15,7 +15,7 @@ from qoslab.ios.show.ip_sla import RETURN_CODES, jitter_samples, jitter_triplet,
 from qoslab.model.experiment import Probe
 
 if TYPE_CHECKING:
-    from qoslab import formats
+    from qoslab.system import program_formats
 
 Figures = dict[str, Any]
 JITTER = ("jitter_samples", "jitter_sd_ms", "jitter_ds_ms")
@@ -37,7 +37,7 @@ def figures_of_runs(rtts: Sequence[int]) -> Figures | None:
     return {"rtt_count": len(rtts), "rtt_ms": spread, **dict.fromkeys(JITTER)}
 
 
-def figures_of_report(report: formats.OperationReport, *, jitter: bool) -> Figures | None:
+def figures_of_report(report: program_formats.OperationReport, *, jitter: bool) -> Figures | None:
     """Compute values from the data plane's answer, in the form of the output of 2008; None without an answer."""
     hours = report["hours"]
     if not hours or not hours[-1]["statistics"]["rtt"]["count"]:

@@ -5,7 +5,7 @@ of the play, which already runs, the options of the next task; yet each spends m
 This script does the telling with the standard library alone, in a tenth of that time. Where there is no connection
 yet, or anything at all is unexpected, Ansible's own helper takes over with the same input.
 
-It is run as a script by `qoslab.run.devices.ansible.session`, and only with releases of ansible-core whose helper it
+It is run as a script by `qoslab.run.devices.ansible.playbooks`, and only with releases of ansible-core whose helper it
 was compared with.
 """
 

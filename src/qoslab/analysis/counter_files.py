@@ -1,0 +1,219 @@
+"""Counters of routers and hosts of a cell, from its files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from qoslab.analysis import raw
+from qoslab.analysis.classes import Line, Lines, ends_of
+from qoslab.analysis.observed import COMMAND, observed_class_rows
+from qoslab.analysis.show_readings import instants, last_counted, reading_rows
+from qoslab.capture.packet_tables import TCP, UDP
+from qoslab.errors import DamageError, QoslabError
+from qoslab.model.experiment import Experiment
+from qoslab.model.framing import COUNTED_HEADER, extra_bytes
+from qoslab.model.instants import COUNTED_EVERY_S, DURING, traffic_time
+from qoslab.model.interface_selection import of_the_experiment
+from qoslab.model.steps import TRAFFIC
+from qoslab.results import Cell, CellRecord
+
+WHOLE_PACKET = 1600
+"""Bytes that packets on a host's card have at most on average, where it counts packets as they are on the line."""
+DAMAGE = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
+"""Errors raised by a file with an unexpected structure."""
+STRAY_S = 600.0
+"""Longest time before and after a cell's traffic for time stamps that belong to it. Graphs have a value for each tenth
+of a second from the first to the last, so that a stamp of another year would take all memory.
+"""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class HostCount:
+    """Counters of a host's NIC over the traffic time."""
+
+    sent: int
+    received: int
+    sent_bytes: int
+
+    @property
+    def is_of_the_line(self) -> bool:
+        """True if it counts packets as they are on the line; one that cuts segments itself may count these."""
+        return self.sent_bytes <= WHOLE_PACKET * self.sent
+
+
+def add_counters(
+    cell: Cell, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]
+) -> list[str]:
+    """Add the rows of the tables `classes`, `interfaces`, `queues` and `conversations`; what could not be read is
+    returned.
+    """
+    problems: list[str] = []
+    origin_ns = 0 if record.traffic_started is None else ns(record.traffic_started)
+    counted, lines = cell.devices_with_counters(), lines_of(experiment)
+    names = _traffic_of(record, experiment)
+    for device in counted:
+        try:
+            replies = list(cell.counter_replies(device))
+            _check(device, replies, origin_ns, experiment)
+            for name, row in _counted_rows(device, replies, origin_ns, names):
+                add(name, row)
+        except QoslabError as error:
+            problems.append(error.message)
+        except DAMAGE:
+            problems.append(f"the counters of {device} are damaged")
+    seconds = experiment.duration.seconds
+    moments = {"before": -1.0, "during": DURING * seconds, "after": seconds + 1.0}
+    for entry in record.observed:
+        if entry.command.startswith(COMMAND) and entry.device not in counted:
+            try:
+                parsed = cell.parsed(entry.device, entry.moment, entry.command)
+            except QoslabError as error:
+                problems.append(error.message)
+                continue
+            if entry.before is not None and entry.after is not None:
+                times: raw.Row = instants(ns(entry.before), ns(entry.after), origin_ns)
+            elif entry.moment in moments:
+                times = {"time_s": moments[entry.moment]}
+            else:
+                continue
+            try:
+                measured = of_the_experiment(parsed or {}, ends_of(lines, entry.device))
+                rows = list(observed_class_rows(entry.device, measured, 0.0))
+            except DAMAGE:
+                problems.append(f'the parsed output of "{entry.command}" of {entry.device} is damaged')
+                continue
+            for row in rows:
+                add("classes", row | times)
+    for device in cell.devices_with_readings():
+        try:
+            for name, row in reading_rows(device, cell.read_readings(device), origin_ns, lines, names):
+                add(name, row)
+        except QoslabError as error:
+            problems.append(error.message)
+        except DAMAGE:
+            problems.append(f"the readings of {device} are damaged")
+    return problems
+
+
+def too_old(cell: Cell, record: CellRecord, experiment: Experiment) -> Iterator[str]:
+    """Routers whose last counters lack the end of the traffic, a sentence each: their figures would be low.
+
+    The last ones are taken when all flows are done. They may precede that by the period in which they are taken.
+    """
+    over_ns = _over_ns(record, experiment)
+    if over_ns is None:
+        return
+    last: dict[str, tuple[float, int]] = {}
+    for device in cell.devices_with_counters():
+        last[device] = (COUNTED_EVERY_S, max((reply["time_ns"] for reply in cell.counter_replies(device)), default=0))
+    for device in cell.devices_with_readings():
+        polled = record.polling.get(device)
+        period = COUNTED_EVERY_S if polled is None else max(polled.every_s, COUNTED_EVERY_S)
+        last[device] = (period, last_counted(cell.read_readings(device)))
+    for device, (period, last_ns) in last.items():
+        if (early := (over_ns - last_ns) / 1e9) > period:
+            yield (
+                f"the last counters of {device} were taken {early:.1f} s before the end of the traffic, "
+                f"expected at most {period:g} s"
+            )
+
+
+def _over_ns(record: CellRecord, experiment: Experiment) -> int | None:
+    """Return when the last flow was over, in nanoseconds since 1970; None where none ran.
+
+    One that was cut off, or had no more to send, was over before its time.
+    """
+    arm = experiment.arm(record.arm)
+    lengths = {flow.name: experiment.duration_of(arm, flow).ns for flow in experiment.flows_of(arm)}
+    ends = [ns(flow.started) + lengths[flow.traffic] for flow in record.flows if flow.traffic in lengths]
+    done = [ns(step.ended) for step in record.steps if step.name == TRAFFIC and step.ended is not None]
+    return min([max(ends), *done]) if ends else None
+
+
+def _check(device: str, replies: Sequence[Mapping[str, Any]], origin_ns: int, experiment: Experiment) -> None:
+    """`DamageError` where counters are not of the cell: none, of nobody, of other interfaces, of another time."""
+    hint = "the file was changed or damaged"
+    interfaces = {end.interface for link in experiment.topology.links for end in link.ends if end.node == device}
+    if not interfaces:
+        raise DamageError(f'found counters of "{device}", which the topology does not have', hint=hint)
+    if not replies:
+        raise DamageError(f"{device} left no counters", hint=hint)
+    latest = traffic_time(experiment, experiment.arms[0]).seconds + STRAY_S
+    for reply in replies:
+        if foreign := sorted(set(reply["interfaces"]) - interfaces):
+            message = f'found counters of the interface "{foreign[0]}" of {device}, which the topology does not have'
+            raise DamageError(message, hint=hint)
+        time_s = (reply["time_ns"] - origin_ns) / 1e9
+        # Without flows there is no start to be near to.
+        if origin_ns and not -STRAY_S <= time_s <= latest:
+            message = f"the counters of {device}: found some of {time_s:g} s from the start of the traffic"
+            raise DamageError(f"{message}, expected -{STRAY_S:g} to {latest:g} s", hint=hint)
+
+
+def _counted_rows(
+    device: str,
+    replies: Sequence[Mapping[str, Any]],
+    origin_ns: int,
+    traffic_of: Callable[[Mapping[str, Any]], str | None],
+) -> Iterator[tuple[str, raw.Row]]:
+    """Tables and rows of what a virtual router counted."""
+    tables = {
+        "classes": raw.class_rows(device, replies, origin_ns),
+        "interfaces": raw.interface_rows(device, replies, origin_ns),
+        "queues": raw.queue_rows(device, replies, origin_ns),
+        "conversations": raw.conversation_rows(device, replies, origin_ns, traffic_of),
+    }
+    return ((name, row) for name, rows in tables.items() for row in rows)
+
+
+def _traffic_of(record: CellRecord, experiment: Experiment) -> Callable[[Mapping[str, Any]], str | None]:
+    """Return which traffic goes with an IP header: that to its address and port. Answers, and what is of nobody, have
+    none.
+    """
+    numbers = {"tcp": TCP, "udp": UDP}
+    protocols = {flow.name: numbers[flow.protocol] for flow in experiment.flows_of(experiment.arm(record.arm))}
+    known: dict[tuple[object, ...], str] = {
+        (protocols[flow.traffic], str(flow.destination), flow.port): flow.traffic
+        for flow in record.flows
+        if flow.traffic in protocols
+    }
+
+    def name(ip: Mapping[str, Any]) -> str | None:
+        return known.get((ip.get("protocol"), ip.get("destination"), ip.get("destination_port")))
+
+    return name
+
+
+def cards_of(cell: Cell) -> dict[str, dict[str, HostCount]]:
+    """Return the counters of hosts over the traffic time, by interface."""
+    found = {}
+    for host in cell.hosts_with_cards():
+        counted = json.loads(cell.text(cell.host_cards(host)))
+        before, after = counted["before"], counted["after"]
+        found[host] = {
+            name: HostCount(
+                *(each[key] - before[name][key] for key in ("sent_packets", "received_packets", "sent_bytes"))
+            )
+            for name, each in after.items()
+        }
+    return found
+
+
+def lines_of(experiment: Experiment) -> Lines:
+    """The lines at interfaces, by node and interface."""
+    return {
+        (end.node, end.interface): Line(float(link.rate.bps), extra_bytes(link.framing), COUNTED_HEADER[link.framing])
+        for link in experiment.topology.links
+        for end in link.ends
+    }
+
+
+def ns(moment: datetime) -> int:
+    """Nanoseconds since 1970, exactly."""
+    gone = moment - _EPOCH
+    return (gone.days * 86_400 + gone.seconds) * 10**9 + gone.microseconds * 1000

@@ -1,0 +1,29 @@
+"""Rows of the table `hosts` → the metrics of hosts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from qoslab.analysis.metric_functions import metrics_of
+from qoslab.analysis.missing import Figure, Missing, total
+from qoslab.analysis.throughput import segment_size, tcp_flows
+
+
+@metrics_of(
+    "hosts",
+    "tcp.retransmits",
+    "tcp.retransmitted",
+    "tcp.timeouts",
+    mss_bytes=lambda selection: segment_size(tcp_flows(selection.cell.tables["flows"])),
+)
+def host_figures(hosts: pd.DataFrame, mss_bytes: float | None) -> Iterator[Figure]:
+    """Figures of one cell's hosts together. The size of a full segment is None where it is not known."""
+    if hosts.empty:
+        return
+    again = total(hosts["retransmitted_segments"], "the counters of hosts")
+    yield "tcp.retransmits", again
+    if mss_bytes is not None:
+        yield "tcp.retransmitted", again if isinstance(again, Missing) else again * mss_bytes
+    yield "tcp.timeouts", total(hosts["timeouts"], "the counters of hosts")

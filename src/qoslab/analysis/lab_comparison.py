@@ -1,0 +1,355 @@
+"""One experiment in several labs: each figure of each lab beside prediction and publication, and how near the labs are
+to one another. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from qoslab.analysis import statistics
+from qoslab.analysis.equivalence import Agreement, Margin, agreement, margin_of, relative_difference
+from qoslab.analysis.expected_comparison import CellKey, Planned, Where, alike, cell_keys, pairing, selected
+from qoslab.analysis.run_analysis import Outcome
+from qoslab.analysis.statistics import Estimate
+from qoslab.analysis.verdicts import INFORMATIVE, OUTSIDE, WITHIN
+from qoslab.model.expectations import Expectation
+from qoslab.model.metrics import Reference, Unit
+from qoslab.results import Manifest
+
+COLUMNS = [
+    *("arm", "where", "metric", "unit", "predicted", "published", "tolerance", "expected"),
+    *("lab", "measured", "low", "high", "n", "verdict"),
+    *("against", "difference", "margin", "basis", "p", "agreement", "untested"),
+]
+FIDELITY_COLUMNS = ["metric", "unit", "lab", "against", "median", "greatest", "greatest_of", "figures"]
+
+Key = tuple[str, str, str]
+"""Arm, metric, cells in words."""
+Repetitions = dict[int, float]
+
+
+@dataclass(frozen=True)
+class LabRun:
+    """A run, analysed."""
+
+    lab: str
+    """Kind of the lab; see `qoslab.lab_kinds`."""
+    manifest: Manifest
+    outcome: Outcome
+    metrics: pd.DataFrame
+    """The lab's table `metrics`."""
+
+    @property
+    def valid(self) -> pd.DataFrame:
+        """The rows of the metrics that count: of valid cells, with a value."""
+        cells, found = self.metrics["cell"], self.metrics
+        return found[~cells.isin(list(self.outcome.invalid)) & found["value"].notna()]
+
+
+@dataclass(frozen=True)
+class LabFigure:
+    """A figure in one lab."""
+
+    lab: str
+    estimate: Estimate | None
+    """Estimate over the valid cells; None if no valid cell has the value."""
+    verdict: str
+    """Verdict on the value; `INFORMATIVE` without an expectation or without a value."""
+    agreement: Agreement | None = None
+    """Agreement with the first lab; None for the first lab itself, and if one of the two has no value."""
+
+
+@dataclass(frozen=True)
+class AcrossFigure:
+    """A figure of the experiment in all labs."""
+
+    arm: str
+    metric: str
+    where: str
+    """Cells of the arm, in words; empty for all."""
+    unit: Unit
+    predicted: float
+    published: float
+    tolerance: str
+    reason: str
+    expected: bool
+    """True if anything is expected of it: else it decides nothing."""
+    margin: Margin | None
+    """Margin of equivalence; None if fewer than two labs have the value."""
+    labs: tuple[LabFigure, ...]
+    """Labs in the order of the runs; the others are compared with the first."""
+
+    @property
+    def contrary(self) -> bool:
+        """True if a lab contradicts the first."""
+        return any(each.agreement is not None and each.agreement.contrary for each in self.labs)
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """Closeness of a lab to the first one in a metric."""
+
+    metric: str
+    """Name of the metric, without selector."""
+    unit: Unit
+    lab: str
+    against: str
+    median: float
+    """Median of the relative differences of all values, cell by cell."""
+    greatest: float
+    greatest_of: str
+    """Place of the greatest difference: cell and value."""
+    figures: int
+
+
+@dataclass(frozen=True)
+class Across:
+    """Results of several labs for one experiment."""
+
+    runs: tuple[LabRun, ...]
+    """The first is what the others are compared with."""
+    figures: tuple[AcrossFigure, ...]
+    fidelity: tuple[Fidelity, ...]
+
+    @property
+    def contrary(self) -> int:
+        """Return how many figures of which something is expected contradict each other."""
+        return sum(each.contrary for each in self.figures if each.expected)
+
+    @property
+    def expected_metrics(self) -> frozenset[str]:
+        """Names of the metrics, without selectors, of which something is expected."""
+        return frozenset(Reference.parse(each.metric).metric.name for each in self.figures if each.expected)
+
+    @property
+    def alone(self) -> int:
+        """Return how many figures of which something is expected are in fewer than two labs."""
+        return sum(each.expected and each.margin is None for each in self.figures)
+
+    def count(self, word: str) -> int:
+        """Return how often labs agree so on a figure of which something is expected."""
+        found = (each.agreement for figure in self.figures if figure.expected for each in figure.labs)
+        return sum(each is not None and each.word == word for each in found)
+
+
+def across(runs: Sequence[LabRun]) -> Across:
+    """Lay the runs side by side, each of another lab; the newest says what is expected and was published."""
+    newest = sorted(runs, key=lambda run: run.manifest.started, reverse=True)
+    rows: dict[Key, tuple[dict[str, Any], Expectation | None, Where]] = {}
+    for run in newest:
+        for key, row in _rows(run):
+            rows.setdefault(key, row)
+    order = {arm.name: number for number, arm in enumerate(newest[0].manifest.experiment.arms)}
+    ordered = sorted(rows.values(), key=lambda each: order.get(str(each[0]["arm"]), len(order)))
+    valid = [run.valid for run in runs]
+    figures = tuple(_figure(runs, valid, *each) for each in ordered)
+    return Across(tuple(runs), figures, tuple(_fidelity(runs, valid)))
+
+
+def _rows(run: LabRun) -> Iterator[tuple[Key, tuple[dict[str, Any], Expectation | None, Where]]]:
+    """The rows of its comparison, each with what is expected of it and the cells that it is of."""
+    experiment = run.manifest.experiment
+    expected: dict[Key, Expectation] = {}
+    if experiment.compare is not None:
+        for each in Planned(run.manifest.cells).expected(experiment.compare, experiment.duration):
+            expected[each.arm, each.metric, each.selection] = each
+    published = {(each.arm, each.metric, each.selection): each.where for each in run.manifest.published}
+    for row in run.outcome.comparison.to_dict("records"):
+        key = (row["arm"], row["metric"], row["where"])
+        expectation = expected.get(key)
+        where = expectation.where if expectation is not None else published.get(key, {})
+        yield key, ({str(name): value for name, value in row.items()}, expectation, where)
+
+
+def _figure(
+    runs: Sequence[LabRun],
+    valid: Sequence[pd.DataFrame],
+    row: Mapping[str, Any],
+    expectation: Expectation | None,
+    where: Where,
+) -> AcrossFigure:
+    arm, metric, unit = row["arm"], row["metric"], cast(Unit, row["unit"])
+    found = [_Values.of(metrics, arm, metric, where) for metrics in valid]
+    shared = _shared(found)
+    estimates = [each.estimate(shared) for each in found]
+    first = estimates[0]
+    known = [abs(each.value) for each in estimates if each is not None]
+    margin = margin_of(expectation, metric, unit, max(known)) if len(known) > 1 else None
+    labs = []
+    for run, values, estimate in zip(runs, found, estimates, strict=True):
+        agreed = None
+        if estimate is not None and first is not None and values is not found[0] and margin is not None:
+            pairs = found[0].repetitions(shared), values.repetitions(shared)
+            agreed = agreement(*pairs, estimate.value - first.value, margin.value)
+        labs.append(LabFigure(run.lab, estimate, _verdict(expectation, estimate), agreed))
+    return AcrossFigure(
+        arm,
+        metric,
+        row["where"],
+        unit,
+        row["predicted"],
+        row["published"],
+        row["tolerance"],
+        row["reason"],
+        expectation is not None,
+        margin,
+        tuple(labs),
+    )
+
+
+def _verdict(expectation: Expectation | None, estimate: Estimate | None) -> str:
+    if expectation is None or estimate is None:
+        return INFORMATIVE
+    return WITHIN if expectation.holds(estimate.value) else OUTSIDE
+
+
+class _Values:
+    """The values of a figure in one lab: of an arm, or of two of which it is the ratio."""
+
+    def __init__(self, sides: tuple[dict[str, Repetitions], ...]) -> None:
+        self._sides = sides
+        """Values of the repetitions, by cell without its repetition."""
+
+    @classmethod
+    def of(cls, metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> _Values:
+        """Return the values of an arm; for `A/B` those of the common cells of both, by parameters and repetition."""
+        sides = [_by_cell(metrics, each, metric, where) for each in arm.split("/")]
+        keys = [[key for repetitions in side.values() for key in repetitions] for side in sides]
+        every = [cell_keys(metrics[metrics["arm"] == each]) for each in arm.split("/")]
+        shared = alike(keys, pairing(every))
+        return cls(
+            tuple(
+                {
+                    place: {key[1]: value for key, value in repetitions.items() if key in kept}
+                    for place, repetitions in side.items()
+                    if any(key in kept for key in repetitions)
+                }
+                for side, kept in zip(sides, map(set, shared), strict=True)
+            )
+        )
+
+    @property
+    def cells(self) -> tuple[set[str], ...]:
+        return tuple(set(side) for side in self._sides)
+
+    def estimate(self, shared: tuple[set[str], ...]) -> Estimate | None:
+        """Return the estimate over these cells, as in a run's comparison; None if there is none, or only 0 below."""
+        groups = [[list(side[cell].values()) for cell in side if cell in kept] for side, kept in self._with(shared)]
+        if not all(groups):
+            return None
+        estimate = statistics.average(groups[0]) if len(groups) == 1 else statistics.ratio(groups[0], groups[1])
+        return None if math.isnan(estimate.value) else estimate
+
+    def repetitions(self, shared: tuple[set[str], ...]) -> list[float]:
+        """The figure of each repetition that all cells have; that of the medians where there is none such."""
+        sides = [[side[cell] for cell in side if cell in kept] for side, kept in self._with(shared)]
+        common = set.intersection(*(set(cell) for side in sides for cell in side))
+        means = [[float(np.mean([cell[number] for cell in side])) for number in sorted(common)] for side in sides]
+        found = means[0] if len(means) == 1 else [a / b if b else math.inf for a, b in zip(*means, strict=True)]
+        estimate = self.estimate(shared)
+        return found or ([estimate.value] if estimate is not None else [])
+
+    def _with(self, shared: tuple[set[str], ...]) -> Iterable[tuple[dict[str, Repetitions], set[str]]]:
+        return zip(self._sides, shared, strict=True)
+
+
+def _by_cell(metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> dict[str, dict[CellKey, float]]:
+    """Group the values of repetitions by cell without its repetition."""
+    rows = selected(metrics, arm, where)
+    rows = rows[rows["metric"] == metric]
+    found: dict[str, dict[CellKey, float]] = {}
+    for cell, key, value in zip(rows["cell"], cell_keys(rows), rows["value"], strict=True):
+        found.setdefault(_place(cell), {})[key] = float(value)
+    return found
+
+
+def _place(cell: str) -> str:
+    """A cell without its repetition."""
+    return cell.rpartition("/")[0]
+
+
+def _shared(found: Sequence[_Values]) -> tuple[set[str], ...]:
+    """The cells that every lab has that has any: figures of several cells are of the same ones everywhere."""
+    some = [each.cells for each in found if all(each.cells)]
+    if not some:
+        return tuple(set() for _ in found[0].cells)
+    return tuple(set.intersection(*(cells[side] for cells in some)) for side in range(len(some[0])))
+
+
+def _fidelity(runs: Sequence[LabRun], valid: Sequence[pd.DataFrame]) -> Iterator[Fidelity]:
+    """Yield the fidelity of each further lab and each metric."""
+    medians = [_medians(metrics) for metrics in valid]
+    for run, found in zip(runs[1:], medians[1:], strict=True):
+        by_metric: dict[str, dict[tuple[str, float, float], tuple[float, str]]] = {}
+        for (place, metric), value in found.items():
+            other = medians[0].get((place, metric))
+            if other is None or math.isnan(apart := relative_difference(other, value)):
+                continue
+            # The sum of all traffic and that of the only one are one figure with two names.
+            named = by_metric.setdefault(Reference.parse(metric).metric.name, {})
+            named.setdefault((place, other, value), (apart, f"{place}: {metric}"))
+        for name, differences in by_metric.items():
+            greatest, of = max(differences.values())
+            yield Fidelity(
+                name,
+                Reference.parse(name).metric.unit,
+                run.lab,
+                runs[0].lab,
+                float(np.median([each for each, _ in differences.values()])),
+                greatest,
+                of if greatest else "",
+                len(differences),
+            )
+
+
+def _medians(metrics: pd.DataFrame) -> dict[tuple[str, str], float]:
+    """Return the median of the repetitions, by cell without its repetition and by metric."""
+    values: dict[tuple[str, str], list[float]] = {}
+    for cell, metric, value in zip(metrics["cell"], metrics["metric"], metrics["value"], strict=True):
+        values.setdefault((_place(cell), metric), []).append(float(value))
+    return {key: float(np.median(each)) for key, each in values.items()}
+
+
+def figures_table(found: Across) -> pd.DataFrame:
+    """A row for each figure and lab, with `COLUMNS`; what there is not is empty."""
+    rows = []
+    for figure in found.figures:
+        for each in figure.labs:
+            estimate, agreed = each.estimate, each.agreement
+            rows.append(
+                {
+                    "arm": figure.arm,
+                    "where": figure.where,
+                    "metric": figure.metric,
+                    "unit": figure.unit,
+                    "predicted": figure.predicted,
+                    "published": figure.published,
+                    "tolerance": figure.tolerance,
+                    "expected": figure.expected,
+                    "lab": each.lab,
+                    "measured": math.nan if estimate is None else estimate.value,
+                    "low": math.nan if estimate is None else estimate.low,
+                    "high": math.nan if estimate is None else estimate.high,
+                    "n": 0 if estimate is None else estimate.n,
+                    "verdict": each.verdict,
+                    "against": "" if agreed is None else figure.labs[0].lab,
+                    "difference": math.nan if agreed is None else agreed.difference,
+                    "margin": math.nan if agreed is None or figure.margin is None else figure.margin.value,
+                    "basis": "" if agreed is None or figure.margin is None else figure.margin.basis,
+                    "p": math.nan if agreed is None else agreed.p_value,
+                    "agreement": "" if agreed is None else agreed.word,
+                    "untested": "" if agreed is None else agreed.untested,
+                }
+            )
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def fidelity_table(found: Across) -> pd.DataFrame:
+    """A row for each metric and further lab, with `FIDELITY_COLUMNS`."""
+    rows = [{name: getattr(each, name) for name in FIDELITY_COLUMNS} for each in found.fidelity]
+    return pd.DataFrame(rows, columns=FIDELITY_COLUMNS)

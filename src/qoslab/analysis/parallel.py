@@ -1,0 +1,127 @@
+"""Tables of a run folder, with the cells read by several processes.
+
+`python -m qoslab.analysis.parallel DESCRIPTOR` is one of these processes.
+
+Reading a cell takes some tenths of a second of one processor, which a sweep of hundreds would wait for one after the
+other. A helper gets what to look for and then cells over a socket pair that only the two have, and ends with the other
+end. It is a program of its own, not a copy made by `multiprocessing`, which would run the script of whoever uses
+`qoslab.api` a second time.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection, Pipe
+from typing import Any
+
+from qoslab.analysis import Outcome, Readings, analyse, references
+from qoslab.analysis.readings import MisfitError
+from qoslab.results import Cell, RunFolder
+from qoslab.system.priority import processors
+from qoslab.system.programs import python_module
+
+FEWEST = 8
+"""Cells for which a helper is started: it loads as long as some of them take to be read."""
+END_S = 30.0
+"""Time limit for the end of a helper, at most one cell."""
+
+
+def analyse_by_helpers(folder: RunFolder, readings: Readings | None = None) -> Outcome:
+    """Analyse as `qoslab.analysis.analyse` does, with all processors that this process may use."""
+    if readings is None:
+        manifest = folder.manifest()
+        readings = Readings(references(manifest.experiment, manifest.published))
+    read(readings, folder.cells())
+    return analyse(folder, readings)
+
+
+def read(readings: Readings, cells: Sequence[Cell], most: int | None = None) -> None:
+    """Have all cells read, by at most so many helpers; None: one for each further processor.
+
+    What a helper fails at is left, and so is a cell whose records fit nothing: its error comes with it.
+    """
+    left = deque(cell for cell in cells if readings.lacks(cell))
+    spare = processors() - 1 if most is None else most
+    helpers = min(spare, len(left) // FEWEST)
+    if helpers < 1:
+        return
+    threads = [threading.Thread(target=_have_read, args=(readings, left), daemon=True) for _ in range(helpers)]
+    for thread in threads:
+        thread.start()
+    try:
+        for cell in _taken(left):
+            with suppress(MisfitError):
+                readings.of(cell)
+    finally:
+        # Of no use any more where this was interrupted, or a cell's error ended it.
+        left.clear()
+    for thread in threads:
+        thread.join()
+
+
+def _taken(left: deque[Cell]) -> Iterator[Cell]:
+    """Yield the remaining cells, one after the other, while others take some, too."""
+    with suppress(IndexError):
+        while True:
+            yield left.popleft()
+
+
+def _have_read(readings: Readings, left: deque[Cell]) -> None:
+    """Have one helper read what is left, until it dies: whoever needs its cell then reads it."""
+    with suppress(EOFError, OSError), _helper() as connection:
+        connection.send(readings.asked)
+        for cell in _taken(left):
+            connection.send(cell)
+            if (answer := connection.recv()) is not None:
+                readings.take(cell, *answer)
+
+
+@contextmanager
+def _helper() -> Iterator[Connection[Any, Any]]:
+    """A helper; it has ended after the block."""
+    ours, theirs = Pipe()
+    with ours:
+        with theirs:
+            # A session of its own: Ctrl-C is for the run, which ends it.
+            process = subprocess.Popen(
+                python_module("qoslab.analysis.parallel", str(theirs.fileno())),
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        try:
+            yield ours
+        finally:
+            ours.close()
+            try:
+                process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def main(descriptor: int) -> None:
+    """Read the cells that come, until the other end is closed."""
+    connection: Connection[Any, Any] = Connection(descriptor)
+    with suppress(EOFError, OSError):
+        wanted, captures = connection.recv()
+        readings = Readings(wanted, captures=captures)
+        while True:
+            cell: Cell = connection.recv()
+            seal, answer = cell.record_seal(), None
+            # What is wrong is told by the process that shows it, when it meets the same.
+            with suppress(Exception):
+                answer = (seal, readings.of(cell))
+            connection.send(answer)
+            readings.forget(cell)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

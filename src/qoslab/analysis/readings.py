@@ -1,0 +1,312 @@
+"""Content of the files of cells, and the metrics of each: one cell at a time, also while others are still running."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from qoslab.analysis import raw
+from qoslab.analysis.arrivals import Arriving, reports_of, unlike
+from qoslab.analysis.counter_files import DAMAGE, STRAY_S, add_counters, lines_of, ns
+from qoslab.analysis.limiters import limiter_rows
+from qoslab.analysis.line_limit import beyond_lines
+from qoslab.analysis.metrics import Circumstances, metrics, of_all_cells
+from qoslab.analysis.packets import ALL, bin_packets, shifted
+from qoslab.analysis.paths import paths_of
+from qoslab.capture import CaptureError
+from qoslab.capture.packet_tables import read_packets
+from qoslab.errors import QoslabError, UserError
+from qoslab.lab_kinds import lab_kind
+from qoslab.model.comparison import PublishedFigure
+from qoslab.model.experiment import Experiment
+from qoslab.model.instants import traffic_time
+from qoslab.model.matrix import as_values
+from qoslab.model.metrics import Reference
+from qoslab.results import Cell, CellRecord, FileSeal, tables
+from qoslab.schema import CellIdentity
+from qoslab.traffic import TrafficError
+
+TABLES = (
+    "flows",
+    "intervals",
+    "hosts",
+    "probes",
+    "classes",
+    "interfaces",
+    "queues",
+    "conversations",
+    "limiters",
+    "health",
+)
+"""Tables of rows that are read from a cell's files."""
+
+
+class MisfitError(UserError):
+    """Error for a record of a cell that cannot be read, or is of another cell."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Content of one cell's files."""
+
+    tables: dict[str, pd.DataFrame]
+    """Rows of the cell by table, `metrics` among them."""
+    problems: tuple[str, ...]
+    """Reasons of an invalid cell; empty if it is valid."""
+    beyond: tuple[str, ...] = ()
+    """Figures of a valid cell that are more than there can be, for people."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Results of some cells."""
+
+    tables: dict[str, pd.DataFrame]
+    problems: dict[str, tuple[str, ...]]
+    """Reasons of invalid cells, by name; valid ones are absent."""
+    beyond: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Figures of valid cells that are more than there can be, by the cell's name; only cells with such are in it."""
+
+
+class Readings:
+    """The cells that were read so far. Not safe for threads by itself.
+
+    What was read of a cell counts as long as its record has the same seal, which has those of all its files: whether
+    the files are still what was written is for whoever asks (`qoslab.results.RunFolder.cells`).
+    """
+
+    def __init__(self, wanted: Iterable[Reference], *, captures: bool = True) -> None:
+        """`wanted` are the metrics that are named anywhere; without `captures` these are not read."""
+        self._wanted = tuple(wanted)
+        self._captures = captures
+        self._known: dict[Path, tuple[FileSeal | None, Reading]] = {}
+        self._experiments: dict[bytes, Experiment] = {}
+
+    @property
+    def asked(self) -> tuple[tuple[Reference, ...], bool]:
+        """Return the arguments of the reading: the named metrics, and whether captures are read."""
+        return self._wanted, self._captures
+
+    def lacks(self, cell: Cell) -> bool:
+        """Return whether the cell was not read yet, or is another one by now."""
+        known = self._known.get(cell.path)
+        return known is None or known[0] != cell.record_seal()
+
+    def take(self, cell: Cell, seal: FileSeal | None, reading: Reading) -> None:
+        """Take the reading of a cell by another process, made when its record had this seal."""
+        self._known[cell.path] = (seal, reading)
+
+    def forget(self, cell: Cell) -> None:
+        """Give back the memory of what was read of the cell."""
+        self._known.pop(cell.path, None)
+
+    def of(self, cell: Cell) -> Reading:
+        """Return the content of the cell's files, read on first use. `MisfitError` where they are not this cell's."""
+        if self.lacks(cell):
+            seal = cell.record_seal()
+            self.take(cell, seal, self._read(cell))
+        return self._known[cell.path][1]
+
+    def gather(self, cells: Iterable[Cell]) -> Gathered:
+        """The tables of several cells, in their order."""
+        found = {cell.name: self.of(cell) for cell in cells}
+        parts = [each.tables for each in found.values()]
+        gathered = {name: _joined(name, [part[name] for part in parts]) for name in TABLES}
+        packets = [part["packets_io"] for part in parts] if self._captures else []
+        gathered["packets_io"] = _joined("packets_io", packets)
+        gathered["metrics"] = of_all_cells([part["metrics"] for part in parts])
+        problems = {name: each.problems for name, each in found.items() if each.problems}
+        return Gathered(gathered, problems, {name: each.beyond for name, each in found.items() if each.beyond})
+
+    def _read(self, cell: Cell) -> Reading:
+        record, own = self._records(cell)
+        keys: dict[str, object] = {"arm": cell.arm, "repetition": cell.repetition, "cell": cell.name}
+        rows: dict[str, list[dict[str, object]]] = {name: [] for name in TABLES}
+        problems = _collect(cell, record, own, lambda name, row: rows[name].append(keys | row))
+        read, damaged = _framed(rows)
+        problems += damaged
+        if self._captures:
+            arriving = Arriving(reports_of(own, record))
+            table, unreadable = _packets(cell, record, own, arriving)
+            # Of a capture that stops early the rest is not known.
+            problems += unreadable or unlike(read["flows"], arriving)
+            read["packets_io"] = table.assign(arm=cell.arm, repetition=cell.repetition, cell=cell.name)
+            limited, why = limiter_rows(cell, own, self._wanted)
+            read["limiters"] = tables.frame("limiters", [keys | row for row in limited])
+            problems += why
+        if not record.valid:
+            # What could not be read follows from what went wrong in the run.
+            problems = list(record.reasons) or ["its record gives no reason"]
+        name = cell.name
+        around = Circumstances({name: own.duration.seconds}, {name: lines_of(own)}, {name: paths_of(own)})
+        read["metrics"] = metrics(read, around, self._wanted)
+        beyond = () if problems else tuple(beyond_lines(own, cell.arm, read))
+        return Reading(read, tuple(dict.fromkeys(problems)), beyond)
+
+    def _records(self, cell: Cell) -> tuple[CellRecord, Experiment]:
+        """Return how the cell went, and the experiment that it is; `MisfitError` where these are none, or of another
+        cell.
+        """
+        try:
+            record = cell.record()
+            own = self._experiment(cell)
+            _check(cell, record, own)
+        except UserError as error:
+            raise MisfitError(error.message.replace(f"{cell.path}/", ""), hint=error.hint) from error
+        return record, own
+
+    def _experiment(self, cell: Cell) -> Experiment:
+        """The experiment that the cell is. Those of many cells are alike, and reading each is the dearest part of a
+        small cell."""
+        content = cell.experiment_content()
+        if content not in self._experiments:
+            self._experiments[content] = cell.experiment()
+        return self._experiments[content]
+
+
+def _check(cell: Cell, record: CellRecord, experiment: Experiment) -> None:
+    """`UserError` where a cell's records are not of the cell that the manifest says, or not of each other."""
+    hint = "the file was changed"
+    lab_kind(record.lab, cell.record_file)
+    identity = CellIdentity(record.arm, tuple(as_values(record.parameters).items()), record.repetition)
+    if identity != cell.identity:
+        message = f"{cell.record_file}: found the record of {identity.folder}, expected that of {cell.name}"
+        raise UserError(message, hint=hint)
+    if cell.arm not in [arm.name for arm in experiment.arms]:
+        raise UserError(f'{cell.experiment_file}: found no arm "{cell.arm}"', hint=hint)
+    traffic = {flow.name for flow in experiment.flows_of(experiment.arm(cell.arm))}
+    recorded = {flow.traffic for flow in record.flows}
+    for name in sorted(recorded ^ traffic if record.valid else recorded - traffic):
+        file, other = (cell.experiment_file, cell.record_file) if name in recorded else (cell.record_file, "")
+        of = f", although {other} has a record of it" if other else ""
+        raise UserError(f'{file}: found no traffic "{name}"{of}', hint=hint)
+
+
+def _framed(rows: Mapping[str, list[raw.Row]]) -> tuple[dict[str, pd.DataFrame], list[str]]:
+    """The tables, and which of them have values of another kind than ours: nothing of these is taken."""
+    found, problems = {}, []
+    for name, content in rows.items():
+        try:
+            found[name] = tables.frame(name, content)
+            if (counts := found[name].select_dtypes("Int64")).lt(0).any(axis=None):
+                column = counts.columns[counts.lt(0).any()][0]
+                raise ValueError(f"found {column} below zero")
+        except DAMAGE as error:
+            problems.append(f"the source data of the table {name} is damaged: {str(error).partition(chr(10))[0]}")
+            found[name] = tables.frame(name, [])
+    return found, problems
+
+
+def _joined(name: str, parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    return tables.conform(name, pd.concat(parts, ignore_index=True)) if parts else tables.frame(name, [])
+
+
+def references(experiment: Experiment, published: Iterable[PublishedFigure]) -> list[Reference]:
+    """Every metric that the comparison and the notes name."""
+    names = [figure.metric for figure in published if figure.metric]
+    if experiment.compare is not None:
+        names += [expectation.metric for expectation in experiment.compare.expectations]
+        names += [name for shown in experiment.compare.show.values() for name in shown]
+        names += [average.metric for average in experiment.compare.averages]
+        names += [average.least.metric for average in experiment.compare.averages if average.least]
+        names += [pair.metric for pair in experiment.compare.pairs]
+    names += [graph.metric for graph in experiment.graphs]
+    names += [figure.metric for note in experiment.notes for figure in note.figures]
+    return [Reference.parse(name) for name in dict.fromkeys(names)]
+
+
+def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]) -> list[str]:
+    """Add the rows of a cell; what could not be read is returned."""
+    problems: list[str] = []
+    problems += _collect_flows(cell, record, experiment, add)
+    arm = experiment.arm(cell.arm)
+    outputs = lab_kind(record.lab)
+    senders = {flow.source for flow in experiment.flows_of(arm) if flow.protocol == "tcp"}
+    try:
+        for row in outputs.hosts(cell, senders):
+            add("hosts", row)
+    except QoslabError as error:
+        problems.append(error.message)
+    for probe in experiment.probes:
+        file = cell.path / "probes" / f"{probe.name}.json"
+        if not file.exists():
+            problems.append(f'probe "{probe.name}" left no figures')
+            continue
+        try:
+            row = raw.probe_row(probe.name, json.loads(cell.text(file)))
+        except (*DAMAGE, RecursionError):
+            problems.append(f'the figures of probe "{probe.name}" are damaged')
+            continue
+        add("probes", row)
+    problems += add_counters(cell, record, experiment, add)
+    for device, health in record.health.items():
+        add("health", raw.health_row(device, health))
+    return problems
+
+
+def _collect_flows(
+    cell: Cell, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]
+) -> list[str]:
+    """Add the rows of a cell's traffic; what could not be read is returned."""
+    problems: list[str] = []
+    arm = experiment.arm(cell.arm)
+    outputs = lab_kind(record.lab)
+    late = {each.traffic: (each.began - each.started).total_seconds() for each in record.flows if each.began}
+    for flow in experiment.flows_of(arm):
+        try:
+            result = outputs.flow(cell, flow, experiment.duration_of(arm, flow))
+        except TrafficError as error:
+            problems.append(error.message)
+            continue
+        if result is None:
+            problems.append(f'traffic "{flow.name}" left no output')
+            continue
+        offset_s = flow.start_after.seconds + late.get(flow.name, 0.0)
+        for row in raw.flow_rows(flow.name, result, offset_s):
+            add("flows", row)
+        latest = experiment.duration_of(arm, flow).seconds + STRAY_S
+        strays = 0
+        for row in raw.interval_rows(flow.name, result, offset_s):
+            if -STRAY_S <= row["start_s"] <= row["end_s"] <= latest:  # type: ignore[operator]
+                add("intervals", row)
+            else:
+                strays += 1
+        if strays:
+            problems.append(
+                f'traffic "{flow.name}": {strays} intervals lie outside the cell\'s time, expected -{STRAY_S:g} to '
+                f"{latest:g} s"
+            )
+    return problems
+
+
+def _packets(
+    cell: Cell, record: CellRecord, experiment: Experiment, arriving: Arriving
+) -> tuple[pd.DataFrame, list[str]]:
+    """The table of captured packets, and what could not be read; `arriving` gets to see them."""
+    parts: list[pd.DataFrame] = []
+    problems: list[str] = []
+    latest = traffic_time(experiment, experiment.arm(cell.arm)).seconds + STRAY_S
+    for point in experiment.captures:
+        file = cell.capture(point.name)
+        try:
+            origin = None if record.traffic_started is None else ns(record.traffic_started)
+            pieces = shifted(read_packets(file), record.host_clocks.get(point.node))
+            table = bin_packets(arriving.passing(point.name, pieces), origin)
+        except CaptureError as error:
+            problems.append(error.message)
+            continue
+        stray = ~table["time_s"].between(-STRAY_S, latest)
+        if stray.any():
+            times = table[stray]["time_s"]
+            problems.append(
+                f"capture {point.name}: {int(table[stray & (table['flow'] == ALL)]['packets'].sum())} packets are "
+                f"stamped {times.min():g} to {times.max():g} s from the start of the traffic, expected -{STRAY_S:g} to "
+                f"{latest:g} s"
+            )
+        parts.append(table[~stray].assign(capture=point.name))
+    columns = [name for name in tables.columns("packets_io") if name not in ("arm", "repetition", "cell")]
+    return (pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)), problems

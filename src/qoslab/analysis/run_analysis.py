@@ -1,0 +1,273 @@
+"""Run folder → its tables, metrics and comparison."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+import pandas as pd
+
+from qoslab.analysis import expected_comparison as comparing
+from qoslab.analysis.averages import averages_table, pairs_table, scores_table
+from qoslab.analysis.idle import idle_warnings
+from qoslab.analysis.metrics import of_all_cells
+from qoslab.analysis.readings import MisfitError, Readings, references
+from qoslab.analysis.shortened import averages_of_shortened, comparison_of_shortened, shortened
+from qoslab.analysis.statistics import estimate
+from qoslab.analysis.values import unexpected_values
+from qoslab.analysis.verdicts import INFORMATIVE, NOT_MEASURED, OUTSIDE, UNDECIDED, WIDE
+from qoslab.errors import ExitStatus, RunInvalid
+from qoslab.lab_kinds import lab_kind
+from qoslab.model.comparison import PublishedFigure
+from qoslab.model.experiment import Enough, Experiment
+from qoslab.model.labs import DEFAULT_LAB
+from qoslab.model.matrix import as_texts
+from qoslab.model.metrics import Reference
+from qoslab.model.partial_runs import STRICT
+from qoslab.results import Cell, CellSummary, Manifest, RunFolder, tables
+from qoslab.results.baselines import AVERAGES, SCORES
+from qoslab.results.folder import MANIFEST
+
+
+class ImpossibleError(RunInvalid):
+    """Figures of valid cells that there cannot be: the analysis stops, since none of its figures can be trusted."""
+
+    def __init__(self, beyond: Mapping[str, Sequence[str]]) -> None:
+        """`beyond` has what is wrong by the name of the cell."""
+        said = [f"{name}: {each}" for name, messages in beyond.items() for each in messages]
+        further = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
+        super().__init__(said[0] + further, hint="the raw results are as they were: nothing was written")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Results of a run."""
+
+    valid: bool
+    reasons: tuple[str, ...]
+    """Reasons of an invalid run, with the cell's name."""
+    untrusted: frozenset[str]
+    """Arms without a valid cell: their figures are shown and decide nothing."""
+    comparison: pd.DataFrame
+    """See `qoslab.analysis.expected_comparison.compare`."""
+    averages: pd.DataFrame
+    """See `qoslab.analysis.averages.averages_table`."""
+    pairs: pd.DataFrame
+    """See `qoslab.analysis.averages.pairs_table`."""
+    lab: str = DEFAULT_LAB
+    """The kind of lab that the figures come from."""
+    invalid: frozenset[str] = frozenset()
+    """Cells that do not count; those that were not needed are not among them."""
+    warnings: tuple[str, ...] = ()
+    """Inactive parts of the run: see `qoslab.analysis.idle`. They do not change the verdict."""
+
+    @property
+    def outside(self) -> int:
+        """Return how many expectations and averages are not met."""
+        return self._count(OUTSIDE)
+
+    @property
+    def not_measured(self) -> int:
+        """Return how many a shortened run did not come to."""
+        return self._count(NOT_MEASURED)
+
+    @property
+    def expected(self) -> int:
+        """Return how many expectations and averages count for the verdict."""
+        tables = (self.comparison, self.averages)
+        return sum(len(table) for table in tables) - self._count(INFORMATIVE) - self.wide
+
+    @property
+    def undecided(self) -> int:
+        """Return how many expectations and averages have too few valid cells with a value to be decided."""
+        return self._count(UNDECIDED)
+
+    @property
+    def wide(self) -> int:
+        """Return how many values are within bounds that are too wide to count as passed."""
+        return self._count(WIDE)
+
+    def _count(self, verdict: str) -> int:
+        return sum(int((table["verdict"] == verdict).sum()) for table in (self.comparison, self.averages))
+
+    @property
+    def exit_status(self) -> ExitStatus:
+        """Exit status of `qoslab run`."""
+        if not self.valid or self.undecided:
+            return ExitStatus.RUN_INVALID
+        return ExitStatus.OUTSIDE if self.outside else ExitStatus.WITHIN
+
+
+def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
+    """Compute the tables, `comparison.csv` and `comparison.json` of a run from its raw results, and write them.
+
+    Cells that are invalid keep their rows in the tables. The comparison takes them only for arms that have no valid
+    one, as figures that decide nothing. Of cells whose files are not what was written, or whose records are those of
+    another cell, nothing is taken. Arms that the run was told to leave out are not compared. `readings` are of cells
+    that were read before, for all metrics that the manifest's experiment names. `ImpossibleError` where a valid cell
+    has a figure that there cannot be.
+    """
+    manifest = folder.manifest()
+    lab_kind(manifest.lab, folder.path / MANIFEST)
+    experiment = manifest.experiment
+    readings = readings or Readings(references(experiment, manifest.published))
+    for cell in folder.cells():
+        try:
+            readings.of(cell)
+        except MisfitError as error:
+            folder.set_aside(cell, (error.message,))
+    measured = folder.cells()
+    gathered = readings.gather(measured)
+    if gathered.beyond:
+        raise ImpossibleError(gathered.beyond)
+    found = gathered.tables
+    recorded = {cell.name for cell in measured}
+    reasons = [f"{name}: {problem}" for name, each in gathered.problems.items() for problem in each]
+    reasons += _unrecorded(manifest, folder.damaged(), recorded)
+
+    parameters = {summary.name: summary.values for summary in manifest.cells}
+    for name, table in found.items():
+        found[name] = tables.with_parameters(table, parameters)
+        tables.write_table(folder, name, found[name])
+
+    trusted = recorded - set(gathered.problems)
+    arms = {summary.arm for summary in manifest.cells}
+    untrusted = frozenset(arms - {summary.arm for summary in manifest.cells if summary.name in trusted})
+    # What its own record says may be overruled by outputs that cannot be read.
+    cells = [each.model_copy(update={"valid": each.valid and each.name in trusted}) for each in manifest.cells]
+    judged = _judged(folder, manifest, found["metrics"], cells)
+    reasons += comparing.impossible(judged.comparison)
+    folder.replace("comparison.csv", comparing.to_csv(judged.comparison))
+    folder.replace("comparison.json", comparing.to_json(judged.comparison))
+    for name, table in (("averages", judged.averages), ("pairs", judged.pairs)):
+        tables.write_table(folder, name, table)
+    for file, table in ((AVERAGES, judged.averages), (SCORES, scores_table(judged.pairs))):
+        if not table.empty:
+            folder.replace(file, table.to_csv(index=False))
+    left_out = frozenset(each.name for each in cells if not each.valid and not each.spared)
+    return Outcome(
+        not reasons,
+        tuple(reasons),
+        untrusted,
+        judged.comparison,
+        judged.averages,
+        judged.pairs,
+        manifest.lab,
+        left_out,
+        tuple(idle_warnings(experiment, measured, found)),
+    )
+
+
+def _judged(folder: RunFolder, manifest: Manifest, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Judged:
+    """Compare the values of a run; those that a shortened run cannot have are not measured, unless it is strict."""
+    experiment = manifest.experiment
+    judged = judge(experiment, manifest.published, metrics, cells, manifest.lab)
+    if STRICT in manifest.overrides or not shortened(folder, manifest):
+        return judged
+    judged = replace(judged, comparison=comparison_of_shortened(judged.comparison))
+    if experiment.compare is None:
+        return judged
+    return replace(judged, averages=averages_of_shortened(judged.averages, experiment.compare, metrics, cells))
+
+
+def _unrecorded(manifest: Manifest, damaged: Mapping[str, Sequence[str]], recorded: Set[str]) -> list[str]:
+    """Reasons why planned cells have no record, each with the name of its cell."""
+    missing = [each for each in manifest.cells if each.name not in recorded and not each.spared]
+    return [
+        f"{each.name}: {reason}"
+        for each in missing
+        for reason in damaged.get(each.name) or each.reasons or ("it was not run to the end",)
+    ] or ([] if manifest.cells else ["no cell was run"])
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Judged metrics of a run's cells; see `Outcome`."""
+
+    comparison: pd.DataFrame
+    averages: pd.DataFrame
+    pairs: pd.DataFrame
+
+
+def judge(
+    experiment: Experiment,
+    published: Sequence[PublishedFigure],
+    metrics: pd.DataFrame,
+    cells: Sequence[CellSummary],
+    lab: str = DEFAULT_LAB,
+) -> Judged:
+    """Compare the metrics of cells, of which each says whether it is valid, with what was published and is expected."""
+    wanted = experiment.compare
+    planned = comparing.Planned(cells)
+    arms = {cell.arm for cell in cells}
+    trusted = [cell.name for cell in cells if cell.valid]
+    comparison = comparing.compare(
+        (wanted.article or "") if wanted else "",
+        metrics.assign(valid=metrics["cell"].isin(trusted)),
+        [each for each in published if each.metric and planned.has(each.arm.split("/"), each.where)],
+        planned.expected(wanted, experiment.duration) if wanted else (),
+        arms=[arm.name for arm in experiment.arms],
+        show={arm: names for arm, names in wanted.show.items() if arm in arms} if wanted else {},
+        lab=lab,
+        planned=planned,
+    )
+    pairs = wanted.pairs if wanted else ()
+    averages = averages_table(wanted.averages if wanted else (), metrics, cells, pairs)
+    if comparison.empty and averages.empty:
+        valid = metrics.assign(valid=metrics["cell"].isin(trusted))
+        comparison = unexpected_values(experiment, valid, cells, lab)
+    return Judged(comparison, averages, pairs_table(pairs, metrics, cells))
+
+
+FIGURES_SO_FAR = ("arm", "where", "metric", "unit", "measured", "low", "high", "tolerance", "verdict")
+"""Columns of the comparison for viewers of a running run."""
+
+
+def figures_so_far(
+    experiment: Experiment, published: Sequence[PublishedFigure], readings: Readings, cells: Sequence[Cell], lab: str
+) -> list[dict[str, object]]:
+    """The comparison as some cells have it, all of them valid: rows of `FIGURES_SO_FAR`, null where there is nothing.
+
+    Nothing is said of arms without a cell.
+    """
+    parts = [reading.tables["metrics"] for cell in cells if not (reading := readings.of(cell)).problems]
+    found = tables.with_parameters(of_all_cells(parts), {cell.name: cell.parameters for cell in cells})
+    done = [
+        CellSummary(arm=cell.arm, parameters=as_texts(cell.parameters), repetition=cell.repetition, valid=True)
+        for cell in cells
+    ]
+    rows = json.loads(comparing.to_json(judge(experiment, published, found, done, lab).comparison))
+    return [{name: row[name] for name in FIGURES_SO_FAR} for row in rows if row["measured"] is not None]
+
+
+def metrics_of_cells(
+    experiment: Experiment, published: Iterable[PublishedFigure], cells: Sequence[Cell], *, captures: bool = False
+) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
+    """Every metric that the comparison names of some cells, and why which of them are invalid.
+
+    With `captures` these are read too.
+    """
+    found = Readings(references(experiment, published), captures=captures).gather(cells)
+    parameters = {cell.name: cell.parameters for cell in cells}
+    return tables.with_parameters(found.tables["metrics"], parameters), found.problems
+
+
+def enough(wanted: Enough, cells: Sequence[Cell]) -> str:
+    """Return why a cell needs no more repetitions than these; empty where it does.
+
+    Repetitions that are not valid do not count.
+    """
+    valid = [cell for cell in cells if cell.record().valid]
+    if len(valid) < wanted.at_least:
+        return ""
+    found = Readings([Reference.parse(wanted.metric)], captures=False).gather(valid)
+    rows = found.tables["metrics"]
+    good = (rows["metric"] == wanted.metric) & ~rows["cell"].isin(list(found.problems)) & rows["value"].notna()
+    values = rows[good]["value"].astype(float).to_numpy()
+    if len(values) < wanted.at_least:
+        return ""
+    width = estimate(values).half_width
+    if not width <= wanted.interval.fraction:
+        return ""
+    return f"the interval of {wanted.metric} is ±{width:.1%} after {len(values)} repetitions, within {wanted.interval}"

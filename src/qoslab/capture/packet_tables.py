@@ -1,0 +1,111 @@
+"""Packets of captures as Arrow tables, a piece at a time, read by the program `qos-pcap` (docs/reference/captures.md).
+
+It reads pcap and pcapng, compressed by gzip or not, of Ethernet, PPP, HDLC and IP.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import subprocess
+from collections.abc import Generator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from qoslab.capture import CaptureError
+from qoslab.system.programs import own_program
+
+PROGRAM = "qos-pcap"
+FORMAT = 1
+TCP, UDP = 6, 17
+PIECE = 65_536
+"""Packets at a time: while one piece is worked on, the next is read."""
+PIPE_BYTES = 1 << 20
+"""Size of the pipe from the reader; the limit of an ordinary user (`/proc/sys/fs/pipe-max-size`)."""
+BEHIND = 64
+"""Bytes behind the IP header by which packets are recognised; captures of runs keep at least so many."""
+
+SCHEMA = pa.schema(
+    {
+        "time_ns": pa.int64(),  # since 1970, UTC
+        "bytes": pa.int64(),  # of the frame as it was on the wire, without FCS, however few were kept
+        "network_bytes": pa.int32(),  # of the IP packet, as its header says
+        "version": pa.int8(),  # of IP
+        "tos": pa.int16(),  # DSCP and ECN
+        "ttl": pa.int16(),
+        "vlan": pa.int16(),  # of the outermost tag
+        "protocol": pa.int16(),  # of IPv6 behind the extension headers
+        "source_high": pa.int64(),  # halves of addresses, with the bits of unsigned numbers; of IPv4 the upper is 0
+        "source": pa.int64(),
+        "destination_high": pa.int64(),
+        "destination": pa.int64(),
+        "source_port": pa.int32(),  # of TCP and UDP, in the first fragment only
+        "destination_port": pa.int32(),
+        "payload": pa.int32(),  # bytes of TCP's or UDP's, where its header was kept; not behind extension headers
+        "sequence": pa.int64(),  # of TCP: the number of its first byte
+        "identity": pa.int64(),  # a hash of what routers leave alone; 0 of what is not IP
+        "behind": pa.int16(),  # where fewer bytes were kept than `identity` should be of: how many
+        "interface": pa.int32(),  # number in the file, through all sections; of Linux cooked v2 the interface index
+    }
+)
+"""Columns of a piece, a row a packet. All but the first two are -1 where a packet has no such thing."""
+
+Array = npt.NDArray[Any]
+
+
+def read_packets(file: Path, *, piece: int = PIECE, behind: int = BEHIND) -> Generator[pa.RecordBatch, None, list[str]]:
+    """All packets of a capture in file order, at most `piece` at a time, with the columns of `SCHEMA`.
+
+    Returns the names of the interfaces that the file describes, in the order of their numbers.
+
+    A file that stops in the middle of a packet (its writer was killed, the disk was full) is read up to there and then
+    raises, as does one that is no capture: `CaptureError`. `behind` bytes tell packets apart, 8 to 1024.
+    """
+    if file.exists() and not (file.is_file() or file.is_dir()):
+        # A FIFO would be waited for.
+        raise CaptureError(f"{file}: it is no regular file")
+    command = [str(own_program(PROGRAM)), f"--piece={piece}", f"--behind={behind}", "--", str(file)]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stderr is not None
+        # A user who has many large pipes gets no more of them, and the usual size is no mistake. Only Linux has others.
+        with contextlib.suppress(OSError, AttributeError):
+            fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        try:
+            problem, names = yield from _pieces(process.stdout)
+        except (ValueError, LookupError, TypeError) as error:
+            said = process.stderr.read().decode(errors="replace").strip().removeprefix(f"{PROGRAM}: ")
+            raise CaptureError(f"{file}: {said or f'{PROGRAM} broke off ({error})'}") from error
+        finally:
+            process.kill()
+    if problem is not None:
+        raise CaptureError(f"{file}: {problem}")
+    return names
+
+
+def column(piece: pa.RecordBatch | pa.Table, name: str) -> Array:
+    """A column as an array, without a copy where it is of one piece."""
+    return np.asarray(piece.column(name).to_numpy())
+
+
+def _pieces(stream: IO[bytes]) -> Generator[pa.RecordBatch, None, tuple[str | None, list[str]]]:
+    """The pieces that the program writes; returns its problem with the file, if any, and the interfaces' names."""
+    head = json.loads(stream.readline())
+    expected = [
+        [name, np.dtype(kind.to_pandas_dtype()).str] for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True)
+    ]
+    if head != {"format": FORMAT, "columns": expected}:
+        raise ValueError(f"found columns {head}, expected those of format {FORMAT}")
+    while "rows" in (line := json.loads(stream.readline())):
+        arrays = []
+        for kind in SCHEMA.types:
+            content = stream.read(line["rows"] * kind.bit_width // 8)
+            if len(content) != line["rows"] * kind.bit_width // 8:
+                raise ValueError("a piece stops early")
+            arrays.append(pa.Array.from_buffers(kind, line["rows"], [None, pa.py_buffer(content)]))
+        yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
+    return line["problem"], line["interfaces"]

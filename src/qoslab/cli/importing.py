@@ -1,0 +1,158 @@
+"""`qoslab import`: tables and graphs of other tools' files; experiments from the output of routers."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import click
+
+from qoslab.cli.options import json_option
+from qoslab.cli.program import program
+from qoslab.errors import UserError
+from qoslab.system.printing import echo
+
+FORMS = ("capture", "iperf3", "irtt", "flent", "iperf", "csv", "router")
+"""`qoslab.exchange.readers.FORMS`; a test compares. Importing it would load pandas for a page of help."""
+ROUTER = "router"
+SHOWN = 20
+"""Lines of a list that are printed."""
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--to",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Output folder. [default: imported/NAME of the first file]",
+)
+@click.option(
+    "--format", "form", type=click.Choice(FORMS), help="Format of all files. [default: detected for each file]"
+)
+@click.option(
+    "--interface",
+    "interfaces",
+    multiple=True,
+    metavar="NAME",
+    help="Interface, by name or number, of captures that have several. Repeatable. [default: all, separated]",
+)
+@click.option(
+    "--model",
+    metavar="MODEL",
+    help="Model of all routers, such as ISR4451. [default: the nearest model of each router]",
+)
+@click.option("--anonymous", is_flag=True, help="Replace names, descriptions and addresses of routers.")
+@json_option
+def command(
+    files: tuple[Path, ...],
+    to: Path | None,
+    form: str | None,
+    interfaces: tuple[str, ...],
+    model: str | None,
+    anonymous: bool,
+    as_json: bool,
+) -> None:
+    """Make tables and graphs from the files of other tools, or an experiment from the output of routers.
+
+    Each file of a tool becomes one arm. The output folder contains the tables as Parquet, report.html with the graphs,
+    and import.json with the list of files, how they were read, and remarks on them.
+
+    \b
+    capture  pcapng or pcap, optionally compressed by gzip
+    iperf3   output of iperf3: JSON (-J) or text
+    iperf    output of iperf 2: text, or CSV (-y C)
+    irtt     output of irtt client -o
+    flent    a flent data file
+    csv      a header time_s, then NAME_bps, NAME_kbps, NAME_Mbps or NAME_ms
+    router   show running-config, version, interfaces, policy-map interface, ip route of IOS or IOS-XE
+
+    The output of routers, in one file or several, becomes an experiment with topology, policies and background load.
+    Routers are joined by subnet; hosts are placed in subnets without another router. The lines that are left out are
+    listed in ignored.txt. Secrets are never written.
+    """
+    from qoslab.exchange.readers import form_of
+
+    target = to or Path("imported") / ("anonymous" if anonymous else files[0].name.split(".")[0])
+    forms = {form or form_of(file) for file in files}
+    if forms == {ROUTER}:
+        if interfaces:
+            raise UserError("found --interface with the output of routers, expected it only with captures")
+        _import_routers(files, target, model, anonymous=anonymous, as_json=as_json)
+        return
+    if ROUTER in forms:
+        raise UserError(
+            "found the output of routers and other files, expected only one of the two; import them separately"
+        )
+    if model is not None or anonymous:
+        option = "--anonymous" if anonymous else "--model"
+        raise UserError(f"found {option} with files of other tools, expected it only with the output of routers")
+    _import_files(files, target, form, interfaces, as_json=as_json)
+
+
+def _import_files(
+    files: tuple[Path, ...], to: Path, form: str | None, interfaces: tuple[str, ...], *, as_json: bool
+) -> None:
+    from qoslab.exchange.imported import import_files
+
+    written = import_files(files, to, form, interfaces)
+    if as_json:
+        echo((written / "import.json").read_text(encoding="utf-8").rstrip())
+        return
+    for each in json.loads((written / "import.json").read_text(encoding="utf-8"))["files"]:
+        echo(f'{each["file"]}: {each["form"]}, arm "{each["arm"]}"')
+        for note in each["notes"]:
+            echo(f"  {note}")
+    echo(f"Written: {written}, report: {written / 'report.html'}")
+
+
+def _import_routers(files: tuple[Path, ...], to: Path, model: str | None, *, anonymous: bool, as_json: bool) -> None:
+    from qoslab.exchange.routers import Choices, import_routers
+
+    if model is not None:
+        _check_model(model)
+    made = import_routers(files, to, Choices(model, anonymous))
+    record = (made.folder / "import.json").read_text(encoding="utf-8")
+    if as_json:
+        echo(record.rstrip())
+        return
+    from qoslab.model.metrics import format_value
+
+    found = json.loads(record)
+    for router in found["routers"]:
+        echo(f"{router['name']}: {router['model']}")
+        for each in router["policies"]:
+            carried = "" if each["carried_by"] == each["interface"] else f", carried by {each['carried_by']}"
+            echo(f"  {each['interface']}{carried}: {each['direction']} policy {each['policy']}")
+        _listed([f"{name}: left out: {reason}" for name, reason in router["left_out"].items()])
+        _listed(router["notes"])
+    echo(f"Background load: {len(found['load'])} flows")
+    _listed(
+        [
+            f"{each['flow']}: {format_value(each['bps'], 'b/s')}, {each['from']} to {each['to']} ({each['source']})"
+            for each in found["load"]
+        ]
+    )
+    _listed(found["notes"])
+    changing = [each for each in made.left if each.matters]
+    echo(f"Ignored lines that could change a result: {sum(each.last - each.first + 1 for each in changing)}")
+    _listed([f"{each.file}:{each.first}: {each.text}: {each.could_change}" for each in changing])
+    echo(f"Written: {made.folder}; all ignored lines: {made.folder / 'ignored.txt'}")
+    echo("Next:")
+    echo(f"  {program()} run {shlex.quote(str(made.experiment))} --lab simulated")
+
+
+def _listed(lines: list[str]) -> None:
+    for line in lines[:SHOWN]:
+        echo(f"  {line}")
+    if len(lines) > SHOWN:
+        echo(f"  and {len(lines) - SHOWN} more")
+
+
+def _check_model(model: str) -> None:
+    from qoslab.platforms import MODELS
+
+    known = [name for name, each in MODELS.items() if each.family == "router"]
+    if model not in known:
+        raise UserError(f'found --model "{model}", expected one of {", ".join(known)}')

@@ -1,0 +1,159 @@
+"""Several labs' runs of one experiment side by side: the page, the tables as CSV, and the same on the terminal."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from qoslab.cli.result_table import WIDTH
+from qoslab.errors import ExitStatus
+from qoslab.system.printing import echo, printable
+
+if TYPE_CHECKING:
+    from qoslab.analysis.lab_comparison import Across, LabFigure
+    from qoslab.model.metrics import Unit
+    from qoslab.report.lab_comparison import AcrossPage
+    from qoslab.report.matching_runs import Counterparts
+
+_STYLE = {"within": "green", "outside": "bold red", "informative": "dim"}
+
+
+def lay_across(chosen: Counterparts, root: Path, *, as_json: bool) -> tuple[ExitStatus, Path]:
+    """Analyse the runs, write page and tables to the experiment's folder below `root`, print; status and page.
+
+    The status is `OUTSIDE` where labs contradict each other in a figure of which something is expected.
+    """
+    from qoslab.analysis.lab_comparison import LabRun, across, fidelity_table, figures_table
+    from qoslab.analysis.parallel import analyse_by_helpers
+    from qoslab.report.html import across_html
+    from qoslab.report.lab_comparison import build_across
+    from qoslab.results import tables
+    from qoslab.results.file_access import replace
+
+    laid = []
+    for folder in chosen.runs:
+        outcome = analyse_by_helpers(folder)
+        laid.append(LabRun(outcome.lab, folder.manifest(), outcome, tables.read_table(folder, "metrics")))
+    found = across(laid)
+    place = root / laid[0].manifest.experiment.name
+    page = build_across(found, chosen.runs, chosen.passed, place)
+    figures, fidelity = figures_table(found), fidelity_table(found)
+    written = {
+        "report": (place / "labs.html", across_html(page)),
+        "figures": (place / "labs.csv", figures.to_csv(index=False)),
+        "fidelity": (place / "fidelity.csv", fidelity.to_csv(index=False)),
+    }
+    for file, content in written.values():
+        replace(file, content.encode())
+    if as_json:
+        told = {
+            "runs": {run.lab: str(folder.path) for run, folder in zip(found.runs, chosen.runs, strict=True)},
+            **{name: str(file) for name, (file, _) in written.items()},
+            "passed": list(chosen.passed),
+            "contrary": found.contrary,
+            "rows": json.loads(figures.to_json(orient="records")),
+            "by_metric": json.loads(fidelity.to_json(orient="records")),
+        }
+        echo(json.dumps(told, indent=2))
+    else:
+        _print(found, page)
+        echo(f"Tables: {written['figures'][0]}, {written['fidelity'][0]}")
+        echo(f"Report: {written['report'][0]}")
+    return ExitStatus.OUTSIDE if found.contrary else ExitStatus.WITHIN, written["report"][0]
+
+
+def _print(found: Across, page: AcrossPage) -> None:
+    for run in page.runs:
+        echo(f"{run.lab}: {run.when}, {run.cells}, {run.repetitions} repetition{'' if run.repetitions == 1 else 's'}")
+        for reason in run.left_out:
+            echo(f"  left out: {reason}")
+    for reason in page.passed:
+        echo(f"passed over: {reason}")
+    console = Console() if Console().is_terminal else Console(width=WIDTH)
+    console.print(_figures(found))
+    if found.fidelity:
+        console.print(_fidelity(found))
+    echo(page.verdict.sentence)
+
+
+def _figures(found: Across) -> Table:
+    from qoslab.model.metrics import format_value
+    from qoslab.report import text
+    from qoslab.report.lab_comparison import KINDS
+
+    table = _table("arm", "figure", "predicted", "published", *(run.lab for run in found.runs), "margin", "agreement")
+    arm = None
+    for figure in found.figures:
+        if not figure.expected:
+            continue
+        if arm is not None and figure.arm != arm:
+            table.add_section()
+        predicted, published = (
+            "" if math.isnan(each) else format_value(each, figure.unit) for each in (figure.predicted, figure.published)
+        )
+        agreed = [(each.lab, each.agreement) for each in figure.labs if each.agreement is not None]
+        words = [
+            (f"{lab} " if len(found.runs) > 2 else "")
+            + each.word
+            + (f", {text.signed(each.difference, figure.unit)}" if each.difference else "")
+            + (f", p = {each.p_value:.2g}" if not math.isnan(each.p_value) else "")
+            for lab, each in agreed
+        ]
+        margin = "" if figure.margin is None else f"{text.margin(figure.margin.value, figure.unit)}"
+        worst = next((each.word for _, each in agreed if each.contrary), agreed[0][1].word if agreed else "")
+        _add(
+            table,
+            _STYLE[KINDS.get(worst, "informative")],
+            figure.arm if figure.arm != arm else "",
+            figure.metric + (f" ({figure.where})" if figure.where else ""),
+            predicted or figure.tolerance,
+            published,
+            *(_measured(each, figure.unit) for each in figure.labs),
+            margin,
+            "; ".join(words) or "not in two labs",
+        )
+        arm = figure.arm
+    return table
+
+
+def _measured(each: LabFigure, unit: Unit) -> str:
+    from qoslab.model.metrics import format_value
+
+    found = each.estimate
+    if found is None:
+        return "not measured"
+    numbers = [each for each in (found.value, found.low, found.high) if not math.isnan(each)]
+    value, *ends = (format_value(each, unit) for each in numbers)
+    return f"{value} [{' to '.join(ends)}]" if ends else value
+
+
+def _fidelity(found: Across) -> Table:
+    """Print the fidelity of metrics with an expectation; the page has all."""
+    from qoslab.report import text
+
+    table = _table("metric", "lab", "median difference", "greatest", "of", "figures")
+    for each in found.fidelity:
+        if each.metric not in found.expected_metrics:
+            continue
+        shown = (text.share(each.median), text.share(each.greatest), each.greatest_of, str(each.figures))
+        _add(table, "", each.metric, f"{each.lab} against {each.against}", *shown)
+    return table
+
+
+def _table(*names: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in names:
+        table.add_column(Text(name, overflow="fold"))
+    return table
+
+
+def _add(table: Table, style: str, *cells: str) -> None:
+    """Add a row, with long texts folded, never cut off."""
+    table.add_row(*(Text(printable(cell), overflow="fold") for cell in cells), style=style)

@@ -1,0 +1,241 @@
+"""Printed results: a table of measured (or simulated) and expected values, warnings and the verdict."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, JustifyMethod
+from rich.table import Table
+from rich.text import Text
+
+from qoslab.analysis import Outcome
+from qoslab.analysis.averages import cells_counted, claim, score
+from qoslab.analysis.expected_comparison import reproduced
+from qoslab.analysis.verdicts import INFORMATIVE
+from qoslab.lab_kinds import lab_kind
+from qoslab.model.metrics import format_value
+from qoslab.results import RunFolder
+from qoslab.system.printing import echo, one_line, printable
+
+WIDTH = 200
+"""Columns of output that is no terminal, unless COLUMNS says otherwise."""
+METRIC_WIDTH, VERDICT_WIDTH = 25, 12
+"""Columns at least for the name of a metric, and for a verdict ("not measured")."""
+WITH_PUBLISHED, WITH_ALL = 110, 150
+"""Columns from which the table has the published values and their difference, and all that it can have."""
+_SAME_UNIT = re.compile(r"^(\S+) (\S+) to (\S+) \2$")
+"""A range of which both ends have the same unit."""
+NAMED_MOST = 3
+"""Metrics that the reason for missing values names."""
+
+_STYLE = {
+    "within": "green",
+    "outside": "bold red",
+    "impossible": "bold red",
+    "undecided": "bold yellow",
+    "not measured": "yellow",
+    "wide": "dim green",
+    "informative": "dim",
+}
+
+
+def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool, verbose: bool = False) -> None:
+    """Print the comparison and the path of the report: as tables, or as one JSON object.
+
+    Columns beyond metric, measured and expected value and verdict are shown where the width allows, or if `verbose`.
+    """
+    if as_json:
+        echo(json.dumps(_as_json(outcome, folder), indent=2))
+        return
+    kind = lab_kind(outcome.lab)
+    if kind.remark:
+        echo(kind.remark)
+    wide = not Console().is_terminal and "COLUMNS" not in os.environ
+    console = Console(width=WIDTH) if wide else Console()
+    width = WITH_ALL if verbose else console.width
+    if len(outcome.comparison):
+        console.print(_comparison(outcome.comparison, kind.found, width))
+        for reason in _missing(outcome.comparison):
+            echo(reason)
+    for _, averages in outcome.averages.groupby("title", sort=False):
+        _print_averages(console, averages, kind.found, width)
+    for _, pairs in outcome.pairs.groupby("title", sort=False):
+        echo(_score(pairs))
+    for warning in outcome.warnings:
+        echo(one_line(f"Warning: {warning}"))
+    echo(_verdict(outcome))
+    if sentence := reproduced(outcome.comparison):
+        echo(sentence)
+    echo(f"Report: {_near(folder.report)}")
+
+
+def _verdict(outcome: Outcome) -> str:
+    """Return the meaning of the exit status, in words."""
+    if not outcome.valid:
+        return "\n  ".join(("The run is invalid; its values must not be trusted:", *map(one_line, outcome.reasons)))
+    wide = f"; {outcome.wide} more within wide bounds, not counted" if outcome.wide else ""
+    if not outcome.expected:
+        none = "All its expectations have wide bounds" if outcome.wide else "It has no expectations"
+        return f"The run is valid. {none}, so there is no verdict."
+    late = outcome.not_measured
+    left = f"; {late} not measured, as the traffic was shortened (with --strict they fail)" if late else ""
+    failed = f"{outcome.outside} of {outcome.expected} expected values {_are(outcome.outside)} out of tolerance"
+    if outcome.undecided:
+        also = f"; {failed}" if outcome.outside else ""
+        return (
+            f"The run is valid, but {outcome.undecided} of {outcome.expected} expected values "
+            f"{_are(outcome.undecided)} undecided: most of their cells are invalid or lack the value{also}{left}."
+        )
+    if outcome.outside:
+        return f"The run is valid; {failed}{left}."
+    return f"The run is valid; all {'measured ' if late else ''}values are within their tolerance{left}{wide}."
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _as_json(outcome: Outcome, folder: RunFolder) -> dict[str, Any]:
+    return {
+        "run": str(folder.path),
+        "report": str(folder.report),
+        "lab": outcome.lab,
+        "valid": outcome.valid,
+        "reasons": list(outcome.reasons),
+        "warnings": list(outcome.warnings),
+        "comparison": json.loads((folder.path / "comparison.json").read_text(encoding="utf-8")),
+        "averages": json.loads(outcome.averages.to_json(orient="records")),
+        "pairs": json.loads(outcome.pairs.to_json(orient="records")),
+    }
+
+
+def _comparison(comparison: pd.DataFrame, found: str, width: int) -> Table:
+    """A row for each metric, below its arm; `found` is the heading of what was measured, or simulated."""
+    rows = comparison.to_dict("records")
+    # Where nothing is expected there is no verdict; without a publication its columns would be empty.
+    judged = not (comparison["verdict"] == INFORMATIVE).all()
+    published = width >= WITH_PUBLISHED and not comparison["published"].isna().all()
+    predicted = width >= WITH_ALL and not comparison["predicted"].isna().all()
+    numbers = [found, *(["published", "difference"] if published else []), *(["predicted"] if predicted else [])]
+    names = [numbers[0], *(["expected", "verdict"] if judged else []), *numbers[1:]]
+    names += ["publication"] if published and width >= WITH_ALL else []
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("metric", min_width=METRIC_WIDTH)
+    for name in names:
+        justify: JustifyMethod = "right" if name in numbers else "left"
+        table.add_column(name, justify=justify, min_width=VERDICT_WIDTH if name in (found, "verdict") else None)
+    arm = None
+    for row in rows:
+        if row["arm"] != arm:
+            if arm is not None:
+                table.add_section()
+            arm = row["arm"]
+            _add_row(table, arm, *("" for _ in names), style="bold")
+        cells = {
+            found: (_value(row, "measured") or "not measured") + _interval(row) + _pairs(row),
+            "expected": _SAME_UNIT.sub(r"\1 to \3 \2", row["tolerance"]),
+            "verdict": row["verdict"],
+            "published": _value(row, "published"),
+            "difference": _difference(row["published"], row["measured"]),
+            "predicted": _value(row, "predicted"),
+            "publication": row["publication"],
+        }
+        metric = "  " + row["metric"] + (f" ({row['where']})" if row["where"] else "")
+        _add_row(table, metric, *(cells[name] for name in names), style=_STYLE[row["verdict"]] if judged else "")
+    return table
+
+
+def _value(row: Mapping[Any, Any], key: str) -> str:
+    return "" if math.isnan(row[key]) else format_value(row[key], row["unit"])
+
+
+def _missing(comparison: pd.DataFrame) -> Iterator[str]:
+    """Each reason for missing values once, with the metrics that lack them."""
+    metrics: dict[str, list[str]] = {}
+    for row in comparison.to_dict("records"):
+        if row["missing"]:
+            metrics.setdefault(row["missing"], []).append(f"{row['arm']} {row['metric']}")
+    for reason, names in metrics.items():
+        more = f" and {len(names) - NAMED_MOST} more" if len(names) > NAMED_MOST else ""
+        yield f"Missing: {reason} ({', '.join(names[:NAMED_MOST])}{more})"
+
+
+def _print_averages(console: Console, averages: pd.DataFrame, found: str, width: int) -> None:
+    """A table for each average, with a row for each combination of its `each`."""
+    row = averages.iloc[0].to_dict()
+    about = f"{row['statistic']} of {row['metric']} over cells of {row['arm']}"
+    about += f" with {row['condition']}" if row["condition"] else ""
+    about += "" if pd.isna(row["published"]) else f", published {format_value(row['published'], row['unit'])}"
+    about += f", expected {row['tolerance']}" if row["tolerance"] else ""
+    echo(f"{row['title']}: {about}")
+    names = ["", found, "verdict"]
+    names += ["cells", "difference"] if width >= WITH_PUBLISHED else []
+    names += ["lowest cell", "publication"] if width >= WITH_ALL else []
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in names:
+        table.add_column(name, justify="right" if name in ("cells", found, "difference") else "left")
+    for each in averages.to_dict("records"):
+        measured = "not measured" if pd.isna(each["value"]) else format_value(each["value"], each["unit"])
+        lowest = "" if pd.isna(each["lowest"]) else format_value(each["lowest"], each["unit"])
+        cells = {
+            "": each["each"],
+            found: measured + _interval(each),
+            "verdict": each["verdict"],
+            "cells": cells_counted(each),
+            "difference": _difference(each["published"], each["value"]),
+            "lowest cell": lowest + (f" ({each['lowest_cell']})" if lowest and each["lowest_cell"] else ""),
+            "publication": each["publication"] or "",
+        }
+        _add_row(table, *(cells[name] for name in names), style=_STYLE[each["verdict"]])
+    console.print(table)
+
+
+def _add_row(table: Table, *cells: str, style: str) -> None:
+    """Names in the cells are a file's, and no markup; what is too long for a column is folded, never cut off."""
+    table.add_row(*(Text(printable(cell), overflow="fold") for cell in cells), style=style)
+
+
+def _score(pairs: pd.DataFrame) -> str:
+    """`Title: dynamic against default, goodput.of_pir: won 40, equal 90, lost 26 of 156 pairs of cells`.
+
+    Behind it what the publication has, where that is known.
+    """
+    won, equal, lost = score(pairs)
+    row = pairs.iloc[0]
+    return (
+        f"{row['title']}: {row['first']} against {row['second']}, {row['metric']}: "
+        f"won {won}, equal {equal}, lost {lost} of {len(pairs)} pairs of cells"
+        f"{f'; {said}' if (said := claim(pairs)) else ''}"
+    )
+
+
+def _pairs(row: dict[Any, Any]) -> str:
+    """Describe the number of pairs of cells in a ratio of two arms."""
+    return f" ({row['n']} pair{'' if row['n'] == 1 else 's'})" if "/" in row["arm"] else ""
+
+
+def _interval(row: dict[Any, Any]) -> str:
+    """The 95 % interval, where there is one."""
+    if pd.isna(row["low"]):
+        return ""
+    low, high = (format_value(row[key], row["unit"]) for key in ("low", "high"))
+    return f" [{low} to {high}]"
+
+
+def _difference(published: float, measured: float) -> str:
+    if pd.isna(published) or pd.isna(measured) or published == 0:
+        return ""
+    return f"{(measured - published) / published:+.1%}"
+
+
+def _near(path: Path) -> str:
+    """The path as seen from the working directory, where that is shorter."""
+    return min(str(path), os.path.relpath(path), key=len)

@@ -1,0 +1,28 @@
+"""Figures for papers that other packages draw: `qoslab figure RUN NAME`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from qoslab.system.plugins import Registry, lacking
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from qoslab.report.view import RunView
+
+
+class AddedFigure(Protocol):
+    """A figure of a run."""
+
+    @property
+    def title(self) -> str:
+        """One line, for the list of a run's figures."""
+
+    def draw(self, run: RunView, width_mm: float) -> Figure:
+        """The figure, so wide. `UserError` for a run that has not what it shows."""
+
+
+FIGURES: Registry[AddedFigure] = Registry("figures", {}, partial(lacking, AddedFigure))
+"""Added figures by name; qoslab's own figures are the graphs of a report and its metrics."""

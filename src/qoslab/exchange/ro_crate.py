@@ -1,0 +1,166 @@
+"""A run as an RO-Crate 1.1 (w3id.org/ro/crate/1.1), packed into a ZIP file.
+
+`ro-crate-metadata.json` says what each file is, its size and SHA-256, who measured with what, and which publication the
+run is compared with. The rest is the run's folder as it is, so that a crate, unpacked, is a run: `qoslab verify`
+compares its files with this list too, and `qoslab report` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from qoslab.errors import UserError
+from qoslab.exchange.attribution import author_of
+from qoslab.exchange.base import ExportRequest
+from qoslab.results import Manifest
+from qoslab.results.checksums import CRATE, seal_of
+from qoslab.results.folder import LOCK
+
+_CONFORMS = "https://w3id.org/ro/crate/1.1"
+_TERMS = {"sha256": "https://schema.org/sha256"}
+"""Our terms that the context of RO-Crate 1.1 lacks."""
+_KINDS = {
+    ".json": "application/json",
+    ".jsonl": "application/jsonl",
+    ".txt": "text/plain",
+    ".ios": "text/plain",
+    ".err": "text/plain",
+    ".yml": "application/yaml",
+    ".csv": "text/csv",
+    ".html": "text/html",
+    ".pcapng": "application/x-pcapng",
+    ".parquet": "application/vnd.apache.parquet",
+}
+_FIRST = (1980, 1, 1, 0, 0, 0)
+"""The time of all members, the earliest that ZIP knows: the same run is the same file."""
+
+
+def write_crate(request: ExportRequest, to: Path) -> None:
+    """A ZIP file."""
+    metadata = json.dumps(describe(request), indent=2, ensure_ascii=False) + "\n"
+    with zipfile.ZipFile(to, "x", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(_member(CRATE), metadata)
+        for name, path in _files(request.folder.path):
+            with path.open("rb") as source, archive.open(_member(name), "w", force_zip64=True) as member:
+                while block := source.read(2**20):
+                    member.write(block)
+
+
+def describe(request: ExportRequest) -> dict[str, Any]:
+    """The content of `ro-crate-metadata.json`."""
+    manifest = request.folder.manifest()
+    authors = [_author(text) for text in request.authors]
+    files = [_file(name, path) for name, path in _files(request.folder.path)]
+    return {
+        "@context": [f"{_CONFORMS}/context", _TERMS],
+        "@graph": [
+            {
+                "@id": CRATE,
+                "@type": "CreativeWork",
+                "about": {"@id": "./"},
+                "conformsTo": {"@id": _CONFORMS},
+            },
+            _dataset(request, manifest, authors, files),
+            *files,
+            *authors,
+            *([_licence(request.licence)] if request.licence else []),
+            *_context(manifest),
+        ],
+    }
+
+
+def _dataset(
+    request: ExportRequest, manifest: Manifest, authors: list[dict[str, Any]], files: list[dict[str, Any]]
+) -> dict[str, Any]:
+    experiment = manifest.experiment
+    outcome = request.outcome
+    verdict = f"invalid: {'; '.join(outcome.reasons)}" if not outcome.valid else f"{outcome.outside} figures outside"
+    found: dict[str, Any] = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": f"{experiment.title} ({experiment.name}, lab: {manifest.lab})",
+        "description": f"{experiment.description.strip() or experiment.title}\n\nThe run is {verdict}.",
+        "datePublished": manifest.started.date().isoformat(),
+        "dateCreated": manifest.started.isoformat(),
+        "hasPart": [{"@id": each["@id"]} for each in files],
+        "mentions": {"@id": "#run"},
+    }
+    if request.licence:
+        found["license"] = {"@id": _licence(request.licence)["@id"]}
+    if authors:
+        found["author"] = _together(each["@id"] for each in authors)
+    if experiment.compare is not None and experiment.compare.article:
+        found["citation"] = experiment.compare.article
+    return found
+
+
+def _licence(name: str) -> dict[str, Any]:
+    return {"@id": f"https://spdx.org/licenses/{name}", "@type": "CreativeWork", "name": name}
+
+
+def _together(names: Iterable[str]) -> Any:
+    """References; one that stands alone is in no list, as RO-Crate 1.1 has it."""
+    found = [{"@id": name} for name in names]
+    return found[0] if len(found) == 1 else found
+
+
+def _context(manifest: Manifest) -> Iterator[dict[str, Any]]:
+    """The run as an action of qoslab, and what it was done with."""
+    used = manifest.versions
+    for name, version in used.items():
+        yield {"@id": f"#{quote(name)}", "@type": "SoftwareApplication", "name": name, "version": version}
+    yield {
+        "@id": "#run",
+        "@type": "CreateAction",
+        "name": f"qoslab run {manifest.experiment.name} --lab {manifest.lab}",
+        "startTime": manifest.started.isoformat(),
+        **({"endTime": manifest.ended.isoformat()} if manifest.ended is not None else {}),
+        "instrument": _together(f"#{quote(name)}" for name in used),
+        "object": _together(_reference(name) for name in sorted(manifest.files)),
+        "result": {"@id": "./"},
+        "description": " ".join(manifest.overrides) or "as the experiment file says",
+    }
+
+
+def _author(text: str) -> dict[str, Any]:
+    author = author_of(text)
+    identifier = author.address or f"#{quote(author.name.replace(' ', '-'))}"
+    return {"@id": identifier, "@type": "Person", "name": author.name}
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and name not in (CRATE, LOCK):
+            if not name.isprintable():
+                raise UserError(f"{folder}: found the file {name!r}, expected a name that is text", hint="rename it")
+            yield name, path
+
+
+def _file(name: str, path: Path) -> dict[str, Any]:
+    seal = seal_of(path)
+    kind = _KINDS.get(path.suffix)
+    return {
+        "@id": _reference(name),
+        "@type": "File",
+        "contentSize": str(seal.bytes),
+        "sha256": seal.sha256,
+        **({"encodingFormat": kind} if kind else {}),
+    }
+
+
+def _reference(name: str) -> str:
+    """A file's name as a relative URI; `qoslab.results.verify` reads it back."""
+    return quote(name, safe="/!$&'()*+,;=@")
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, _FIRST)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = 0o100644 << 16
+    return info

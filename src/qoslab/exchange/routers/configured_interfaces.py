@@ -1,0 +1,233 @@
+"""Interfaces, routes and names of a configuration, also of kinds that the device model does not have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, ip_address
+
+from qoslab.exchange.routers.show_values import full_name
+from qoslab.ios.model.ios_names import interface_kind
+from qoslab.policy.pasted import is_indented
+
+WITHOUT_LINE = (
+    "Loopback",
+    "Null",
+    "Tunnel",
+    "Virtual-Template",
+    "Virtual-Access",
+    "NVI",
+    "Group-Async",
+    "VirtualPortGroup",
+)
+"""Kinds of interfaces that are no end of a link."""
+ETHERNETS = (
+    *("Ethernet", "FastEthernet", "GigabitEthernet", "TwoGigabitEthernet", "FiveGigabitEthernet"),
+    *("TenGigabitEthernet", "TwentyFiveGigE", "FortyGigabitEthernet", "HundredGigE"),
+)
+LINES = (*ETHERNETS, "Serial", "ATM")
+"""Kinds of interfaces with a line of their own."""
+BRIDGED = ("Vlan", "BDI", "BVI")
+"""Kinds of interfaces whose frames leave by the ports of a VLAN, a bridge domain or a bridge group."""
+MANAGEMENT = re.compile(r"mgmt|management|oob", re.IGNORECASE)
+
+_BLOCK = re.compile(r"^interface +(.+?)(?: +(?:point-to-point|multipoint))? *$")
+_NEXT = re.compile(
+    r"(?:interface|router|line|class-map|policy-map|hostname|access-list|route-map|control-plane|dial-peer|end|banner"
+    r"|map-class|object-group|controller|crypto (?!map \S+$|ipsec df)|snmp-server|logging"
+    r"|ip (?:route|access-list|forward-protocol|http|classless|default-gateway|prefix-list))\b|!"
+)
+_ADDRESS = re.compile(r"ip address (\d\S+) (\d\S+)( secondary)?")
+_DYNAMIC = re.compile(r"ip (?:address (?:dhcp|negotiated|pool \S+)|unnumbered (\S.*))")
+_ROUTE = re.compile(
+    r"ip route(?: vrf (\S+))? (\d\S+) (\d\S+) (?:(?P<port>[A-Za-z][\w/.-]* ?\d?[\d/.:]*) ?)?(?P<via>\d+\.\S+)?"
+)
+
+
+@dataclass
+class Port:
+    """An interface of a configuration."""
+
+    name: str
+    line: int
+    lines: dict[int, str] = field(default_factory=dict)
+    """Lines of the interface by their numbers, with one blank between words."""
+
+    def value(self, pattern: str) -> str | None:
+        """Return the first group of the last line that matches; None without one."""
+        found = None
+        for text in self.lines.values():
+            if match := re.match(pattern, text):
+                found = match[1] if match.re.groups else match[0]
+        return found
+
+    def number_of(self, beginning: str) -> int:
+        """Return the number of the last line that begins so, or of the interface's own."""
+        return max((number for number, text in self.lines.items() if text.startswith(beginning)), default=self.line)
+
+    @property
+    def kind(self) -> str:
+        """Type of the interface: FastEthernet, Dialer."""
+        return interface_kind(self.name)
+
+    @property
+    def parent(self) -> str | None:
+        """Port of a subinterface."""
+        port, dot, _ = self.name.partition(".")
+        return port if dot else None
+
+    @property
+    def shutdown(self) -> bool:
+        """True if it is shut down."""
+        return "shutdown" in self.lines.values()
+
+    @property
+    def address(self) -> IPv4Interface | None:
+        """Primary address; None without one, or with one of a single host."""
+        for text in self.lines.values():
+            found = _ADDRESS.fullmatch(text)
+            if found and not found[3]:
+                try:
+                    return IPv4Interface(f"{found[1]}/{found[2]}")
+                except ValueError:
+                    return None
+        return None
+
+    @property
+    def dynamic(self) -> str:
+        """Source of an address that the configuration does not have: `dhcp`, `negotiated`, `unnumbered Loopback0`."""
+        found = next((text for text in self.lines.values() if _DYNAMIC.fullmatch(text)), "")
+        return found.removeprefix("ip ").removeprefix("address ")
+
+    @property
+    def vrf(self) -> str:
+        """Name of its VRF; empty in the global table."""
+        return self.value(r"(?:ip )?vrf forwarding (\S+)") or ""
+
+    @property
+    def policies(self) -> Mapping[str, str]:
+        """Names of attached policy-maps by `input` and `output`."""
+        found = {}
+        for text in self.lines.values():
+            if match := re.fullmatch(r"service-policy (input|output) (\S+)", text):
+                found[match[1]] = match[2]
+        return found
+
+    @property
+    def has_network(self) -> bool:
+        """True if packets are routed to and from it: an address, its own or given by another device."""
+        return not self.shutdown and (self.address is not None or bool(self.dynamic))
+
+    @property
+    def management(self) -> bool:
+        """True if it is for the management of the device alone."""
+        return bool(MANAGEMENT.search(self.vrf)) or (self.name == "GigabitEthernet0" and bool(self.vrf))
+
+
+@dataclass
+class StaticRoute:
+    """A static route."""
+
+    prefix: IPv4Network
+    via: IPv4Address | None
+    port: str
+
+
+@dataclass
+class Layout:
+    """The parts of a configuration that a topology is made of."""
+
+    hostname: str = ""
+    ports: dict[str, Port] = field(default_factory=dict)
+    routes: list[StaticRoute] = field(default_factory=list)
+
+    def members(self, port: Port) -> list[Port]:
+        """Return the interfaces that carry the packets of a Dialer, Multilink, Port-channel or VLAN interface."""
+        number = re.sub(r"^\D+", "", port.name)
+        others = [each for each in self.ports.values() if each is not port and not each.shutdown]
+        pool = port.value(r"dialer pool (\d+)") or number
+        patterns = {
+            "Dialer": rf"(?:pppoe-client dial-pool-number|dialer pool-member) {pool}\b",
+            "Multilink": rf"(?:ppp multilink|multilink-group|multilink) ?(?:group )?{number}$",
+            "Port-channel": rf"channel-group {number}\b",
+            "Vlan": rf"switchport access vlan {number}$",
+            "BDI": rf"bridge-domain {number}\b",
+            "BVI": rf"bridge-group {number}$",
+        }
+        pattern = patterns.get(port.kind)
+        found = [each for each in others if pattern is not None and each.value(pattern) is not None]
+        if port.kind == "Vlan" and not found:
+            found = [each for each in others if self._carries_vlan(each, int(number))]
+        return found
+
+    def _carries_vlan(self, port: Port, number: int) -> bool:
+        """Return whether a switched port has a VLAN: the first one without a line, the allowed ones of a trunk."""
+        if port.value(r"switchport") is None or port.address is not None:
+            return number == 1 and is_switched(port)
+        if port.value(r"switchport mode trunk") is not None:
+            allowed = port.value(r"switchport trunk allowed vlan ([\d,-]+)$")
+            return allowed is None or number in _numbers(allowed)
+        return number == 1 and port.value(r"switchport access vlan (\d+)") in (None, "1")
+
+
+def is_switched(port: Port) -> bool:
+    """Return whether a port without an address is one of a switch module: three numbers, and no `no ip address`."""
+    return port.kind in ETHERNETS and not port.has_network and "no ip address" not in port.lines.values()
+
+
+def _numbers(ranges: str) -> set[int]:
+    found: set[int] = set()
+    for part in ranges.split(","):
+        first, _, last = part.partition("-")
+        if first.isdecimal() and (not last or last.isdecimal()):
+            found.update(range(int(first), min(int(last or first), 4095) + 1))
+    return found
+
+
+def read_layout(text: str) -> Layout:
+    """Return hostname, interfaces and routes of a configuration, with or without indentation."""
+    found = Layout()
+    current: Port | None = None
+    indented = is_indented(text)
+    for number, line in enumerate(text.splitlines(), 1):
+        words = " ".join(line.split())
+        if begins := _BLOCK.fullmatch(line.strip()) if not line.startswith("  ") else None:
+            name = full_name(begins[1])
+            current = found.ports.setdefault(name, Port(name, number))
+            continue
+        if words and not line.startswith(" ") and (indented or _NEXT.match(words)):
+            current = None
+        if current is not None and words:
+            current.lines[number] = words
+        elif words.startswith("hostname ") and not found.hostname:
+            found.hostname = words.split()[1].strip('"')
+        elif words.startswith("ip route "):
+            found.routes += _routes(words)
+    return found
+
+
+def _routes(text: str) -> Iterator[StaticRoute]:
+    match = _ROUTE.match(text)
+    if match is None:
+        return
+    try:
+        prefix = IPv4Network(f"{match[2]}/{match[3]}", strict=False)
+        via = IPv4Address(match["via"]) if match["via"] else None
+    except ValueError:
+        return
+    yield StaticRoute(prefix, via, full_name(match["port"] or ""))
+
+
+def addresses_of(ports: Iterable[Port]) -> set[IPv4Address]:
+    """Return the primary addresses of interfaces."""
+    return {each.address.ip for each in ports if each.address is not None}
+
+
+def is_address(text: str) -> bool:
+    """Return whether a text is an address of either version of IP."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,89 @@
+"""A router of the input: its configuration, its counters, and its interfaces in the topology."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+
+from qoslab.exchange.routers.chassis import Chassis
+from qoslab.exchange.routers.configured_interfaces import LINES, Layout, Port
+from qoslab.exchange.routers.show_values import ClassCounters, InterfaceCounters
+from qoslab.model.framing import Framing
+from qoslab.model.units import Rate
+from qoslab.platforms import MODELS
+from qoslab.policy.pasted_configuration import Configuration
+
+
+@dataclass(frozen=True)
+class Attached:
+    """An interface with packets, at the interface of the topology that carries them."""
+
+    router: str
+    port: str
+    """Name in the configuration: Dialer1, GigabitEthernet0/0/1.100."""
+    carrier: str
+    """Name in the topology."""
+    address: IPv4Interface
+    rate: Rate
+    framing: Framing
+    beyond: IPv4Address | None = None
+    """Address of a neighbour in the subnet, where the configuration has one."""
+
+
+@dataclass
+class Router:
+    """A router of the input."""
+
+    name: str
+    file: str
+    text: str
+    """Configuration, at the lines that it has in the file."""
+    layout: Layout
+    configuration: Configuration
+    chassis: Chassis
+    interfaces: dict[str, InterfaceCounters] = field(default_factory=dict)
+    classes: list[ClassCounters] = field(default_factory=list)
+    table: dict[IPv4Network, IPv4Address] = field(default_factory=dict)
+    attached: list[Attached] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Reasons by interface that is not in the topology."""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def is_model(self) -> bool:
+        """True if the model has all interfaces that the topology needs."""
+        model = MODELS[self.chassis.model]
+        hardware = ((each, model.interface(each.carrier)) for each in self.attached)
+        fits = all(port is not None and each.framing in port.framings for each, port in hardware)
+        return fits and self.chassis.generation in model.generations
+
+    @property
+    def why_no_model(self) -> str:
+        """Sentence about a router whose model lacks interfaces."""
+        model = MODELS[self.chassis.model]
+        lacking = [each.carrier for each in self.attached if model.interface(each.carrier) is None]
+        reason = (
+            f"the modelled {model.name} has no {', '.join(lacking)}"
+            if lacking
+            else f"the modelled {model.name} has no such lines"
+        )
+        return f"{reason}: platform linux, with the same rules and interface names"
+
+    def attached_at(self, port: str) -> Attached | None:
+        """Return the interface of the topology that carries the packets of an interface of the configuration."""
+        return next((each for each in self.attached if each.port == port), None)
+
+    def networks(self) -> Iterator[Port]:
+        """Yield the interfaces with an address that can be ends of links, in order."""
+        for port in self.layout.ports.values():
+            if not port.management and (port.has_network or self._only_policy(port)):
+                yield port
+
+    def _only_policy(self, port: Port) -> bool:
+        """Return whether a port has a policy, no IPv4 address, and no other interface that stands for it."""
+        if not port.policies or port.shutdown or port.kind not in LINES or port.parent is not None:
+            return False
+        others = (each for each in self.layout.ports.values() if each.has_network)
+        member = port.value(r"(?:channel-group|multilink-group|ppp multilink|dialer|pppoe-client|switchport access)\b")
+        return member is None and not any(each.parent == port.name for each in others)

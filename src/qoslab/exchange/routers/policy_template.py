@@ -1,0 +1,276 @@
+"""Policies of a router as an IOS template for its interfaces in the topology."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from qoslab.exchange.routers.configured_interfaces import Port
+from qoslab.exchange.routers.input_router import Attached, Router
+from qoslab.ios.device_config.running_config_parser import read_onto
+from qoslab.ios.device_config.secret_lines import without_secrets
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.ios_names import interface_kind
+from qoslab.ios.model.policy import CLASS_DEFAULT
+from qoslab.ios.parse import RefusedLineError, apply, parse_config
+from qoslab.ios.registry import BLOCKS
+from qoslab.model.experiment import Topology
+from qoslab.platforms.startup import CIRCUIT, hardware, startup_config
+from qoslab.policy.pasted_configuration import is_refusal
+
+LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
+_QUEUEING = re.compile(
+    r"(?:no )?(?:bandwidth \d+|fair-queue|tx-ring-limit|hold-queue|max-reserved-bandwidth|rate-limit|traffic-shape"
+    r"|random-detect|priority-group|custom-queue-list|load-interval|ip tcp adjust-mss)\b"
+)
+_LISTS = ("priority-list", "queue-list", "access-list rate-limit")
+_MOST_REFUSED = 200
+MOST_CHARACTERS = 2**16
+"""Characters of access lists in the templates of a router: checking a template has a limit of work."""
+TUNNEL_BYTES = {"gre": "24 bytes", "ipsec": "about 73 bytes"}
+"""Bytes around each packet in a tunnel. RFC 2784: GRE 4 and IP 20. [I] With GRE and ESP, which pads."""
+
+
+@dataclass
+class Template:
+    """Lines for a router, and what became of the lines of the configuration."""
+
+    text: str = ""
+    policies: list[tuple[Attached, str, str]] = field(default_factory=list)
+    """Attached policies: interface, direction, policy-map."""
+    used: set[int] = field(default_factory=set)
+    """Numbers of the configuration's lines that are in it."""
+    refused: dict[int, str] = field(default_factory=dict)
+    """Reasons by number of the lines that are left out."""
+    notes: list[str] = field(default_factory=list)
+
+
+def template_of(router: Router, topology: Topology) -> Template:
+    """Return the template of a router; lines that its model refuses are left out."""
+    found = Template()
+    blocks = {each.carrier: list(_interface(router, each, found)) for each in router.attached}
+    _tunnels(router, blocks, found)
+    device = router.configuration.device
+    wanted = _policy_maps(device, [name for _, _, name in found.policies])
+    maps = _class_maps(device, wanted)
+    lines = [line for part in blocks.values() for _, line in part]
+    text = _blocks(device, maps, wanted, lines, found)
+    for each in router.attached:
+        own = [line for _, line in blocks[each.carrier]]
+        if own:
+            inner = [f" pvc {CIRCUIT}", *(f"  {line}" for line in own)] if interface_kind(each.carrier) == "ATM" else []
+            text += [f"interface {each.carrier}", *(inner or [f" {line}" for line in own]), "!"]
+    found.text = _accepted(router, topology, text, found)
+    found.policies = [each for each in found.policies if f"service-policy {each[1]} {each[2]}" in found.text]
+    _mark(router, found, wanted, maps)
+    return found
+
+
+def _interface(router: Router, attached: Attached, found: Template) -> Iterator[tuple[int, str]]:
+    """Yield the queueing lines of an interface and of the lines that carry it, with their numbers."""
+    taken: dict[str, str] = {}
+    for port in _layers(router, attached):
+        for number, text in port.lines.items():
+            policy = re.fullmatch(r"service-policy (input|output) (\S+)", text)
+            if policy is None:
+                if _QUEUEING.match(text):
+                    yield number, text
+            elif policy[2] not in router.configuration.device.policy_maps:
+                found.refused[number] = "the policy-map is not in the input"
+            elif policy[1] in taken:
+                found.refused[number] = f"{attached.carrier} has the policy of {taken[policy[1]]} in this direction"
+            else:
+                taken[policy[1]] = port.name
+                found.policies.append((attached, policy[1], policy[2]))
+                yield number, text
+
+
+def _layers(router: Router, attached: Attached) -> list[Port]:
+    """Return the interface itself, then those below it: the bundle's members, the port of a subinterface."""
+    ports = router.layout.ports
+    port = ports.get(attached.port)
+    if port is None:
+        return []
+    below = [ports[each] for each in (port.parent, attached.carrier) if each in ports]
+    if port.kind == "Dialer":
+        below = [*router.layout.members(port)[:1], *below]
+    return list({each.name: each for each in (port, *below)}.values())
+
+
+def _tunnels(router: Router, blocks: dict[str, list[tuple[int, str]]], found: Template) -> None:
+    """Put the policy of a tunnel on the port that carries it where all packets of the port are in the tunnel."""
+    tunnels = [each for each in router.layout.ports.values() if each.kind == "Tunnel" and not each.shutdown]
+    for port in tunnels:
+        for direction, policy in port.policies.items():
+            number = port.number_of(f"service-policy {direction}")
+            attached, reason = _carrier_of_tunnel(router, port, tunnels)
+            if attached is not None and any(each[:2] == (attached, direction) for each in found.policies):
+                reason = f"{attached.port} has another policy in this direction"
+            if policy not in router.configuration.device.policy_maps:
+                reason = "the policy-map is not in the input"
+            if attached is None or reason:
+                found.refused[number] = reason
+                found.notes.append(f"{port.name}: service-policy {direction} {policy} is left out: {reason}")
+                continue
+            size = TUNNEL_BYTES["ipsec" if port.value(r"tunnel protection") else "gre"]
+            found.policies.append((attached, direction, policy))
+            blocks[attached.carrier].append((number, f"service-policy {direction} {policy}"))
+            found.notes.append(
+                f"{port.name}: service-policy {direction} {policy} is on {attached.carrier}, which carries the packets "
+                f"of {port.name} alone; the {size} of the tunnel are not counted"
+            )
+
+
+def _carrier_of_tunnel(router: Router, tunnel: Port, tunnels: list[Port]) -> tuple[Attached | None, str]:
+    """Return the interface that carries a tunnel's packets and no others, or why there is none."""
+    from qoslab.exchange.routers.show_values import full_name
+
+    source = full_name(tunnel.value(r"tunnel source (\S.*)") or "")
+    ports = router.layout.ports
+    address = tunnel.value(r"tunnel source (\d+\.\S+)")
+    if address is not None:
+        source = next((each.name for each in ports.values() if each.address and str(each.address.ip) == address), "")
+    attached = router.attached_at(source)
+    if attached is None:
+        return None, f"the tunnel's source {source or '?'} is no interface of the topology"
+    if sum(full_name(each.value(r"tunnel source (\S.*)") or "") == source for each in tunnels) > 1:
+        return None, f"several tunnels share {source}, and the policy is for the packets of one"
+    if source in ports and ports[source].value(r"ip nat outside"):
+        return None, f"{source} also carries packets outside the tunnel (ip nat outside)"
+    return attached, ""
+
+
+def _policy_maps(device: Device, names: list[str]) -> list[str]:
+    """Return the policy-maps and all below them."""
+    found: list[str] = []
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        policy = device.policy_maps.get(name)
+        if policy is not None and name not in found:
+            found.append(name)
+            waiting += [each.service_policy for each in policy.classes if each.service_policy]
+    return found
+
+
+def _class_maps(device: Device, policies: list[str]) -> list[str]:
+    found: list[str] = []
+    waiting = [each.name for name in policies for each in device.policy_maps[name].classes]
+    while waiting:
+        name = waiting.pop()
+        if name in device.class_maps and name not in found and name != CLASS_DEFAULT:
+            found.append(name)
+            criteria = device.class_maps[name].criteria
+            waiting += [each.name for each in criteria if each.type == "class_map" and each.name]
+    return found
+
+
+def _small(lists: Sequence[Sequence[str]], found: Template) -> list[Sequence[str]]:
+    """Leave out the longest access lists where all are more text than an experiment takes."""
+    kept = list(lists)
+    while sum(len(line) + 1 for block in kept for line in block) > MOST_CHARACTERS:
+        longest = max(kept, key=lambda block: sum(map(len, block)))
+        kept.remove(longest)
+        found.notes.append(f"left out: {longest[0]}: it has {len(longest)} lines, too many for a template")
+    return kept
+
+
+def _blocks(device: Device, maps: list[str], policies: list[str], lines: list[str], found: Template) -> list[str]:
+    """Return the blocks of the configuration that policies and interfaces name."""
+    device = _without_missing(device)
+    every = [block for blocks in BLOCKS.of(device.hardware.family) for block in blocks(device) if block]
+    chosen = [
+        block
+        for block in every
+        if (block[0].startswith("class-map ") and block[0].split()[-1] in maps)
+        or (block[0].startswith("policy-map ") and block[0].split()[-1] in policies)
+        or (
+            block[0].startswith(_LISTS)
+            and any(each.startswith(("priority-group", "custom-", "rate-limit")) for each in lines)
+        )
+    ]
+    words = {word for block in chosen for line in block for word in line.split()} | {
+        w for x in lines for w in x.split()
+    }
+    lists = [block for block in every if re.match(r"(?:ip(?:v6)? )?access-list ", block[0]) and _named(block, words)]
+    words |= {word for block in lists for line in block for word in line.split()}
+    lists = _small(lists, found)
+    groups = [block for block in every if block[0].startswith("object-group ") and block[0].split()[-1] in words]
+    return [line for block in (*groups, *lists, *chosen) for line in (*block, "!")]
+
+
+def _without_missing(device: Device) -> Device:
+    """Return a device with the policies alone, whose classes have no child policy that the input lacks."""
+    policies = {}
+    for name, policy in device.policy_maps.items():
+        known = (each.service_policy in (None, *device.policy_maps) for each in policy.classes)
+        classes = (
+            each if fits else replace(each, service_policy=None)
+            for each, fits in zip(policy.classes, known, strict=True)
+        )
+        policies[name] = replace(policy, classes=tuple(classes))
+    return Device(
+        replace(device.hardware, interfaces=()),
+        class_maps=device.class_maps,
+        policy_maps=policies,
+        access_lists=device.access_lists,
+        object_groups=device.object_groups,
+        rate_limit_lists=device.rate_limit_lists,
+        priority_lists=device.priority_lists,
+        queue_lists=device.queue_lists,
+    )
+
+
+def _named(block: Sequence[str], words: set[str]) -> bool:
+    parts = block[0].split()
+    if parts[0] == "access-list":
+        return parts[1] in words
+    return parts[-1] in words
+
+
+def _accepted(router: Router, topology: Topology, lines: list[str], found: Template) -> str:
+    """Return the lines that the router of the topology accepts; the others are noted."""
+    chassis = hardware(topology, router.name)
+    base = startup_config(topology, router.name, LOGIN)
+    reading = read_onto(parse_config(base, chassis), "\n".join(lines))
+    for each in reading.unread:
+        if is_refusal(each.reason) or each.place:
+            found.notes.append(f"left out: {' / '.join((*each.place, each.text))}: {each.reason.removeprefix('% ')}")
+    unread = {each.number for each in reading.unread}
+    kept = [line for number, line in enumerate(lines, 1) if number not in unread]
+    for _ in range(_MOST_REFUSED):
+        try:
+            apply(parse_config(base, chassis), "\n".join(kept))
+        except RefusedLineError as refusal:
+            said = " ".join(each.strip() for each in refusal.refusal.render() if each.strip(" ^"))
+            found.notes.append(f"left out: {kept[refusal.number - 1].strip()}: {said.removeprefix('% ')}")
+            del kept[refusal.number - 1]
+        else:
+            break
+    return without_secrets("\n".join(kept)) + "\n" if kept else ""
+
+
+def _mark(router: Router, found: Template, policies: list[str], maps: list[str]) -> None:
+    """Note the lines of the configuration that the template has."""
+    words = set(found.text.split())
+    for each in router.configuration.reading.carried:
+        mode, names = each.position.mode, each.position.names
+        root = mode.split("-")[0]
+        if (
+            (root in ("policy", "police") and names and names[0] in policies)
+            or (mode == "class-map" and names and names[0] in maps)
+            or (mode.endswith("acl") and names and names[0] in words)
+            or (root == "object" and names and names[-1] in words)
+            or (each.text.startswith("access-list ") and each.text.split()[1] in words)
+        ):
+            found.used.add(each.number)
+    for attached in router.attached:
+        for port in _layers(router, attached):
+            for number, text in port.lines.items():
+                queueing = _QUEUEING.match(text) or re.match(r"service-policy (input|output) ", text)
+                if queueing and text in found.text and number not in found.refused:
+                    found.used.add(number)
+
+
+__all__ = ["Template", "template_of"]

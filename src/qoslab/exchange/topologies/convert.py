@@ -1,0 +1,284 @@
+"""A topology of another tool → a topology file of ours, checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from itertools import islice
+from pathlib import Path
+
+from qoslab.errors import ExperimentError, UserError
+from qoslab.exchange.shortest_paths import Near, shortest_routes
+from qoslab.exchange.topologies.common_form import Foreign, ForeignLink
+from qoslab.exchange.topologies.containerlab import is_containerlab, read_containerlab
+from qoslab.exchange.topologies.netlab import is_netlab, read_netlab
+from qoslab.model.units import Rate
+from qoslab.platforms import MODELS, PLATFORMS
+from qoslab.results.file_access import drafted
+from qoslab.schema.document import read_document
+from qoslab.schema.topology import load_topology
+
+OTHERS = "linux"
+"""Substitute for a refused kind, so that all else is checked too."""
+KINDS = {
+    **dict.fromkeys(("linux",), "host"),
+    # Routers with an IOS command line; what other systems of the vendor have is another.
+    **dict.fromkeys(("cisco_iol", "cisco_vios", "cisco_csr1000v", "cisco_c8000v"), "ios"),
+    **dict.fromkeys(("vr-csr", "vr-cisco_csr1000v", "vr-c8000v", "vr-cisco_c8000v"), "ios"),
+    **dict.fromkeys(("iosv", "iol", "csr", "cat8000v"), "ios"),
+    # Linux machines that forward.
+    **dict.fromkeys(("frr", "linux router", "vyosnetworks_vyos", "vyos"), "linux"),
+}
+"""Platforms for nodes of containerlab (its kinds) and of netlab (its devices)."""
+MODEL_OF_KIND = {
+    **dict.fromkeys(("cisco_c8000v", "vr-c8000v", "vr-cisco_c8000v", "cat8000v"), "C8000V"),
+    **dict.fromkeys(("cisco_csr1000v", "vr-csr", "vr-cisco_csr1000v", "csr"), "C8000V"),
+    **dict.fromkeys(("cisco_vios", "iosv", "cisco_iol", "iol"), "IOSv"),
+}
+"""The model nearest to a kind of router."""
+OTHER_MODEL = "IOSv"
+"""Model for kinds that --as calls routers with an IOS command line."""
+POOLS = tuple(IPv4Network(each) for each in ("10.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"))
+"""Address pools for links without addresses, a /24 each: a file's own may cover one of them."""
+_ETHERNET = re.compile(r"(Fast|Gigabit|TenGigabit)?Ethernet")
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """Options for parts missing in the other file."""
+
+    model: str | None = None
+    """Model of all routers with an IOS command line; by default the nearest to the kind of each."""
+    rate: Rate = field(default_factory=lambda: Rate.parse("100 Mb/s"))
+    """Rate of links without one."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """Platforms of kinds, before those of `KINDS`."""
+
+
+@dataclass(frozen=True)
+class _End:
+    node: str
+    interface: str
+    was: str
+    address: IPv4Interface
+
+
+@dataclass(frozen=True)
+class _Link:
+    ends: tuple[_End, _End]
+    rate: Rate
+
+
+def import_topology(source: Path, to: Path, wishes: Wishes) -> list[str]:
+    """Write a topology file of ours from one of containerlab or netlab; what was left out or made up, for people.
+
+    `ExperimentError` lists all that has no counterpart, with its place; `UserError` where `to` is there already.
+    """
+    document = read_document(source)
+    if is_containerlab(document.data):
+        found = read_containerlab(document)
+    elif is_netlab(document.data):
+        found = read_netlab(document)
+    else:
+        raise UserError(
+            f"{source}: found neither topology.nodes (containerlab) nor nodes (netlab), expected one of them",
+            hint="qoslab's own topology files need no import",
+        )
+    platforms = _platforms(found, wishes)
+    models = _models(found, platforms, wishes)
+    _check_ports(found, models)
+    if document.findings:
+        raise ExperimentError(findings=document.findings)
+    links = list(_links(found, platforms, models, wishes))
+    if document.findings:
+        raise ExperimentError(findings=document.findings)
+    text = _text(found, source, platforms, models, links)
+    _write(to, text)
+    return found.notes
+
+
+def _platforms(found: Foreign, wishes: Wishes) -> dict[str, str]:
+    """Return the platforms by node; a kind without counterpart is refused."""
+    platforms = {}
+    for name, node in found.nodes.items():
+        known = (kinds.get(kind) for kind in (f"{node.kind} {node.role}", node.kind) for kinds in (wishes.kinds, KINDS))
+        word = next(filter(None, known), None)
+        if word is None:
+            found.refuse(
+                node.steps,
+                f'found the kind "{node.kind}", expected one of {", ".join(KINDS)}',
+                f'--as "{node.kind}=linux" (or host, ios) takes it for one of ours',
+            )
+            word = OTHERS
+        platforms[name] = word
+    return platforms
+
+
+def _models(found: Foreign, platforms: Mapping[str, str], wishes: Wishes) -> dict[str, str]:
+    """The models of routers with an IOS command line, by node; each stand-in is noted."""
+    models = {}
+    for name, node in found.nodes.items():
+        if PLATFORMS[platforms[name]].reached_by != "command line":
+            continue
+        models[name] = model = wishes.model or MODEL_OF_KIND.get(node.kind, OTHER_MODEL)
+        hardware = MODELS[model]
+        release = ""
+        if hardware.default_generation is not None:
+            software = hardware.software(hardware.default_generation)
+            release = f" with {'IOS' if software.train_name is None else 'IOS-XE'} {software.version}"
+        found.note(
+            f"nodes of kind {node.kind} are modelled as {model}{release}; "
+            "other models and releases may queue differently (--model)"
+        )
+    return models
+
+
+def _check_ports(found: Foreign, models: Mapping[str, str]) -> None:
+    """Refuse routers with more links than their model has ports."""
+    for name, node in found.nodes.items():
+        count = sum(end.node == name for link in found.links for end in link.ends)
+        if not count:
+            found.refuse(node.steps, "found no link, expected one at least")
+        elif name in models and count > (most := len(_ports_of(models[name]))):
+            found.refuse(
+                node.steps,
+                f"found {count} links, expected at most {most}: so many Ethernet ports has a {models[name]}",
+                f'--as "{node.kind}=linux" takes a router with any number, --model another model',
+            )
+
+
+def _ports_of(model: str) -> list[str]:
+    return [each.name for each in MODELS[model].interfaces if _ETHERNET.match(each.name)]
+
+
+def _links(found: Foreign, platforms: Mapping[str, str], models: Mapping[str, str], wishes: Wishes) -> Iterator[_Link]:
+    """Yield the links with interfaces of our nodes, in the order of the links, and addresses."""
+    taken: dict[str, int] = {}
+    given = [each.network for link in found.links for end in link.ends if (each := end.address) is not None]
+    given += [link.prefix for link in found.links if link.prefix is not None]
+    free = (
+        (each, pool)
+        for pool in POOLS
+        for each in pool.subnets(new_prefix=24)
+        if not any(each.overlaps(other) for other in given)
+    )
+    for link in found.links:
+        if link.rate is None:
+            found.note(f"links without a rate have {wishes.rate}")
+        addresses = _addresses(found, link, free)
+        if addresses is None:
+            continue
+        ends = []
+        for end, address in zip(link.ends, addresses, strict=True):
+            number = taken.get(end.node, 0)
+            taken[end.node] = number + 1
+            interface = _interface(platforms[end.node], models.get(end.node), number)
+            ends.append(_End(end.node, interface, end.interface, address))
+        yield _Link((ends[0], ends[1]), link.rate or wishes.rate)
+
+
+def _interface(word: str, model: str | None, number: int) -> str:
+    """The name of a node's interface, from 0."""
+    if model is not None:
+        return _ports_of(model)[number]
+    return f"GigabitEthernet0/{number}" if PLATFORMS[word].is_router else f"eth{number}"
+
+
+def _addresses(
+    found: Foreign, link: ForeignLink, free: Iterator[tuple[IPv4Network, IPv4Network]]
+) -> tuple[IPv4Interface, IPv4Interface] | None:
+    """Return the addresses of the file, of its prefix, or of a pool; None if none is left (refused)."""
+    first, second = (end.address for end in link.ends)
+    if first is not None and second is not None:
+        return first, second
+    given = first or second
+    prefix = link.prefix if given is None else given.network
+    if prefix is None:
+        prefix, pool = next(free, (None, None))
+        if prefix is None:
+            pools = ", ".join(map(str, POOLS))
+            found.refuse(
+                link.steps,
+                f"found no address, and none left for it in {pools}; expected one for each end",
+                "give the link addresses, or other links smaller prefixes",
+            )
+            return None
+        found.note(f"links without addresses have some of {pool}")
+    others = [each for each in islice(_hosts(prefix), 3) if each != given]
+    if first is not None:
+        others.insert(0, first)
+    elif second is not None:
+        others.insert(1, second)
+    if len(others) < 2:
+        found.refuse(
+            link.steps,
+            f"found {given} at one end and no address at the other, expected a prefix with room for both",
+            "give both ends an address of one prefix, as 10.0.0.1/30 and 10.0.0.2/30",
+        )
+        return None
+    return others[0], others[1]
+
+
+def _hosts(prefix: IPv4Network) -> Iterator[IPv4Interface]:
+    return (IPv4Interface(f"{address}/{prefix.prefixlen}") for address in prefix.hosts())
+
+
+def _routes(links: list[_Link], platforms: Mapping[str, str]) -> dict[str, dict[IPv4Network, IPv4Address]]:
+    """Return the routes of the routers."""
+    near: dict[str, list[Near]] = {name: [] for name in platforms}
+    for link in links:
+        for end, other in (link.ends, link.ends[::-1]):
+            near[end.node].append(Near(other.node, other.address.ip, end.address.network))
+    return shortest_routes((name for name, word in platforms.items() if PLATFORMS[word].is_router), near)
+
+
+def _text(
+    found: Foreign, source: Path, platforms: Mapping[str, str], models: Mapping[str, str], links: list[_Link]
+) -> str:
+    routes = _routes(links, platforms)
+    if any(routes.values()):
+        found.note("routers have static routes along shortest paths")
+    lines = [f"# From {source.name}, a topology of {found.tool}.", "nodes:"]
+    for name, word in platforms.items():
+        model = f', model: "{models[name]}"' if name in models else ""
+        own = f"platform: {word}{model}"
+        if routes.get(name):
+            lines.append(f"  {_quoted(name)}:")
+            lines += [f"    {part}" for part in own.split(", ")] + ["    routes:"]
+            lines += [f"      - {{prefix: {network}, via: {via}}}" for network, via in routes[name].items()]
+        else:
+            lines.append(f"  {_quoted(name)}: {{{own}}}")
+    lines.append("links:")
+    for number, link in enumerate(links, 1):
+        lines += [f"  - name: link{number}", f"    rate: {link.rate}", "    ends:"]
+        for end in link.ends:
+            was = f"  # {_comment(end.was)}" if end.was and end.was != end.interface else ""
+            lines.append(
+                f"      - {{node: {_quoted(end.node)}, interface: {end.interface}, address: {end.address}}}{was}"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(name: str) -> str:
+    """Quote a word for YAML if it means something else (`no`, `1`)."""
+    return f'"{name}"'
+
+
+def _comment(text: str) -> str:
+    return "".join(each for each in text if each.isprintable())[:40]
+
+
+def _write(to: Path, text: str) -> None:
+    """Write the file once it was checked, and only where there is none."""
+    if to.exists() or to.is_symlink():
+        raise UserError(f"{to}: found a file from before, expected none", hint="give another name with --to")
+    with drafted(to) as draft:
+        draft.write_text(text, encoding="utf-8")
+        try:
+            load_topology(draft)
+        except ExperimentError as error:
+            # Places in a file that nobody has seen would tell nothing.
+            told = "\n".join(f"{each.path}: {each.message}" for each in error.findings)
+            raise UserError(f"the converted topology is not valid:\n{told}") from error

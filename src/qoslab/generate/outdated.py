@@ -1,0 +1,83 @@
+"""Comparison of a baseline with the present experiment file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from qoslab.analysis import expected_comparison as comparing
+from qoslab.analysis.run_analysis import judge
+from qoslab.lab_kinds import LABS
+from qoslab.model.experiment import Experiment
+from qoslab.model.matrix import as_texts
+from qoslab.model.run_figures import Key, RunFigure
+from qoslab.plan import Options, make_plan
+from qoslab.results import CellSummary, tables
+from qoslab.results.baselines import Baseline, otherwise
+from qoslab.run.provenance import digest
+from qoslab.run.task import make_task
+from qoslab.schema import load_sweep, published_figures
+
+
+def outdated(baseline: Baseline, file: Path) -> Iterator[str]:
+    """Yield the changes of an experiment file since the baseline's run, in words; none without such a file.
+
+    Changed measurements require a new run. Expectations count if they are new or gone, have other bounds, or relate
+    differently to the published value. Changed wording does not count: `with_present_remarks` returns it.
+    """
+    if not file.exists():
+        return
+    experiment, configurations, expected = _as_it_stands(file, file.read_bytes(), baseline.manifest.lab)
+    if parts := list(otherwise(experiment, configurations, baseline.manifest)):
+        yield f"measured otherwise now: {', '.join(parts)}"
+    before = _expected(baseline.rows)
+    both = [(row, before[key]) for key, row in expected.items() if key in before]
+    counts = {
+        "new": len(expected) - len(both),
+        "gone": len(before) - len(both),
+        "with other bounds": sum(now.tolerance != was.tolerance for now, was in both),
+        "with another verdict on the published value": sum(now.publication != was.publication for now, was in both),
+    }
+    if found := [f"{count} {words}" for words, count in counts.items() if count]:
+        yield f"expectations: {', '.join(found)}"
+
+
+def with_present_remarks(baseline: Baseline, file: Path) -> Baseline:
+    """Return the baseline with the explanations of the present experiment file, if the expectation is unchanged."""
+    if not file.exists():
+        return baseline
+    _, _, expected = _as_it_stands(file, file.read_bytes(), baseline.manifest.lab)
+
+    def present(row: RunFigure) -> RunFigure:
+        now = expected.get(row.key)
+        same = now is not None and (now.tolerance, now.publication) == (row.tolerance, row.publication)
+        return replace(row, explanation=now.explanation) if now is not None and same else row
+
+    return replace(baseline, rows=tuple(map(present, baseline.rows)))
+
+
+@lru_cache(maxsize=64)
+def _as_it_stands(
+    file: Path, _content: bytes, lab: str
+) -> tuple[Experiment, Mapping[str, str], Mapping[Key, RunFigure]]:
+    """The experiment, the digests of its configurations as a manifest has them, and what is expected."""
+    plan = make_plan(load_sweep(file, {}, LABS[lab].check), Options(lab=lab))
+    configurations: dict[str, str] = {}
+    cells = []
+    for cell in plan.cells:
+        task = make_task(cell, {})
+        name = task.name.removesuffix(f"/{task.identity.repetition}")
+        configurations |= {f"{name}/{device}": digest(text.encode()) for device, text in task.configurations.items()}
+        texts = as_texts(dict(task.identity.parameters))
+        cells.append(CellSummary(arm=cell.arm, parameters=texts, repetition=task.identity.repetition, valid=True))
+    judged = judge(plan.experiment, published_figures(file, plan.experiment), tables.frame("metrics", []), cells, lab)
+    rows = map(RunFigure.of, json.loads(comparing.to_json(judged.comparison)))
+    averages = map(RunFigure.of_average, json.loads(judged.averages.to_json(orient="records")))
+    return plan.experiment, configurations, _expected([*rows, *averages])
+
+
+def _expected(rows: Iterable[RunFigure]) -> dict[Key, RunFigure]:
+    return {row.key: row for row in rows if row.tolerance}

@@ -1,0 +1,136 @@
+"""The tables of docs/reference/results.md, from the baselines that are kept."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from qoslab.generate.outdated import outdated, with_present_remarks
+from qoslab.model.metrics import Unit, format_value
+from qoslab.model.run_figures import Key, RunFigure
+from qoslab.results.baselines import Baseline, baselines_of
+
+WIDTH = 120
+BEGIN, END = "<!-- baseline: {} -->", "<!-- end of baseline -->"
+_BLOCK = re.compile(r"<!-- baseline: (\S+) -->\n.*?<!-- end of baseline -->", re.DOTALL)
+_INFORMATIVE, _WITHIN, _WIDE = "informative", "within", "wide"
+_NOT_REPRODUCED, _FITTED, _OWN_REFERENCE = "not reproduced", "fitted", "own reference"
+
+
+def results_document(present: str, top: Path) -> str:
+    """The document with the table of each experiment between its marks; everything else stays."""
+
+    def block(found: re.Match[str]) -> str:
+        name = found[1]
+        file = top / "experiments" / f"{name}.yml"
+        lines = [BEGIN.format(name), "", *_experiment(name, baselines_of(top, name), file), "", END]
+        return "\n".join(lines)
+
+    return _BLOCK.sub(block, present)
+
+
+def _experiment(name: str, kept: Mapping[str, Baseline], file: Path) -> Iterator[str]:
+    if not kept:
+        yield f"No run of `{name}` is kept."
+        return
+    # Values are those of the run; texts may have been rewritten since.
+    kept = {lab: with_present_remarks(baseline, file) for lab, baseline in kept.items()}
+    for lab, baseline in kept.items():
+        yield f"- {lab}: {_run(baseline)}"
+        if said := "; ".join(outdated(baseline, file)):
+            text = f"- of an earlier version of the file: {said}"
+            yield from (f"  {line}" for line in textwrap.wrap(text, WIDTH - 2, subsequent_indent="  "))
+    yield ""
+    yield f"| figure | predicted | published | {' | '.join(kept)} |"
+    yield "|---" * (3 + len(kept)) + "|"
+    by_lab = {lab: {row.key: row for row in baseline.rows} for lab, baseline in kept.items()}
+    shown = [row for baseline in kept.values() for row in baseline.rows if _shown(row)]
+    first: dict[Key, RunFigure] = {}
+    for row in shown:
+        first.setdefault(row.key, row)
+    for key, row in first.items():
+        yield _line(row, [by_lab[lab].get(key) for lab in kept])
+    yield from _remarks(first.values())
+    yield from _scores(kept)
+
+
+def _scores(kept: Mapping[str, Baseline]) -> Iterator[str]:
+    """Yield how often one of two values of a parameter was better, in each kind of lab."""
+    by_lab = {lab: {score.title: score for score in baseline.scores} for lab, baseline in kept.items()}
+    titles = dict.fromkeys(title for scores in by_lab.values() for title in scores)
+    if not titles:
+        return
+    yield ""
+    yield f"| won, equal, lost | of | {' | '.join(kept)} |"
+    yield "|---" * (2 + len(kept)) + "|"
+    for title in titles:
+        found = [by_lab[lab].get(title) for lab in kept]
+        metric = next(f"`{score.metric}`" for score in found if score)
+        counts = ("" if score is None else f"{score.won}, {score.equal}, {score.lost}" for score in found)
+        yield f"| {title} | {metric} | {' | '.join(counts)} |"
+
+
+def _remarks(rows: Iterable[RunFigure]) -> Iterator[str]:
+    """Yield why figures are not reproduced, and what of the model was chosen in their light."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row.explanation and (kind := _remark(row)):
+            found.setdefault((kind, row.explanation), []).append(f"{_place(row)}: `{row.metric}`")
+    for (kind, why), named in found.items():
+        text = f"{kind[0].upper()}{kind[1:]} ({'; '.join(named)}): {why}"
+        yield ""
+        yield from textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _remark(row: RunFigure) -> str:
+    if row.publication == _NOT_REPRODUCED:
+        return _NOT_REPRODUCED
+    # Of a figure that nobody published, the explanation of an expectation is what was fitted.
+    unpublished = row.published is None and row.verdict != _INFORMATIVE and row.publication != _OWN_REFERENCE
+    return _FITTED if row.publication == _FITTED or unpublished else ""
+
+
+def _shown(row: RunFigure) -> bool:
+    return row.verdict != _INFORMATIVE or row.published is not None
+
+
+def _run(baseline: Baseline) -> str:
+    manifest = baseline.manifest
+    took = "" if manifest.took_s is None else f", {manifest.took_s:.0f} s"
+    cells = "1 cell" if len(manifest.cells) == 1 else f"{len(manifest.cells)} cells"
+    repetitions = max((each.repetition for each in manifest.cells), default=1)
+    cells += f", {repetitions} repetitions each (medians, 95 % intervals)" if repetitions > 1 else ""
+    judged = [row for row in baseline.rows if row.verdict not in (_INFORMATIVE, _WIDE)]
+    within = sum(row.verdict == _WITHIN for row in judged)
+    return f"{manifest.started:%Y-%m-%d}, {cells}{took}; {within} of {len(judged)} expectations within"
+
+
+def _place(row: RunFigure) -> str:
+    return f"{row.arm} ({row.where})" if row.where else row.arm
+
+
+def _line(row: RunFigure, measured: Sequence[RunFigure | None]) -> str:
+    predicted = _value(row.predicted, row) or row.tolerance
+    published = _value(row.published, row)
+    if published and (kind := _remark(row)):
+        published += f", {kind}"
+    named = f"{row.metric} (`{row.about}`)" if row.about else f"`{row.metric}`"
+    cells = [f"{_place(row)}: {named}", predicted, published, *map(_measured, measured)]
+    return f"| {' | '.join(cells)} |"
+
+
+def _measured(row: RunFigure | None) -> str:
+    if row is None:
+        return ""
+    text = _value(row.measured, row) or "not measured"
+    low, high = _value(row.low, row), _value(row.high, row)
+    text += f" ({low} to {high})" if low != high else ""
+    text += f"; lowest {row.lowest}" if row.lowest else ""
+    return text if row.verdict in (_WITHIN, _WIDE, _INFORMATIVE) else f"**{text}, {row.verdict}**"
+
+
+def _value(value: float | None, row: RunFigure) -> str:
+    return "" if value is None else format_value(value, cast(Unit, row.unit))

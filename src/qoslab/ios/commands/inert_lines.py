@@ -1,0 +1,192 @@
+"""Lines without effect: kept in order, printed, taken back by `no`.
+
+`ios.inert_commands` and `ios.undecided` have them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from qoslab.ios import inert_commands
+from qoslab.ios.cli import syntax
+from qoslab.ios.cli.grammar import UNDECIDED as UNDECIDED_HELP
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.session import CONFIG, HOST_INTERFACE, KEPT, WITHOUT_EFFECT, ConfigSession
+from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands.policy_map import change_class
+from qoslab.ios.inert_commands import FAMILIES, Family
+from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.model.inert_lines import KeptLine, KeptLines, entered, taken_out
+from qoslab.ios.registry import BLOCKS, INTERFACE_LINES
+from qoslab.ios.undecided import UNDECIDED, VIRTUAL_INTERFACE
+
+_REST = re.compile(r" (?:<rest:line>|\[<rest:line>\])(\]*)$")
+INTERFACES = ("interface", "subinterface", HOST_INTERFACE)
+PRINTED_BESIDE = (inert_commands.SERVICES,)
+"""Places that stand in a block of another module."""
+
+
+def _key(args: Args, names: frozenset[str]) -> str:
+    """Return what a line is about: its words of those names."""
+    return " ".join(str(each.value) for each in args.ordered() if each.name in names)
+
+
+def text_of(args: Args) -> str:
+    """Return a line with its keywords in full."""
+    return " ".join(str(each.value) for each in args.ordered())
+
+
+def _change(session: ConfigSession, change: Callable[[KeptLines], KeptLines]) -> None:
+    """Change what is kept where the session is."""
+    if session.position.mode in ("interface", "subinterface"):
+        session.interface.kept = change(session.interface.kept)
+    elif session.position.mode == HOST_INTERFACE:
+        interface = session.host_interface
+        session.device.host_interfaces[interface.name] = replace(interface, kept=change(interface.kept))
+    elif session.position.mode == "policy-class":
+        changed = replace(session.policy_class, kept=change(session.policy_class.kept))
+        change_class(session, changed)
+    elif session.position.mode == "line":
+        for line in session.terminal_lines:
+            line.kept = change(line.kept)
+    else:
+        session.device.kept = change(session.device.kept)
+
+
+def _keep(session: ConfigSession, line: KeptLine) -> None:
+    _change(session, lambda kept: kept.with_line(line))
+    session.remarks.append(line)
+
+
+def _supersede(device: Device, key: str) -> None:
+    """Forget what the model has of the same: a user has one password, of a kind that is understood or not."""
+    kind, _, name = key.rpartition(" ")
+    if kind == "username":
+        device.users.pop(name, None)
+    elif key == "enable secret":
+        device.enable_secret = None
+
+
+def _help(family: Family) -> str:
+    return f"{UNDECIDED_HELP if family.undecided else 'Kept without effect: '}{family.about}"
+
+
+def _line(family: Family, key: str, text: str) -> KeptLine:
+    return KeptLine(key, text, family.about, family.place, family.undecided)
+
+
+def _keep_block(session: ConfigSession, family: Family, key: str, text: str) -> None:
+    """Keep a line that leads a block, and enter the block."""
+    present = session.device.kept.find(key)
+    line = _line(family, key, text)
+    _keep(session, line if present is None else replace(line, below=present.below))
+    session.begin_block(key)
+
+
+def keep_virtual_interface(session: ConfigSession, name: str, args: Args) -> None:
+    """Keep an interface that no packet of a lab goes over, and enter its block; or remove it."""
+    key = f"interface {name}"
+    if args.unset:
+        session.device.kept = session.device.kept.without(key)
+    else:
+        _keep_block(session, VIRTUAL_INTERFACE, key, key)
+
+
+def _register(family: Family, row: str) -> None:
+    marks = row[: len(row) - len(row.lstrip("~=>"))]
+    about, elsewhere, further = row[len(marks) :].partition("^")
+    text = about + further
+    subject = about.strip() if elsewhere else _without_rest(text)
+    names = frozenset(syntax.names(subject))
+
+    def handler(session: ConfigSession, args: Args) -> None:
+        key = _key(args, names)
+        if args.form == "default" or (args.negated and "~" not in marks and "=" not in marks):
+            _change(session, lambda kept: kept.without(key))
+        elif args.negated:
+            _keep(session, _line(family, key, f"no {text_of(args)}"))
+        elif "~" in marks:
+            _change(session, lambda kept: kept.without(key))
+        elif ">" in marks:
+            _keep_block(session, family, key, text_of(args))
+        else:
+            _supersede(session.device, key)
+            _keep(session, _line(family, key, text_of(args)))
+
+    WITHOUT_EFFECT.add(text)
+    no: str | bool = False if elsewhere else subject if subject == text else f"{subject} [<rest:line>]"
+    CONFIG.add(
+        INTERFACES if family.mode == "interface" else family.mode,
+        text,
+        no=no,
+        help=dict.fromkeys(syntax.names(text), _help(family)),
+        requires={family.requires} - {""},
+        undo=Undo(key=subject, afresh=">" in marks),
+        fallback=family.undecided,
+    )(handler)
+
+
+def _without_rest(text: str) -> str:
+    """Return a syntax without `<rest:line>` at its end."""
+    return _REST.sub(lambda match: match[1], text)
+
+
+for _family in (*FAMILIES, *UNDECIDED):
+    for _row in _family.rows.strip().splitlines():
+        _register(_family, _row.strip())
+
+
+@CONFIG.add(
+    KEPT,
+    "<text:line>",
+    no="<text:line>",
+    help={"text": "A line that is kept without effect, with the one above it"},
+)
+def _below(session: ConfigSession, args: Args) -> None:
+    """Keep a line below another one, or take it out."""
+    line = session.device.kept.find(session.position.names[0])
+    if line is None:
+        return
+    words = args.value("text", str)
+    for head, word, reason in inert_commands.UNDECIDED_BELOW:
+        if line.key.split()[0] == head and words.split()[0] == word:
+            key = f"{head} {words}"
+            session.remarks.append(KeptLine(key, words, reason, line.place, undecided=True))
+    block = session.block
+    text = " " * max(session.indent - block.depth - 1, 0) + words
+    changed, cursor = taken_out(line, text, block.cursor) if args.unset else (line, block.cursor)
+    if args.negated and changed == line:
+        changed, cursor = entered(line, text.replace(words, f"no {words}"), cursor)
+    elif not args.unset:
+        changed, cursor = entered(line, text, cursor)
+    session.put_at(cursor)
+    session.device.kept = session.device.kept.with_line(changed)
+
+
+def lines_at(device: Device, place: int) -> Iterator[str]:
+    """Yield the lines that are kept at a place of the running configuration, with their blocks."""
+    for line in device.kept.at(place):
+        yield line.text
+        yield from (f" {each}" for each in line.below)
+
+
+def _block(place: int) -> Callable[[Device], Iterator[list[str]]]:
+    def block(device: Device) -> Iterator[list[str]]:
+        plain = [line.text for line in device.kept.at(place) if not line.below]
+        yield plain
+        for line in device.kept.at(place):
+            if line.below:
+                yield [line.text, *(f" {each}" for each in line.below)]
+
+    return block
+
+
+for _place in sorted({family.place for family in (*FAMILIES, *UNDECIDED)} - {0, *PRINTED_BESIDE}):
+    BLOCKS.at(_place)(_block(_place))
+
+
+@INTERFACE_LINES.at(70)
+def _interface_lines(interface: Interface) -> Iterator[str]:
+    yield from (line.text for line in interface.kept)

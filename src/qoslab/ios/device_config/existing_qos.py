@@ -1,0 +1,40 @@
+"""Effects of a device's own configuration on the packets of an interface, in addition to an experiment's."""
+
+from __future__ import annotations
+
+from qoslab.ios.device_config.diff import tree
+from qoslab.ios.device_config.running_config_parser import Reading, enter_lines, read_running
+from qoslab.ios.model.device import Device, Hardware
+
+QUEUEING = (
+    *("service-policy", "rate-limit", "traffic-shape", "priority-group", "custom-queue-list", "fair-queue"),
+    "random-detect",
+)
+"""Beginnings of interface lines that limit, queue or drop packets."""
+
+
+def own_queueing(before: str, asked: str, interface: str, hardware: Hardware) -> list[str]:
+    """Return lines of the interface that limit or queue packets, and stay in force beside the configuration `asked`.
+
+    `before` is the running configuration. What `asked` takes off, replaces or has itself is left out.
+    """
+    own = read_running(before, hardware)
+    alone, together = Reading(Device(hardware)), Reading(own.device.copy())
+    for each in (alone, together):
+        enter_lines(each, asked)
+    unread, wanted = _unread(own, interface), {*_lines(alone, interface), *_unread(alone, interface)}
+    stays = [line for line in _lines(own, interface) if line in _lines(together, interface)]
+    return [line for line in (*stays, *unread) if line not in wanted and _acts(line)]
+
+
+def _acts(line: str) -> bool:
+    return line.split()[0] in QUEUEING and not line.startswith("service-policy type ")
+
+
+def _unread(reading: Reading, interface: str) -> list[str]:
+    return [line.text for line in reading.unread if line.place == (f"interface {interface}",)]
+
+
+def _lines(reading: Reading, interface: str) -> list[str]:
+    block = tree(reading.device).children.get(f"interface {interface}")
+    return [] if block is None else [child.line for child in block.children.values()]

@@ -1,0 +1,287 @@
+"""Restoration of a device's configuration from before a run, with any later changes of others.
+
+Only what the run touched is taken back: the blocks, and the lines of blocks, that its own configuration changed on a
+model of the device. What somebody else changed meanwhile stays, and is told. Lines that the model does not take are
+compared as text; of these, only what the run pushed itself is taken back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from qoslab.errors import QoslabError
+from qoslab.ios.device_config.diff import Block, lines_between, table_of, tree
+from qoslab.ios.device_config.running_config_parser import Reading, Unread, enter_lines, normalised, read_running
+from qoslab.ios.model.device import Device, Hardware
+
+MARK = "alias exec qoslab"
+"""The line that says which run has the router; behind it stands whose it is."""
+APPLETS = ("event manager applet qoslab-1", "event manager applet qoslab-2")
+"""Applets of the rollback timer, one at a time."""
+VOLATILE = {
+    "ntp clock-period": "the router corrects it while it runs",
+    MARK: "it says that the router is in use, and is part of no configuration",
+    **dict.fromkeys(APPLETS, "it takes the configuration back if the run is cut off, and is taken out with the mark"),
+}
+"""Lines that are not compared, and why. Comments and the heading are not read in the first place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restoration:
+    """Lines that restore a device, and the changes that stay."""
+
+    lines: tuple[str, ...]
+    """Lines to configure, in this order; tested on the model."""
+    left: tuple[str, ...]
+    """Changes of others during the run that stay, a sentence each."""
+
+
+def restoration(before: str, after: str, pushed: Sequence[str], hardware: Hardware) -> Restoration:
+    """Return what undoes, on a device that prints `after`, the configurations `pushed` since it printed `before`.
+
+    `before` and `after` are running configurations. QoslabError where no lines are known that lead back.
+    """
+    was, now = (_steady(read_running(text, hardware)) for text in (before, after))
+    touched = _touched(was.device, pushed)
+    target, present = tree(was.device), tree(now.device)
+    left = [sentence for keys, sentence in _changes(target, present) if not touched.has(keys)]
+    wanted = _read_again(_merged(target, present, touched), hardware) if left else was.device
+    refused = _ours(was.unread, now.unread, pushed)
+    lines = [*_taken_back(refused), *lines_between(wanted, now.device, anew="differing")]
+    taken_off = {key for key in touched.whole if key not in target.children}
+    unread = [line for line in now.unread if line not in refused]
+    return Restoration(tuple(lines), (*left, *_changes_unread(was.unread, unread, taken_off)))
+
+
+def unrestored(before: str, after: str, pushed: Sequence[str], hardware: Hardware) -> list[str]:
+    """Return what of `pushed` is not undone on a device that prints `after`, a sentence each.
+
+    Where nothing is said to have been pushed, it is whatever differs from `before`.
+    """
+    was, now = (_steady(read_running(text, hardware)) for text in (before, after))
+    touched = _touched(was.device, pushed)
+    target, present = tree(was.device), tree(now.device)
+    found = [sentence for keys, sentence in _changes(target, present) if not pushed or touched.has(keys)]
+    if not pushed:
+        return [*found, *_changes_unread(was.unread, now.unread, set())]
+    # What is gone from below a line that stays, others took off; what stood in something that goes, the run.
+    names = _names(target, was.unread)
+    mine = [line for line in was.unread if (name := _name_of(line)) in touched.whole or name in touched.keys & names]
+    known = {(line.place, line.text) for line in mine}
+    left = [line for line in now.unread if (line.place, line.text) in known]
+    return [*found, *_changes_unread(mine, [*left, *_ours(was.unread, now.unread, pushed)], set())]
+
+
+def collisions(before: str, asked: str, hardware: Hardware) -> list[str]:
+    """Return what the configuration `asked` would overwrite on a device that prints `before`, a sentence each.
+
+    That is a policy-map, class-map, access list or operation of the same name and other content, and a policy that is
+    attached where another is asked for. It is the device's own, and whoever configured it shall decide. Lines that the
+    model does not take are content as well: they would go with what they stand in, and nobody could bring them back.
+    """
+    own = _steady(read_running(before, hardware))
+    alone = Reading(Device(hardware))
+    enter_lines(alone, asked)
+    had, made = tree(own.device), tree(alone.device)
+    found = []
+    for key, block in made.children.items():
+        mine = had.children.get(key)
+        if mine is None:
+            continue
+        if block.how.referred is not None and mine.differs(block):
+            found.append(f"it has its own `{mine.line}`, with other content")
+        for name, child in mine.children.items():
+            wanted = block.children.get(name)
+            if child.how.attaches and wanted is not None and wanted.line != child.line:
+                found.append(f"`{child.line}` is already active under `{mine.line}`")
+    return [*found, *_collisions_unread(own, alone, asked)]
+
+
+# What the run touched.
+
+
+@dataclass(frozen=True)
+class _Touched:
+    """Changes below one line."""
+
+    whole: frozenset[str]
+    """Keys of lines that came or went, with all below them."""
+    parts: dict[str, _Touched]
+    """Changed children by key of a line that stayed. Nothing below: the line itself."""
+
+    def has(self, keys: Sequence[str]) -> bool:
+        """Return whether the line with these keys, outermost first, was changed, or one above it."""
+        return bool(keys) and (keys[0] in self.whole or self.below(keys[0]).has(keys[1:]))
+
+    def below(self, key: str) -> _Touched:
+        return self.parts.get(key, _NOTHING)
+
+    @property
+    def keys(self) -> set[str]:
+        """Return the keys of lines that came, went, or have other children."""
+        return {*self.whole, *self.parts}
+
+
+_NOTHING = _Touched(frozenset(), {})
+
+
+def _touched(device: Device, pushed: Sequence[str]) -> _Touched:
+    """Return the changes that configurations make on a device, each entered separately and in order."""
+    before = tree(device)
+    found = _NOTHING
+    together = device.copy()
+    for text in pushed:
+        alone = Reading(device.copy())
+        enter_lines(alone, text)
+        enter_lines(Reading(together), text)
+        for changed in (alone.device, together):
+            found = _both(found, _difference(before, tree(changed)))
+    return found
+
+
+def _difference(one: Block, other: Block) -> _Touched:
+    whole = one.children.keys() ^ other.children.keys()
+    parts = {}
+    for key in one.children.keys() & other.children.keys():
+        mine, theirs = one.children[key], other.children[key]
+        if not mine.differs(theirs):
+            continue
+        if mine.line != theirs.line or mine.text != theirs.text:
+            whole |= {key}
+        else:
+            parts[key] = _difference(mine, theirs)
+    return _Touched(frozenset(whole), parts)
+
+
+def _both(one: _Touched, other: _Touched) -> _Touched:
+    whole = one.whole | other.whole
+    keys = (one.parts.keys() | other.parts.keys()) - whole
+    return _Touched(whole, {key: _both(one.below(key), other.below(key)) for key in keys})
+
+
+# Whose block or table a line is of that the model does not take.
+
+
+def _collisions_unread(own: Reading, alone: Reading, asked: str) -> Iterator[str]:
+    """Tell of lines that stand on one side only in what both have; `alone` is what was read of `asked`."""
+    mine, theirs = (_names(tree(each.device), each.unread) for each in (own, alone))
+    touched = theirs | _touched(own.device, [asked]).keys
+    # On its own it lacks what it refers to of the device's.
+    together = Reading(own.device.copy())
+    enter_lines(together, asked)
+    had, wanted, refused = (
+        Counter((_name_of(line), line.place, line.text) for line in each.unread) for each in (own, alone, together)
+    )
+    for name, _, text in had - wanted:
+        if name in mine & touched:
+            yield f"it has its own `{text}` in `{name}`; the experiment would remove it too"
+    for name, _, text in (wanted & refused) - had:
+        if name in mine:
+            yield f"it has its own `{name}`, without `{text}`"
+
+
+def _name_of(line: Unread) -> str:
+    """Return the key of the parent: a line for the whole device may be one of a table."""
+    return line.place[0] if line.place else table_of(line.text) or line.text
+
+
+def _names(read: Block, unread: Sequence[Unread]) -> set[str]:
+    """Keys of what goes with all that stands in it: what lines refer to by name, and tables."""
+    found = {key for key, block in read.children.items() if block.how.referred is not None or block.how.table}
+    return found | {table for line in unread if not line.place and (table := table_of(line.text)) is not None}
+
+
+# Lines of the run's own that the model does not take, as what others did in the meantime would have the device refuse.
+
+
+def _ours(was: Sequence[Unread], now: Sequence[Unread], pushed: Sequence[str]) -> list[Unread]:
+    """The new lines that were pushed, word for word."""
+    asked = {normalised(line) for text in pushed for line in text.splitlines()}
+    known = {(line.place, line.text) for line in was}
+    return [line for line in now if line.text in asked and (line.place, line.text) not in known]
+
+
+def _taken_back(lines: Sequence[Unread]) -> Iterator[str]:
+    for place, group in groupby(lines, key=lambda line: line.place):
+        yield from (" " * depth + line for depth, line in enumerate(place))
+        yield from (" " * len(place) + f"no {line.text}" for line in group)
+
+
+# What differs.
+
+
+def _changes(was: Block, now: Block, keys: tuple[str, ...] = (), place: tuple[str, ...] = ()) -> Iterator[_Change]:
+    """Tell what differs: the line's keys, outermost first, and a sentence."""
+    for key in dict.fromkeys((*was.children, *now.children)):
+        mine, theirs = was.children.get(key), now.children.get(key)
+        if mine is None or theirs is None:
+            yield (*keys, key), _sentence(place, mine.line if mine else "", theirs.line if theirs else "")
+        elif mine.line != theirs.line or mine.text != theirs.text:
+            yield (*keys, key), _sentence(place, mine.line, theirs.line)
+        else:
+            yield from _changes(mine, theirs, (*keys, key), (*place, mine.line))
+
+
+_Change = tuple[tuple[str, ...], str]
+
+
+def _changes_unread(was: Sequence[Unread], now: Sequence[Unread], taken_off: set[str]) -> Iterator[str]:
+    """Tell of lines that the model does not know, but of those in blocks that go as a whole."""
+    counted = [Counter((each.place, each.text) for each in lines) for lines in (was, now)]
+    for one, other, gone in ((counted[0], counted[1], True), (counted[1], counted[0], False)):
+        for place, text in one - other:
+            if not (place and place[0] in taken_off):
+                yield _sentence(place, text if gone else "", "" if gone else text)
+
+
+def _sentence(place: Sequence[str], was: str, now: str) -> str:
+    where = ", ".join(place) + ": " if place else ""
+    if not was:
+        return f"{where}`{now}` is new"
+    return f"{where}`{was}` became `{now}`" if now else f"{where}`{was}` is gone"
+
+
+def _steady(reading: Reading) -> Reading:
+    """The reading without what a device changes by itself."""
+    for key in VOLATILE:
+        reading.device.kept = reading.device.kept.without(key)
+    return reading
+
+
+def _merged(was: Block, now: Block, touched: _Touched) -> Block:
+    """The present configuration, but with what was touched as it was before.
+
+    In the order of before, in which nothing refers to what comes later; what is new stands behind it.
+    """
+    children: dict[str, Block] = {}
+    for key in dict.fromkeys((*was.children, *now.children)):
+        mine, theirs = was.children.get(key), now.children.get(key)
+        if key in touched.whole:
+            kept = mine
+        elif mine is not None and theirs is not None:
+            kept = _merged(mine, theirs, touched.below(key))
+        else:
+            kept = theirs
+        if kept is not None:
+            children[key] = kept
+    return replace(now, children=children)
+
+
+def _read_again(block: Block, hardware: Hardware) -> Device:
+    # What others refer to comes first.
+    children = sorted(block.children.values(), key=_rank)
+    reading = read_running("\n".join(line for each in children for line in each.lines()), hardware)
+    if reading.unread:
+        raise QoslabError(
+            "no configuration lines are known that remove the run's configuration and keep the later changes of "
+            f"others: `{reading.unread[0].text}`: {reading.unread[0].reason}",
+            hint="Compare the configurations by hand; both are in the run folder.",
+        )
+    return reading.device
+
+
+def _rank(block: Block) -> int:
+    return -(block.how.referred or 0)

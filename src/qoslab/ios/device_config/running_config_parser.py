@@ -1,0 +1,318 @@
+"""Configurations as real devices print them and engineers paste them: most of their lines are none of ours.
+
+`qoslab.ios.parse` refuses a line that the device model does not know. Here such a line is set aside, with the block in
+which it stands, and the rest is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from qoslab.ios.cli.grammar import CliError
+from qoslab.ios.cli.session import Position
+from qoslab.ios.config import CONFIG, MODES, ConfigSession
+from qoslab.ios.device_config.diff import subject
+from qoslab.ios.model.device import Clutter, Device, Hardware, Interface
+from qoslab.ios.model.generations import generations_of_train
+from qoslab.ios.model.inert_lines import KeptLine
+from qoslab.ios.model.ios_names import interface_kind, interface_name
+from qoslab.ios.parse import HEADING
+from qoslab.model.generation import Generation
+
+_INTERFACE = re.compile(r"interface +(\S+) *")
+_BANNER = re.compile(r"banner +(?!(?:motd|login|exec|incoming)\b)\S+ +(\^?.)(.*)")
+_VERSION = re.compile(r"(?m)^version +(\S+)")
+_ROOTS = {
+    "standard-acl": "ip access-list standard",
+    "extended-acl": "ip access-list extended",
+    "ipv6-acl": "ipv6 access-list",
+    "sla": "ip sla",
+}
+"""The line that enters a mode, where it does not begin with the mode's own name."""
+
+MADE = ("Loopback", "Null")
+SWITCH_MADE = (*MADE, "Vlan")
+"""Kinds of interfaces that a configuration makes, and that are not hardware: of a router, and of a switch."""
+
+Chain = tuple[str, ...]
+"""A place in a configuration: the lines above it, outermost first, each as `diff.subject` names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A line that the device model does not take."""
+
+    place: Chain
+    text: str
+    """One blank between words."""
+    reason: str
+    """Reason from the command line."""
+    head: Chain = field(default=(), compare=False)
+    """The lines above it that are known, outermost first, as they stand in a running configuration."""
+    depth: int = field(default=0, compare=False)
+    """Number of parent lines, known or not."""
+    number: int = field(default=0, compare=False)
+    """Line of the text, from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A line that was carried out."""
+
+    number: int
+    """Line of the text, from 1."""
+    position: Position
+    """Mode and names after the line."""
+    text: str
+    """One blank between words."""
+    remarks: tuple[KeptLine, ...] = ()
+    """Lines without effect."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """Result of reading a configuration."""
+
+    device: Device
+    unread: list[Unread] = field(default_factory=list)
+    entered: set[Position] = field(default_factory=set)
+    """Places of the executed lines: mode and names."""
+    carried: list[Carried] = field(default_factory=list)
+    """The lines that were carried out, in order."""
+
+
+def clutter_of(reading: Reading) -> Clutter:
+    """Return the lines that were not read, as a device has them that prints them all the same."""
+    return tuple((each.head, " " * each.depth + each.text) for each in reading.unread)
+
+
+def normalised(line: str) -> str:
+    """Return a line with one blank between its words."""
+    return " ".join(line.split())
+
+
+def place_of(position: Position) -> Chain:
+    """Return the place of what is entered at a position of a configuration session."""
+    mode, names = position.mode, position.names
+    if not names:
+        return ()
+    root = mode
+    while (parent := MODES[root].parent) not in (None, "config"):
+        assert parent is not None
+        root = parent
+    root = "sla" if root.startswith("sla") else root
+    head = block_name(f"{_ROOTS.get(root, root)} {names[0]}")
+    if root in ("interface", "subinterface") and len(names) > 1:
+        return (head, f"pvc {names[1]}")
+    if root == "policy-map" and len(names) > 1:
+        return (head, f"class {names[1]}")
+    return (head,)
+
+
+def block_name(line: str) -> str:
+    """Return what the block below a line is called in a place."""
+    if line.startswith("line "):
+        # A range of terminal lines may be printed in parts.
+        return "line"
+    try:
+        return subject(line)
+    except IndexError:
+        # It only begins like a line that is known.
+        return line
+
+
+def generations_of(text: str) -> tuple[Generation, ...]:
+    """The generations that the router may be of by its `version` line: 12.4 alone has releases of both."""
+    version = _VERSION.search(text)
+    return generations_of_train("" if version is None else version[1])
+
+
+def hardware_of(text: str, family: str, generation: Generation) -> Hardware:
+    """The hardware that a running configuration tells of: its interfaces. It tells little of the generation."""
+    made = SWITCH_MADE if family == "switch" else MADE
+    names = (interface_name(match[1]) for line in text.splitlines() if (match := _INTERFACE.fullmatch(line)))
+    version = _VERSION.search(text)
+    return Hardware(
+        platform="",
+        # Of a print that is cut a subinterface alone may be there: its port is there, too.
+        interfaces=tuple(
+            dict.fromkeys(name.partition(".")[0] for name in names if name and interface_kind(name) not in made)
+        ),
+        generation=generation,
+        version="12.4" if version is None else version[1],
+        family="switch" if family == "switch" else "router",
+    )
+
+
+def likely_hardware(text: str, family: str) -> Hardware:
+    """The hardware that a running configuration tells of, of the generation that leaves fewer lines unknown."""
+    candidates = (hardware_of(text, family, generation) for generation in generations_of(text))
+    return min(candidates, key=lambda hardware: len(read_running(text, hardware).unread))
+
+
+def read_running(text: str, hardware: Hardware) -> Reading:
+    """Read a running configuration by its blocks: what is indented belongs to the line above it."""
+    return read_onto(Device(hardware), text)
+
+
+def read_onto(device: Device, text: str) -> Reading:
+    """The same of a device that begins as `device`, which is changed."""
+    reading = Reading(device)
+    session = ConfigSession(reading.device)
+    above: list[_Above] = []
+    for number, line in _lines(text, lambda: session.collecting):
+        if session.collecting:
+            session.execute(line)
+            continue
+        depth = len(line) - len(line.lstrip())
+        while above and above[-1].depth >= _depth(line, depth, above):
+            above.pop()
+        if depth == 0:
+            session.position = Position("config")
+        if above and above[-1].unread:
+            reason = "the line above it is not known"
+        else:
+            reason = _carry_out(session, line, nested=depth > 0)
+        if reason:
+            place = tuple(block_name(each.text) for each in above)
+            head = tuple(each.text for each in above if not each.unread)
+            reading.unread.append(Unread(place, normalised(line), reason, head, len(above), number))
+        else:
+            reading.carried.append(_carried(session, number, line))
+        above.append(_Above(depth, normalised(line), bool(reason)))
+        session.finished = False
+    return reading
+
+
+def _carried(session: ConfigSession, number: int, line: str) -> Carried:
+    remarks = tuple(session.remarks)
+    session.remarks.clear()
+    return Carried(number, session.position, normalised(line), remarks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Above:
+    depth: int
+    text: str
+    unread: bool
+
+
+def _depth(line: str, depth: int, above: list[_Above]) -> int:
+    """Return the depth of a line: the actions of a class are printed at different depths, none below another."""
+    in_class = len(above) > 1 and above[0].text.startswith("policy-map ") and depth > above[1].depth
+    return above[1].depth + 1 if in_class and not line.split()[0].endswith("-action") else depth
+
+
+def _carry_out(session: ConfigSession, line: str, *, nested: bool) -> str:
+    """Carry a line out; return why it was refused."""
+    try:
+        if nested and session.parse(line).mode == "config":
+            # A line within a block is no command for the whole device, even if there is one of its words.
+            return "it is not known here"
+        session.execute(line)
+    except CliError as error:
+        return error.message
+    return ""
+
+
+def _lines(text: str, collecting: Callable[[], bool]) -> Iterator[tuple[int, str]]:
+    """Yield the lines of configuration with their numbers, from 1; banners that the model does not have are left out
+    with all their text.
+    """
+    delimiter = ""
+    for number, line in enumerate(text.expandtabs(1).splitlines(), 1):
+        if collecting():
+            yield number, line
+        elif delimiter:
+            delimiter = "" if delimiter in line else delimiter
+        elif (banner := _BANNER.fullmatch(line)) is not None:
+            delimiter = "" if banner[1] in banner[2] else banner[1]
+        elif line.strip() and not line.lstrip().startswith("!") and not HEADING.fullmatch(line.strip()):
+            if line.strip() == "end":
+                return
+            yield number, line.rstrip()
+
+
+def enter_lines(reading: Reading, text: str) -> None:
+    """Carry out a piece of configuration on top of `reading`, as it was typed: abbreviated, with or without blanks.
+
+    A line that is refused is set aside, and so is what stands deeper below it.
+    """
+    session = ConfigSession(reading.device)
+    indented = any(line.startswith(" ") for line in text.splitlines())
+    refused: _Above | None = None
+    for number, line in _lines(text, lambda: session.collecting):
+        depth = len(line) - len(line.lstrip())
+        if session.collecting:
+            session.execute(line)
+            continue
+        if refused is not None and depth > refused.depth:
+            place = (*place_of(session.position), block_name(refused.text))
+            reading.unread.append(Unread(place, normalised(line), "the line above it was refused", number=number))
+            continue
+        refused = None
+        if reason := _entered(session, line):
+            if depth == 0 and indented:
+                # The line would have led into a block of its own, or belongs to none.
+                session.position = Position("config")
+            reading.unread.append(Unread(place_of(session.position), normalised(line), reason, number=number))
+            refused = _Above(depth, normalised(line), unread=True)
+        else:
+            reading.carried.append(_carried(session, number, line))
+        reading.entered.add(session.position)
+        session.finished = False
+
+
+def read_typed(reading: Reading, text: str) -> None:
+    """Carry out lines without indentation on top of `reading`, as they are typed at the prompt of a router.
+
+    The mode is that of the commands. Lines below a block that is not known are set aside up to the next command for the
+    whole device.
+    """
+    session = ConfigSession(reading.device)
+    lost = ""
+    for number, line in _lines(text, lambda: session.collecting):
+        if session.collecting:
+            session.execute(line)
+            continue
+        line = line.strip()
+        outer = session.position
+        reason = _carry_out(session, line, nested=False)
+        if not reason:
+            lost = "" if not lost or session.position != Position("config") or _leads(line) else lost
+            reading.carried.append(_carried(session, number, line))
+        else:
+            place = (block_name(lost),) if lost else place_of(outer)
+            reading.unread.append(Unread(place, normalised(line), reason, number=number))
+            if _leads(line):
+                session.position, lost = Position("config"), normalised(line)
+        session.finished = False
+
+
+def _leads(line: str) -> bool:
+    """Return whether a line begins a block, or is a command for the whole device, by its first word alone."""
+    first = line.split()[0].lower()
+    inner = ("interface", "policy-map", "policy-class", "class-map", "police", "line")
+    return first in CONFIG.first_words("config") and not any(first in CONFIG.first_words(mode) for mode in inner)
+
+
+def _entered(session: ConfigSession, line: str) -> str:
+    """Carry a line out; return why it was refused. A policy that is attached gives way to the one that is asked for."""
+    reason = _carry_out(session, line, nested=False)
+    if not reason or session.position.mode != "interface":
+        return reason
+    interface = session.interface
+    attached = _attached(interface)
+    if attached == (None, None):
+        return reason
+    interface.service_policy_input = interface.service_policy_output = None
+    reason = _carry_out(session, line, nested=False)
+    interface.service_policy_input = interface.service_policy_input or attached[0]
+    interface.service_policy_output = interface.service_policy_output or attached[1]
+    return reason
+
+
+def _attached(interface: Interface) -> tuple[str | None, str | None]:
+    return interface.service_policy_input, interface.service_policy_output

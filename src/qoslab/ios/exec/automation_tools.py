@@ -1,0 +1,153 @@
+"""Exec commands that inventory and automation tools send to every device."""
+
+from __future__ import annotations
+
+import re
+
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.login import ANY_MODE, EXEC, PRIVILEGED, ExecSession
+from qoslab.ios.exec.configuration import NVRAM_BYTES
+from qoslab.ios.show import automation_tools
+
+_FLASH = re.compile(r"(\d+)K bytes of (?:(?:ATA|flash-simulated)|(?P<class_b>processor board System flash))")
+"""Flash line of `show version`. What is soldered in, as in a 2600 or a 1700, is of class B: of it all is erased or
+nothing [I].
+"""
+NO_FLASH = "%Error opening flash:/ (Device not ready)\n"
+"""Routers without a known flash size [I]."""
+
+
+@EXEC.add(ANY_MODE, "show inventory", help={"inventory": "Show the physical inventory"})
+async def _inventory(session: ExecSession, args: Args) -> str:
+    return automation_tools.show_inventory(session.device, session.environment.chassis)
+
+
+_INTERFACES = {"interfaces": "Interface status and configuration"}
+
+
+@EXEC.add(ANY_MODE, "show interfaces description", help={**_INTERFACES, "description": "Show interface description"})
+async def _description(session: ExecSession, args: Args) -> str:
+    return automation_tools.show_interfaces_description(session.device, await session.environment.ports())
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show interfaces status",
+    requires={"switch"},
+    help={**_INTERFACES, "status": "Show interface line status"},
+)
+async def _status(session: ExecSession, args: Args) -> str:
+    return automation_tools.show_interfaces_status(session.device, await session.environment.ports())
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show vlan [brief]",
+    requires={"switch"},
+    help={"vlan": "VTP VLAN status", "brief": "VTP all VLAN status in brief"},
+)
+async def _vlan(session: ExecSession, args: Args) -> str:
+    return automation_tools.show_vlan(session.device)
+
+
+_NEIGHBORS = {"cdp": "CDP information", "lldp": "LLDP information", "detail": "Show detailed information"}
+
+
+@EXEC.add(
+    ANY_MODE, "show cdp neighbors [<name:interface>] [detail]", help={**_NEIGHBORS, "neighbors": "CDP neighbor entries"}
+)
+async def _cdp(session: ExecSession, args: Args) -> str:
+    return automation_tools.show_cdp_neighbors(session.device)
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show lldp neighbors [<name:interface>] [detail]",
+    help={**_NEIGHBORS, "neighbors": "LLDP neighbor entries"},
+)
+async def _lldp(session: ExecSession, args: Args) -> str:
+    return automation_tools.show_lldp_neighbors(session.device)
+
+
+@EXEC.add(ANY_MODE, "show users", help={"users": "Display information about terminal lines"})
+async def _users(session: ExecSession, args: Args) -> str:
+    return automation_tools.show_users()
+
+
+@EXEC.add(ANY_MODE, "show (boot|bootvar)", help={"boot": "Boot variables", "bootvar": "Boot variables"})
+async def _boot(session: ExecSession, args: Args) -> str:
+    return automation_tools.show_boot(session.device, session.environment.chassis)
+
+
+@EXEC.add(
+    ANY_MODE,
+    "show memory [statistics]",
+    help={"memory": "Memory statistics", "statistics": "Memory statistics"},
+)
+async def _memory(session: ExecSession, args: Args) -> str:
+    return automation_tools.show_memory(session.environment.chassis, await session.environment.memory())
+
+
+@EXEC.add(ANY_MODE, "show logging", help={"logging": "Show the contents of logging buffers"})
+async def _logging(session: ExecSession, args: Args) -> str:
+    return automation_tools.show_logging(session.device, session.environment.log)
+
+
+_FILES = {
+    "dir": "List files on a filesystem",
+    "flash:": "Directory or file name",
+    "nvram:": "Directory or file name",
+    "all-filesystems": "List files on all filesystems",
+}
+
+
+@EXEC.add(PRIVILEGED, "dir [(flash:|nvram:|all-filesystems)]", help=_FILES)
+async def _dir(session: ExecSession, args: Args) -> str:
+    if "nvram:" in args:
+        return _nvram(session)
+    return _flash(session) + (f"\n{_nvram(session)}" if "all-filesystems" in args else "")
+
+
+@EXEC.add(ANY_MODE, "show (flash:|flash)", help={"flash:": "display information about flash: file system", "flash": ""})
+async def _show_flash(session: ExecSession, args: Args) -> str:
+    return _flash(session)
+
+
+def _flash(session: ExecSession) -> str:
+    """Flash memory. Which image it has is known, and not how large that is; so it is not listed."""
+    size = flash_bytes(session)
+    files = {name: len(text.encode()) for name, text in session.environment.flash.items()}
+    return NO_FLASH if size is None else automation_tools.directory(files, "flash", size[0], session.environment.now())
+
+
+def flash_bytes(session: ExecSession) -> tuple[int, int] | None:
+    """Return the bytes of flash memory and those that are free; None where no print tells how much there is."""
+    size = _flash_memory(session)
+    if size is None:
+        return None
+    used = sum(len(text.encode()) for text in session.environment.flash.values())
+    return 1024 * int(size[1]), 1024 * int(size[1]) - used
+
+
+def offers_to_erase(session: ExecSession) -> bool:
+    """Return whether `copy` to this flash memory asks whether to erase it first."""
+    flash = _flash_memory(session)
+    return flash is not None and flash["class_b"] is not None
+
+
+def _flash_memory(session: ExecSession) -> re.Match[str] | None:
+    return _FLASH.search("\n".join(session.environment.chassis.memory_lines))
+
+
+def nvram_bytes(session: ExecSession) -> tuple[int, int]:
+    """Return the bytes of memory for configurations and those that are free."""
+    return NVRAM_BYTES, NVRAM_BYTES - sum(_saved(session).values())
+
+
+def _saved(session: ExecSession) -> dict[str, int]:
+    text = session.environment.startup_config()
+    return {} if text is None else {"startup-config": len(text.encode())}
+
+
+def _nvram(session: ExecSession) -> str:
+    return automation_tools.directory(_saved(session), "nvram", NVRAM_BYTES, session.environment.now())

@@ -1,0 +1,61 @@
+"""A lab that is there already: routers and hosts of an Ansible inventory, reached over SSH."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qoslab.lab_kinds.measured import Measured, restore_step
+from qoslab.model.experiment import Experiment
+from qoslab.model.steps import Step
+from qoslab.platforms import hosts_of, platform_of
+
+if TYPE_CHECKING:
+    from qoslab.errors import Finding
+    from qoslab.schema.document import Document
+
+REACH_S = 4.0
+"""Time to read the inventory and to start an agent on each host; an estimate, as the next."""
+LEAVE_S = 1.0
+
+
+class External(Measured):
+    """A lab that was there before the run, and stays."""
+
+    name = "external"
+    help = "PATH of an Ansible inventory: its routers and hosts, left as they were found"
+    title = "the lab of an inventory"
+    programs = ("flood", "sla")
+    ended = "routers may not be as they were; restore them: qoslab lab rescue PLACE"
+    placed = True
+    most = 1
+
+    def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
+        """Return the unsupported parts of a real lab: captures at a router, data planes over SSH.
+
+        Whether something makes delay, jitter and loss of links, the inventory says (`schema.inventory.lacking`).
+        """
+        found = super().check(experiment, document, file)
+        topology = experiment.topology
+        for index, point in enumerate(experiment.captures):
+            if point.node not in hosts_of(topology):
+                message = f"found a capture at the router {point.node}, expected one at a host"
+                hint = "nobody sees the interface of a router from outside; capture at the host behind it"
+                found.append(document.finding(("captures", index, "node"), message, hint))
+        for name, node in topology.nodes.items():
+            if platform_of(node).reached_by == "control socket":
+                message = f"found the platform {node.platform} of {name}, expected a router with a command line"
+                hint = "its counters can only be read on its own machine; use --lab virtual"
+                found.append(document.finding(("topology", "nodes", name, "platform"), message, hint))
+        return found
+
+    def before(self, experiment: Experiment) -> tuple[Step, ...]:
+        """Everybody is reached, and hosts get their interfaces."""
+        nodes = tuple(experiment.topology.nodes)
+        return (Step("reach the lab", "reach", nodes, "an agent on each host, a login to each router", REACH_S),)
+
+    def after(self, experiment: Experiment) -> tuple[Step, ...]:
+        """Routers, then hosts are left as they were."""
+        hosts = hosts_of(experiment.topology)
+        leave = Step("leave the hosts", "leave", hosts, "their settings from before", LEAVE_S)
+        return (restore_step("restore the routers", experiment), leave)

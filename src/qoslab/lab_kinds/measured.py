@@ -1,0 +1,190 @@
+"""A lab of real programs, kernels and clocks: hosts that send, routers that Ansible configures and Unicon observes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from qoslab.lab_kinds.base import LabKind, probe_words, traffic_words
+from qoslab.lab_kinds.host_counters import host_row, read_counters
+from qoslab.model.experiment import Configuration, Experiment, Flow, Stage, Trigger
+from qoslab.model.instants import during, traffic_time, triggers
+from qoslab.model.steps import TRAFFIC, Step
+from qoslab.model.traffic_kinds import CATALOGUE, KINDS
+from qoslab.model.units import Duration
+from qoslab.platforms import hosts_of, platform_of, routers_of
+from qoslab.schema.near import one_of
+from qoslab.traffic import TOOLS, FlowResult, tool
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from qoslab.errors import Finding
+    from qoslab.results import Cell
+    from qoslab.schema.document import Document, Steps
+
+CONFIGURE: Final = "configure the routers"
+TURN: Final = "wait for the turn"
+SET_HOSTS: Final = "settings of the hosts"
+CAPTURE_ON: Final = "capture on"
+OBSERVE_BEFORE: Final = "observe before"
+OBSERVE_AFTER: Final = "observe after"
+CAPTURE_OFF: Final = "capture off"
+"""Keys of the steps of a cell, in order; `TRAFFIC` is between the observations."""
+
+# Estimates in seconds, for people who wait: rough, from runs on a machine with two cores.
+PREPARE_S = 0.1
+PLAYBOOK_S = 0.8
+"""A few commands to one device."""
+SHOW_S = 0.2
+CAPTURE_ON_S = 0.3
+CAPTURE_OFF_S = 0.2
+DRAIN_S = 0.3
+"""Connections end after what their queues still hold has arrived."""
+
+
+class Measured(LabKind):
+    """A lab in real time."""
+
+    found = "measured"
+    worker = "lab"
+    real_time = True
+    ending = "restoring the routers (Ctrl-C again leaves them as they are)"
+    configured = "pushed configuration"
+    nothing_late = "Yes: every cell ran to its end, and no tool reported a fault."
+    turn = frozenset({SET_HOSTS, CAPTURE_ON, OBSERVE_BEFORE, TRAFFIC})
+
+    def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
+        """Return the flows that no generator of these labs sends: sources in bursts."""
+        lists: list[tuple[Steps, tuple[Flow, ...]]] = [(("traffic",), experiment.traffic)]
+        lists += [(("arms", index, "traffic"), arm.traffic or ()) for index, arm in enumerate(experiment.arms)]
+        plain = one_of([each.name for each in CATALOGUE if not each.bursts])
+        return [
+            document.finding(
+                (*steps, number, "kind"),
+                f"found {flow.kind}, a source in bursts, expected {plain}",
+                "sources in bursts are sent in the simulated lab only; use --lab simulated",
+            )
+            for steps, flows in lists
+            for number, flow in enumerate(flows)
+            if flow.kind is not None and KINDS[flow.kind].bursts
+        ]
+
+    def tools_used(self, experiment: Experiment) -> tuple[str, ...]:
+        """The traffic tools of its flows."""
+        return tuple(sorted({flow.tool for flow in experiment.flows_of(experiment.arms[0]) if flow.tool in TOOLS}))
+
+    def generated_by(self, flow: Flow) -> str:
+        """Return the flow's tool."""
+        return flow.tool
+
+    def steps(self, experiment: Experiment, cost: float | None = None) -> tuple[Step, ...]:
+        """Return the steps as `qoslab.run.cell.measure` carries them out."""
+        return (
+            *_configure(experiment),
+            Step(TURN, "wait", (), "for parallel cells, until this one may send traffic", 0.0),
+            _set_hosts(experiment),
+            *_captures_on(experiment),
+            *_observe(experiment, "before", OBSERVE_BEFORE),
+            *_traffic(experiment),
+            *_observe(experiment, "after", OBSERVE_AFTER),
+            *(
+                Step(CAPTURE_OFF, "capture off", (capture.node,), capture.name, CAPTURE_OFF_S)
+                for capture in experiment.captures
+            ),
+        )
+
+    def flow(self, cell: Cell, flow: Flow, duration: Duration) -> FlowResult | None:
+        """Read the output of the flow's tool."""
+        generator = tool(flow.tool)
+        sides = ("client", "server")
+        # A lab that dies may leave one of them; what a cell's record names and is not there is damage, told elsewhere.
+        if not all(cell.traffic(flow.name, side, generator.suffix).exists() for side in sides):
+            return None
+        client, server = (cell.read_output(flow.name, generator.suffix, side) for side in sides)
+        return generator.parse(flow, duration, client, server)
+
+    def hosts(self, cell: Cell, senders: set[str]) -> Iterator[dict[str, object]]:
+        """Read the kernel counters of the hosts."""
+        for host in cell.hosts_with_counters():
+            before, after = (read_counters(cell.text(file), file.name) for file in cell.host_counters(host))
+            yield host_row(host, before, after, sends=host in senders)
+
+
+def restore_step(key: str, experiment: Experiment) -> Step:
+    """Undo what cells have left on the routers."""
+    return Step(key, "restore", routers_of(experiment.topology), "the configuration from before", PLAYBOOK_S)
+
+
+def _configure(experiment: Experiment) -> Iterator[Step]:
+    """One order to Ansible: restore what the cell before left, apply, verify."""
+    configurations = {
+        device: [_configuration(layer) for layer in layers]
+        for device, layers in experiment.configurations_of(experiment.arms[0]).items()
+    }
+    for device, what in _of_probes(experiment).items():
+        configurations.setdefault(device, []).append(what)
+    if routers_of(experiment.topology):
+        yield restore_step(CONFIGURE, experiment)
+    for device, parts in configurations.items():
+        node = experiment.topology.nodes[device]
+        detail = f"{'; '.join(parts)} by role {platform_of(node).ansible_role(node)}"
+        yield Step(CONFIGURE, "apply", (device,), detail, PLAYBOOK_S)
+    for device in configurations:
+        yield Step(CONFIGURE, "verify", (device,), "the running configuration equals the pushed one", PLAYBOOK_S)
+
+
+def _set_hosts(experiment: Experiment) -> Step:
+    arm = experiment.arms[0]
+    tcp = experiment.tcp if arm.tcp is None else arm.tcp
+    profile = tcp if isinstance(tcp, str) else "own settings"
+    control = experiment.tcp_of(arm).congestion_control
+    return Step(SET_HOSTS, "prepare", hosts_of(experiment.topology), f"TCP: {profile} ({control})", PREPARE_S)
+
+
+def _captures_on(experiment: Experiment) -> Iterator[Step]:
+    for capture in experiment.captures:
+        text = " ".join(filter(None, (capture.interface, capture.filter)))
+        yield Step(CAPTURE_ON, "capture on", (capture.node,), f"{capture.name}: {text}", CAPTURE_ON_S)
+
+
+def _traffic(experiment: Experiment) -> Iterator[Step]:
+    """The traffic with what is done while it runs."""
+    arm = experiment.arms[0]
+    length = traffic_time(experiment, arm)
+    flows = experiment.flows_of(arm)
+    nodes = tuple(dict.fromkeys(node for flow in flows for node in (flow.source, flow.destination)))
+    yield Step(TRAFFIC, "traffic", nodes, traffic_words(experiment), length.seconds + DRAIN_S)
+    for probe in experiment.probes:
+        text, ends = probe_words(experiment, probe), (probe.source, probe.destination)
+        yield Step(TRAFFIC, "probe", ends, text, 0.0, probe.start_after.seconds)
+    for each in triggers(experiment):
+        # That of a counter is waited for from the start on: nobody knows when it comes.
+        yield from _observe(experiment, each, TRAFFIC, 0.0 if each.time is None else each.time.seconds)
+    yield from _observe(experiment, "during", TRAFFIC, during(length).seconds)
+
+
+def _observe(experiment: Experiment, moment: Stage | Trigger, key: str, after_s: float | None = None) -> Iterator[Step]:
+    words = f"once {moment}" if isinstance(moment, Trigger) and moment.time is None else str(moment)
+    for observation in experiment.observations_of(experiment.arms[0]):
+        if moment in observation.moments:
+            text = f"{words}: {observation.command}"
+            yield Step(key, "observe", (observation.node,), text, SHOW_S, after_s, str(moment))
+
+
+def _of_probes(experiment: Experiment) -> dict[str, str]:
+    """Return the routers' configuration for probes: operations, the responder, or both."""
+    routers = routers_of(experiment.topology)
+    senders = [probe.source for probe in experiment.probes if probe.source in routers]
+    responders = [probe.destination for probe in experiment.probes if probe.udp and probe.destination in routers]
+    return {
+        router: " and ".join(
+            each for each, whose in (("IP SLA operations", senders), ("responder", responders)) if router in whose
+        )
+        for router in dict.fromkeys((*senders, *responders))
+    }
+
+
+def _configuration(configuration: Configuration) -> str:
+    variables = ", ".join(f"{name}={value}" for name, value in configuration.variables.items())
+    return f"{configuration.template} ({variables})" if variables else configuration.template

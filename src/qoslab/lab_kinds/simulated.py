@@ -1,0 +1,103 @@
+"""Simulation: virtual time, the routers' engine with modelled hosts and modelled TCP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from qoslab.lab_kinds.base import LabKind, probe_words, traffic_words
+from qoslab.model.experiment import Experiment, Flow
+from qoslab.model.instants import traffic_time
+from qoslab.model.steps import SIMULATION, Step
+from qoslab.model.units import Duration
+from qoslab.system.programs import SIMULATOR
+
+if TYPE_CHECKING:
+    from qoslab.errors import Finding
+    from qoslab.results import Cell
+    from qoslab.schema.document import Document
+    from qoslab.traffic import FlowResult
+
+SCENARIO: Final = "scenario"
+RESULTS: Final = "results"
+"""Keys of the steps before and after `SIMULATION`."""
+
+WORKERS_UP_S = 1.0
+"""Start time of the parsers of router output and the simulation processes; as the next, an estimate from runs on a
+machine with two cores.
+"""
+AROUND_S = 0.05
+"""Before a simulated cell it is sent to a process, and after it its files come back."""
+
+
+class Simulated(LabKind):
+    """Cells that the program `qos-sim` computes."""
+
+    name = "simulated"
+    help = "virtual time, modelled TCP"
+    title = "simulation"
+    found = "simulated"
+    remark = (
+        "Simulated: these figures are computed in virtual time, with modelled hosts and modelled TCP; "
+        "no packet was sent. Routers are the same engine as in the virtual lab."
+    )
+    worker = "process"
+    real_time = False
+    programs = (SIMULATOR,)
+    # A process of its own takes as long to start as ten cells take of this one, for what the simulator does not do.
+    processes_from = 16
+    ending = "ending the simulations"
+    configured = "simulated configuration"
+    nothing_late = (
+        "Within the limits of the model: every cell was computed to its end, and nothing is late in virtual time."
+    )
+    turn = frozenset({SCENARIO, SIMULATION, RESULTS})
+
+    def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
+        """Return the parts that are not modelled."""
+        from qoslab.simulation.check import problems  # it compiles configurations
+
+        return problems(experiment, document, file)
+
+    def tools_used(self, experiment: Experiment) -> tuple[str, ...]:
+        """The simulator."""
+        return (SIMULATOR,)
+
+    def generated_by(self, flow: Flow) -> str:
+        """A model of its tool."""
+        return f"modelled like {flow.tool}"
+
+    def steps(self, experiment: Experiment, cost: float | None = None) -> tuple[Step, ...]:
+        """Return the steps as `qoslab.run.workers.simulated` carries them out."""
+        nodes = tuple(experiment.topology.nodes)
+        seconds = None if cost is None else cost * traffic_time(experiment, experiment.arms[0]).seconds
+        work = [traffic_words(experiment), *(probe_words(experiment, probe) for probe in experiment.probes)]
+        return (
+            Step(SCENARIO, "scenario", nodes, "input of the simulator", AROUND_S),
+            Step(SIMULATION, "simulate", nodes, "; ".join(work), seconds),
+            Step(RESULTS, "results", nodes, "captures, counters, show commands", AROUND_S),
+        )
+
+    def before(self, experiment: Experiment) -> tuple[Step, ...]:
+        """Processes start."""
+        return (Step("workers up", "workers up", (), "simulation processes", WORKERS_UP_S),)
+
+    def after(self, experiment: Experiment) -> tuple[Step, ...]:
+        """Nothing that takes time."""
+        return ()
+
+    def flow(self, cell: Cell, flow: Flow, duration: Duration) -> FlowResult | None:
+        """Read the simulator's values of the flow."""
+        from qoslab.simulation.result import read_flow
+
+        file = cell.simulated_traffic(flow.name)
+        return read_flow(flow, cell.text(file)) if file.exists() else None
+
+    def hosts(self, cell: Cell, senders: set[str]) -> Iterator[dict[str, object]]:
+        """Read the simulator's TCP counters of the hosts."""
+        from qoslab.simulation.result import read_host
+
+        for host in cell.simulated_hosts():
+            file = cell.simulated_host(host)
+            yield {"host": host, "sends": host in senders, **read_host(cell.text(file), file.name)}

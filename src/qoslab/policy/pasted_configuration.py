@@ -1,0 +1,287 @@
+"""A pasted configuration, read: the device, its attached policies, and the QoS lines that were not read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from qoslab.errors import UserError
+from qoslab.ios.cli.session import KEPT, Position
+from qoslab.ios.device_config.running_config_parser import (
+    Reading,
+    Unread,
+    generations_of,
+    hardware_of,
+    read_onto,
+    read_typed,
+)
+from qoslab.ios.model.device import Device, Family, HostInterface, Interface
+from qoslab.ios.model.generations import generations_with
+from qoslab.ios.model.ios_names import interface_kind, interface_name
+from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, PolicyMap
+from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
+from qoslab.model.generation import Generation
+from qoslab.policy.pasted import configuration_text, is_indented
+
+_PORT = re.compile(r"(?im)^ *interface +([a-z-]+ ?\d[\d/]*)")
+_HEADER = re.compile(r"(?im)^ *class-map(?: +match-(all|any))? +(?!type\b|match-)(\S+) *$")
+_CLASS = re.compile(r"(?im)^ *class +(?!type\b)(\S+)")
+_NESTED = re.compile(r"(?im)^ *match +(?:not +)?class-map +(\S+)")
+_POLICY = re.compile(r"(?im)^ *policy-map +(?!type\b)(\S+) *$")
+_CHILD = re.compile(r"(?im)^ *service-policy +(?!(?:in|out)(?:put)? |type )(\S+) *$")
+_ATTACHED = re.compile(r"(?im)^ *service-policy +(?:input|output) +(\S+) *$")
+_ATTACHING = re.compile(r"service-policy (input|output) (\S+)")
+_BANDWIDTH = re.compile(r"bandwidth (\d+)")
+_WITHOUT_QOS = re.compile(r"(?m)^ip(?:v6)? route .*$")
+"""Many in large configurations, and never a part of a policy."""
+_INNER = re.compile(r"(?:class|match|police|shape|priority|random-detect|service-policy)\b")
+"""Commands that stand below others."""
+_SPEED = re.compile(r"speed (\d+)")
+_XE = re.compile(
+    r"(?im)^(?:platform (?:qfp|console|punt-keepalive|hardware throughput)"
+    r"|boot system \S*(?:packages\.conf|universalk9\S*\.SPA)"
+    r"|license udi pid (?:ISR4|ASR1|C8|C1[01]|CSR|C9)|license boot level \S+)"
+)
+_SWITCH = re.compile(r"(?im)^ *(?:mls qos|switchport|srr-queue|spanning-tree|priority-queue out)\b")
+_SWITCH_QOS = re.compile(r"(?im)^ *(?:mls qos|srr-queue|priority-queue out|auto qos voip)\b")
+_ROUTER_QOS = re.compile(r"(?im)^ *(?:bandwidth (?:percent|remaining)|shape |priority\b(?!-)|fair-queue|random-detect)")
+_OTHERS = (
+    (
+        r"(?m)^set (?:class-of-service|firewall|interfaces) |^\s*(?:class-of-service|schedulers|firewall) \{",
+        "a Junos configuration",
+    ),
+    (r"(?m)^ *traffic (?:classifier|behavior|policy) \S+|^ *qos (?:car|lr|apply)\b", "a Huawei or H3C configuration"),
+    (r"(?m)^\s*end-(?:policy|class)-map|^!! IOS XR", "an IOS XR configuration"),
+    (r"(?m)^(?:policy|class)-map type (?:queuing|network-qos|qos)\b|^feature [a-z]", "an NX-OS configuration"),
+    (r"(?m)^/queue |^add (?:max-limit|name=.*queue)", "a MikroTik configuration"),
+    (r"(?m)^ *(?:sudo )?tc (?:qdisc|class|filter) ", "Linux tc commands"),
+    (r"(?m)^ *config (?:firewall|system) |^ *edit \"", "a FortiOS configuration"),
+    (r"(?m)^ *Service-policy (?:input|output)\s*:|^ *Class-map: \S+ \(match-", "output of `show policy-map interface`"),
+    (r"(?m)^ *Policy Map \S+ *$", "output of `show policy-map`"),
+)
+_EXPECTED = "expected a configuration with a policy-map of Cisco IOS"
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A policy-map on an interface."""
+
+    interface: str
+    direction: str
+    policy: str
+    line: int
+    """Line of the input, from 1; 0 where it is not known."""
+    refused: str = ""
+    """Reason of the router's refusal; empty if it accepts the line."""
+    bandwidth_kbps: int | None = None
+    """`bandwidth` of an interface whose kind is not modelled."""
+
+
+@dataclass
+class Configuration:
+    """Parsed input."""
+
+    reading: Reading
+    release: str = ""
+    """Release in the `version` line; empty without one."""
+    missing_classes: frozenset[str] = frozenset()
+    """Class-maps that classes name and the input lacks."""
+    missing_policies: frozenset[str] = frozenset()
+    attachments: list[Attachment] = field(default_factory=list)
+
+    @property
+    def device(self) -> Device:
+        """The device."""
+        return self.reading.device
+
+    def line_of(self, *names: str, command: str = "") -> int:
+        """Return the line of a policy-map or of its class, or the last line below it that begins with "
+        "a command; or 0."""
+        own = [
+            each
+            for each in self.reading.carried
+            if each.position.mode in _POLICY_MODES and each.position.names[: len(names)] == names
+        ]
+        if command:
+            return max((each.number for each in own if each.text.startswith(command)), default=0)
+        return own[0].number if own else 0
+
+    def speed_mbps(self, interface: str) -> int | None:
+        """Return a forced `speed` of a port, also one that the model of its kind does not have."""
+        texts = [each.text for each in self.reading.unread if each.place == (f"interface {interface}",)]
+        texts += [each.text for each in self.reading.carried if each.position.names[:1] == (interface,)]
+        found = (_SPEED.fullmatch(text) for text in texts)
+        return next((int(each[1]) for each in found if each), None)
+
+    def class_map_line(self, name: str) -> int:
+        """Return the line of a class-map; or 0."""
+        lines = (each for each in self.reading.carried if each.position == Position("class-map", (name,)))
+        return next((each.number for each in lines), 0)
+
+    def interface_line(self, interface: str, command: str) -> int:
+        """Return the last line below an interface that begins with a command; or 0."""
+        own = (each for each in self.reading.carried if each.position.names[:1] == (interface,))
+        return max((each.number for each in own if each.text.startswith(command)), default=0)
+
+
+_POLICY_MODES = ("policy-map", "policy-class", "police")
+
+
+def read_configuration(
+    pasted: str,
+    *,
+    family: Family | None = None,
+    generation: Generation | None = None,
+    source: str = "input",
+    routes: bool = False,
+    policy_needed: bool = True,
+) -> Configuration:
+    """Read what was pasted, static routes only on request. Raise UserError, one sentence, where it has no policy.
+
+    Without `policy_needed` a configuration may lack policy-maps.
+    """
+    text = configuration_text(pasted)
+    if not routes:
+        text = _WITHOUT_QOS.sub("", text)
+    check_vendor(text, source, policy_needed=policy_needed)
+    switch = bool(_SWITCH.search(text)) and not _ROUTER_QOS.search(text) and bool(_SWITCH_QOS.search(text))
+    if family == "router" and switch:
+        raise UserError(
+            f"{source}: found a configuration of a Catalyst switch (`mls qos`), expected one of a router",
+            hint="leave out --model, or give --model 3750G",
+        )
+    if family == "switch" and not _SWITCH.search(text):
+        raise UserError(
+            f"{source}: found a configuration of a router, expected one of a Catalyst switch",
+            hint="leave out --model, or give the model of a router",
+        )
+    family = family or ("switch" if switch else "router")
+    later = tuple(generations_with("remaining-wide"))
+    generations = (generation,) if generation else later if _XE.search(text) else generations_of(text)
+    if family == "switch":
+        generations = generations[:1]
+    elif len(generations) > 1 and not re.search(r"(?m)^version", text):
+        # Without a release: HQF, unless another generation knows more of it.
+        generations = (*generations[::-1], *later)
+    indented = is_indented(text)
+    best = min((_read(text, family, each, indented=indented) for each in generations), key=_unknown)
+    if indented and any(not each.place and _INNER.match(each.text) for each in best.reading.unread):
+        # Some of the indentation is lost: the order of the commands may say more.
+        best = min(best, _read(text, family, best.device.generation, indented=False), key=_unknown)
+    best.release = "" if (found := re.search(r"(?m)^version +(\S+)", text)) is None else found[1]
+    best.attachments = list(_attachments(best))
+    return best
+
+
+def _unknown(configuration: Configuration) -> int:
+    """Return the number of lines that the release does not know; what it refuses, it knows."""
+    return sum(not is_refusal(each.reason) for each in configuration.reading.unread)
+
+
+def check_vendor(text: str, source: str, *, policy_needed: bool = True) -> None:
+    """Refuse, in one sentence, text that is no configuration of Cisco IOS, or lacks a policy that is needed."""
+    if not text.strip():
+        raise UserError(f"{source}: found no text, {_EXPECTED}", hint="paste a policy-map or a running configuration")
+    for pattern, name in _OTHERS:
+        if re.search(pattern, text):
+            raise UserError(f"{source}: found {name}, {_EXPECTED}", hint="paste the output of `show running-config`")
+    if policy_needed and not _POLICY.search(text) and not _SWITCH_QOS.search(text):
+        raise UserError(f"{source}: found no policy-map, {_EXPECTED}", hint="paste the output of `show running-config`")
+
+
+def _read(text: str, family: Family, generation: Generation, *, indented: bool) -> Configuration:
+    hardware = hardware_of(text, family, generation)
+    # Interfaces without a rate of their own kind (Tunnel, Port-channel) are read as unknown ones.
+    named = (interface_name(port) for port in _PORT.findall(text))
+    ports = (name for name in named if name and interface_kind(name) in DEFAULT_BANDWIDTH_KBPS)
+    device = Device(replace(hardware, interfaces=tuple(dict.fromkeys(ports))))
+    headers = {name: match for match, name in _HEADER.findall(text)}
+    classes = {*_CLASS.findall(text), *_NESTED.findall(text), *headers} - {CLASS_DEFAULT}
+    for name in sorted(classes):
+        # A class may come before its class-map, and without one.
+        device.class_maps[name] = ClassMap(name, "any" if headers.get(name, "").lower() == "any" else "all")
+    policies = {*_POLICY.findall(text), *_CHILD.findall(text), *_ATTACHED.findall(text)}
+    for name in sorted(policies):
+        device.policy_maps[name] = PolicyMap(name)
+    reading = Reading(device)
+    if indented:
+        reading = read_onto(device, text)
+    else:
+        read_typed(reading, text)
+    return _without_placeholders(Configuration(reading))
+
+
+def _without_placeholders(configuration: Configuration) -> Configuration:
+    """Remove class-maps and policy-maps that are only named; a class keeps an empty one."""
+    device = configuration.device
+    defined = {each.position for each in configuration.reading.carried}
+    policies = {name for name in device.policy_maps if Position("policy-map", (name,)) in defined}
+    missing_policies = set(device.policy_maps) - policies
+    device.policy_maps = {name: each for name, each in device.policy_maps.items() if name in policies}
+    attached = {each.service_policy_input for each in device.interfaces.values()}
+    attached |= {each.service_policy_output for each in device.interfaces.values()}
+    attached |= {each.service_policy_input for each in device.host_interfaces.values()}
+    children = _children(device)
+    used = {each.name for policy in device.policy_maps.values() for each in policy.classes}
+    used |= {each.name or "" for one in device.class_maps.values() for each in one.criteria if each.type == "class_map"}
+    maps = {name for name in device.class_maps if Position("class-map", (name,)) in defined}
+    device.class_maps = {name: each for name, each in device.class_maps.items() if name in maps | used}
+    configuration.missing_classes = frozenset(used - maps - {CLASS_DEFAULT, ""})
+    configuration.missing_policies = frozenset(missing_policies & (attached | children))
+    return configuration
+
+
+def outermost(device: Device) -> list[str]:
+    """Return the policy-maps that are no child of another one."""
+    return [name for name in device.policy_maps if name not in _children(device)]
+
+
+def _children(device: Device) -> set[str | None]:
+    return {each.service_policy for one in device.policy_maps.values() for each in one.classes}
+
+
+def _attachments(configuration: Configuration) -> Iterator[Attachment]:
+    device = configuration.device
+    of_device: list[Interface | HostInterface] = [*device.interfaces.values(), *device.host_interfaces.values()]
+    for interface in of_device:
+        for direction in ("input", "output"):
+            policy: str | None = getattr(interface, f"service_policy_{direction}", None)
+            if policy is not None:
+                line = configuration.interface_line(interface.name, f"service-policy {direction}")
+                yield Attachment(interface.name, direction, policy, line)
+    yield from _on_virtual_interfaces(configuration)
+    for unread in configuration.reading.unread:
+        found = _ATTACHING.fullmatch(unread.text)
+        if found is not None and unread.place:
+            yield _refused(unread, found[1], found[2], configuration.reading.unread)
+
+
+def _on_virtual_interfaces(configuration: Configuration) -> Iterator[Attachment]:
+    """Yield the policies of interfaces that are kept as text."""
+    below = [
+        (each.position.names[0].removeprefix("interface "), each)
+        for each in configuration.reading.carried
+        if each.position.mode == KEPT and each.position.names[0].startswith("interface ")
+    ]
+    for interface, carried in below:
+        found = _ATTACHING.fullmatch(carried.text)
+        if found is not None:
+            own = (_BANDWIDTH.fullmatch(each.text) for name, each in below if name == interface)
+            bandwidth = next((int(each[1]) for each in own if each), None)
+            yield Attachment(interface, found[1], found[2], carried.number, bandwidth_kbps=bandwidth)
+
+
+def _refused(unread: Unread, direction: str, policy: str, others: list[Unread]) -> Attachment:
+    """Return an attachment that the router refuses, or whose interface is not modelled."""
+    interface = unread.place[0].removeprefix("interface ")
+    own = (_BANDWIDTH.fullmatch(each.text) for each in others if each.place[:1] == unread.place[:1])
+    bandwidth = next((int(each[1]) for each in own if each), None)
+    known = is_refusal(unread.reason)
+    return Attachment(interface, direction, policy, unread.number, unread.reason if known else "", bandwidth)
+
+
+def is_refusal(reason: str) -> bool:
+    """Return whether a router that knows the command refuses it, as opposed to a line that is not modelled."""
+    unknown = ("% Invalid input", "% Incomplete", "% Ambiguous", "% Not supported", "the line above", "it is not known")
+    return not reason.startswith(unknown)

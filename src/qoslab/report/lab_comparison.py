@@ -1,0 +1,284 @@
+"""One experiment in several labs on one page, before it is laid out by `reports/across.html.j2`."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from qoslab import __version__
+from qoslab.analysis.equivalence import APART, DIFFERENT, EQUIVALENT, NEAR, OPEN, SAME, Agreement, Margin
+from qoslab.analysis.lab_comparison import Across, AcrossFigure, Fidelity, LabFigure, LabRun
+from qoslab.analysis.verdicts import OUTSIDE
+from qoslab.lab_kinds import LABS
+from qoslab.model.metrics import Reference, Unit
+from qoslab.report import text
+from qoslab.report.page import Verdict
+from qoslab.results import RunFolder
+
+KINDS = {
+    SAME: "within",
+    EQUIVALENT: "within",
+    NEAR: "informative",
+    OPEN: "informative",
+    APART: "outside",
+    DIFFERENT: "outside",
+}
+"""Colours of agreements."""
+MEANINGS = (
+    (SAME, "every repetition of both labs has one and the same value"),
+    (EQUIVALENT, "equivalent within the margin (5 % significance)"),
+    (DIFFERENT, "they differ by more than the margin (5 % significance), or in a value without randomness"),
+    (OPEN, "the repetitions neither show equivalence nor a difference"),
+    (NEAR, "too few repetitions for a test; the figures differ by no more than the margin"),
+    (APART, "too few repetitions for a test; the figures differ by more than the margin"),
+)
+_WIDTH, _HEIGHT, _EDGE, _SPAN = 120, 20, 4, 2.0
+"""Size of the picture of a difference: it extends to so many margins on either side."""
+
+
+@dataclass(frozen=True)
+class AcrossRun:
+    """A run's place in the head of the page."""
+
+    lab: str
+    title: str
+    when: str
+    href: str
+    """Link to the run's report, relative to the page; empty if there is none."""
+    version: str
+    repetitions: int
+    cells: str
+    overrides: str
+    left_out: list[str]
+    """Cells that are not valid, and why."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A figure in a lab."""
+
+    lab: str
+    figure: str
+    interval: str
+    outside: bool
+    measured: bool
+
+
+@dataclass(frozen=True)
+class Distance:
+    """A lab's figure against the first lab's."""
+
+    lab: str
+    word: str
+    kind: str
+    difference: str
+    detail: str
+    """The test, or why there was none."""
+    dot: float | None
+    """Across the picture; None where there is no margin to draw."""
+
+
+@dataclass(frozen=True)
+class AcrossRow:
+    """A figure."""
+
+    name: str
+    metric: str
+    where: str
+    reason: str
+    predicted: str
+    published: str
+    tolerance: str
+    labs: list[Measurement]
+    margin: str
+    basis: str
+    distances: list[Distance]
+    expected: bool
+
+
+@dataclass(frozen=True)
+class AcrossGroup:
+    """The figures of an arm."""
+
+    title: str
+    rows: list[AcrossRow]
+
+
+@dataclass(frozen=True)
+class FidelityRow:
+    """A metric."""
+
+    metric: str
+    description: str
+    lab: str
+    median: str
+    greatest: str
+    greatest_of: str
+    figures: int
+
+
+@dataclass(frozen=True)
+class AcrossPage:
+    """The page."""
+
+    version: str
+    title: str
+    name: str
+    verdict: Verdict
+    labs: list[str]
+    against: str
+    runs: list[AcrossRun]
+    passed: list[str]
+    groups: list[AcrossGroup]
+    informative: list[AcrossGroup]
+    """Figures of which nothing is expected."""
+    fidelity: list[FidelityRow]
+    """Fidelity of metrics with an expectation."""
+    more_fidelity: list[FidelityRow]
+    """Fidelity of the other metrics."""
+    meanings: Sequence[tuple[str, str]]
+    kinds: dict[str, str]
+
+
+def build_across(found: Across, folders: Sequence[RunFolder], passed: Sequence[str], place: Path) -> AcrossPage:
+    """The page that will stand in the folder `place`."""
+    experiment = max(found.runs, key=lambda run: run.manifest.started).manifest.experiment
+    titles = {arm.name: arm.title or arm.name for arm in experiment.arms}
+    return AcrossPage(
+        version=__version__,
+        title=experiment.title,
+        name=experiment.name,
+        verdict=across_verdict(found),
+        labs=[run.lab for run in found.runs],
+        against=found.runs[0].lab,
+        runs=[_run(run, folder, place) for run, folder in zip(found.runs, folders, strict=True)],
+        passed=list(passed),
+        groups=_groups([each for each in found.figures if each.expected], titles),
+        informative=_groups([each for each in found.figures if not each.expected], titles),
+        fidelity=[_fidelity(each) for each in found.fidelity if each.metric in found.expected_metrics],
+        more_fidelity=[_fidelity(each) for each in found.fidelity if each.metric not in found.expected_metrics],
+        meanings=MEANINGS,
+        kinds=KINDS,
+    )
+
+
+def across_verdict(found: Across) -> Verdict:
+    """Return whether the labs contradict each other, and where."""
+    labs = text.listed([LABS[run.lab].title if run.lab in LABS else run.lab for run in found.runs])
+    counted = [(each, found.count(each)) for each, _ in MEANINGS]
+    total = sum(count for _, count in counted)
+    if not total:
+        return Verdict("informative", "–", "Nothing to compare", f"No expected figure is in {labs} alike.", [])
+    told = ", ".join(f"{count} {word}" for word, count in counted if count)
+    rest = f"; {found.alone} more {'is' if found.alone == 1 else 'are'} not in two labs" if found.alone else ""
+    sentence = f"{labs[0].upper()}{labs[1:]}: of {total} expected figures {told}{rest}."
+    if not found.contrary:
+        return Verdict("within", "✓", "No contradiction", sentence, [])
+    details = [
+        f"{figure.arm}{f' ({figure.where})' if figure.where else ''}: {figure.metric}: "
+        f"{', '.join(f'{each.lab} {_figure(each, figure.unit)}' for each in figure.labs)}"
+        for figure in found.figures
+        if figure.expected and figure.contrary
+    ]
+    return Verdict("outside", "!", "Labs differ", sentence, details)
+
+
+def _run(run: LabRun, folder: RunFolder, place: Path) -> AcrossRun:
+    manifest = run.manifest
+    commit = f", commit {manifest.commit}" if manifest.commit else ""
+    invalid = [reason for reason in run.outcome.reasons if reason.partition(": ")[0] in run.outcome.invalid]
+    counted = sum(not each.spared for each in manifest.cells)
+    relative = Path(os.path.relpath(folder.report, place)).as_posix()
+    return AcrossRun(
+        lab=run.lab,
+        title=LABS[run.lab].title if run.lab in LABS else run.lab,
+        when=text.moment(manifest.started),
+        href=f"./{quote(relative)}" if folder.report.exists() else "",
+        version=f"{manifest.versions.get('qoslab', '')}{commit}",
+        repetitions=max((each.repetition for each in manifest.cells), default=1),
+        cells=f"{counted - len(run.outcome.invalid)} of {counted} valid",
+        overrides=", ".join(manifest.overrides) or "nothing",
+        left_out=invalid,
+    )
+
+
+def _groups(figures: Sequence[AcrossFigure], titles: dict[str, str]) -> list[AcrossGroup]:
+    groups: dict[str, list[AcrossRow]] = {}
+    for figure in figures:
+        groups.setdefault(figure.arm, []).append(_row(figure))
+    return [
+        AcrossGroup(" over ".join(titles.get(name, name) for name in arm.split("/")), rows)
+        for arm, rows in groups.items()
+    ]
+
+
+def _row(figure: AcrossFigure) -> AcrossRow:
+    unit, margin = figure.unit, figure.margin
+    return AcrossRow(
+        name=Reference.parse(figure.metric).description,
+        metric=figure.metric,
+        where=text.bound(figure.where),
+        reason=figure.reason,
+        predicted=text.figure(figure.predicted, unit),
+        published=text.figure(figure.published, unit),
+        tolerance=text.bound(figure.tolerance),
+        labs=[
+            Measurement(
+                each.lab, _figure(each, unit), _interval(each, unit), each.verdict == OUTSIDE, each.estimate is not None
+            )
+            for each in figure.labs
+        ],
+        margin="" if margin is None else text.margin(margin.value, unit),
+        basis="" if margin is None else margin.basis,
+        distances=[
+            _distance(each.lab, each.agreement, margin, unit)
+            for each in figure.labs
+            if each.agreement is not None and margin is not None
+        ],
+        expected=figure.expected,
+    )
+
+
+def _figure(each: LabFigure, unit: Unit) -> str:
+    return "not measured" if each.estimate is None else text.figure(each.estimate.value, unit)
+
+
+def _interval(each: LabFigure, unit: Unit) -> str:
+    found = each.estimate
+    if found is None or math.isnan(found.low):
+        return ""
+    return f"{text.figure(found.low, unit)} to {text.figure(found.high, unit)}, {found.n} {found.over}"
+
+
+def _distance(lab: str, agreed: Agreement, margin: Margin, unit: Unit) -> Distance:
+    tested = "" if math.isnan(agreed.p_value) else f"p = {agreed.p_value:.2g}"
+    return Distance(
+        lab=lab,
+        word=agreed.word,
+        kind=KINDS[agreed.word],
+        difference="" if agreed.word == SAME else text.signed(agreed.difference, unit),
+        detail=tested or agreed.untested,
+        dot=_across(agreed.difference / margin.value) if margin.value and math.isfinite(agreed.difference) else None,
+    )
+
+
+def _across(margins: float) -> float:
+    """Return where in the picture a difference of so many margins lies; what is farther off lies at its end."""
+    inside = max(-_SPAN, min(_SPAN, margins))
+    return round(_WIDTH / 2 + inside / _SPAN * (_WIDTH / 2 - _EDGE), 1)
+
+
+def _fidelity(each: Fidelity) -> FidelityRow:
+    return FidelityRow(
+        metric=each.metric,
+        description=Reference.parse(each.metric).metric.description,
+        lab=each.lab,
+        median=text.share(each.median),
+        greatest=text.share(each.greatest),
+        greatest_of=each.greatest_of,
+        figures=each.figures,
+    )

@@ -1,0 +1,219 @@
+"""Runs of one experiment in several labs that can be laid side by side: which, and why others cannot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from qoslab.errors import UserError
+from qoslab.lab_kinds import LABS
+from qoslab.model.partial_runs import part_of
+from qoslab.results.file_access import read_bytes
+from qoslab.results.folder import MANIFEST, RunFolder, find_run, runs
+from qoslab.results.record_files import RECORD_MOST
+from qoslab.results.records import Manifest
+
+UNMEASURED = frozenset(
+    {"name", "title", "description", "compare", "answer", "graphs", "traces", "notes"}
+    | {"repetitions", "enough", "matrix", "order"}
+)
+"""Keys of a cell's experiment that change nothing of what is measured in it."""
+NAMED = 4
+"""Differences that are named."""
+
+
+@dataclass(frozen=True)
+class Counterparts:
+    """A run of each of several labs, with the same settings."""
+
+    runs: tuple[RunFolder, ...]
+    """The lab that is nearest to hardware comes first."""
+    passed: tuple[str, ...] = ()
+    """Newer runs that were passed over, each with the reason."""
+
+
+def counterparts(root: Path, given: Sequence[str]) -> Counterparts:
+    """The runs that a user means: by folder, or the experiment's by name, or those of the newest run's experiment.
+
+    Several are taken as they are given. Beside one, or for an experiment, it is the newest run of each lab, whole ones
+    before those that left cells out, all with the settings of the newest that has any beside it. `UserError` where
+    there are not two labs, for runs of several experiments, and for other settings, which are named.
+    """
+    found = [_Candidate(find_run(root, each)) for each in given or (None,)]
+    if len(found) > 1:
+        return _given(found)
+    (first,) = found
+    around = runs(first.folder.path.parent.parent, first.folder.path.parent.name)
+    others = [_Candidate(each) for each in reversed(around) if each.finished and each.path != first.folder.path]
+    if given and any((place / MANIFEST).exists() for place in (Path(given[0]), root / given[0])):
+        return _beside([first], others)
+    return _beside([], sorted([first, *others], key=lambda each: each.folder.path.name, reverse=True))
+
+
+class _Candidate:
+    """A finished run."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        return self.folder.manifest()
+
+    @property
+    def lab(self) -> str:
+        return self.manifest.lab
+
+    @cached_property
+    def lacks(self) -> str:
+        """Return the missing part of the experiment; empty if it is complete."""
+        chosen = part_of(self.manifest.overrides)
+        unrun = [each.name for each in self.manifest.cells if each.record is None and not each.spared]
+        told = [chosen] if chosen else []
+        told += [f"{len(unrun)} of {len(self.manifest.cells)} cells were not run"] if unrun else []
+        return "; ".join(told)
+
+    @cached_property
+    def cells(self) -> dict[str, Path]:
+        """Return the experiment of each cell, by cell without its repetition."""
+        found: dict[str, Path] = {}
+        for each in self.manifest.cells:
+            found.setdefault(each.name.rpartition("/")[0], self.folder.summarised(each).experiment_file)
+        return found
+
+    def differences(self, other: _Candidate) -> Iterator[str]:
+        """Return the differences of their settings in common cells, in words."""
+        common = [place for place in self.cells if place in other.cells]
+        if not common:
+            yield f"no cell is in both ({_some(self.cells)}; {_some(other.cells)})"
+        for place in common:
+            try:
+                mine, theirs = (json.loads(read_bytes(each.cells[place], RECORD_MOST)) for each in (self, other))
+            except (UserError, ValueError, RecursionError):
+                continue  # a cell that is damaged is left out, and said to be
+            for where, a, b in _different(mine, theirs):
+                yield f"{place}: {where}: {_shown(a)} and {_shown(b)}"
+
+
+def _different(mine: object, theirs: object, where: str = "") -> Iterator[tuple[str, object, object]]:
+    """The values that are others, each with its place."""
+    if mine == theirs:
+        return
+    a, b = _named(mine), _named(theirs)
+    if a is None or b is None:
+        yield where, mine, theirs
+        return
+    for key in dict.fromkeys([*a, *b]):
+        if where or key not in UNMEASURED:
+            yield from _different(a.get(key), b.get(key), f"{where}.{key}" if where else str(key))
+
+
+def _named(value: object) -> Mapping[str, Any] | None:
+    """Return the parts of a value by their names; None if it has none."""
+    if isinstance(value, dict):
+        return {key: each for key, each in value.items() if key != "title"}
+    if isinstance(value, list) and all(isinstance(each, dict) for each in value):
+        return {str(each.get("name", number)): each for number, each in enumerate(value, 1)}
+    return None
+
+
+def _shown(value: object) -> str:
+    text = "nothing" if value is None else value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _given(found: Sequence[_Candidate]) -> Counterparts:
+    first, *others = found
+    for other in others:
+        _check_experiment(first, other)
+        _check_settings(first, other)
+    by_lab: dict[str, _Candidate] = {}
+    for each in found:
+        if each.lab in by_lab:
+            raise UserError(
+                f"{by_lab[each.lab].folder.path} and {each.folder.path}: found two runs in {_title(each.lab)}, "
+                "expected one of each lab",
+                hint="`qoslab compare RUN RUN` lays two runs of one lab side by side",
+            )
+        by_lab[each.lab] = each
+    return Counterparts(_ordered(by_lab))
+
+
+def _beside(fixed: Sequence[_Candidate], others: Sequence[_Candidate]) -> Counterparts:
+    """The newest of each lab with the same settings; `others` are the newest first."""
+    preferred = sorted(others, key=lambda each: bool(each.lacks))
+    for anchor in fixed or preferred:
+        chosen = {anchor.lab: anchor}
+        for each in preferred:
+            if each.lab not in chosen and next(anchor.differences(each), None) is None:
+                chosen[each.lab] = each
+        if len(chosen) > 1:
+            return Counterparts(_ordered(chosen), tuple(_passed(anchor, chosen, others)))
+    first = (fixed or preferred)[0]
+    other = next((each for each in preferred if each.lab != first.lab), None)
+    name = first.manifest.experiment.name
+    if other is None:
+        elsewhere = next(kind.name for kind in LABS.values() if not kind.placed and kind.name != first.lab)
+        raise UserError(
+            f"{first.folder.path.parent}: found runs in {_title(first.lab)} only, expected a second lab's",
+            hint=f"`qoslab run {name} --lab {elsewhere}` makes one",
+        )
+    _check_settings(first, other)
+    raise AssertionError("settings that are the same are taken")
+
+
+def _passed(anchor: _Candidate, chosen: Mapping[str, _Candidate], others: Sequence[_Candidate]) -> Iterator[str]:
+    """Return the newer runs of a lab that were not chosen, and the reason."""
+    taken = [each.folder.path for each in chosen.values()]
+    for each in others:
+        if each.folder.path in taken:
+            continue
+        instead = chosen.get(each.lab)
+        if instead is not None and each.manifest.started <= instead.manifest.started:
+            continue
+        difference = next(anchor.differences(each), None)
+        yield f"{each.folder.path.name}: {each.lacks or difference or 'another was named'}"
+
+
+def _check_experiment(first: _Candidate, other: _Candidate) -> None:
+    names = first.manifest.experiment.name, other.manifest.experiment.name
+    if names[0] != names[1]:
+        raise UserError(
+            f"{first.folder.path} is a run of {names[0]}, {other.folder.path} of {names[1]}; expected runs of one "
+            "experiment"
+        )
+
+
+def _check_settings(first: _Candidate, other: _Candidate) -> None:
+    found = list(islice(first.differences(other), NAMED + 1))
+    if found:
+        more = "; …" if len(found) > NAMED else ""
+        raise UserError(
+            f"{first.folder.path} ({first.lab}) and {other.folder.path} ({other.lab}) have other settings: "
+            f"{'; '.join(found[:NAMED])}{more}",
+            hint="run the experiment with the same options in both labs, or name two runs that have them",
+        )
+
+
+def _ordered(chosen: Mapping[str, _Candidate]) -> tuple[RunFolder, ...]:
+    """Sort runs: real devices first, then real time, then the rest."""
+
+    def place(lab: str) -> tuple[bool, bool, str]:
+        kind = LABS.get(lab)
+        return not (kind is not None and kind.placed), not (kind is not None and kind.real_time), lab
+
+    return tuple(chosen[lab].folder for lab in sorted(chosen, key=place))
+
+
+def _title(lab: str) -> str:
+    return LABS[lab].title if lab in LABS else lab
+
+
+def _some(cells: Mapping[str, object]) -> str:
+    names = list(cells)
+    return ", ".join(names[:2]) + (", …" if len(names) > 2 else "")

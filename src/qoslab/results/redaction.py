@@ -1,0 +1,56 @@
+"""Secrets in what is written and printed: those that are known, and those that IOS's own commands say."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+from qoslab.ios.device_config.secret_lines import REMOVED, without_secrets
+
+LITERAL = 8
+"""Characters from which a secret is looked for anywhere; a shorter one may be a part of any word."""
+_CONTEXT = r"(?:pass(?:word|wd|phrase)?|secret|key|community|token)\W{1,5}(?:[0-9] )?"
+"""Text before a short secret."""
+
+
+class Redaction:
+    """Values that must not be shown. Its methods may be called from any thread."""
+
+    def __init__(self, values: Iterable[str | None] = ()) -> None:
+        self._values: frozenset[str] = frozenset()
+        self._pattern: re.Pattern[str] | None
+        self.know(*values)
+
+    def know(self, *values: str | None) -> None:
+        """Hide these from now on; None and empty texts are no secrets."""
+        self._values |= {value for value in values if value}
+        # As a JSON text has them, too. One secret may begin as another, and stands behind it here.
+        forms = {form for value in self._values for form in (value, json.dumps(value)[1:-1])}
+        ordered = sorted(forms, reverse=True)
+        words = [re.escape(form) for form in ordered if len(form) >= LITERAL]
+        short = [re.escape(form) for form in ordered if len(form) < LITERAL]
+        if short:
+            words.append(rf"(?P<before>(?i:{_CONTEXT}))(?:{'|'.join(short)})(?!\w)")
+        self._pattern = re.compile("|".join(words)) if words else None
+
+    @property
+    def values(self) -> frozenset[str]:
+        """Return the hidden values."""
+        return self._values
+
+    def hidden(self, text: str) -> str:
+        """The text without known values, whatever it is: JSON stays JSON."""
+        return text if self._pattern is None else self._pattern.sub(_replacement, text)
+
+    def masked(self, text: str) -> str:
+        """Return the text of a device without secrets."""
+        return self.hidden(without_secrets(text))
+
+
+def _replacement(found: re.Match[str]) -> str:
+    return (found.groupdict().get("before") or "") + REMOVED
+
+
+KNOWN = Redaction()
+"""Secrets that this process has read, as from an inventory."""

@@ -1,0 +1,64 @@
+"""Background work on finished cells while others run, in a separate thread."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from qoslab.results import Cell
+from qoslab.system.priority import step_last
+
+POLL_S = 0.2
+
+Figures = Sequence[Mapping[str, object]]
+"""Values of the run so far; empty without news."""
+Begin = Callable[[], Callable[[Cell], Figures]]
+"""Prepares, which may take seconds, and returns what is done with each cell."""
+
+
+class Meanwhile:
+    """Thread for background work; its methods may be called from any thread, `end` from the main one."""
+
+    def __init__(self, begin: Begin | None, told: Callable[[Figures], None], *, punctual: bool) -> None:
+        """`told` takes what the figures came to; `punctual`: whether something beside it must be, so that it gets what
+        is left of the machine."""
+        self._begin, self._told, self._punctual = begin, told, punctual
+        self._cells: queue.SimpleQueue[Cell | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._started = False
+        self._stop = threading.Event()
+        self._over = threading.Event()
+
+    def start(self) -> None:
+        """Begin, if that was not done yet."""
+        with self._lock:
+            if self._begin is None or self._started:
+                return
+            self._started = True
+            threading.Thread(target=self._work, args=(self._begin,), name="meanwhile", daemon=True).start()
+
+    def take(self, cell: Cell) -> None:
+        """A cell is over and valid."""
+        self._cells.put(cell)
+
+    def end(self) -> None:
+        """Wait until nothing is done any more; what has not been begun is left."""
+        self._stop.set()
+        self._cells.put(None)
+        # An interrupt in `Thread.join` makes Python 3.11 take the thread for ended; waiting for events is safe.
+        while self._started and not self._over.wait(POLL_S):
+            pass
+
+    def _work(self, begin: Begin) -> None:
+        try:
+            if self._punctual:
+                step_last()
+            with_each = begin()
+            while (cell := self._cells.get()) is not None and not self._stop.is_set():
+                self._told(with_each(cell))
+        except Exception:
+            # It is only ahead of time: whoever does the same at the end meets the error where it can be told.
+            return
+        finally:
+            self._over.set()

@@ -1,0 +1,80 @@
+"""Check of clocks during a cell: no steps, no suspension; offsets of the hosts' clocks from ours."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+from qoslab.results import ClockRecord, HostClockRecord
+from qoslab.run.protocols import ClockLook, Lab
+from qoslab.run.threads import side_by_side
+
+READINGS = 20
+"""Number of readings; the fastest one counts, since the time between two clocks' readings is part of their difference.
+"""
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """Offsets of other clocks from CLOCK_MONOTONIC (it neither steps nor counts sleep), in nanoseconds."""
+
+    wall_ns: int
+    boot_ns: int
+
+    @classmethod
+    def read(cls) -> Self:
+        """Read the present offsets."""
+        return cls(_ahead(time.CLOCK_REALTIME), _ahead(time.CLOCK_BOOTTIME))
+
+    def until_now(self) -> ClockRecord:
+        """Return the changes since then."""
+        return self.until(self.read())
+
+    def until(self, then: Clocks) -> ClockRecord:
+        """Return the changes until then."""
+        # Sleep moves the wall clock ahead as well: that is no step.
+        asleep = then.boot_ns - self.boot_ns
+        return ClockRecord(stepped_ns=then.wall_ns - self.wall_ns - asleep, asleep_ns=asleep)
+
+
+class HostClocks:
+    """The clocks of hosts that have their own, from now on."""
+
+    def __init__(self, lab: Lab, hosts: Iterable[str]) -> None:
+        self._lab = lab
+        self._before = {host: look for host, look in self._looks(hosts).items() if look is not None}
+
+    def until_now(self) -> dict[str, HostClockRecord]:
+        """Return the changes since then."""
+        after = self._looks(self._before)
+        return {host: _record(before, after[host]) for host, before in self._before.items()}
+
+    def _looks(self, hosts: Iterable[str]) -> dict[str, ClockLook | None]:
+        """Read all of them in parallel: a remote one takes its time."""
+        found, errors = side_by_side({name: self._lab.host(name).clock for name in hosts})
+        if errors:
+            raise errors[0]
+        return found
+
+
+def _record(before: ClockLook, after: ClockLook | None) -> HostClockRecord:
+    assert after is not None
+    own, then = (Clocks(look.wall_ahead_ns, look.boot_ahead_ns) for look in (before, after))
+    return HostClockRecord(
+        looked_ns=(before.at_ns, after.at_ns),
+        ahead_ns=(before.ahead_ns, after.ahead_ns),
+        error_ns=(before.error_ns, after.error_ns),
+        own=own.until(then),
+    )
+
+
+def _ahead(clock: int) -> int:
+    found = []
+    for _ in range(READINGS):
+        before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        read = time.clock_gettime_ns(clock)
+        after = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        found.append((after - before, read - (before + after) // 2))
+    return min(found)[1]

@@ -1,0 +1,48 @@
+"""Counters of the experiment's interfaces of hosts: packets as the kernel's driver sees them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from qoslab.errors import RunInvalid
+from qoslab.model.experiment import Topology
+from qoslab.results import Cell
+from qoslab.run.protocols import Lab
+
+COLUMNS = {"received_bytes": 0, "received_packets": 1, "sent_bytes": 8, "sent_packets": 9}
+"""Columns of a line of `/proc/net/dev`, behind the interface's name."""
+Counts = dict[str, dict[str, int]]
+"""Counters by interface, with the experiment's names."""
+
+
+class Cards:
+    """The interfaces of hosts, from now on."""
+
+    def __init__(self, lab: Lab, topology: Topology, hosts: Iterable[str]) -> None:
+        self._lab = lab
+        self._topology = topology
+        self._before = {host: self._read(host) for host in hosts}
+
+    def keep(self, cell: Cell) -> None:
+        """Write what was counted before and now."""
+        for host, before in self._before.items():
+            text = json.dumps({"before": before, "after": self._read(host)}, indent=1) + "\n"
+            cell.write(cell.host_cards(host), text)
+
+    def _read(self, host: str) -> Counts:
+        there = self._lab.host(host)
+        devices = {near.interface: there.device(near.interface) for _, near, _ in self._topology.links_of(host)}
+        counted = read_devices(there.read("/proc/net/dev"))
+        missing = [device for device in devices.values() if device not in counted]
+        if missing:
+            raise RunInvalid(f"{host}: found no {', '.join(missing)} in /proc/net/dev")
+        return {name: counted[device] for name, device in devices.items()}
+
+
+def read_devices(text: str) -> Counts:
+    """`/proc/net/dev`, by the names of the host."""
+    lines = (line.partition(":") for line in text.splitlines() if ":" in line)
+    return {
+        name.strip(): {key: int(rest.split()[column]) for key, column in COLUMNS.items()} for name, _, rest in lines
+    }

@@ -1,0 +1,149 @@
+"""The probes of a cell, from their start to their figures."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+
+from qoslab.errors import QoslabError, RunInvalid
+from qoslab.model.experiment import Experiment, Probe
+from qoslab.platforms import Reach, hosts_of, platform_of
+from qoslab.results import SenderRecord
+from qoslab.run.cell.probes.base import Prober, Setting
+from qoslab.run.cell.probes.host_program import CONTROL_PORT, HostProber, HostResponder
+from qoslab.run.cell.probes.ios_router import IosProber
+from qoslab.run.cell.probes.linux_router import LinuxProber
+
+PROBERS: Mapping[Reach, Callable[[Setting, Probe], Prober]] = {
+    "command line": IosProber,
+    "control socket": LinuxProber,
+    "programs": HostProber,
+}
+"""Probers by access method of the sending node."""
+LOOK_AT = 0.8
+"""Time between the starts of two runs to read the first: it has ended, except for a late answer."""
+
+
+class Probes:
+    """Starts each probe of a cell at its time and reads it at its end, in a thread of its own.
+
+    The order: `prepare`, `start`, then `finish` or `cancel`, and `close` in every case.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._responders: list[HostResponder] = []
+        self._stop = threading.Event()
+        experiment = setting.experiment
+        self._probers = [
+            PROBERS[platform_of(experiment.topology.nodes[probe.source]).reached_by](setting, probe)
+            for probe in experiment.probes
+        ]
+        self._threads = [
+            threading.Thread(target=self._guarded, args=(each,), name=f"probe {each.probe.name}", daemon=True)
+            for each in self._probers
+        ]
+        self._began = 0.0
+        self.errors: list[str] = []
+        """Reasons for missing values of probes."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return warnings about the values."""
+        return [f'probe "{each.probe.name}": {text}' for each in self._probers for text in each.warnings]
+
+    @property
+    def senders(self) -> dict[str, SenderRecord]:
+        """Return how late the packets of each probe left, where that is known."""
+        return {each.probe.name: each.sender for each in self._probers if each.sender is not None}
+
+    def prepare(self) -> None:
+        """Start the responders of hosts. `RunInvalid` where one does not listen, or an operation cannot run."""
+        experiment = self._setting.experiment
+        for prober in self._probers:
+            prober.prepare()
+        hosts = {probe.destination for probe in experiment.probes if probe.udp} & set(hosts_of(experiment.topology))
+        for host in sorted(hosts):
+            self._responders.append(HostResponder(self._setting, host))
+        for responder in self._responders:
+            responder.wait_listening()
+
+    def start(self, zero: float) -> None:
+        """The traffic starts then (`time.monotonic`)."""
+        self._began = zero
+        for thread in self._threads:
+            thread.start()
+
+    def finish(self) -> None:
+        """Wait for all of them. `RunInvalid` where one could not be measured."""
+        for thread in self._threads:
+            thread.join()
+        failed = list(self.errors)
+        for responder in self._responders:
+            try:
+                responder.check()
+            except RunInvalid as error:
+                failed.append(error.message)
+        if failed:
+            raise RunInvalid("; ".join(failed))
+
+    def cancel(self) -> None:
+        """The traffic broke off: measure no more."""
+        self._stop.set()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+
+    def close(self) -> None:
+        """End every operation and responder. `RunInvalid` where one could not be ended."""
+        self.cancel()
+        failed: list[str] = []
+        for prober in self._probers:
+            try:
+                prober.stop()
+            except QoslabError as error:
+                failed.append(f'probe "{prober.probe.name}" could not be ended: {error.message}')
+        for responder in self._responders:
+            responder.stop()
+        if failed:
+            raise RunInvalid("; ".join(failed))
+
+    def _guarded(self, prober: Prober) -> None:
+        try:
+            self._run(prober)
+        except Exception as error:
+            said = error.message if isinstance(error, QoslabError) else f"{type(error).__name__}: {error}"
+            self.errors.append(f'probe "{prober.probe.name}": {said}')
+
+    def _wait_until(self, seconds: float) -> bool:
+        """Return whether the traffic is still there at this time of it."""
+        return not self._stop.wait(max(0.0, self._began + seconds - time.monotonic()))
+
+    def _run(self, prober: Prober) -> None:
+        probe, setting = prober.probe, self._setting
+        begin = probe.start_after.seconds
+        end = begin + setting.experiment.duration_of_probe(probe).seconds
+        if not self._wait_until(begin - prober.notice_s):
+            return
+        prober.start(int((self._began + begin) * 1e9))
+        began, every = time.monotonic() - self._began, prober.look_every_s
+        if every is not None:
+            due = began + LOOK_AT * every
+            while due < end:
+                if not self._wait_until(due):
+                    return
+                prober.look()
+                due += every
+        if not self._wait_until(end):
+            return
+        figures = prober.read()
+        setting.cell.write(prober.file("json"), json.dumps(figures, indent=1) + "\n")
+
+
+def reserved_ports(experiment: Experiment) -> set[int]:
+    """Ports that responders on hosts need, so that no traffic may be given them."""
+    hosts = hosts_of(experiment.topology)
+    mine = {probe.port for probe in experiment.probes if probe.udp and probe.destination in hosts}
+    return {port for port in mine if port is not None} | ({CONTROL_PORT} if mine else set())

@@ -1,0 +1,202 @@
+"""Probes of hosts, and the responder on a host: the program `sla` (docs/internals/sla.md)."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from qoslab.errors import RunInvalid
+from qoslab.ios.model.ip_sla import DEFAULT_INTERVAL_MS
+from qoslab.model.experiment import Experiment, Family, Probe, probe_family, probe_target
+from qoslab.model.units import Duration
+from qoslab.results import Cell, SenderRecord
+from qoslab.results.file_access import writing
+from qoslab.run.cell.pace import probe_sender
+from qoslab.run.cell.probes.base import Prober, Setting
+from qoslab.run.cell.probes.results import figures_of_report
+from qoslab.run.protocols import Lab
+from qoslab.system.programs import how_ended
+from qoslab.traffic import Listener, is_listening
+
+if TYPE_CHECKING:
+    from qoslab.system import program_formats
+
+CONTROL_PORT = 1967
+"""UDP port of control messages."""
+LISTENERS: dict[Family, str] = {4: "/proc/net/udp", 6: "/proc/net/udp6"}
+"""Kernel tables of open UDP ports."""
+END_S = 5.0
+"""Time limit for the end of the program."""
+LISTEN_S = 5.0
+"""Time limit for the start of the responder."""
+POLL_S = 0.02
+
+
+class Program:
+    """`sla`, running in a host; what it prints goes to files of the cell."""
+
+    def __init__(
+        self, lab: Lab, host: str, cell: Cell, name: str, arguments: list[str], at_ns: int | None = None
+    ) -> None:
+        """Start it at `at_ns` of CLOCK_MONOTONIC, else now."""
+        folder = cell.path / "probes"
+        self.output, self._errors = folder / f"{name}.json", folder / f"{name}.err"
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        with writing(self.output):
+            self._process = lab.host(host).start(
+                ["sla", *arguments], stdout=self.output, stderr=self._errors, at_ns=at_ns
+            )
+
+    @property
+    def said(self) -> str:
+        """Return its error output, in one line."""
+        text = self._errors.read_text(encoding="utf-8", errors="replace") if self._errors.exists() else ""
+        return "; ".join(line.removeprefix("sla: ") for line in text.splitlines() if line.strip())
+
+    @property
+    def ended(self) -> str:
+        """Return how it ended; empty while it runs."""
+        status = self._process.poll()
+        return "" if status is None else how_ended(status)
+
+    def finish(self) -> None:
+        """Wait for its end. `RunInvalid` where it failed or does not end."""
+        try:
+            status = self._process.wait(END_S)
+        except TimeoutError as error:
+            self.stop()
+            raise RunInvalid("sla did not finish in time") from error
+        if status != 0:
+            raise RunInvalid(f"sla {how_ended(status)}: {self.said or 'it gave no reason'}")
+
+    def stop(self) -> None:
+        """End it, if it still runs."""
+        self._process.end(END_S)
+        if self._errors.exists() and self._errors.stat().st_size == 0:
+            self._errors.unlink()
+
+
+class HostProber(Prober):
+    """Runs the operation over sockets of the host, with the kernel's stamps."""
+
+    def __init__(self, setting: Setting, probe: Probe) -> None:
+        super().__init__(setting, probe)
+        self._program: Program | None = None
+
+    @property
+    def notice_s(self) -> float:
+        """See `Prober`."""
+        return self.setting.lab.notice_s
+
+    def start(self, at_ns: int) -> None:
+        """See `Prober`."""
+        experiment = self.setting.experiment
+        arguments = probe_arguments(self.probe, str(probe_target(experiment, self.probe)))
+        arguments += ["--duration", str(experiment.duration_of_probe(self.probe).seconds)]
+        name = f"{self.probe.name}.samples"
+        self._program = Program(self.setting.lab, self.probe.source, self.setting.cell, name, arguments, at_ns)
+
+    def read(self) -> dict[str, Any]:
+        """See `Prober`."""
+        assert self._program is not None
+        self._program.finish()
+        try:
+            report = json.loads(self._program.output.read_text(encoding="utf-8"))
+            figures = figures_of_report(report, jitter=self.probe.jitter)
+            self.sender = self._sender(report)
+            code = str(report["latest"]["return_code"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunInvalid(f"the output of sla is not in its format ({type(error).__name__}: {error})") from error
+        if figures is None:
+            raise self.unanswered(code, self._program.said)
+        return figures
+
+    def _sender(self, report: program_formats.OperationReport) -> SenderRecord | None:
+        """Return the sender's precision; unknown if other traffic of the host may delay a packet before the driver's
+        stamp.
+
+        Nor of an echo operation, which sends one packet at a time.
+        """
+        traffic = {flow.source for flow in self.setting.experiment.traffic}
+        if not self.probe.jitter or self.probe.source in traffic:
+            return None
+        interval_ns = DEFAULT_INTERVAL_MS * 10**6 if self.probe.interval is None else self.probe.interval.ns
+        return probe_sender(report["samples"], interval_ns)
+
+    def stop(self) -> None:
+        """See `Prober`."""
+        if self._program is not None:
+            self._program.stop()
+
+
+def probe_arguments(probe: Probe, target: str) -> list[str]:
+    """The command line of an operation."""
+
+    def milliseconds(duration: Duration | None) -> int | None:
+        return None if duration is None else duration.ns // 10**6
+
+    options = {
+        "port": probe.port,
+        "packets": probe.packets,
+        "interval": milliseconds(probe.interval),
+        "frequency": None if probe.frequency is None else probe.frequency.ns // 10**9,
+        "timeout": milliseconds(probe.timeout),
+        "threshold": milliseconds(probe.threshold),
+        "size": None if probe.size is None else probe.size.bytes,
+        "tos": probe.tos,
+    }
+    given = [(f"--{name}", str(value)) for name, value in options.items() if value is not None]
+    return ["probe", probe.type, target, *(word for pair in given for word in pair)]
+
+
+def respond_arguments(experiment: Experiment) -> list[str]:
+    """The command line of `sla respond`: it answers who is in a subnet of the lab."""
+    ends = [end for link in experiment.topology.links for end in link.ends]
+    v4 = {end.address.network for end in ends if end.address is not None}
+    v6 = {end.ipv6_address.network for end in ends if end.ipv6_address is not None}
+    return ["respond", *(word for each in (*sorted(v4), *sorted(v6)) for word in ("--allow", str(each)))]
+
+
+class HostResponder:
+    """The responder on a host."""
+
+    def __init__(self, setting: Setting, host: str) -> None:
+        self._host = host
+        self._lab = setting.lab
+        probes = [each for each in setting.experiment.probes if each.udp and each.destination == host]
+        families = {probe_family(setting.experiment, each) for each in probes}
+        self._tables = [LISTENERS[family] for family in sorted(families)]
+        # What listens there now is another one, and is not to be taken for it.
+        if any(self._listening()):
+            raise RunInvalid(
+                f"the responder on {host} cannot listen on UDP port {CONTROL_PORT}: something else does",
+                hint="End it, or let another host answer.",
+            )
+        arguments = respond_arguments(setting.experiment)
+        self._program = Program(setting.lab, host, setting.cell, f"responder-{host}", arguments)
+
+    def wait_listening(self) -> None:
+        """Wait until it answers. `RunInvalid` where it does not, with its reason."""
+        deadline = time.monotonic() + LISTEN_S
+        while True:
+            if all(self._listening()):
+                return
+            if self._program.ended or time.monotonic() > deadline:
+                raise RunInvalid(f"the responder on {self._host} does not listen: {self._program.said or 'no reason'}")
+            time.sleep(POLL_S)
+
+    def check(self) -> None:
+        """`RunInvalid` where it has ended by itself: what came later nobody answered, or somebody else."""
+        if how := self._program.ended:
+            raise RunInvalid(f"the responder on {self._host} {how}: {self._program.said or 'it gave no reason'}")
+
+    def stop(self) -> None:
+        """End it."""
+        self._program.stop()
+
+    def _listening(self) -> list[bool]:
+        """Return whether somebody listens, in each of its versions of IP."""
+        shown = [self._lab.host(self._host).read(table) for table in self._tables]
+        return [is_listening([each], Listener("udp", CONTROL_PORT)) for each in shown]

@@ -1,0 +1,151 @@
+"""Code in a worker of a Dask cluster or of a pool: cells, in its own labs or in simulation.
+
+Everything that is sent here and back is plain (JSON texts, bytes): a worker of another version must be able to say so
+instead of failing to read what it was sent.
+"""
+
+from __future__ import annotations
+
+import atexit
+import io
+import threading
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from qoslab.run.scratch import Scratch
+
+_LABS = threading.local()
+_OPEN: list[Any] = []
+_SHARED: dict[str, Any] = {}
+"""Shared data by kind of lab."""
+_LOCK = threading.Lock()
+_CLOSING = threading.Event()
+
+
+def version() -> str:
+    """The version of qoslab that this worker has, with the hash of its sources."""
+    from qoslab.run.identity import made_with
+
+    return made_with(())
+
+
+def run_cell(task: dict[str, Any]) -> dict[str, Any]:
+    """Run one attempt at a cell; `task` is from `qoslab.run.cluster.remote.plain_task`.
+
+    Returns `record` (`cell.json`) and `files` (the cell's folder as a zip archive); or `version`, where this worker has
+    another one, other sources or programs; or `error`, an error that the user has to fix.
+    """
+    from qoslab.lab_kinds import lab_kind
+    from qoslab.run.identity import made_with
+
+    own = made_with(lab_kind(task["lab"]).programs)
+    if task["version"] != own:
+        return {"version": own}
+    from qoslab.errors import QoslabError, UserError
+    from qoslab.model.experiment import Experiment
+    from qoslab.model.instants import Demand
+    from qoslab.model.matrix import as_values
+    from qoslab.results import Cell
+    from qoslab.run.scratch import Scratch
+    from qoslab.run.task import CellTask
+    from qoslab.schema import CellIdentity
+
+    identity = CellIdentity(task["arm"], tuple(as_values(task["parameters"]).items()), task["repetition"])
+    experiment = Experiment.model_validate_json(task["experiment"])
+    demand = Demand(**{**task["demand"], "times_s": tuple(task["demand"]["times_s"])})
+    told = CellTask(
+        identity, experiment, task["configurations"], task["key"], task["attempt"], task["lab"], demand=demand
+    )
+    scratch = Scratch("cell")
+    try:
+        coming = None if task["coming"] is None else Path(task["coming"])
+        cell = Cell(scratch.path / "cell", identity, task["attempt"], coming=coming, sent=True)
+        record = _worker(told.lab).run(told, cell)
+        return {"record": record.model_dump_json(), "files": _packed(cell.path)}
+    except UserError as error:
+        _forget()
+        return {"error": [error.message, error.hint]}
+    except QoslabError as error:
+        # A lab that failed; another worker, or the next lab, may do.
+        _forget()
+        return {"failure": error.message}
+    finally:
+        scratch.close()
+
+
+def _worker(lab: str) -> Any:
+    """This thread's worker for cells of a kind of lab; one for another kind ends."""
+    from qoslab.lab_kinds import lab_kind
+    from qoslab.run.events import silent
+    from qoslab.run.scratch import Scratch
+    from qoslab.run.workers import machinery
+    from qoslab.run.workers.base import WorkerSlot
+
+    if getattr(_LABS, "kind", lab) != lab:
+        _forget()
+    worker = getattr(_LABS, "worker", None)
+    if worker is None:
+        runs = machinery(lab_kind(lab))
+        with _LOCK:
+            number = len(_OPEN)
+            restored = Scratch("restored")
+            if lab not in _SHARED:
+                _SHARED[lab] = runs.shared()
+            # Progress is told where the run was started.
+            worker = runs.worker(
+                WorkerSlot(number, f"lab {number}", restored.path, _SHARED[lab], silent, lambda text: None, _CLOSING)
+            )
+            _OPEN.append((worker, restored))
+        _LABS.worker, _LABS.kind = worker, lab
+    return worker
+
+
+def _forget() -> None:
+    """End this thread's lab; the next cell gets a new one."""
+    worker = getattr(_LABS, "worker", None)
+    _LABS.worker = None
+    with _LOCK:
+        mine = [each for each in _OPEN if each[0] is worker]
+        _OPEN[:] = [each for each in _OPEN if each[0] is not worker]
+    for each in mine:
+        _close(*each)
+
+
+def close_labs() -> None:
+    """End all labs of this worker; called when a run is over, and when the worker ends."""
+    with _LOCK:
+        mine, _OPEN[:] = list(_OPEN), []
+    for each in mine:
+        _close(*each)
+    for shared in _SHARED.values():
+        shared.close()
+
+
+def interrupt() -> None:
+    """Have the cells that are running give up."""
+    _CLOSING.set()
+
+
+def _close(worker: Any, restored: Scratch) -> None:
+    from qoslab.errors import QoslabError
+
+    try:
+        worker.__exit__(None, None, None)
+    except QoslabError:
+        # A virtual router that was not restored is gone with its lab.
+        return
+    finally:
+        restored.close()
+
+
+atexit.register(close_labs)
+
+
+def _packed(folder: Path) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for path in sorted(folder.rglob("*")):
+            archive.write(path, path.relative_to(folder))
+    return content.getvalue()

@@ -1,0 +1,660 @@
+"""Drives the playbooks through ansible-runner.
+
+One session of a run is one `ansible-playbook` process that stays: starting it, and logging in to the routers, costs
+seconds that each arm would pay again. It plays `playbooks/session.yml`, which takes orders from a FIFO.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import errno
+import json
+import os
+import queue
+import re
+import shlex
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from qoslab.errors import DeviceError, IosError, MachineError, QoslabError
+from qoslab.ios.refusals import REFUSED
+from qoslab.ios.template_marks import template_mark
+from qoslab.model.inventory import ANSWER_S
+from qoslab.results.file_access import writing
+from qoslab.results.redaction import KNOWN
+from qoslab.run.devices.ansible import leftovers
+from qoslab.run.devices.ansible.connection_choice import Helper, choose
+from qoslab.run.devices.ansible_inventory import UTF8, IosAccess
+from qoslab.run.devices.login_failures import PASSING, Kind
+from qoslab.run.faults import PassingFault
+from qoslab.run.scratch import own_folder
+from qoslab.system.extras import need
+from qoslab.system.priority import BEHIND_TRAFFIC, shell_step_behind_traffic
+from qoslab.system.programs import python_module
+from qoslab.system.shipped import shipped
+
+Intent = Literal["prepare", "apply", "verify", "restore"]
+
+INVENTORY_TASK = "Wait for the inventory"
+READY_TASK = "Wait for an order"
+INTENT_TASK = re.compile(r"Carry out (prepare|apply|verify|restore)$")
+"""Names of tasks in `playbooks/session/`, by which the events of a session are understood."""
+
+ORDERS_PER_SESSION = 50
+"""A session includes its own order file again for each order; a fresh one keeps that nesting shallow."""
+
+ALWAYS = ("qoslab.run.devices.ansible.worker_priority", "qoslab.run.devices.ansible.event_stream")
+"""Imports of Ansible for any task."""
+
+PROGRAMS = "bin"
+"""Folder within the session's own: programs that come before all others."""
+
+COLLECTIONS = "ansible_collections"
+IOS_MODULES = (
+    "qoslab.ios.device_config.equivalence",
+    "qoslab.ios.template_marks",
+    "ansible.plugins.httpapi",
+    "ansible.plugins.netconf",
+    f"{COLLECTIONS}.ansible.netcommon.plugins.become.enable",
+    f"{COLLECTIONS}.cisco.ios.plugins.action.ios",
+    f"{COLLECTIONS}.cisco.ios.plugins.modules.ios_command",
+    f"{COLLECTIONS}.cisco.ios.plugins.modules.ios_config",
+    f"{COLLECTIONS}.cisco.ios.plugins.modules.ios_facts",
+)
+"""Imports of the tasks of the role `ios`, made in advance while waiting for a lab."""
+
+SIDE_BY_SIDE = 16
+"""Routers that a task is carried out on at the same time; Ansible itself would take five. Most of a task is waiting."""
+
+START_SECONDS = 60.0
+"""Longer than Ansible needs to start on a busy machine."""
+
+INTENT_SECONDS = 300.0
+"""Longer than any intent takes on a slow router: Ansible's own timeouts, `ANSWER_S` for each command, come first."""
+
+
+@dataclass(frozen=True)
+class TaskResult:
+    """Result of one task on one router."""
+
+    intent: Intent
+    host: str
+    task: str
+    action: str
+    changed: bool
+    failed: bool
+    unreachable: bool
+    seconds: float
+    result: Mapping[str, Any]
+    """Result as the module returned it."""
+
+    @property
+    def message(self) -> str:
+        """The router's own words if it spoke, else Ansible's."""
+        return device_message(self.result)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Outcome of an order."""
+
+    intents: tuple[Intent, ...]
+    tasks: tuple[TaskResult, ...]
+    commands: tuple[str, ...] = ()
+    """The show commands of `verify`, in order."""
+    seconds: float = 0.0
+    output: Mapping[Intent, str] = field(default_factory=dict)
+    """Output of Ansible."""
+
+    @property
+    def changed(self) -> frozenset[str]:
+        """Routers that an applied or restored configuration has changed."""
+        return frozenset(task.host for task in self.tasks if task.changed and task.intent in ("apply", "restore"))
+
+    @property
+    def failures(self) -> tuple[TaskResult, ...]:
+        """Tasks that failed or found no router."""
+        return tuple(task for task in self.tasks if task.failed or task.unreachable)
+
+    def answers(self, host: str) -> dict[str, str]:
+        """Return an IOS router's answers to `show running-config` and to the commands of `verify`, by command."""
+        # The first task that asks: on a switch others follow, about what is in force.
+        for task in self.tasks:
+            if task.host == host and task.intent == "verify" and "stdout" in task.result and not task.failed:
+                texts = task.result["stdout"]
+                if isinstance(texts, list):
+                    return dict(zip(("show running-config", *self.commands), map(str, texts), strict=True))
+        return {}
+
+    def engine(self, host: str) -> dict[str, Any] | None:
+        """The configuration in force that a Linux router's data plane told last."""
+        for task in reversed(self.tasks):
+            text = task.result.get("stdout")
+            if task.host == host and not task.failed and isinstance(text, str) and text.startswith("{"):
+                told = json.loads(text)
+                if "config" in told:
+                    return dict(told["config"])
+        return None
+
+    def facts(self, host: str) -> dict[str, Any]:
+        """Return the facts of an IOS router from `prepare`: model, version, image, serial number, hostname."""
+        found: dict[str, Any] = {}
+        for task in self.tasks:
+            if task.host == host:
+                for name, value in task.result.get("ansible_facts", {}).items():
+                    if name.startswith("ansible_net_") and name != "ansible_net_config":
+                        found[name.removeprefix("ansible_net_")] = value
+        return found
+
+
+class RouterError(DeviceError):
+    """A router refused something, differs from what was asked for, or could not be reached."""
+
+    def __init__(self, message: str, outcome: Outcome, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.outcome = outcome
+
+
+class UnreachableRouterError(RouterError, PassingFault):
+    """A router could not be reached, hung, or let nobody in."""
+
+
+_PROMPT = re.compile(r"\S+\(config[^)]*\)#|\S+[#>]")
+_BYTES = re.compile(r"""(?:^|Task failed: )(b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*")$""")
+
+
+def device_message(result: Mapping[str, Any]) -> str:
+    """The part of a failed task's result that a reader needs.
+
+    A refused line comes back with everything that was on the screen: echo, caret, message, next prompt. The line, the
+    caret under its faulty word, and the message stay.
+    """
+    if result.get("rc"):
+        return _of_program(result)
+    text = str(result.get("msg") or "")
+    if "Traceback (most recent call last)" in text:
+        # of a process of Ansible's
+        words = text.rstrip().splitlines()[-1]
+        return words.partition("Error: ")[2] or words
+    if quoted := _BYTES.search(text):
+        # Ansible prints what the router sent as Python prints bytes
+        text = ast.literal_eval(quoted[1]).decode(errors="replace")
+    lines = [line.rstrip() for line in text.replace("\r", "").split("\n") if line.strip()]
+    last = next((number for number in reversed(range(len(lines))) if REFUSED.search(lines[number])), None)
+    if last is None:
+        return " ".join(line.strip() for line in lines)
+    kept = [line for line in lines[max(0, last - 2) : last + 1] if not _PROMPT.fullmatch(line.strip())]
+    prompt = lines[-1].strip() if _PROMPT.fullmatch(lines[-1].strip()) else ""
+    return "\n".join(_under_the_line(line, prompt) for line in kept)
+
+
+def _of_program(result: Mapping[str, Any]) -> str:
+    """Return why a program on the router failed; `qos-router ctl` prints the data plane's refusal as JSON."""
+    printed = str(result.get("stdout") or "")
+    with contextlib.suppress(ValueError, LookupError, TypeError):
+        return str(json.loads(printed)["error"]["message"])
+    return str(result.get("stderr") or result.get("module_stderr") or printed or result.get("msg") or "").strip()
+
+
+def _under_the_line(line: str, prompt: str) -> str:
+    """A caret's line, moved by the prompt that stood before the refused line but is not in the message."""
+    column = line.find("^")
+    return " " * (column - len(prompt)) + "^" if line.strip() == "^" and column >= len(prompt) else line
+
+
+class AnsibleSession:
+    """The routers of one inventory, and what is to be done on them. A context manager; leaving it ends Ansible.
+
+    `start` may be called early, even before the inventory is written, so that Ansible's own start overlaps with other
+    work; otherwise the first order starts it.
+    """
+
+    def __init__(
+        self,
+        inventory: Path,
+        *,
+        before: Path,
+        on_task: Callable[[Intent, str, str], None] | None = None,
+        check: Callable[[], None] | None = None,
+        modules: Sequence[str] = IOS_MODULES,
+    ) -> None:
+        """`before` is the folder for the configurations from before the run; `on_task` hears intent, host, task.
+
+        `check` is called now and then while an order is carried out; what it raises ends the order. `modules` are what
+        Ansible imports beforehand.
+        """
+        self._answer_s = ANSWER_S
+        """Longest silence of any router."""
+        self._modules = tuple(modules)
+        self._check = check
+        self._inventory = inventory.resolve()
+        self._before = before.resolve()
+        self._on_task = on_task
+        self._playbooks = shipped("playbooks")
+        self._helper = choose()
+        self._scratch: Path | None = None
+        self._thread: threading.Thread | None = None
+        self._watch: subprocess.Popen[bytes] | None = None
+        self._cancel = threading.Event()
+        self._events: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._orders = 0
+        self._ready = False
+        self._fault: BaseException | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def note(self) -> str:
+        """Return a note about this Ansible; empty if there is none."""
+        return self._helper.note
+
+    # the process
+
+    def wait_for(self, routers: Iterable[IosAccess]) -> None:
+        """Give the slowest of these routers its time."""
+        self._answer_s = max(each.answer_s or ANSWER_S for each in routers)
+
+    def start(self) -> None:
+        """Start Ansible, if it is not running; returns at once."""
+        if self._thread is not None and self._thread.is_alive():
+            return
+        need("devices")
+        self._discard()
+        self._scratch = own_folder("ansible")
+        self._before.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(self._scratch / "orders", 0o600)
+        _write_behind_traffic(self._scratch / PROGRAMS)
+        self._cancel.clear()
+        self._events = queue.Queue()
+        self._orders, self._ready, self._fault = 0, False, None
+        self._thread = threading.Thread(target=self._play, args=(self._scratch, self._events), name="ansible")
+        self._thread.daemon = True
+        self._thread.start()
+        self._watch = subprocess.Popen(
+            python_module("qoslab.run.devices.ansible.leftovers", str(self._scratch)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def _play(self, scratch: Path, events: queue.Queue[dict[str, Any] | None]) -> None:
+        import ansible_runner  # slow, and only here
+
+        def keep(event: dict[str, Any]) -> bool:
+            events.put(event)
+            return False
+
+        try:
+            ansible_runner.run(
+                private_data_dir=str(scratch),
+                project_dir=str(self._playbooks),
+                playbook="session.yml",
+                inventory=[str(self._inventory)],
+                extravars={"session_orders": str(scratch / "orders"), "session_modules": [*ALWAYS, *self._modules]},
+                envvars=environment(scratch, self._playbooks, self._helper),
+                settings={"pexpect_timeout": 0.1, "suppress_ansible_output": True},
+                event_handler=keep,
+                cancel_callback=self._cancel.is_set,
+                suppress_env_files=True,
+                quiet=True,
+            )
+        except BaseException as error:
+            self._fault = error
+        finally:
+            events.put(None)
+
+    def close(self) -> None:
+        """End Ansible; connections to the routers close. Nothing is restored by this."""
+        thread = self._thread
+        if thread is not None and thread.is_alive():
+            if self._ready and not self._cancel.is_set():
+                with contextlib.suppress(QoslabError):
+                    self._write({"intents": []})
+                thread.join(2.0)
+            if thread.is_alive():
+                self._stop(thread)
+        self._discard()
+
+    def hang_up(self) -> None:
+        """Close the connections to all routers; the next order makes new ones. Nothing may be under way."""
+        if self._scratch is not None:
+            leftovers.end_connections(self._scratch)
+
+    def cancel(self) -> None:
+        """Stop what is under way at once, for example after Ctrl-C; a later order starts afresh."""
+        if self._thread is not None:
+            self._stop(self._thread)
+        self._discard()
+
+    def _stop(self, thread: threading.Thread) -> None:
+        """End it in the middle of a task.
+
+        ansible-runner kills Ansible alone, and then waits 5 s for its terminal to be closed, which the process of the
+        task has open too.
+        """
+        self._cancel.set()
+        assert self._scratch is not None
+        leftovers.end_processes(self._scratch)
+        thread.join(10.0)
+
+    def _discard(self) -> None:
+        self._thread = None
+        if self._watch is not None:
+            self._watch.kill()
+            self._watch.wait()
+            assert self._watch.stdin is not None
+            self._watch.stdin.close()
+            self._watch = None
+        if self._scratch is not None:
+            leftovers.end(self._scratch)
+            self._scratch = None
+
+    # orders
+
+    def carry_out(
+        self,
+        intents: Sequence[Intent],
+        *,
+        intended: Path | None = None,
+        restore: Path | None = None,
+        commands: Sequence[str] = (),
+        keep: Path | None = None,
+    ) -> Outcome:
+        """Carry out `intents` in order on all routers of the inventory.
+
+        `intended` is the folder with `NAME.ios` and `NAME.engine.json` for apply and verify; `restore` the one with
+        `NAME.restore.ios`, and with `NAME.pushed.ios`, which it undoes; `commands` are show commands whose answers
+        verify brings along; Ansible's output goes to `keep`/INTENT/. Raises `RouterError` when a router refused,
+        differs or was not reached: later intents were carried out nonetheless on the other routers. On an interrupt
+        Ansible is stopped before the interrupt goes on.
+        `IosError`, before anything is sent, for text that Ansible could render.
+        """
+        if intended is not None and "apply" in intents:
+            _refuse_templates(intended, "*.ios")
+        if restore is not None and "restore" in intents:
+            _refuse_templates(restore, "*.restore.ios")
+        began = time.monotonic()
+        outcome = Outcome(tuple(intents), (), tuple(commands))
+        try:
+            self._await_ready()
+            self._write(
+                {
+                    "intents": list(intents),
+                    "intended": str((intended or self._before).resolve()),
+                    "restore": str((restore or self._before).resolve()),
+                    "before": str(self._before),
+                    "commands": list(commands),
+                }
+            )
+            self._orders += 1
+            self._ready = False
+            tasks, output = self._collect(intents)
+        except BaseException:
+            self.cancel()
+            raise
+        outcome = Outcome(tuple(intents), tuple(tasks), tuple(commands), time.monotonic() - began, output)
+        if keep is not None:
+            with writing(keep):
+                _keep(keep, outcome)
+        if outcome.failures:
+            raise _explain(outcome, keep)
+        return outcome
+
+    def _await_ready(self) -> None:
+        if self._orders >= ORDERS_PER_SESSION:
+            self.close()
+        self.start()
+        deadline = time.monotonic() + START_SECONDS
+        printed: list[str] = []
+        while not self._ready:
+            event = self._next(deadline, "to start")
+            if event is None:
+                raise self._ended(printed)
+            printed.append(str(event.get("stdout", "")))
+            started = _starts(event)
+            if started == INVENTORY_TASK:
+                if not self._inventory.exists():
+                    raise MachineError(f"the inventory {self._inventory} is not written yet")
+                self._write("inventory is written")
+            self._ready = started == READY_TASK
+
+    def _write(self, order: Mapping[str, Any] | str) -> None:
+        """Write to the session's FIFO. Opening a FIFO for writing fails as long as nobody reads it."""
+        assert self._scratch is not None
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                descriptor = os.open(self._scratch / "orders", os.O_WRONLY | os.O_NONBLOCK)
+                break
+            except OSError as error:
+                if error.errno != errno.ENXIO:
+                    raise
+            # nobody reads yet: either Ansible is about to, or it has ended
+            if self._thread is None or not self._thread.is_alive() or time.monotonic() > deadline:
+                raise self._ended([])
+            time.sleep(0.002)
+        os.set_blocking(descriptor, True)
+        with os.fdopen(descriptor, "w") as fifo:
+            json.dump(order, fifo)
+
+    def _collect(self, intents: Sequence[Intent]) -> tuple[list[TaskResult], dict[Intent, str]]:
+        tasks: list[TaskResult] = []
+        printed: dict[Intent, list[str]] = {intent: [] for intent in intents}
+        printing: Intent = intents[0]
+        doing: dict[str, Intent] = {}  # by router: after a failure one may lag behind the others
+        deadline = time.monotonic() + INTENT_SECONDS * len(intents) * max(self._answer_s / ANSWER_S, 1.0)
+        while True:
+            event = self._next(deadline, f"to carry out {' and '.join(intents)}")
+            if event is None:
+                self._ready = False
+                if not any(task.unreachable for task in tasks):
+                    raise self._ended([text for part in printed.values() for text in part])
+                break
+            started = _starts(event)
+            if started == READY_TASK:
+                self._ready = True
+                break
+            if started is not None and (match := INTENT_TASK.match(started)):
+                printing = _intent(match[1])
+            if text := str(event.get("stdout", "")):
+                printed[printing].append(text)
+            result = _result(event, doing, intents[0])
+            if result is None:
+                continue
+            if match := INTENT_TASK.match(result.task):
+                doing[result.host] = _intent(match[1])
+            if "role" in event["event_data"] or result.failed or result.unreachable:
+                tasks.append(result)
+                if self._on_task is not None:
+                    self._on_task(result.intent, result.host, result.task)
+        return tasks, {name: "\n".join(texts) + "\n" for name, texts in printed.items()}
+
+    def _next(self, deadline: float, what: str) -> dict[str, Any] | None:
+        # short waits, so that Ctrl-C is noticed between them on every platform
+        while True:
+            try:
+                event = self._events.get(timeout=0.5)
+                if event is None and self._thread is not None:
+                    self._thread.join()
+                return event
+            except queue.Empty:
+                if self._check is not None:
+                    self._check()
+                if time.monotonic() > deadline:
+                    hint = "See whether the routers answer."
+                    raise PassingFault(f"Ansible took too long {what}", hint=hint) from None
+
+    def _ended(self, printed: Sequence[str]) -> QoslabError:
+        if self._fault is not None:
+            return PassingFault(f"ansible-runner failed: {self._fault}")
+        text = "\n".join(part for part in printed if part).strip()
+        return PassingFault(f"ansible-playbook ended by itself{': ' + text if text else ''}")
+
+
+def _write_behind_traffic(folder: Path) -> None:
+    """Make the `ansible-playbook` that starts the real one at lower priority.
+
+    Only processes may have one, not the thread that waits for them: while that held the interpreter's lock, everything
+    else here would wait for it.
+    """
+    folder.mkdir()
+    program = folder / "ansible-playbook"
+    real = shlex.quote(str(Path(sys.executable).parent / "ansible-playbook"))
+    behind = f'{shell_step_behind_traffic()}exec nice -n {BEHIND_TRAFFIC} {real} "$@"\n'
+    program.write_text(f"#!/bin/sh\n{behind}", encoding="utf-8")
+    program.chmod(0o700)
+
+
+def _refuse_templates(folder: Path, pattern: str) -> None:
+    """Refuse configurations that Ansible could take for templates, and run what they say; the roles do so too."""
+    for file in sorted(folder.glob(pattern)):
+        if mark := template_mark(file.read_text(encoding="utf-8")):
+            raise IosError(f"{file.name}:{mark}", hint="Write the line without it.")
+
+
+def environment(scratch: Path, playbooks: Path, helper: Helper) -> dict[str, str]:
+    """The environment of `ansible-playbook`: our settings, all temporary files in `scratch`."""
+    return {
+        # this interpreter's own ansible-playbook comes first, and before it what starts that
+        "PATH": os.pathsep.join(
+            [str(scratch / PROGRAMS), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+        ),
+        "ANSIBLE_CONFIG": str(playbooks.parent / "ansible.cfg"),
+        "ANSIBLE_ROLES_PATH": str(playbooks / "roles"),
+        # what its processes leave when they are killed goes with the folder
+        "TMPDIR": str(scratch),
+        "ANSIBLE_LOCAL_TEMP": str(scratch / "tmp"),
+        "ANSIBLE_PERSISTENT_CONTROL_PATH_DIR": str(scratch / leftovers.CONNECTIONS),
+        "ANSIBLE_FORCE_COLOR": "false",
+        "ANSIBLE_NOCOLOR": "true",
+        **UTF8,
+        "ANSIBLE_DEPRECATION_WARNINGS": "false",
+        "ANSIBLE_PIPELINING": "true",
+        "ANSIBLE_FORKS": str(SIDE_BY_SIDE),
+        **helper.variables,
+    }
+
+
+def _intent(word: str) -> Intent:
+    for intent in ("prepare", "apply", "verify", "restore"):
+        if word == intent:
+            return intent
+    raise ValueError(word)
+
+
+def _starts(event: Mapping[str, Any]) -> str | None:
+    """The name of the task that the event starts; None if it starts none."""
+    if event.get("event") != "playbook_on_task_start":
+        return None
+    name = event.get("event_data", {}).get("task")
+    return None if name is None else str(name)
+
+
+def _result(event: Mapping[str, Any], doing: Mapping[str, Intent], first: Intent) -> TaskResult | None:
+    kind = event.get("event")
+    if kind not in ("runner_on_ok", "runner_on_failed", "runner_on_unreachable"):
+        return None
+    data = event["event_data"]
+    result = data.get("res") or {}
+    host = str(data.get("host", ""))
+    return TaskResult(
+        intent=doing.get(host, first),
+        host=host,
+        task=str(data.get("task", "")),
+        action=str(data.get("resolved_action") or data.get("task_action", "")),
+        changed=bool(result.get("changed")),
+        failed=kind == "runner_on_failed" and not data.get("ignore_errors"),
+        unreachable=kind == "runner_on_unreachable",
+        seconds=float(data.get("duration") or 0.0),
+        result=result,
+    )
+
+
+def _keep(folder: Path, outcome: Outcome) -> None:
+    for intent in outcome.intents:
+        place = folder / intent
+        place.mkdir(parents=True, exist_ok=True)
+        failed = any(task.intent == intent for task in outcome.failures)
+        (place / "rc").write_text(f"{2 if failed else 0}\n", encoding="utf-8")
+        # A refused line, or what differs after restoring, may be a password's.
+        (place / "stdout").write_text(KNOWN.masked(outcome.output.get(intent, "")), encoding="utf-8")
+
+
+def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
+    """Explain a failure: the router by name, its message, and the remedy."""
+    failure = outcome.failures[0]
+    place = f" Ansible's output is in {keep}." if keep is not None else ""
+    text = failure.message
+    told = ""
+    if failure.action.rpartition(".")[2] == "assert":
+        # sentences that the role wrote, not a router's words
+        told = "\n".join(f"  {line}" for line in str(failure.result.get("msg", text)).splitlines())
+    trouble = _connection_trouble(text)
+    if trouble is None and failure.unreachable:
+        trouble = _UNREACHABLE
+    door = _DOOR.search(text)
+    if door is not None:
+        message = f"{failure.host}: {door['why']}"
+        hint = "See whether the router answers, and the transcripts of its logins."
+    elif trouble is not None:
+        message, hint = f"{failure.host} {trouble[0]}: {text}", trouble[1]
+    elif failure.intent == "verify" and told:
+        message = f"{failure.host}: the running configuration differs from the pushed one:\n{told}"
+        hint = "Check the lines that the router refused or changed, and whether the template is as intended."
+    elif failure.intent == "verify":
+        message = f"{failure.host} could not be read back:\n{text}"
+        hint = "See whether the router answers to show commands."
+    elif failure.intent == "restore" and told:
+        message = f"{failure.host} is not back at its configuration from before the run:\n{told}"
+        hint = "Restore it by hand; the earlier configuration is in the run folder."
+    else:
+        message = f"{failure.host} refused the configuration ({failure.intent}):\n{text}"
+        hint = "Correct the template or its variables."
+    others = len({task.host for task in outcome.failures}) - 1
+    if others:
+        message += f"\n({others} more routers failed.)"
+    passes = trouble is not None if door is None else Kind(door["kind"]) in PASSING
+    kind = UnreachableRouterError if passes else RouterError
+    return kind(message, outcome, hint=(hint + place).strip())
+
+
+_DOOR = re.compile(rf"^% Error: (?P<why>(?P<kind>{'|'.join(Kind)}): .*)$", re.MULTILINE)
+"""Message of an access proxy about an unreachable router."""
+_UNREACHABLE = ("cannot be reached", "Check its address and port in the inventory.")
+_TROUBLES = (
+    (r"elevate privilege", "refused the enable secret", "Check the enable secret in the inventory."),
+    (r"authenticity of host", "has an SSH host key that is not known", "Log in once with ssh, and accept its key."),
+    (r"[Aa]uthenticat|[Pp]ermission denied|[Aa]ccess denied", "refused the login", "Check user and password."),
+    # Ansible may take the second `Password:` after a wrong secret for an answer that is still to come.
+    (r"timeout triggered", "did not answer in time", "Check the enable secret, and whether the router is busy."),
+    # Both are said of the process that holds the connection for Ansible's tasks.
+    (
+        r"[Uu]nable to decode JSON|[Uu]nable to connect to socket",
+        "lost the connection that Ansible had to it",
+        "Find out why its process ended.",
+    ),
+    (r"ssh connection failed|[Ff]ailed to connect|[Cc]onnection refused|[Nn]o route to host|timed out", *_UNREACHABLE),
+)
+"""Words of Ansible's connections: pattern, what it means, what to do."""
+
+
+def _connection_trouble(text: str) -> tuple[str, str] | None:
+    if any(REFUSED.search(line) for line in text.splitlines()):
+        # it was talked to: these are the router's words
+        return None
+    return next(((meaning, hint) for pattern, meaning, hint in _TROUBLES if re.search(pattern, text)), None)

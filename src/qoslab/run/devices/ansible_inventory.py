@@ -1,0 +1,563 @@
+"""Ansible inventories: the one of a virtual lab is generated, one for hardware is read."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from qoslab.errors import DeviceError, MachineError, UserError
+from qoslab.model.inventory import PREFIX, HostSettings, RouterSettings
+from qoslab.results.redaction import KNOWN, LITERAL
+from qoslab.schema.inventory import Nodes, Reader
+from qoslab.system.extras import how_to_get
+from qoslab.system.shipped import shipped
+
+LAB_BUFFER_READ_S = 0.02
+"""Time that Ansible waits, after a prompt, for more output of a virtual router. Its own default of 0.1 s is meant for
+slow lines; on loopback an answer arrives whole, and the wait is paid for every line that is pushed.
+"""
+
+RESOLVE_S = 60.0
+
+_FROM_ENVIRONMENT = re.compile(r"""lookup\(\s*['"](?:ansible\.builtin\.)?env['"]\s*,\s*['"](\w+)['"]\s*\)""")
+_SECRET = re.compile(r"pass(?:word|phrase)?$|secret|token")
+"""Pattern in the name of a secret variable."""
+
+What = Literal["password", "enable"]
+_TAKEN: dict[str, str] = {}
+"""Variables removed from this process's environment, for Ansible's programs that read an inventory again."""
+UTF8 = {"LC_ALL": "C.UTF-8"}
+"""Locale for Ansible, which needs UTF-8; every system with a C library of GNU or musl has this one."""
+
+_GIVEN: dict[Path, Mapping[str, Mapping[What, str]]] = {}
+"""Passwords that the user typed for an inventory without them, by its file and node."""
+
+PASSWORDS = ("ansible_password", "ansible_ssh_password", "ansible_ssh_pass")
+ENABLE_SECRETS = ("ansible_become_password", "ansible_become_pass")
+ANSWER_TIME = "ansible_command_timeout"
+KEY_FILE = "ansible_ssh_private_key_file"
+SSH_ARGUMENTS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
+SECRETS: dict[What, tuple[str, ...]] = {"password": PASSWORDS, "enable": ENABLE_SECRETS}
+"""Variables by what they hold."""
+VARIABLES = (
+    "ansible_connection",
+    "ansible_host",
+    "ansible_ssh_host",
+    "ansible_port",
+    "ansible_ssh_port",
+    "ansible_user",
+    "ansible_ssh_user",
+    *PASSWORDS,
+    *ENABLE_SECRETS,
+    ANSWER_TIME,
+    "ansible_host_key_checking",
+    KEY_FILE,
+    *SSH_ARGUMENTS,
+    "ansible_become",
+    "ansible_become_user",
+    "ansible_become_method",
+    "ansible_python_interpreter",
+    "linux_router_socket",
+    "linux_router_program",
+)
+"""Variables of a node that are read here; Ansible itself uses whatever there is."""
+
+AS_WRITTEN = "_as_written"
+"""Key of the variables with their templates, in addition to Ansible's list; no group has such a name."""
+IOS_GROUP = "ios"
+SWITCH_GROUP = "ios_switch"
+"""Group of switches within the group of IOS routers."""
+LINUX_GROUP = "linux_router"
+"""Groups of an inventory, named as the roles of `playbooks/`."""
+HOST_GROUP = "host"
+"""Machines that send, receive and capture."""
+
+
+@dataclass(frozen=True)
+class IosAccess:
+    """Access to an IOS router's command line."""
+
+    host: str
+    user: str | None
+    password: str | None
+    """None: Ansible and ssh use a key."""
+    port: int = 22
+    enable: str | None = None
+    """The enable secret, where a login does not start at privilege level 15."""
+    group: str = IOS_GROUP
+    """Group of the router, or one within it, as of Catalyst switches."""
+    door: bool = False
+    """True for an access proxy (`qoslab.run.real.access`): it has checked the device's host key itself."""
+    check_host_key: bool = True
+    """True if Ansible compares its host key with those of the user."""
+    pause_s: float | None = None
+    """Time that clients wait for more output after a possible prompt; None: their own default."""
+    key: str | None = None
+    """The file of a private key; None: those of the user, where there is no password."""
+    answer_s: int | None = None
+    """Longest silence before an answer; None: each client's default."""
+
+
+@dataclass(frozen=True)
+class LinuxAccess:
+    """Access to the data plane of a Linux router."""
+
+    socket: str
+    """The control socket's path, as seen where the control program runs."""
+    program: str = "qos-router"
+    """The control program's path there."""
+    host: str | None = None
+    """None: on this machine; else by ssh."""
+    user: str | None = None
+    password: str | None = None
+    port: int = 22
+    group: str = LINUX_GROUP
+
+
+Access = IosAccess | LinuxAccess
+
+
+@dataclass(frozen=True)
+class HostAccess:
+    """Access to a host: by the system's ssh, with a key."""
+
+    host: str
+    port: int | None = None
+    """None: ssh's own configuration says it, as of all else."""
+    user: str | None = None
+    key: str | None = None
+    """The file of a private key."""
+    known_hosts: str | None = None
+    become: tuple[str, ...] = ()
+    """The words before a command that is to be root's."""
+    python: str = "python3"
+    arguments: tuple[str, ...] = ()
+    """Further ones of ssh."""
+
+
+@dataclass(frozen=True)
+class LabInventory:
+    """The nodes of an inventory: how they are reached, and what else it says of them."""
+
+    file: Path
+    routers: Mapping[str, Access]
+    hosts: Mapping[str, HostAccess]
+    nodes: Nodes
+
+
+def ansible_inventory(routers: Mapping[str, Access], *, lab: bool = True) -> dict[str, Any]:
+    """The inventory of `routers`, by name, as Ansible's YAML inventory has it.
+
+    `lab`: they are virtual ones on this machine, so host keys are not checked and answers arrive at once.
+    """
+    groups: dict[str, dict[str, Any]] = {}
+    for name, access in routers.items():
+        variables = _ios_variables(access) if isinstance(access, IosAccess) else _linux_variables(access)
+        groups.setdefault(access.group, {})[name] = variables
+    children: dict[str, Any] = {group: {"hosts": hosts} for group, hosts in groups.items()}
+    within = {access.group for access in routers.values() if isinstance(access, IosAccess)} - {IOS_GROUP}
+    if within:
+        children.setdefault(IOS_GROUP, {})["children"] = {group: children.pop(group) for group in sorted(within)}
+    if IOS_GROUP in children:
+        children[IOS_GROUP]["vars"] = {
+            "ansible_connection": "ansible.netcommon.network_cli",
+            "ansible_network_os": "cisco.ios.ios",
+        }
+        if lab:
+            children[IOS_GROUP]["vars"] |= {
+                "ansible_host_key_checking": False,
+                "ansible_buffer_read_timeout": LAB_BUFFER_READ_S,
+            }
+    return {"all": {"children": children}}
+
+
+def _ios_variables(access: IosAccess) -> dict[str, Any]:
+    variables: dict[str, Any] = {"ansible_host": access.host, "ansible_port": access.port}
+    if access.user is not None:
+        variables["ansible_user"] = access.user
+    if access.password is not None:
+        variables["ansible_password"] = access.password
+    if access.key is not None:
+        variables[KEY_FILE] = access.key
+    if access.door or not access.check_host_key:
+        variables["ansible_host_key_checking"] = False
+    if access.pause_s is not None:
+        variables["ansible_buffer_read_timeout"] = access.pause_s
+    if access.answer_s is not None:
+        variables[ANSWER_TIME] = access.answer_s
+    if access.enable is not None:
+        variables |= {
+            "ansible_become": True,
+            "ansible_become_method": "ansible.netcommon.enable",
+            "ansible_become_password": access.enable,
+        }
+    return variables
+
+
+def _linux_variables(access: LinuxAccess) -> dict[str, Any]:
+    variables: dict[str, Any] = {"linux_router_socket": access.socket, "linux_router_program": access.program}
+    if access.host is None:
+        # the interpreter is named, since looking for one costs a second
+        return variables | {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    variables |= {"ansible_host": access.host, "ansible_port": access.port}
+    if access.user is not None:
+        variables["ansible_user"] = access.user
+    if access.password is not None:
+        variables["ansible_password"] = access.password
+    return variables
+
+
+def write_inventory(path: Path, routers: Mapping[str, Access], *, lab: bool = True) -> None:
+    """Write the inventory to `path`, a name ending in `.json`, readable by its owner only: it has passwords."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        os.fchmod(file.fileno(), 0o600)
+        json.dump(ansible_inventory(routers, lab=lab), file, indent=1)
+
+
+def read_inventory(source: Path) -> dict[str, Access]:
+    """The routers of an inventory for hardware, as `ansible-inventory` resolves it, by name.
+
+    Hosts of the group `ios` and of the group `linux_router` count; others are left out. `UserError` where the
+    inventory does not exist or cannot be read, `DeviceError` where a router's variables do not suffice.
+    """
+    routers = parse_inventory(_listed(source))
+    if not routers:
+        raise UserError(
+            f"found no router in {source}", hint=f"Put routers into the groups {IOS_GROUP} or {LINUX_GROUP}."
+        )
+    return routers
+
+
+def read_lab(source: Path) -> LabInventory:
+    """Routers and hosts of an inventory, with their settings. `UserError` with all that does not hold in it."""
+    return parse_lab(_listed(source), source)
+
+
+def parse_lab(listed: Mapping[str, Any], source: Path) -> LabInventory:
+    """The same from what `ansible-inventory --list` printed of `source`."""
+    if not _hosts(listed, HOST_GROUP):
+        raise UserError(f"found no host in {source}", hint=f"Put machines that send into the group {HOST_GROUP}.")
+    return _parse_nodes(listed, source)
+
+
+def read_nodes(source: Path) -> LabInventory:
+    """Read the nodes as `read_lab` does, also of an inventory without hosts."""
+    return _parse_nodes(_listed(source), source)
+
+
+def _parse_nodes(listed: Mapping[str, Any], source: Path) -> LabInventory:
+    variables: Mapping[str, Mapping[str, Any]] = listed["_meta"]["hostvars"]
+    routers = parse_inventory(listed)
+    names = _hosts(listed, HOST_GROUP)
+    for name in names:
+        if name in routers:
+            raise UserError(f"{source}: found {name} in the group {HOST_GROUP} and in a group of routers")
+    reader = Reader(source)
+    nodes = Nodes(
+        hosts={name: reader.read(HostSettings, name, variables.get(name, {})) for name in names},
+        routers={name: reader.read(RouterSettings, name, variables.get(name, {})) for name in routers},
+        ways={name: _way(name, variables.get(name, {})) for name in (*names, *routers)},
+        emulated_by=reader.read_emulated_by(variables),
+    )
+    _refuse_unread(reader, routers, names, variables)
+    if reader.findings:
+        raise UserError("\n".join(map(str, reader.findings)))
+    hosts = {name: _host_access(name, variables.get(name, {}), nodes.hosts[name], source) for name in names}
+    return LabInventory(source, routers, hosts, nodes)
+
+
+def read_routers(source: Path) -> tuple[dict[str, Access], dict[str, RouterSettings]]:
+    """The routers of an inventory and their settings, whatever hosts it has. `UserError` as of `read_lab`."""
+    listed = _listed(source)
+    variables: Mapping[str, Mapping[str, Any]] = listed["_meta"]["hostvars"]
+    routers = parse_inventory(listed)
+    reader = Reader(source)
+    settings = {name: reader.read(RouterSettings, name, variables.get(name, {})) for name in routers}
+    _refuse_unread(reader, routers, (), variables)
+    if reader.findings:
+        raise UserError("\n".join(map(str, reader.findings)))
+    return routers, settings
+
+
+def _refuse_unread(
+    reader: Reader, routers: Mapping[str, Access], hosts: Iterable[str], variables: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Refuse what Ansible would follow and nobody does here: who wrote it down shall not take it for followed."""
+    for name, access in routers.items():
+        for word in SSH_ARGUMENTS if isinstance(access, IosAccess) else ():
+            if given := _text(variables.get(name, {}), word):
+                hint = "no ssh program reaches it: a jump host is qoslab_jump, old algorithms are qoslab_old_ssh"
+                reader.refuse(name, word, f'found "{given}" on a router, expected it on hosts only', hint)
+    for name in hosts:
+        given_here = variables.get(name, {})
+        if not _is_true(given_here.get("ansible_become")):
+            continue
+        for word, only in (("ansible_become_user", "root"), ("ansible_become_method", "sudo")):
+            given = _text(given_here, word)
+            if given is not None and given.removeprefix("ansible.builtin.") != only:
+                hint = "leave it out; the host's agent runs behind `sudo -n`"
+                reader.refuse(name, word, f'found "{given}" on a host, expected {only}', hint)
+
+
+def names_in_environment(source: Path) -> dict[str, dict[What, str]]:
+    """Return the environment variables of passwords by node, as `password` and `enable`."""
+    found: dict[str, dict[What, str]] = {}
+    for node, values in _listed(source)[AS_WRITTEN].items():
+        for what, names in SECRETS.items():
+            taken = _FROM_ENVIRONMENT.search(_text(values, *names) or "")
+            if taken is not None:
+                found.setdefault(node, {})[what] = taken[1]
+    return found
+
+
+def known_hosts_of(source: Path, settings: HostSettings | RouterSettings) -> Path | None:
+    """The file with a node's host key, where the inventory names one."""
+    if settings.known_hosts is None:
+        return None
+    return source.absolute().parent / Path(settings.known_hosts).expanduser()
+
+
+def _way(name: str, variables: Mapping[str, Any]) -> str:
+    host = _text(variables, "ansible_host", "ansible_ssh_host") or name
+    return f"{host} port {_port(name, variables)}"
+
+
+def _host_access(name: str, variables: Mapping[str, Any], settings: HostSettings, source: Path) -> HostAccess:
+    _know_secrets(variables)
+    key = _text(variables, KEY_FILE)
+    if key is None and _text(variables, *PASSWORDS):
+        raise UserError(
+            f"{source}: found a password for the host {name}, expected a key",
+            hint="Install a key there (ssh-copy-id), and leave the password out.",
+        )
+    known_hosts = known_hosts_of(source, settings)
+    arguments = [_text(variables, word) or "" for word in SSH_ARGUMENTS]
+    has_port = _text(variables, "ansible_port", "ansible_ssh_port") is not None
+    return HostAccess(
+        host=_text(variables, "ansible_host", "ansible_ssh_host") or name,
+        port=_port(name, variables) if has_port else None,
+        user=_text(variables, "ansible_user", "ansible_ssh_user"),
+        key=key and str(Path(key).expanduser()),
+        known_hosts=None if known_hosts is None else str(known_hosts),
+        become=("sudo", "-n") if _is_true(variables.get("ansible_become")) else (),
+        python=_python(variables),
+        arguments=tuple(shlex.split(" ".join(arguments))),
+    )
+
+
+def _python(variables: Mapping[str, Any]) -> str:
+    named = _text(variables, "ansible_python_interpreter") or ""
+    # Ansible's words `auto`, `auto_silent` and the like name none.
+    return "python3" if named.startswith("auto") or not named else named
+
+
+def _is_true(value: object) -> bool:
+    return str(value).lower() in ("true", "yes", "on", "1")
+
+
+def give_secrets(source: Path, given: Mapping[str, Mapping[What, str]]) -> None:
+    """Have the inventory `source` say this of its nodes, too, while this process lasts; empty texts say nothing."""
+    _GIVEN[source.resolve()] = given
+
+
+def _listed(source: Path) -> dict[str, Any]:
+    """Return the output of `ansible-inventory --list` with rendered templates and decrypted secrets, and further given
+    values.
+    """
+    if not source.exists():
+        raise UserError(
+            f"there is no inventory {source}", hint="Start from inventory/hardware.example.yml and give its path."
+        )
+    stat = source.stat()
+    listed = _listed_once(source, stat.st_mtime_ns, stat.st_size)
+    variables = dict(listed["_meta"]["hostvars"])
+    for node, secrets in _GIVEN.get(source.resolve(), {}).items():
+        variables[node] = {**variables.get(node, {}), **{SECRETS[what][0]: text for what, text in secrets.items()}}
+    return {**listed, "_meta": {"hostvars": variables}}
+
+
+@functools.cache
+def _listed_once(source: Path, changed_ns: int, size: int) -> dict[str, Any]:
+    """Asked once: what came by the environment is not there any more when it is known."""
+    try:
+        listed: dict[str, Any] = json.loads(_ansible(source, "ansible-inventory", "--list"))
+    except ValueError as error:
+        raise UserError(f"ansible-inventory printed no JSON for {source}: {error}") from error
+    variables = listed.get("_meta", {}).get("hostvars", {})
+    written = variables
+    own = {name for values in variables.values() for name in values if name.startswith(PREFIX)}
+    names = (*VARIABLES, *sorted(own))
+    if any(not _is_plain(values.get(name)) for values in variables.values() for name in names):
+        resolved = _resolve(source, names)
+        variables = {
+            node: {name: value for name, value in values.items() if value is not None}
+            for node, values in resolved.items()
+        }
+    return {**listed, "_meta": {"hostvars": variables}, AS_WRITTEN: written}
+
+
+def _is_plain(value: object) -> bool:
+    """Return whether `ansible-inventory` gives it as it is: neither a template nor encrypted."""
+    return "{{" not in str(value) and not (isinstance(value, dict) and "__ansible_vault" in value)
+
+
+def _resolve(source: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Resolve these variables of the nodes: render templates and decrypt secrets that `--list` leaves alone."""
+    wanted = ", ".join(f"'{name}': {name} | default(none)" for name in names)
+    arguments = ["-m", "ansible.builtin.debug", "-a", f"msg={{{{ {{{wanted}}} }}}}"]
+    printed = _ansible(
+        source, "ansible", f"{IOS_GROUP}:{LINUX_GROUP}:{HOST_GROUP}", *arguments, callback="ansible.posix.json"
+    )
+    try:
+        results = json.loads(printed)["plays"][0]["tasks"][0]["hosts"]
+        return {name: dict(result["msg"]) for name, result in results.items()}
+    except (ValueError, LookupError, TypeError) as error:
+        raise UserError(f"the variables in {source} cannot be resolved: {printed.strip()[:500]}") from error
+
+
+def _ansible(source: Path, name: str, *arguments: str, callback: str | None = None) -> str:
+    """Return the output of one of Ansible's programs for the inventory."""
+    program = Path(sys.executable).parent / name
+    playbooks = shipped("playbooks")
+    # As for a run: else Ansible obeys an ansible.cfg of the current folder, and takes variables from beside it.
+    own = {"ANSIBLE_CONFIG": str(playbooks.parent / "ansible.cfg")}
+    plain = {**UTF8, "ANSIBLE_NOCOLOR": "true", "ANSIBLE_DEPRECATION_WARNINGS": "false"}
+    environment = {**_TAKEN, **own, **os.environ, **plain}
+    if callback is not None:
+        environment |= {"ANSIBLE_LOAD_CALLBACK_PLUGINS": "true", "ANSIBLE_STDOUT_CALLBACK": callback}
+    try:
+        done = subprocess.run(
+            [str(program), "-i", str(source), "--playbook-dir", str(playbooks), *arguments],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=RESOLVE_S,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+        )
+    except FileNotFoundError as error:
+        raise MachineError(f"{program} is missing", hint="Install the package ansible.") from error
+    except subprocess.TimeoutExpired as error:
+        raise UserError(f"the inventory {source} was not resolved within {RESOLVE_S:.0f} s") from error
+    if done.returncode != 0:
+        raise _unread(source, name, done.stdout, done.stderr)
+    return done.stdout
+
+
+def _unread(source: Path, name: str, printed: str, errors: str) -> UserError:
+    """Return why an inventory could not be read: what Ansible says of each node, else all that it says."""
+    try:
+        hosts = json.loads(printed)["plays"][0]["tasks"][0]["hosts"]
+        failed = {node: str(result["msg"]) for node, result in hosts.items() if result.get("failed")}
+    except (ValueError, LookupError, TypeError, AttributeError):
+        failed = {}
+    told = "\n".join(f"  {node}: {message.removeprefix('Task failed: ')}" for node, message in failed.items())
+    said = f"\n{told}" if told else f" {(errors or printed).strip()}"
+    return UserError(f"{name} cannot read {source}:{said}", hint=_to_unlock(said))
+
+
+def _to_unlock(said: str) -> str:
+    """Return the hint for a missing secret."""
+    if "LOOKUP(keyring)" in said:
+        return how_to_get("keyring")
+    if "servicename:" in said:
+        return "Put it into the keyring: keyring set SERVICE USER."
+    locked = "vault" in said or "ecrypt" in said
+    return "Name the file with the vault's password in ANSIBLE_VAULT_PASSWORD_FILE." if locked else ""
+
+
+def parse_inventory(listed: Mapping[str, Any]) -> dict[str, Access]:
+    """The routers in what `ansible-inventory --list` printed."""
+    variables: Mapping[str, Mapping[str, Any]] = listed.get("_meta", {}).get("hostvars", {})
+    routers: dict[str, Access] = {}
+    switches = _hosts(listed, SWITCH_GROUP)
+    for name in _hosts(listed, IOS_GROUP):
+        group = SWITCH_GROUP if name in switches else IOS_GROUP
+        routers[name] = replace(_ios_access(name, variables.get(name, {})), group=group)
+    for name in _hosts(listed, LINUX_GROUP):
+        if name in routers:
+            raise DeviceError(f"{name} is in both groups, {IOS_GROUP} and {LINUX_GROUP}", hint="Keep one of them.")
+        routers[name] = _linux_access(name, variables.get(name, {}))
+    return routers
+
+
+def _hosts(listed: Mapping[str, Any], group: str) -> list[str]:
+    entry = listed.get(group, {})
+    names = list(entry.get("hosts", []))
+    for child in entry.get("children", []):
+        names += [name for name in _hosts(listed, child) if name not in names]
+    return names
+
+
+def _text(variables: Mapping[str, Any], *names: str) -> str | None:
+    for name in names:
+        # an environment variable that is not set comes as an empty text
+        if variables.get(name) not in (None, ""):
+            return str(variables[name])
+    return None
+
+
+def _port(name: str, variables: Mapping[str, Any]) -> int:
+    text = _text(variables, "ansible_port", "ansible_ssh_port")
+    if text is None:
+        return 22
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise DeviceError(f"{name}: found ansible_port {text!r}, expected a TCP port")
+    return int(text)
+
+
+def _answer_s(name: str, variables: Mapping[str, Any]) -> int | None:
+    text = _text(variables, ANSWER_TIME)
+    if text is None:
+        return None
+    if not text.isdecimal() or not int(text):
+        raise DeviceError(f"{name}: found {ANSWER_TIME} {text!r}, expected whole seconds, as 120")
+    return int(text)
+
+
+def _ios_access(name: str, variables: Mapping[str, Any]) -> IosAccess:
+    _know_secrets(variables)
+    key = _text(variables, KEY_FILE)
+    return IosAccess(
+        host=_text(variables, "ansible_host", "ansible_ssh_host") or name,
+        port=_port(name, variables),
+        user=_text(variables, "ansible_user", "ansible_ssh_user"),
+        password=_text(variables, *PASSWORDS),
+        key=key and str(Path(key).expanduser()),
+        enable=_text(variables, *ENABLE_SECRETS),
+        check_host_key=str(variables.get("ansible_host_key_checking", True)).lower() not in ("false", "no", "0"),
+        answer_s=_answer_s(name, variables),
+    )
+
+
+def _know_secrets(variables: Mapping[str, Any]) -> None:
+    """Keep what an inventory says of passwords out of everything that is written and printed from now on."""
+    secrets = {str(value) for name, value in variables.items() if _SECRET.search(name) and value not in (None, "")}
+    KNOWN.know(*secrets)
+    # What came by the environment is not for the processes that are started: any of this user's can read theirs.
+    for name, value in list(os.environ.items()):
+        if value in secrets and len(value) >= LITERAL:
+            _TAKEN[name] = os.environ.pop(name)
+
+
+def _linux_access(name: str, variables: Mapping[str, Any]) -> LinuxAccess:
+    _know_secrets(variables)
+    local = variables.get("ansible_connection") in ("local", "ansible.builtin.local")
+    return LinuxAccess(
+        socket=_text(variables, "linux_router_socket") or f"/run/qoslab/{name}/control.sock",
+        program=_text(variables, "linux_router_program") or "qos-router",
+        host=None if local else _text(variables, "ansible_host", "ansible_ssh_host") or name,
+        port=_port(name, variables),
+        user=_text(variables, "ansible_user", "ansible_ssh_user"),
+        password=_text(variables, *PASSWORDS),
+    )

@@ -1,0 +1,25 @@
+"""Reasons for a refused login, in the words of an access proxy (`qoslab.run.real.access`)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """Reason for a refused login."""
+
+    LOGIN_REFUSED = "login refused"
+    ENABLE_REFUSED = "enable refused"
+    KEY_CHANGED = "host key changed"
+    KEY_UNKNOWN = "host key unknown"
+    NO_ALGORITHM = "no common algorithm"
+    OUT_OF_REACH = "out of reach"
+    NO_ANSWER = "no answer"
+    HUNG_UP = "hung up"
+    ENDLESS = "endless answer"
+    BUSY = "busy"
+    DEFECT = "defect of the access proxy"
+
+
+PASSING = frozenset({Kind.OUT_OF_REACH, Kind.NO_ANSWER, Kind.HUNG_UP, Kind.BUSY})
+"""Reasons that may not occur at another try."""

@@ -1,0 +1,47 @@
+"""Passwords of routers that an inventory leaves out, asked for on the terminal; they are kept in memory only."""
+
+from __future__ import annotations
+
+import getpass
+import warnings
+from collections.abc import Collection
+from pathlib import Path
+
+from qoslab.errors import UserError
+from qoslab.results.redaction import KNOWN
+from qoslab.run.devices.ansible_inventory import IosAccess, What, give_secrets, read_inventory
+
+
+def ask_for(source: Path, routers: Collection[str]) -> None:
+    """Ask for what the inventory `source` does not say of these routers; whoever reads it later finds it there.
+
+    An empty answer leaves it out: a key lets in then, and a login begins with all rights. `UserError` without a
+    terminal.
+    """
+    given: dict[str, dict[What, str]] = {}
+    for name, access in read_inventory(source).items():
+        if name not in routers or not isinstance(access, IosAccess):
+            continue
+        who = f"{access.user} on {name}" if access.user else name
+        if access.password is None:
+            given.setdefault(name, {})["password"] = _asked(f"Password of {who} (empty: a key): ")
+        if access.enable is None:
+            given.setdefault(name, {})["enable"] = _asked(f"Enable secret of {name} (empty: none): ")
+    give_secrets(source, given)
+
+
+def _asked(prompt: str) -> str:
+    with warnings.catch_warnings():
+        # Where there is no terminal it would read, and show, what comes from elsewhere.
+        warnings.simplefilter("error", getpass.GetPassWarning)
+        try:
+            answer = getpass.getpass(prompt)
+        except getpass.GetPassWarning:
+            raise UserError(
+                "found no terminal to ask for passwords, expected one for --ask",
+                hint="Have the inventory take them from a vault, the environment or a keyring (docs/real-routers.md).",
+            ) from None
+        except EOFError:
+            raise KeyboardInterrupt from None
+    KNOWN.know(answer)
+    return answer

@@ -1,0 +1,233 @@
+"""The routers of one lab: what was pushed to them by Ansible, and how they get back to where they were."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
+
+from qoslab.errors import DeviceError, UserError
+from qoslab.ios.device_config.interface_names import AS_THEY_ARE, InterfaceNames
+from qoslab.ios.parse import apply, parse_config
+from qoslab.model.experiment import Topology
+from qoslab.model.units import Duration
+from qoslab.platforms import reached_by
+from qoslab.platforms.startup import data_plane, hardware
+from qoslab.results import Cell
+from qoslab.results.file_access import writing
+from qoslab.results.redaction import KNOWN
+from qoslab.run.devices.ansible.playbooks import AnsibleSession, Intent, Outcome, RouterError
+from qoslab.run.devices.drivers import CommandLineRouter, ControlSocketRouter, RouterDriver
+from qoslab.run.devices.state import RestoreState
+from qoslab.run.faults import LabDied, PassingFault
+
+if TYPE_CHECKING:
+    from qoslab.system import program_formats
+
+
+class Base(Protocol):
+    """The configuration that a router has before the experiment's own."""
+
+    def __call__(self, router: str) -> str:
+        """Return its text."""
+
+
+class Guard(Protocol):
+    """Rollback of the routers' configurations if this run is interrupted."""
+
+    def arm(self, traffic: Duration) -> None:
+        """Before lines are sent, for each cell, whose traffic takes so long: its time begins anew."""
+
+    def disarm(self) -> None:
+        """The routers are as they were."""
+
+
+class Routers:
+    """All routers of a lab that Ansible reaches.
+
+    `configure` restores what an earlier cell left, pushes and verifies, in one order to Ansible; `restore` brings every
+    router back to its configuration from before the run.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        session: AnsibleSession,
+        state: RestoreState,
+        base: Base,
+        note: Callable[[str], None],
+        guard: Guard | None = None,
+        names: Mapping[str, InterfaceNames] = MappingProxyType({}),
+    ) -> None:
+        """`state` is the session's folder of configurations from before.
+
+        `base` gives a Linux router's configuration without the experiment's; `note` is told what others changed on a
+        router meanwhile, which stays as it is. `names` is what routers call the experiment's interfaces: all that is
+        sent to them, read back and undone has their names, what is kept of the experiment has its own.
+        """
+        self._topology = topology
+        self._session = session
+        self._guard = guard
+        self._before = state.folder
+        self._state = state
+        self._base = base
+        self.command_lines = {
+            router: CommandLineRouter(router, topology, names.get(router, AS_THEY_ARE), state)
+            for router in reached_by(topology, "command line")
+        }
+        """The routers that have one."""
+        sockets = {
+            router: ControlSocketRouter(router, partial(self.compiled, router, source=f"{router}.ios"), state)
+            for router in reached_by(topology, "control socket")
+        }
+        self._drivers: dict[str, RouterDriver] = {**self.command_lines, **sockets}
+        self._prepared = False
+        self._touched = False
+        """True if lines may have been pushed that are not restored yet."""
+        self._known = True
+        """True if the active part of the pushed configuration is known."""
+        self._note = note
+        self._noted: set[str] = set()
+
+    def configure(self, cell: Cell, texts: Mapping[str, str], commands: Sequence[str], *, traffic: Duration) -> Outcome:
+        """Put the configuration of a cell in force and verify it. `texts` are IOS configurations by router.
+
+        `commands` are show commands that verify brings along, `traffic` is how long the cell's traffic will take.
+        Raises `RouterError` with the device's own message; the caller then restores.
+        """
+        intended = self._before / "intended"
+        with writing(intended):
+            shutil.rmtree(intended, ignore_errors=True)
+            intended.mkdir(parents=True)
+            for router, driver in self._drivers.items():
+                driver.intend(cell, intended, texts.get(router))
+        for router, text in texts.items():
+            cell.write(cell.configuration(f"{router}.ios"), text)
+        if not self._prepared:
+            self._session.carry_out(["prepare"], keep=cell.path / "ansible")
+            self._prepared = True
+        self._refuse_collisions()
+        intents: list[Intent] = []
+        restore = None
+        if self._touched:
+            restore, needed = self._write_undo(cell.path / "restore")
+            if needed:
+                intents.append("restore")
+        intents += ["apply", "verify"]
+        if self._guard is not None:
+            self._guard.arm(traffic)
+        for driver in self._drivers.values():
+            driver.pushing()
+        self._touched, self._known = True, False
+        outcome = self._session.carry_out(
+            intents, intended=intended, restore=restore, commands=commands, keep=cell.path / "ansible"
+        )
+        self._known = True
+        for router, driver in self._drivers.items():
+            driver.pushed(cell, outcome.answers(router), restored=restore is not None)
+        return outcome
+
+    def _refuse_collisions(self) -> None:
+        """Refuse, before the first line is sent, what would overwrite something of the routers' own."""
+        for router, driver in self._drivers.items():
+            found = driver.collisions()
+            if found:
+                raise UserError(
+                    f"{router} was not changed, since the experiment would overwrite a part of its configuration:\n"
+                    + "\n".join(f"  {sentence}" for sentence in found),
+                    hint="Rename it in the experiment's template, or remove it from the router.",
+                )
+
+    def compiled(self, router: str, text: str, *, source: str) -> program_formats.RouterConfig:
+        """The data plane's configuration for a router with this configuration on top of its own."""
+        device = parse_config(self._base(router), hardware(self._topology, router), source=f"{router}: base")
+        apply(device, text, source=source)
+        return data_plane(self._topology, router, device)
+
+    def resume(self) -> None:
+        """Take over from a run that ended without having restored: what it pushed is in the state."""
+        self._prepared = self._touched = True
+        self._known = False
+
+    def restore(self, lines: Path | None, keep: Path | None) -> None:
+        """Bring every router back to its configuration from before the run; nothing where nothing was pushed.
+
+        The lines for that are also written to the folder `lines`, without secrets; Ansible's output goes to `keep`.
+        Raises `RouterError` when a router is not back.
+        """
+        if not self._touched or not all(driver.is_kept for driver in self._drivers.values()):
+            # Nothing was pushed: `prepare` comes before `apply`.
+            if self._guard is not None:
+                self._guard.disarm()
+            return
+        folder, _ = self._write_undo(lines)
+        try:
+            self._session.carry_out(["restore"], restore=folder, keep=keep)
+        except LabDied:
+            raise
+        except PassingFault as error:
+            self._restore_again(lines, keep, error)
+        if self._guard is not None:
+            self._guard.disarm()
+        self._state.forget_pushed()
+        self._touched, self._known = False, True
+
+    def _restore_again(self, lines: Path | None, keep: Path | None, why: PassingFault) -> None:
+        """Once more, by new connections: what died may have been the process that had the old ones.
+
+        What arrived the first time is not known. `why` is raised where nobody answers.
+        """
+        self._session.hang_up()
+        self._known = False
+        try:
+            folder, _ = self._write_undo(lines)
+        except DeviceError:
+            raise why from None
+        self._session.carry_out(["restore"], restore=folder, keep=keep)
+
+    def _write_undo(self, shown: Path | None) -> tuple[Path, bool]:
+        """Write what undoes what was pushed; return its folder, and whether a router needs it.
+
+        Without secrets it also goes to `shown`. It is not on the run folder's disk, since that may be full.
+        """
+        if not self._known:
+            self._read_back()
+        folder = self._before / "restore"
+        needed = False
+        with writing(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            for router, driver in self._drivers.items():
+                undo = driver.write_undo(folder)
+                needed |= undo.needed
+                self._tell_of_others(router, undo.left)
+        if shown is not None:
+            with writing(shown):
+                shown.mkdir(parents=True, exist_ok=True)
+                for file in folder.iterdir():
+                    (shown / file.name).write_text(KNOWN.masked(file.read_text(encoding="utf-8")), encoding="utf-8")
+        return folder, needed
+
+    def _tell_of_others(self, router: str, left: Sequence[str]) -> None:
+        new = [sentence for sentence in left if f"{router} {sentence}" not in self._noted]
+        self._noted.update(f"{router} {sentence}" for sentence in new)
+        if new:
+            told = KNOWN.masked("\n".join(f"  {sentence}" for sentence in new))
+            self._note(f"{router}: somebody changed its configuration during the run; these changes stay:\n{told}")
+
+    def _read_back(self) -> None:
+        """Ask the routers what they have in force now, whatever it is."""
+        try:
+            outcome = self._session.carry_out(["verify"], intended=self._before)
+        except RouterError as error:
+            outcome = error.outcome
+        silent = [name for name, driver in self._drivers.items() if not driver.showed(outcome.answers(name))]
+        if silent:
+            raise DeviceError(
+                f"{', '.join(silent)}: the running configuration could not be read, so nothing was restored",
+                hint=f"The configuration from before the run is in {self._before}.",
+            )
+        self._known = True

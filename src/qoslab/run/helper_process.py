@@ -1,0 +1,119 @@
+"""A process of ours that answers requests by lines of JSON: what takes long to import, or must end by itself."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from qoslab.run.faults import PassingFault
+from qoslab.system.programs import how_ended
+
+Message = dict[str, Any]
+
+
+class HelperProcess:
+    """Helper process that starts with the object, and ends when its input does.
+
+    A request has an `id`, which its answer repeats; what the process says unasked has none. The methods may be called
+    from any thread.
+    """
+
+    def __init__(
+        self,
+        program: Sequence[str],
+        what: str,
+        *,
+        heard: Callable[[Message], None] = lambda _: None,
+        gone: Callable[[PassingFault], None] = lambda _: None,
+    ) -> None:
+        """`program` is its command; `what` it is, for messages.
+
+        A thread calls `heard` with what it says unasked, and `gone` when it has ended.
+        """
+        self._what, self._heard, self._gone = what, heard, gone
+        self._said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 (lives as long as the process)
+        # A session of its own: Ctrl-C is for the run, which may need it once more.
+        self.process = subprocess.Popen(
+            program,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        )
+        self._lock = threading.Lock()
+        self._pending: dict[int, Future[Message]] = {}
+        self._last = 0
+        self.over = False
+        """True if it has ended."""
+        self._reader = threading.Thread(target=self._read, name=self._what, daemon=True)
+        self._reader.start()
+
+    def ask(self, **request: Any) -> Future[Message]:
+        """Return its answer to a request; `PassingFault` if it ends before."""
+        future: Future[Message] = Future()
+        with self._lock:
+            if self.over:
+                future.set_exception(self._ended())
+                return future
+            self._last += 1
+            self._pending[self._last] = future
+            self.tell({"id": self._last, **request})
+        return future
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        """Say something that has no answer."""
+        assert self.process.stdin is not None
+        # Where the process has ended, the reader notices and fails what is pending.
+        with contextlib.suppress(OSError, ValueError):
+            self.process.stdin.write(json.dumps(message) + "\n")
+            self.process.stdin.flush()
+
+    def close(self, patience_s: float) -> None:
+        """End it; killed where it takes longer."""
+        with contextlib.suppress(OSError):
+            assert self.process.stdin is not None
+            self.process.stdin.close()
+        try:
+            self.process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self._reader.join()
+        self._said.close()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            try:
+                message = json.loads(line)
+                number = int(message["id"]) if "id" in message else None
+            except (ValueError, LookupError, TypeError):
+                # A library that writes to the descriptor itself; who waits for an answer goes on waiting.
+                continue
+            if number is None:
+                self._heard(message)
+                continue
+            with self._lock:
+                future = self._pending.pop(number, None)
+            if future is not None:
+                future.set_result(message)
+        self.process.wait()
+        with self._lock:
+            self.over = True
+            pending, self._pending = self._pending, {}
+        for future in pending.values():
+            future.set_exception(self._ended())
+        self._gone(self._ended())
+
+    def _ended(self) -> PassingFault:
+        self._said.seek(0)
+        said = self._said.read().strip().splitlines()
+        return PassingFault(f"{self._what} {how_ended(self.process.wait())}" + (f": {said[-1]}" if said else ""))

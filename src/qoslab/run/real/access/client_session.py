@@ -1,0 +1,130 @@
+"""A client at a door: what it and the device say to each other, and what becomes of it when the device hangs up."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+
+import asyncssh
+
+from qoslab.run.devices.login_failures import Kind
+from qoslab.run.real.access.device_logins import Call, Device
+from qoslab.run.real.access.login_dialogue import PROMPT
+from qoslab.run.real.access.methods import DoorError, Trouble
+from qoslab.run.real.access.transport import READ
+
+GOODBYE_S = 1.0
+"""Time to send the last output to a client."""
+DEAF = "libssh"
+"""Version string of clients that do not notice the end of their connection: Ansible's `network_cli` over libssh."""
+_TAIL = 200
+"""Characters that a prompt has room in."""
+
+
+class Visit:
+    """One login of a client."""
+
+    def __init__(
+        self, device: Device, process: asyncssh.SSHServerProcess[bytes], tell: Callable[[Trouble], None]
+    ) -> None:
+        """`tell` is told why the client was not let in."""
+        self._device = device
+        self._process = process
+        self._tell = tell
+        self._deaf = DEAF in str(process.get_extra_info("client_version"))
+        self._call: Call | None = None
+        self._pump: asyncio.Task[None] | None = None
+        self._prompt = f"{device.name}#"
+        self._tail = ""
+        self._lost_mode = False
+        """The device hung up in configuration mode, and the client does not know."""
+
+    async def run(self) -> None:
+        """Run until the client is gone, or the device, if the client notices that."""
+        try:
+            with contextlib.suppress(OSError, asyncssh.Error):
+                if await self._let_in():
+                    # Without the banner, in which Ansible would look for its words of errors.
+                    self._say(f"\r\n{self._prompt}")
+                if self._call is not None or self._deaf:
+                    while data := await self._process.stdin.read(READ):
+                        await self._forward(data)
+        finally:
+            if self._pump is not None:
+                self._pump.cancel()
+                await asyncio.gather(self._pump, return_exceptions=True)
+            await self._leave()
+            await self._show_out()
+
+    async def _let_in(self) -> bool:
+        """Log in to the device; where that fails, the client is told."""
+        try:
+            self._call = await self._device.call()
+        except DoorError as error:
+            self._tell(error.trouble)
+            self._refuse(str(error.trouble))
+            return False
+        self._prompt = self._tail = self._call.prompt
+        self._pump = asyncio.create_task(self._carry_out(self._call))
+        return True
+
+    async def _forward(self, data: bytes) -> None:
+        """Carry the client's words to the device; after a loss to a new login, if the client's mode is that of one."""
+        if self._call is None:
+            if self._lost_mode:
+                self._lost_mode = False
+                self._refuse(_lost(self._device.name))
+                return
+            if not await self._let_in():
+                return
+        assert self._call is not None
+        self._tail = ""
+        self._call.transcript.sent(data)
+        await self._call.line.write(data)
+
+    async def _carry_out(self, call: Call) -> None:
+        """Carry the device's words to the client, until the device hangs up."""
+        with contextlib.suppress(OSError, asyncssh.Error):
+            while data := await call.line.read():
+                call.transcript.received(data)
+                self._tail = (self._tail + data.decode(errors="replace"))[-_TAIL:]
+                self._process.stdout.write(data)
+                await self._process.stdout.drain()
+        call.transcript.remark("the device hung up")
+        await self._leave()
+        if not self._deaf:
+            await self._show_out()
+            return
+        shown = PROMPT.search(self._tail)
+        if shown is None:
+            # It waits for an answer that will not come.
+            self._refuse(_lost(self._device.name))
+        else:
+            self._lost_mode = "(" in shown[1]
+
+    async def _leave(self) -> None:
+        call, self._call = self._call, None
+        if call is not None:
+            await self._device.leave(call)
+
+    def _refuse(self, why: str) -> None:
+        """Answer in the device's stead, in words that Ansible takes for an error, and with a prompt, which ends it."""
+        text = f"\r\n% Error: {why}\r\n" + (self._prompt if self._deaf else "")
+        with contextlib.suppress(OSError, asyncssh.Error):
+            self._say(text)
+
+    def _say(self, text: str) -> None:
+        self._process.stdout.write(text.encode())
+
+    async def _show_out(self) -> None:
+        """End the client's connection with its login, as routers do."""
+        with contextlib.suppress(OSError, asyncssh.Error, TimeoutError):
+            self._process.exit(0)
+            async with asyncio.timeout(GOODBYE_S):
+                await self._process.wait_closed()
+        self._process.get_extra_info("connection").close()
+
+
+def _lost(name: str) -> str:
+    return f"{Kind.HUNG_UP}: the connection to {name} was lost; the last commands may not have been executed"

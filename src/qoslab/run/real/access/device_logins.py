@@ -1,0 +1,125 @@
+"""Logins on one device, one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from qoslab.results.redaction import Redaction
+from qoslab.run.devices.login_failures import Kind
+from qoslab.run.real.access.login_dialogue import Login
+from qoslab.run.real.access.methods import FINAL, DoorError, Trouble, Way
+from qoslab.run.real.access.transcript import Transcript
+from qoslab.run.real.access.transport import reach
+
+
+class Call:
+    """A login on a device: a line, and the prompt that is shown there."""
+
+    def __init__(self, login: Login, prompt: str, transcript: Transcript, *, console: bool) -> None:
+        self.login = login
+        self.line = login.line
+        self.prompt = prompt
+        self.transcript = transcript
+        self._console = console
+
+    async def hang_up(self) -> None:
+        """End it; whoever comes next on a console shall not be in somebody's mode."""
+        if self._console and not self.line.gone:
+            await self.line.write(b"\x1aexit\r")
+        self.transcript.close()
+        self.line.close()
+
+
+class Device:
+    """One device: logs in to it, one login after the other."""
+
+    def __init__(self, name: str, way: Way, transcripts: Path | None, redaction: Redaction) -> None:
+        self.name = name
+        self._way = way
+        self._transcripts = transcripts
+        self._redaction = redaction
+        self._turn = asyncio.Lock()
+        self._free_at = 0.0
+        self._kept: Call | None = None
+        self._calls = 0
+        self._refused: Trouble | None = None
+
+    async def keep(self) -> Call:
+        """A login for whoever comes next. `DoorError` where there is none."""
+        if self._kept is None or self._kept.line.gone:
+            self._kept = await self._log_in()
+        return self._kept
+
+    async def call(self) -> Call:
+        """A login, a fresh one or the one that was kept, at its present prompt. `DoorError` where there is none."""
+        kept, self._kept = self._kept, None
+        if kept is None:
+            return await self._log_in()
+        try:
+            # Somebody may have given the device another name since.
+            kept.prompt = await kept.login.prompt_now()
+        except BaseException as error:
+            await self.leave(kept)
+            if isinstance(error, DoorError) and error.trouble.kind is Kind.HUNG_UP:
+                return await self._log_in()
+            raise
+        return kept
+
+    async def ask(self, lines: Sequence[str]) -> list[str]:
+        """Return the device's answer to each line. `DoorError` where it lets nobody in, or does not answer."""
+        call = await self.call()
+        try:
+            answers = [await call.login.ask(line, call.prompt) for line in lines]
+        except BaseException:
+            await self.leave(call)
+            raise
+        if self._kept is None:
+            self._kept = call
+        else:
+            await self.leave(call)
+        return answers
+
+    async def leave(self, call: Call) -> None:
+        """The end of a login."""
+        self._calls -= 1
+        await call.hang_up()
+
+    async def close(self) -> None:
+        """End what was kept."""
+        if self._kept is not None:
+            await self.leave(self._kept)
+
+    async def _log_in(self) -> Call:
+        async with self._turn:
+            if self._refused is not None:
+                raise DoorError(self._refused.kind, self._refused.message, self._refused.hint)
+            if self._way.console and self._calls:
+                message = f"{self._way.place} has one line, and somebody of this run is on it"
+                raise DoorError(Kind.BUSY, message, "A console is for restoring; reach the device by SSH or telnet.")
+            loop = asyncio.get_running_loop()
+            await asyncio.sleep(max(0.0, self._free_at - loop.time()))
+            transcript = Transcript.opened(self._transcripts, self.name, self._redaction)
+            try:
+                return await self._attempt(transcript)
+            except DoorError as error:
+                transcript.remark(str(error.trouble))
+                transcript.close()
+                if error.trouble.kind in FINAL:
+                    self._refused = error.trouble
+                raise
+            finally:
+                self._free_at = loop.time() + self._way.pause_s
+
+    async def _attempt(self, transcript: Transcript) -> Call:
+        transcript.remark(f"to {self._way.place}")
+        line = await reach(self._way)
+        try:
+            login = Login(line, self._way, transcript)
+            prompt = await login.enter()
+        except BaseException:
+            line.close()
+            raise
+        self._calls += 1
+        return Call(login, prompt, transcript, console=self._way.console)

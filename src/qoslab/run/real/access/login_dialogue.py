@@ -1,0 +1,264 @@
+"""The questions of a login, up to a prompt: who it is, the password, the enable secret."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+import time
+from contextlib import suppress
+
+from qoslab.run.devices.login_failures import Kind
+from qoslab.run.real.access.methods import ANSWER_TIMES, LOGIN_TIMES, DoorError, Way
+from qoslab.run.real.access.transcript import Transcript
+from qoslab.run.real.access.transport import Line
+
+USERNAME = re.compile(r"(?:^|[\r\n])[ \t]*(?:[Uu]sername|[Ll]ogin): ?$")
+PASSWORD = re.compile(r"[Pp]assword(?: for \S+)?: ?$")
+PROMPT = re.compile(r"(?:^|[\r\n])([A-Za-z0-9][\w.+:/-]*(?:\([^()\r\n]+\))*[>#]) ?$")
+"""IOS's, of whatever mode; group 1 is all of it."""
+REFUSED = re.compile(r"% ?(?:Login invalid|Bad passwords|Authentication failed|Access denied|Login failed)")
+BAD_SECRET = re.compile(r"% ?(?:Bad secrets|Bad passwords|Access denied|Error in authentication|No password set)")
+
+UNPAGED = ("terminal length 0", "terminal width 0")
+"""Entered here: a client sets it once, and knows nothing of a login that takes the place of a lost one."""
+
+ANSWERS = {
+    re.compile(r"\b(?:eras|format)[^\r\n]*\[confirm\] ?$", re.IGNORECASE): b"n",
+    re.compile(r"\[yes/no\]: ?$"): b"no\r",
+    re.compile(r"\[confirm\] ?$"): b"\r",
+    re.compile(r"\]\? ?$"): b"\r",
+}
+"""Answers to questions after a line, the first that matches: nothing is saved and nothing erased. One key is the whole
+answer.
+"""
+
+KEPT_OF_NAME = 20
+"""Characters of a device's name that each of its prompts has."""
+_CTRL_Z = b"\x1a"
+_WAKE_S = 1.0
+"""Time for a console to show output after a key."""
+_WAKES = 5
+_GOES_ON_S = 0.3
+"""Greatest time between the lines of a banner."""
+_LATEST = 2000
+"""Characters of a device's words that are searched for a question."""
+MOST_BYTES = 4 * 2**20
+"""Greatest size of one answer, or of one login. A running configuration of 50,000 lines has two of them."""
+_PROMPTS = 10
+"""Different prompts of one login: lines of a banner may look like some, but a prompt stays as it is."""
+
+
+class Login:
+    """A line on which somebody logs in; `text` is what the device said since it was last spoken to."""
+
+    def __init__(self, line: Line, way: Way, transcript: Transcript) -> None:
+        self.line = line
+        self.transcript = transcript
+        self._way = way
+        self.text = ""
+        self._over_at, self._limit_s, self._bytes = math.inf, 0.0, 0
+        self.round_trip_s = 0.0
+        """Duration of the last line of `UNPAGED` and the prompt after it."""
+
+    async def enter(self) -> str:
+        """Log in and return the prompt; privileged, where the way has an enable secret. `DoorError` where refused."""
+        self._limit(LOGIN_TIMES)
+        if self._way.console:
+            await self._wake()
+        await self._identify()
+        prompt = await self._settled()
+        if "(" in prompt:
+            # Somebody left a console in configuration mode.
+            prompt = await self._leave_configuration()
+        if prompt.endswith(">") and self._way.enable is not None:
+            prompt = await self._enable(self._way.enable)
+        for line in UNPAGED:
+            # A device that does not know it says so, and asks again.
+            self.text = ""
+            asked = time.monotonic()
+            await self.send(line)
+            await self.until(re.compile(rf"(?:^|[\r\n]){re.escape(prompt)} ?$"))
+            self.round_trip_s = time.monotonic() - asked
+        return prompt
+
+    async def prompt_now(self) -> str:
+        """The prompt that an empty line brings."""
+        self._limit(LOGIN_TIMES)
+        return await self._prompt_now()
+
+    async def _prompt_now(self) -> str:
+        self.text = ""
+        await self._write(b"\r")
+        return await self._settled()
+
+    async def ask(self, line: str, prompt: str) -> str:
+        """Return the device's answer to a line, without its echo and the prompt; questions get the answers in
+        `ANSWERS`.
+
+        `prompt` is that of the login, whose mode may change.
+        """
+        name = re.split(r"[(#>]", prompt)[0]
+        # In configuration mode a long name is cut.
+        rest = "[^()\\s]*" if len(name) > KEPT_OF_NAME else ""
+        ends = re.compile(rf"(?:^|[\r\n]){re.escape(name[:KEPT_OF_NAME])}{rest}(?:\([^()\r\n]+\))?[>#] ?$")
+        self._limit(ANSWER_TIMES)
+        self.text, said = "", ""
+        await self.send(line)
+        while (found := await self.until(*ANSWERS, ends)).re is not ends:
+            said, self.text = said + self.text, ""
+            await self._write(ANSWERS[found.re])
+        said += self.text[: self.text.rindex(found[0])] if found[0] in self.text else ""
+        return said.replace("\r", "").removeprefix(line).strip("\n")
+
+    async def send(self, text: str) -> None:
+        """Send a line."""
+        await self._write(text.encode() + b"\r")
+        self.transcript.sent(text.encode() + b"\r")
+
+    async def until(self, *patterns: re.Pattern[str], within_s: float | None = None) -> re.Match[str]:
+        """Read until what the device said ends as one of the patterns says; the first of these that matches.
+
+        `DoorError` where it is silent for longer than `within_s` (as the way has it), hangs up, or comes to no end
+        within the limits of time and size that `_limit` has set.
+        """
+        while True:
+            for pattern in patterns:
+                if found := pattern.search(self.text[-_LATEST:]):
+                    return found
+            left_s = self._over_at - time.monotonic()
+            try:
+                async with asyncio.timeout(max(0.0, min(within_s or self._way.answer_s, left_s))):
+                    data = await self.line.read()
+            except TimeoutError as error:
+                if time.monotonic() >= self._over_at:
+                    raise self._endless(f"for {self._limit_s:g} s") from error
+                raise self._silent(within_s or self._way.answer_s) from error
+            if not data:
+                last = self.text.strip().splitlines()[-1:]
+                said = f"; it said last: {last[0]}" if last else ""
+                hint = "Check that it has a free line, and that this machine may log in (access-class)."
+                raise DoorError(Kind.HUNG_UP, f"{self._way.place} hung up during the login{said}", hint)
+            self.transcript.received(data)
+            self.text += data.decode(errors="replace")
+            self._bytes += len(data)
+            if self._bytes > MOST_BYTES:
+                raise self._endless(f"more than {MOST_BYTES // 2**20} MiB")
+
+    def _limit(self, times: int) -> None:
+        """Begin a login or a question: from now on it may take `times` as long as the device may be silent."""
+        self._limit_s = times * self._way.answer_s
+        self._over_at, self._bytes = time.monotonic() + self._limit_s, 0
+
+    async def _wake(self) -> None:
+        """A console shows nothing until somebody presses a key."""
+        for _ in range(_WAKES):
+            await self._write(b"\r")
+            try:
+                await self.until(USERNAME, PASSWORD, PROMPT, within_s=_WAKE_S)
+            except DoorError as error:
+                if error.trouble.kind is not Kind.NO_ANSWER:
+                    raise
+            else:
+                # It may answer the key besides having asked already: what stands there last counts.
+                while await self._more():
+                    pass
+                return
+
+    async def _identify(self) -> None:
+        """Answer who it is, as often as that is asked for the first time."""
+        answers = {USERNAME: self._way.user, PASSWORD: self._way.password}
+        while True:
+            found = await self.until(USERNAME, PASSWORD, PROMPT)
+            if found.re is PROMPT:
+                if self._way.by == "telnet" and not answers.keys() < {USERNAME, PASSWORD} and await self._more():
+                    continue
+                return
+            what = "user name" if found.re is USERNAME else "password"
+            if found.re not in answers:
+                raise self._login_refused()
+            answer = answers.pop(found.re)
+            if answer is None:
+                hint = f"Give ansible_{'user' if found.re is USERNAME else 'password'} in the inventory."
+                raise DoorError(
+                    Kind.LOGIN_REFUSED, f"{self._way.place} asks for a {what}, and the inventory has none", hint
+                )
+            self.text = ""
+            if found.re is USERNAME:
+                await self.send(answer)
+            else:
+                await self._send_secret(answer, what)
+            await self._refusal()
+
+    async def _more(self) -> bool:
+        """Return whether the device goes on: what looked like a prompt was a line of a banner, a question follows."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GOES_ON_S):
+                data = await self.line.read()
+            self.transcript.received(data)
+            self.text += data.decode(errors="replace")
+            return bool(data)
+        return False
+
+    async def _refusal(self) -> None:
+        """Read on until the device asks again, refuses, or has let us in."""
+        found = await self.until(REFUSED, USERNAME, PASSWORD, PROMPT)
+        if found.re is REFUSED:
+            raise self._login_refused()
+
+    async def _settled(self) -> str:
+        """The prompt: what an empty line brings again. A banner may have lines that look like one."""
+        before, heard, asked = "", "", 0
+        while True:
+            found = await self.until(PROMPT)
+            heard += self.text
+            self.text = ""
+            # Each empty line brings one: nothing may be on its way when somebody else is let in.
+            if found[1] == before and len(re.findall(rf"(?:^|[\r\n]){re.escape(before)}", heard)) > asked:
+                return before
+            if found[1] != before:
+                before, asked = found[1], asked + 1
+                await self._write(b"\r")
+            if asked > _PROMPTS:
+                raise self._endless(f"{asked} different prompts")
+
+    async def _leave_configuration(self) -> str:
+        self.text = ""
+        await self._write(_CTRL_Z + b"\r")
+        return await self._settled()
+
+    async def _enable(self, secret: str) -> str:
+        self.text = ""
+        await self.send("enable")
+        found = await self.until(PASSWORD, PROMPT)
+        if found.re is PASSWORD:
+            self.text = ""
+            await self._send_secret(secret, "enable secret")
+            found = await self.until(BAD_SECRET, PASSWORD, PROMPT)
+        if found.re is not PROMPT or not found[1].endswith("#"):
+            message = f"{self._way.place} refused the enable secret"
+            raise DoorError(Kind.ENABLE_REFUSED, message, "Check ansible_become_password in the inventory.")
+        return await self._prompt_now()
+
+    async def _send_secret(self, secret: str, what: str) -> None:
+        await self._write(secret.encode() + b"\r")
+        self.transcript.sent_secret(what)
+
+    async def _write(self, data: bytes) -> None:
+        await self.line.write(data)
+
+    def _login_refused(self) -> DoorError:
+        message = f"{self._way.place} refused user {self._way.user!r}"
+        return DoorError(Kind.LOGIN_REFUSED, message, "Check user and password in the inventory.")
+
+    def _endless(self, what: str) -> DoorError:
+        last = self.text[-_LATEST:].strip().splitlines()[-1:]
+        said = f"; it printed last: {last[0][-80:]}" if last else ""
+        hint = "Switch off unsolicited output there (undebug all), and check that its prompt does not change."
+        return DoorError(Kind.ENDLESS, f"{self._way.place} printed {what} without an end of its answer{said}", hint)
+
+    def _silent(self, seconds: float) -> DoorError:
+        last = self.text.strip().splitlines()[-1:]
+        said = f"; it said last: {last[0]}" if last else " at all"
+        hint = "See whether the device is busy, and whether its prompt ends with > or #."
+        return DoorError(Kind.NO_ANSWER, f"{self._way.place} did not answer within {seconds:g} s{said}", hint)

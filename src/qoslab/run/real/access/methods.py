@@ -1,0 +1,106 @@
+"""Access to a device's command line, and its failures: values for the proxy process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from qoslab.model.inventory import ANSWER_S
+from qoslab.run.devices.login_failures import Kind
+
+SSH_PORT, TELNET_PORT = 22, 23
+LOGIN_TIMES, ANSWER_TIMES = 2, 4
+"""Limits of a whole login and of a whole answer, in multiples of the time that a device may be silent."""
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A jump host, reached by SSH."""
+
+    host: str
+    port: int = SSH_PORT
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    """None: a key of the user's, or of the agent."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """Address and login of a device."""
+
+    host: str
+    port: int | None = None
+    by: Literal["ssh", "telnet"] = "ssh"
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    """None: a key of the user's, or of the agent; by telnet, nothing is asked for."""
+    enable: str | None = field(default=None, repr=False)
+    """The enable secret, where a login does not start at privilege level 15."""
+    console: bool = False
+    """True for telnet to a terminal server: a single line in any state."""
+    old_ssh: bool = False
+    """SSH with SHA-1 and CBC as well."""
+    jump: Hop | None = None
+    check_host_key: bool = True
+    key: str | None = None
+    """The file of a private key, besides a password."""
+    known_hosts: str | None = None
+    """The text of a known_hosts file; None: the user's own file."""
+    answer_s: float = ANSWER_S
+    """Seconds that a device may be silent, during a login and until it answers a command. A whole login may take
+    `LOGIN_TIMES` as long, a whole answer `ANSWER_TIMES` as long."""
+    pause_s: float = 0.2
+    """Pause between the end of one login and the start of the next: old routers accept one at a time, and log each."""
+
+    @property
+    def place(self) -> str:
+        """Return where it is, for people."""
+        port = self.port or (SSH_PORT if self.by == "ssh" else TELNET_PORT)
+        through = f" through {self.jump.host}" if self.jump else ""
+        return f"{self.host} port {port} by {'console' if self.console else self.by}{through}"
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Return the secrets."""
+        known = (self.password, self.enable, self.jump.password if self.jump else None)
+        return tuple(each for each in known if each)
+
+
+FINAL = frozenset({Kind.LOGIN_REFUSED, Kind.ENABLE_REFUSED, Kind.KEY_CHANGED})
+"""Failures that are not tried again: a further login with the same words can only lock the user out."""
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Reason for a failed login."""
+
+    kind: Kind
+    message: str
+    """Finding, without the device's name."""
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}"
+
+
+class DoorError(Exception):
+    """A device lets nobody in."""
+
+    def __init__(self, kind: Kind, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.trouble = Trouble(kind, message, hint)
+
+
+@dataclass(frozen=True)
+class Doors:
+    """Start data of the proxy process."""
+
+    ways: dict[str, Way]
+    passwords: dict[str, str] = field(repr=False)
+    """Client password of each device's proxy."""
+    transcripts: str | None = None
+    """A folder; None: nothing is kept."""
+
+
+USER = "qoslab"
+"""User name at a proxy."""

@@ -1,0 +1,216 @@
+"""Doors, as a run uses them: it says how each device is reached, and gets a port and a password for each."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from qoslab.errors import DeviceError
+from qoslab.model.inventory import ANSWER_S
+from qoslab.run.devices.ansible_inventory import IOS_GROUP, IosAccess
+from qoslab.run.devices.login_failures import PASSING, Kind
+from qoslab.run.faults import PassingFault
+from qoslab.run.helper_process import HelperProcess, Message
+from qoslab.run.real.access.methods import USER, Doors, Trouble, Way
+from qoslab.run.scratch import Scratch
+from qoslab.run.threads import result_of
+from qoslab.system.programs import python_module
+
+PROGRAM = python_module("qoslab.run.real.access.proxy_process")
+PROCESS = "the access proxy of the routers"
+HOST = "127.0.0.1"
+PASSWORD_BYTES = 18
+START_S = 30.0
+END_S = 5.0
+"""Time for logging out of consoles."""
+PAUSE_ROUND_TRIPS, PAUSE_LEAST_S, PAUSE_MOST_S = 5, 0.02, 0.05
+"""Parameters of `pause_of`."""
+
+
+class DoorFault(DeviceError):  # noqa: N818 - the field's word
+    """A device lets nobody in, and will not at another try either."""
+
+    def __init__(self, message: str, kind: Kind, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+
+
+class DoorClosed(PassingFault):
+    """A device lets nobody in; another try may find it otherwise."""
+
+    def __init__(self, message: str, kind: Kind, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+
+
+class Door:
+    """A context manager: the doors of several devices, and the process behind them.
+
+    The passwords of the doors are made for it and end with it. Its methods may be called from any thread.
+    """
+
+    def __init__(
+        self,
+        ways: Mapping[str, Way],
+        *,
+        transcripts: Path | None = None,
+        note: Callable[[str], None] = lambda _: None,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`ways` by name of the device; `note` takes a sentence on each client that could not be let in.
+
+        `check` is called while a device is waited for, and raises where the wait must end.
+        """
+        self._ways = dict(ways)
+        self._note = note
+        self._check = check
+        self._passwords = {name: secrets.token_urlsafe(PASSWORD_BYTES) for name in ways}
+        self._folder = Scratch("door")
+        self._opened: Future[Message] = Future()
+        self._troubles: dict[str, Trouble] = {}
+        self._round_trips: dict[str, float] = {}
+        """Round-trip times in seconds, of devices with a login."""
+        self.gone = ""
+        """Reason for the end of its process; empty while it runs."""
+        self._told: list[Callable[[str], None]] = []
+        self._helper = HelperProcess(PROGRAM, PROCESS, heard=self._heard, gone=self._gone)
+        self._helper.tell(asdict(Doors(self._ways, self._passwords, None if transcripts is None else str(transcripts))))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def access(self, groups: Mapping[str, str] | None = None) -> dict[str, IosAccess]:
+        """Return how Ansible and Unicon reach each device; `groups` are their groups of the inventory, `ios` where
+        absent.
+        """
+        ports = self._wait(self._opened, START_S, "did not open")["ports"]
+        return {
+            name: IosAccess(
+                HOST,
+                USER,
+                self._passwords[name],
+                ports[name],
+                group=(groups or {}).get(name, IOS_GROUP),
+                door=True,
+                pause_s=pause_of(self._round_trips.get(name)),
+                answer_s=None if way.answer_s == ANSWER_S else math.ceil(way.answer_s),
+            )
+            for name, way in self._ways.items()
+        }
+
+    def known_hosts(self) -> Path:
+        """A known_hosts file for the doors; it lasts as long as they do."""
+        opened = self._wait(self._opened, START_S, "did not open")
+        file = self._folder.path / "known_hosts"
+        file.write_text(
+            "".join(f"[{HOST}]:{port} {opened['host_key']}\n" for port in opened["ports"].values()), encoding="utf-8"
+        )
+        return file
+
+    def open(self, *devices: str) -> None:
+        """Log in to these, or to all, side by side, for whoever comes first.
+
+        `DoorFault` or `DoorClosed` names every device that lets nobody in, and why; its kind is that of the first.
+        """
+        self._wait(self._opened, START_S, "did not open")
+        asked = {name: self._helper.ask(device=name, op="open") for name in devices or self._ways}
+        troubles = {}
+        for name, future in asked.items():
+            reply = self._wait(future, 10 * self._ways[name].answer_s, f"did not say whether {name} lets it in")
+            if reply["ok"]:
+                self._round_trips[name] = reply["round_trip_s"]
+            else:
+                troubles[name] = _trouble(reply["trouble"])
+        if troubles:
+            raise _fault(troubles)
+
+    def ask(self, device: str, *lines: str) -> list[str]:
+        """Return a device's answers to these lines, in one login; its questions about them are answered.
+
+        Nothing is saved by that, and what was asked for is confirmed. `DoorFault` or `DoorClosed` where it is not
+        reached, or does not answer.
+        """
+        patience_s = (5 + len(lines)) * self._ways[device].answer_s
+        reply = self._wait(
+            self._helper.ask(device=device, op="ask", lines=lines), patience_s, f"had no answer of {device}"
+        )
+        if not reply["ok"]:
+            raise _fault({device: _trouble(reply["trouble"])})
+        answers: list[str] = reply["answers"]
+        return answers
+
+    def explained(self, device: str) -> DeviceError | None:
+        """Return why the latest client was not let in; None where all were."""
+        trouble = self._troubles.get(device)
+        return None if trouble is None else _fault({device: trouble})
+
+    def when_gone(self, tell: Callable[[str], None]) -> None:
+        """Call this with what `gone` says as soon as its process has ended before it was closed, in any thread.
+
+        It may be called twice.
+        """
+        self._told.append(tell)
+        if self.gone:
+            tell(self.gone)
+
+    def close(self) -> None:
+        """End the process, and with it every login."""
+        self._told.clear()
+        self._helper.close(END_S)
+        self._folder.close()
+
+    def _heard(self, message: Message) -> None:
+        if "ports" in message:
+            self._opened.set_result(message)
+        else:
+            trouble = self._troubles[message["device"]] = _trouble(message["trouble"])
+            self._note(f"{message['device']}: {trouble}")
+
+    def _gone(self, fault: PassingFault) -> None:
+        self.gone = f"no router is reached any more: {fault.message}"
+        if not self._opened.done():
+            self._opened.set_exception(fault)
+        for tell in self._told:
+            tell(self.gone)
+
+    def _wait(self, future: Future[Message], seconds: float, what: str) -> Message:
+        try:
+            return result_of(future, self._check, seconds)
+        except FutureTimeoutError as error:
+            raise PassingFault(f"{PROCESS} {what} within {seconds:.0f} s") from error
+
+
+def pause_of(round_trip_s: float | None) -> float | None:
+    """Return how long clients of a device wait whether more follows a prompt; None: as long as they do by themselves.
+
+    An answer that arrives in pieces has them apart by less than a few ways there and back. That is less than what
+    clients wait for slow lines where the device is near, and they wait after each line.
+    """
+    if round_trip_s is None:
+        return None
+    pause_s = max(PAUSE_LEAST_S, PAUSE_ROUND_TRIPS * round_trip_s)
+    return pause_s if pause_s <= PAUSE_MOST_S else None
+
+
+def _trouble(said: Mapping[str, str]) -> Trouble:
+    return Trouble(Kind(said["kind"]), said["message"], said["hint"])
+
+
+def _fault(troubles: Mapping[str, Trouble]) -> DoorFault | DoorClosed:
+    first = next(iter(troubles.values()))
+    message = "\n".join(f"{name}: {trouble}" for name, trouble in troubles.items())
+    hint = " ".join(dict.fromkeys(trouble.hint for trouble in troubles.values() if trouble.hint))
+    kind = DoorClosed if all(each.kind in PASSING for each in troubles.values()) else DoorFault
+    return kind(message, first.kind, hint=hint)

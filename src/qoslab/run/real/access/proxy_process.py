@@ -1,0 +1,175 @@
+"""The process of the access proxies: `python -m qoslab.run.real.access.proxy_process`.
+
+It reads requests from standard input, one JSON object a line:
+
+    {"ways": {"R1": {…}}, "passwords": {"R1": "…"}, "transcripts": "…"}    first; `ways.Doors`
+    -> {"host_key": "ssh-ed25519 AAAA…", "ports": {"R1": 40123}}           once all doors are open
+    {"id": 1, "op": "open", "device": "R1"} -> {"id": 1, "ok": true, "round_trip_s": 0.002}
+                                               logged in, for the next client; how long the way there and back is
+                                            -> {"id": 1, "ok": false, "trouble": {"kind", "message", "hint"}}
+    {"id": 2, "op": "ask", "device": "R1", "lines": ["show clock"]} -> {"id": 2, "ok": true, "answers": ["…"]}
+    -> {"device": "R1", "trouble": {…}}                                    unasked: a client could not be let in
+
+It ends when its input does. Secrets are in its memory only: not on its command line, not in its environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from dataclasses import asdict
+from hmac import compare_digest
+from pathlib import Path
+from typing import Any
+
+import asyncssh
+from pydantic import TypeAdapter
+
+from qoslab.results.redaction import Redaction
+from qoslab.run.devices.login_failures import Kind
+from qoslab.run.real.access.client_session import Visit
+from qoslab.run.real.access.device_logins import Device
+from qoslab.run.real.access.methods import USER, DoorError, Doors, Trouble
+from qoslab.system.peer import is_own, own_listener
+
+LISTEN = "127.0.0.1"
+LOGIN_S = 30
+"""Time limit of a login."""
+
+
+class _Visitor(asyncssh.SSHServer):
+    """A client at the door of a device."""
+
+    def __init__(self, password: str) -> None:
+        self._password = password
+
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        # An address of the loopback interface has no owner; the connection has.
+        if not is_own(conn.get_extra_info("socket")):
+            conn.abort()
+
+    def begin_auth(self, username: str) -> bool:
+        return True
+
+    def password_auth_supported(self) -> bool:
+        return True
+
+    def validate_password(self, username: str, password: str) -> bool:
+        return username == USER and compare_digest(password.encode(), self._password.encode())
+
+
+class Server:
+    """All doors."""
+
+    def __init__(self, doors: Doors, replies: Any) -> None:
+        self._doors = doors
+        self._replies = replies
+        self._redaction = Redaction(secret for way in doors.ways.values() for secret in way.secrets)
+        self._redaction.know(*doors.passwords.values())
+        folder = None if doors.transcripts is None else Path(doors.transcripts)
+        self._devices = {name: Device(name, way, folder, self._redaction) for name, way in doors.ways.items()}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._acceptors: list[asyncssh.SSHAcceptor] = []
+
+    async def serve(self) -> None:
+        """Serve until the input ends."""
+        key = asyncssh.generate_private_key("ssh-ed25519", comment="qoslab door")
+        ports = {}
+        for device in self._devices.values():
+            acceptor = await self._listen(device, key)
+            self._acceptors.append(acceptor)
+            ports[device.name] = acceptor.get_port()
+        self._say({"host_key": key.export_public_key().decode().strip(), "ports": ports})
+        reader = asyncio.StreamReader(limit=2**20)
+        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        while line := await reader.readline():
+            self._start(self._answer(json.loads(line)))
+        for acceptor in self._acceptors:
+            acceptor.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(device.close() for device in self._devices.values()), return_exceptions=True)
+
+    async def _listen(self, device: Device, key: asyncssh.SSHKey) -> asyncssh.SSHAcceptor:
+        password = self._doors.passwords[device.name]
+
+        async def visit(process: asyncssh.SSHServerProcess[bytes]) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            self._tasks.add(task)
+            try:
+                await self._visit(device, process)
+            finally:
+                self._tasks.discard(task)
+
+        return await asyncssh.create_server(
+            lambda: _Visitor(password),
+            sock=own_listener(LISTEN, 0),
+            server_host_keys=[key],
+            process_factory=visit,
+            public_key_auth=False,
+            kbdint_auth=False,
+            host_based_auth=False,
+            gss_host=None,
+            login_timeout=LOGIN_S,
+            line_editor=False,
+            encoding=None,
+        )
+
+    async def _visit(self, device: Device, process: asyncssh.SSHServerProcess[bytes]) -> None:
+        """Let a client in: from the prompt on it talks to the device itself."""
+
+        def tell(trouble: Trouble) -> None:
+            self._say({"device": device.name, "trouble": self._shown(trouble)})
+
+        await Visit(device, process, tell).run()
+
+    async def _answer(self, request: dict[str, Any]) -> None:
+        reply: dict[str, Any] = {"id": request["id"], "ok": True}
+        try:
+            device = self._devices[request["device"]]
+            if request["op"] == "ask":
+                reply["answers"] = await device.ask(request["lines"])
+            else:
+                kept = await device.keep()
+                reply["round_trip_s"] = kept.login.round_trip_s
+        except DoorError as error:
+            reply |= {"ok": False, "trouble": self._shown(error.trouble)}
+        except Exception as error:
+            # Who asked waits for an answer, whatever went wrong.
+            trouble = Trouble(Kind.DEFECT, f"{type(error).__name__}: {error}")
+            reply |= {"ok": False, "trouble": self._shown(trouble)}
+        self._say(reply)
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _shown(self, trouble: Trouble) -> dict[str, Any]:
+        return asdict(trouble) | {"message": self._redaction.masked(trouble.message)}
+
+    def _say(self, message: dict[str, Any]) -> None:
+        self._replies.write(json.dumps(message) + "\n")
+        self._replies.flush()
+
+
+def main() -> None:
+    """Serve standard input; whatever libraries print goes to standard error."""
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    # Read byte by byte: what follows the first line belongs to the event loop.
+    first = b""
+    while not first.endswith(b"\n"):
+        byte = os.read(0, 1)
+        if not byte:
+            return
+        first += byte
+    asyncio.run(Server(TypeAdapter(Doors).validate_json(first), replies).serve())
+
+
+if __name__ == "__main__":
+    main()

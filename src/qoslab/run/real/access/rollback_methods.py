@@ -1,0 +1,247 @@
+"""The countdowns that a router has: what starts each, begins it anew and stops it, and what happens at its end.
+
+Sources: Cisco's guides to Configuration Replace and Configuration Rollback (the timer for a confirmation is of
+12.4(20)T, `configure replace` of 12.3(7)T) and to Embedded Event Manager (countdowns and `action cli` of 12.3(14)T).
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from qoslab.ios.device_config.restore import APPLETS, VOLATILE
+from qoslab.ios.refusals import refusal_in
+from qoslab.model.inventory import DeadManChoice as Choice
+
+Lines = tuple[str, ...]
+Said = Callable[..., Sequence[str]]
+"""`said("show clock")`: what the router answers to each line."""
+
+COPY = "flash:qoslab-before.cfg"
+"""Path of the configuration that an applet restores."""
+MAXRUN = "maxrun 300"
+"""An applet has 20 s by default; to put a configuration in force may take longer."""
+_CONFIGURE, _END = "configure terminal", "end"
+_REGISTERED = "show event manager policy registered | include qoslab-"
+_SCHEDULED = "Reload scheduled"
+_ARCHIVE = re.compile(r"^archive *\r?\n(?: .*\n)*? path \S", re.MULTILINE)
+_FREE = re.compile(r"\((\d+) bytes free\)")
+_CERTIFICATE = re.compile(
+    r"^( certificate (?:\S+ )?[0-9A-F]+)"
+    r"(?: nvram:\S+|[ \r]*(?:\n[ \t]+[0-9A-F][0-9A-F ]*\r?)*\n[ \t]+quit)[ \r]*$",
+    re.MULTILINE,
+)
+"""The startup configuration names a file with what the running one prints."""
+_HEADING = re.compile(r"^(?:Building configuration|Current configuration|Using \d+ out of)")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Router data that some rollback method needs, as shown."""
+
+    running: str = field(repr=False)
+    startup: str = field(repr=False)
+    flash: str = ""
+    """Output of `dir` for the file system of the copy."""
+
+
+class Countdown(ABC):
+    """One kind of them. Where it leads is fixed when it is started: to begin it anew leads there too."""
+
+    effect: str
+    """Effect at its end, in a few words."""
+    most_minutes: int
+    """Longer ones it does not take."""
+    looks: Lines
+    """The show commands that tell whether it counts."""
+
+    @abstractmethod
+    def start(self, minutes: int) -> Lines:
+        """The lines that start it."""
+
+    @abstractmethod
+    def renew(self, minutes: int, times: int) -> Lines:
+        """The lines that have it count from the beginning; `times` is how often it was started so far."""
+
+    @abstractmethod
+    def stop(self) -> Lines:
+        """The lines that end it, and take away what it needed; harmless where it is over."""
+
+    @abstractmethod
+    def left(self, shown: Sequence[str]) -> str:
+        """Return the remains of the timer, from the router's answers to `looks`; empty if there are none."""
+
+    @abstractmethod
+    def can(self, kept: Kept) -> str:
+        """Return why the router cannot, as far as that is known without starting it; empty where nothing is known."""
+
+    @abstractmethod
+    def begin(self, said: Said, minutes: int) -> str:
+        """Start it; why the router cannot, empty where it counts."""
+
+
+class Confirmation(Countdown):
+    """The change of the configuration has to be confirmed."""
+
+    effect = "the router restores its earlier configuration, unless the change is confirmed"
+    most_minutes = 120
+    looks = ("show archive config rollback timer",)
+
+    def start(self, minutes: int) -> Lines:
+        """See `Countdown`."""
+        return f"configure terminal revert timer {minutes}", _END
+
+    def renew(self, minutes: int, times: int) -> Lines:
+        """See `Countdown`."""
+        return (f"configure revert timer {minutes}",)
+
+    def stop(self) -> Lines:
+        """See `Countdown`."""
+        return ("configure confirm",)
+
+    def left(self, shown: Sequence[str]) -> str:
+        """See `Countdown`."""
+        return "its rollback timer is still running" if "Timer type" in shown[0] else ""
+
+    def can(self, kept: Kept) -> str:
+        """See `Countdown`."""
+        return "" if _ARCHIVE.search(kept.running) else "it has no `archive` with a `path` in its configuration"
+
+    def begin(self, said: Said, minutes: int) -> str:
+        """See `Countdown`."""
+        if refused := refusal_in(said(*self.start(minutes))[0]):
+            return refused
+        (shown,) = said(*self.looks)
+        return refusal_in(shown) or ""
+
+
+class Applet(Countdown):
+    """An applet of the Embedded Event Manager puts a copy of the configuration in force, which has no such applet."""
+
+    effect = f"an applet restores {COPY}, a copy from before the run"
+    most_minutes = (2**32 - 1) // 60
+    looks = (_REGISTERED, "dir flash:")
+
+    def start(self, minutes: int) -> Lines:
+        """See `Countdown`."""
+        return f"copy running-config {COPY}", _CONFIGURE, *self._applet(minutes, 0), _END
+
+    def renew(self, minutes: int, times: int) -> Lines:
+        """See `Countdown`. The new one counts before the old one is taken off."""
+        old = APPLETS[(times - 1) % len(APPLETS)]
+        return _CONFIGURE, *self._applet(minutes, times), f"no {old}", _END
+
+    def stop(self) -> Lines:
+        """See `Countdown`."""
+        return _CONFIGURE, *(f"no {each}" for each in APPLETS), _END, f"delete /force {COPY}"
+
+    def left(self, shown: Sequence[str]) -> str:
+        """See `Countdown`."""
+        registered, files = shown
+        counting = [each for each in map(_name, APPLETS) if each in registered]
+        if counting:
+            return f"the applet {counting[0]} is still running"
+        copy = COPY.partition(":")[2]
+        return f"{COPY} still exists, with all secrets of its configuration" if copy in files.split() else ""
+
+    def can(self, kept: Kept) -> str:
+        """See `Countdown`."""
+        if refused := refusal_in(kept.flash):
+            return refused
+        free, needed = _FREE.search(kept.flash), len(kept.running.encode())
+        if free is None or int(free[1]) >= needed:
+            return ""
+        return f"flash has {free[1]} bytes free, and the copy needs {needed}"
+
+    def begin(self, said: Said, minutes: int) -> str:
+        """See `Countdown`."""
+        copy, *applet = self.start(minutes)
+        (copied,) = said(copy)
+        if refused := refusal_in(copied):
+            return refused
+        name = _name(APPLETS[0])
+        *answers, shown = said(*applet, _REGISTERED)
+        refused = refusal_of(applet, answers) or refusal_in(shown) or ""
+        if name in shown and not refused:
+            return ""
+        said(*self.stop())
+        return refused or "it does not list the applet with the timer"
+
+    @staticmethod
+    def _applet(minutes: int, times: int) -> Lines:
+        return (
+            APPLETS[times % len(APPLETS)],
+            f" event timer countdown time {60 * minutes}",
+            # In the place of the line before, where the release knows it.
+            f" event timer countdown time {60 * minutes} {MAXRUN}",
+            ' action 1.0 cli command "enable"',
+            f' action 2.0 cli command "configure replace {COPY} force"',
+            " exit",
+        )
+
+
+class Restart(Countdown):
+    """The router restarts."""
+
+    effect = "the router reloads its startup configuration (it must equal the running one)"
+    most_minutes = 24 * 24 * 60
+    looks = ("show reload",)
+
+    def start(self, minutes: int) -> Lines:
+        """See `Countdown`."""
+        # Of minutes alone it takes three digits.
+        return (f"reload in {minutes}" if minutes < 1000 else f"reload in {minutes // 60}:{minutes % 60:02}",)
+
+    def renew(self, minutes: int, times: int) -> Lines:
+        """See `Countdown`."""
+        return self.start(minutes)
+
+    def stop(self) -> Lines:
+        """See `Countdown`."""
+        return ("reload cancel",)
+
+    def left(self, shown: Sequence[str]) -> str:
+        """See `Countdown`."""
+        return "its reload is still scheduled" if _SCHEDULED in shown[0] else ""
+
+    def can(self, kept: Kept) -> str:
+        """See `Countdown`."""
+        if _steady(kept.running) == _steady(kept.startup):
+            return ""
+        return "it has unsaved changes that a reload would remove (write memory)"
+
+    def begin(self, said: Said, minutes: int) -> str:
+        """See `Countdown`."""
+        if reason := self.can(Kept(*said("show running-config", "show startup-config"))):
+            return reason
+        *_, shown = said(*self.start(minutes), *self.looks)
+        return "" if _SCHEDULED in shown else refusal_in(shown) or f"it says: {shown.strip()}"
+
+
+COUNTDOWNS: Mapping[Choice, Countdown] = MappingProxyType(
+    {"archive": Confirmation(), "eem": Applet(), "reload": Restart()}
+)
+"""Rollback methods in the default order: the last takes the router's time, and its counters."""
+
+
+def refusal_of(lines: Sequence[str], said: Sequence[str]) -> str:
+    """Return the router's refusal of one of the required lines; empty without one."""
+    refused = (refusal_in(answer) for line, answer in zip(lines, said, strict=True) if not line.endswith(MAXRUN))
+    return next(filter(None, refused), "")
+
+
+def _name(applet: str) -> str:
+    return applet.rpartition(" ")[2]
+
+
+def _steady(text: str) -> list[str]:
+    """A configuration's lines without comments, headings, and what changes by itself or is kept elsewhere."""
+    lines = [line.rstrip() for line in _CERTIFICATE.sub(r"\1", text).splitlines()]
+    return [
+        line
+        for line in lines
+        if line and not line.startswith("!") and not _HEADING.match(line) and not line.startswith(tuple(VOLATILE))
+    ]

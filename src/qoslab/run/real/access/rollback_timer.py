@@ -1,0 +1,143 @@
+"""Rollback timer on the router itself, for the case that nobody else can restore it.
+
+It is started before the first line is sent, started anew before each cell, and stopped when the router is proven to be
+as it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from qoslab.errors import DeviceError, UserError
+from qoslab.ios.refusals import refusal_in
+from qoslab.model.inventory import DeadManChoice as Choice
+from qoslab.model.inventory import RouterSettings
+from qoslab.model.units import Duration
+from qoslab.run.real.access.rollback_methods import COUNTDOWNS, refusal_of
+
+Ask = Callable[..., Sequence[str]]
+"""`ask("R1", "show clock")`: what a router answers to each line, as `qoslab.run.real.access.proxies.Door.ask`."""
+
+
+class DeadMan:
+    """The countdowns of the routers of a lab."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        settings: Mapping[str, RouterSettings],
+        longest: Duration,
+        keep: Callable[[Mapping[str, Choice]], None] = lambda _: None,
+    ) -> None:
+        """`settings` by router. `longest` is the traffic time of the longest cell, which the countdown has to take.
+
+        `keep` is told what counts down whenever that changes.
+        """
+        self._ask = ask
+        self._settings = dict(settings)
+        self._longest = longest
+        self._keep = keep
+        self.armed: dict[str, Choice] = {}
+        """Running timers by router."""
+        self._times: dict[str, int] = {}
+        """Number of starts of each timer."""
+
+    def arm(self, traffic: Duration) -> None:
+        """Start the countdowns for a cell, or start them anew. `UserError` where a router cannot do what is wanted."""
+        for router, settings in self._settings.items():
+            minutes = minutes_of(settings, traffic)
+            if router in self.armed:
+                self._renew(router, self.armed[router], minutes)
+            else:
+                self._start(router, settings, minutes)
+
+    def disarm(self) -> None:
+        """Stop them: the routers are as they were. `DeviceError` where one counts on, which `keep` still has then."""
+        reasons = {}
+        for router, choice in list(self.armed.items()):
+            if reason := stop(self._ask, router, choice):
+                reasons[router] = reason
+                continue
+            del self.armed[router]
+            self._keep(self.armed)
+        refuse_left(reasons)
+
+    def _start(self, router: str, settings: RouterSettings, minutes: int) -> None:
+        reasons = {}
+        for choice in tried(settings.dead_man):
+            if reason := too_long(choice, minutes_of(settings, self._longest)):
+                reasons[choice] = reason
+                continue
+            # Known before it counts: where this is cut off in between, whoever restores stops it.
+            self._keep({**self.armed, router: choice})
+            countdown = COUNTDOWNS.get(choice)
+            reason = "" if countdown is None else countdown.begin(partial(self._ask, router), minutes)
+            if not reason:
+                self.armed[router], self._times[router] = choice, 1
+                return
+            reasons[choice] = reason
+        self._keep(self.armed)
+        told = "\n".join(f"  {choice}: {reason}" for choice, reason in reasons.items())
+        raise UserError(
+            f"{router} cannot roll back by itself if this run is interrupted:\n{told}",
+            hint=f"Fix that, or run without a rollback timer: qoslab_dead_man: none for {router} in the inventory.",
+        )
+
+    def _renew(self, router: str, choice: Choice, minutes: int) -> None:
+        if choice not in COUNTDOWNS:
+            return
+        lines = COUNTDOWNS[choice].renew(minutes, self._times[router])
+        said = self._ask(router, *lines)
+        self._times[router] += 1
+        if refused := refusal_of(lines, said):
+            raise UserError(
+                f"{router}: the rollback timer could not be restarted ({choice}): {refused}",
+                hint="The router may have rolled back already, or reloaded.",
+            )
+
+
+def minutes_of(settings: RouterSettings, traffic: Duration) -> int:
+    """Return how long a router counts for a cell whose traffic takes so long."""
+    return max(math.ceil((traffic.seconds + settings.dead_man_after.seconds) / 60), 1)
+
+
+def too_long(choice: Choice, minutes: int) -> str:
+    """Return why a countdown does not do for a cell; empty where it does."""
+    countdown = COUNTDOWNS.get(choice)
+    if countdown is None or minutes <= countdown.most_minutes:
+        return ""
+    return f"its longest time is {countdown.most_minutes} min, and the longest cell needs {minutes} min"
+
+
+def tried(wanted: Choice | None) -> tuple[Choice, ...]:
+    """Return the methods to try, in order, for the inventory's setting; None: nothing."""
+    return tuple(COUNTDOWNS) if wanted is None else (wanted,)
+
+
+def stop(ask: Ask, router: str, choice: str) -> str:
+    """Stop a countdown; one that is over already is no matter. What is left of it; empty where nothing is."""
+    countdown = next((each for name, each in COUNTDOWNS.items() if name == choice), None)
+    if countdown is None:
+        return ""
+    said = ask(router, *countdown.stop())
+    shown = ask(router, *countdown.looks)
+    # Who may not enter the one perhaps may not see the other.
+    refused = filter(None, map(refusal_in, (*said, *shown)))
+    denied = next((each for each in refused if "uthorization failed" in each), "")
+    if left := countdown.left(shown) or denied:
+        left += f" ({denied})" if denied not in left else ""
+        left += f"; by hand: {'; '.join(countdown.stop())}"
+    return left
+
+
+def refuse_left(reasons: Mapping[str, str]) -> None:
+    """`DeviceError` where something is left of countdowns, by router."""
+    left = {router: reason for router, reason in reasons.items() if reason}
+    if left:
+        told = "\n".join(f"  {router}: {reason}" for router, reason in left.items())
+        raise DeviceError(
+            f"could not cancel the rollback timer:\n{told}",
+            hint="The run locks stay in place. Cancel the timer on the router, then run `qoslab lab rescue`.",
+        )

@@ -1,0 +1,99 @@
+"""The mark of a run on the routers that it configures: an alias of their running configuration, which says whose it is.
+
+It is entered when the countdowns have begun, and taken out when the router is as it was; nothing of it is saved. It
+stays where a run is killed, as what the run has configured does, and `lab rescue` takes out both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from qoslab.errors import DeviceError, UserError
+from qoslab.ios.device_config.restore import MARK
+from qoslab.ios.refusals import refusal_in
+from qoslab.model.units import Duration
+from qoslab.run.devices.pushed_routers import Guard
+from qoslab.run.real.access.rollback_timer import Ask
+
+HINT = (
+    "Wait for it to finish. If it crashed, restore the router: `qoslab lab rescue` on the machine that started it, "
+    f"or by hand, and `no {MARK}` last."
+)
+
+TAKEN_OUT = ("configure terminal", f"no {MARK}", "end")
+"""The lines that take a mark out."""
+
+
+def entered(who: str) -> tuple[str, ...]:
+    """The lines that enter a mark."""
+    return "configure terminal", f"{MARK} {who}", "end"
+
+
+def marked(ask: Ask, router: str) -> str:
+    """Return whose mark a router carries; empty where none."""
+    (shown,) = ask(router, f"show running-config | include ^{MARK}")
+    return mark_in(shown)
+
+
+def mark_in(running: str) -> str:
+    """Return whose mark a running configuration has; empty where none."""
+    found = [line for line in running.splitlines() if line.startswith(f"{MARK} ")]
+    return found[0].removeprefix(MARK).strip() if found else ""
+
+
+def refuse_marked(ask: Ask, routers: Iterable[str], own: str = "") -> Mapping[str, str]:
+    """Return whose mark each router carries. `UserError` with each that carries that of another run than `own`."""
+    whose = {router: marked(ask, router) for router in routers}
+    told = [f"{router} is locked by another run: {who}" for router, who in whose.items() if who not in ("", own)]
+    if told:
+        raise UserError("\n".join(told), hint=HINT)
+    return whose
+
+
+def unmark(ask: Ask, router: str, who: str) -> None:
+    """Take this mark out; another's stays."""
+    if marked(ask, router) == who:
+        ask(router, *TAKEN_OUT)
+
+
+class Marks:
+    """A guard that also marks the routers."""
+
+    def __init__(
+        self, inner: Guard, ask: Ask, routers: Iterable[str], who: str, keep: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """`who` is the mark; `keep` is told of it before it is entered anywhere."""
+        self._inner = inner
+        self._ask = ask
+        self._routers = list(routers)
+        self._who = who
+        self._keep = keep
+        self.marked: list[str] = []
+        """Routers that carry it."""
+
+    def arm(self, traffic: Duration) -> None:
+        """See `Guard`. `UserError` where a router carries another mark by now."""
+        whose = refuse_marked(self._ask, self._routers, self._who)
+        self._inner.arm(traffic)
+        if not self.marked:
+            self._keep(self._who)
+        for router in self._routers:
+            # One that has restarted has lost it.
+            if whose[router] != self._who:
+                self._enter(router)
+
+    def _enter(self, router: str) -> None:
+        said = self._ask(router, *entered(self._who))
+        if refused := next(filter(None, map(refusal_in, said)), None):
+            raise DeviceError(f"{router} refuses the run lock: {refused}")
+        if router not in self.marked:
+            self.marked.append(router)
+        # Of two that entered theirs at once, one reads the other's.
+        refuse_marked(self._ask, [router], self._who)
+
+    def disarm(self) -> None:
+        """See `Guard`. The mark goes last: it keeps another run away, whose countdown would be stopped here."""
+        self._inner.disarm()
+        for router in list(self.marked):
+            unmark(self._ask, router, self._who)
+            self.marked.remove(router)

@@ -1,0 +1,248 @@
+"""Facts of the host, and the answers on its cables, without changes. Nothing is changed.
+
+A request for an address (ARP, RFC 826) goes out of the very interface and is never routed, so whoever answers is on
+that cable, and says its hardware address. It takes no address of the host's own (RFC 5227, 2.1.1).
+"""
+
+# pathlib and its like take longer to import than all else here; some hosts are slow.
+# ruff: noqa: PTH119, PTH123, PTH207
+
+from __future__ import annotations
+
+import array
+import fcntl
+import glob
+import json
+import os
+import select
+import shutil
+import socket
+import struct
+import subprocess
+import time
+from typing import Any
+
+from qoslab.run.real.agent.kernel import RefusedError, call, comes_in_on, connection, leaves_by
+
+ETH_P_ARP = 0x0806
+ARP = struct.Struct("!HHBBH6s4s6s4s")
+BROADCAST = b"\xff" * 6
+ANSWER_S = 1.0
+"""Longer than a router takes for an answer that is not queued."""
+MISSES = 3
+"""Requests in a row without an answer, after which nobody is there."""
+PACE_S = 0.003
+"""Pause between requests that do not wait for an answer."""
+CAPTURE = "dumpcap"
+CAPTURE_S = 10.0
+"""Time limit for dumpcap to report whether it may capture."""
+SIOCETHTOOL = 0x8946
+ETHTOOL_GSET, ETHTOOL_GDRVINFO = 0x1, 0x3
+DUPLEX = {0: "half", 1: "full"}
+UNKNOWN_SPEED = 0xFFFF
+
+
+def cards() -> dict[str, Any]:
+    """All interfaces of the host, by name."""
+    counted = {link["ifname"]: link.get("stats64", {}) for link in json.loads(call("ip", "-j", "-s", "link", "show"))}
+    found = {}
+    for link in json.loads(call("ip", "-j", "addr", "show")):
+        stats = counted.get(link["ifname"], {})
+        received, sent = stats.get("rx", {}), stats.get("tx", {})
+        found[link["ifname"]] = {
+            "up": "UP" in link["flags"],
+            "carrier": "LOWER_UP" in link["flags"],
+            "mac": link.get("address", ""),
+            "addresses": [f"{each['local']}/{each['prefixlen']}" for each in link.get("addr_info", ())],
+            "errors": received.get("errors", 0) + sent.get("errors", 0),
+            **ethernet(link["ifname"]),
+        }
+    return found
+
+
+def ethernet(device: str) -> dict[str, Any]:
+    """Driver, speed in Mb/s and duplex of a card; None where it does not say."""
+    told: dict[str, Any] = {"driver": "", "mbps": None, "duplex": None}
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
+        try:
+            answer = _ethtool(handle, device, struct.pack("I192x", ETHTOOL_GDRVINFO))
+            told["driver"] = answer[4:36].rstrip(b"\0").decode(errors="replace")
+            answer = _ethtool(handle, device, struct.pack("I40x", ETHTOOL_GSET))
+        except OSError:
+            return told
+    low, duplex = struct.unpack_from("=HB", answer, 12)
+    (high,) = struct.unpack_from("=H", answer, 28)
+    told["mbps"] = None if low == UNKNOWN_SPEED else high << 16 | low
+    told["duplex"] = DUPLEX.get(duplex)
+    return told
+
+
+def _ethtool(handle: socket.socket, device: str, request: bytes) -> bytes:
+    data = array.array("B", request)
+    at, _ = data.buffer_info()
+    fcntl.ioctl(handle.fileno(), SIOCETHTOOL, struct.pack("16sP16x", device.encode(), at))
+    return data.tobytes()
+
+
+def management() -> dict[str, str]:
+    """Return where this connection comes in: the host's own address, and the interface by which answers leave."""
+    words = connection()
+    return {"address": words[2], "device": comes_in_on(words)} if words else {"address": "", "device": ""}
+
+
+def congestion_controls() -> list[str]:
+    """Return the congestion controls of the kernel, loaded or as a module."""
+    with open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="utf-8") as file:
+        loaded = file.read().split()
+    modules = glob.glob(f"/lib/modules/{os.uname().release}/kernel/net/ipv4/tcp_*.ko*")
+    return loaded + [os.path.basename(each).partition(".ko")[0][len("tcp_") :] for each in modules]
+
+
+def refuses_to_capture(program: str) -> str:
+    """Return the message of dumpcap if this user may not capture; empty otherwise.
+
+    To tell the link types it opens the interface, which a mere list of them (`-D`) does not; `any` is always up.
+    """
+    try:
+        done = subprocess.run(
+            [program, "-L", "-i", "any"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=CAPTURE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    said = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+    own = [line for line in said if line.startswith(program + ": ")]
+    return "" if done.returncode == 0 else (own or said or [f"ended with status {done.returncode}"])[-1]
+
+
+def look_around(programs: list[str], far: list[str], folder: str) -> dict[str, Any]:
+    """Return the host's facts for an experiment: NICs, routes to far addresses, missing programs, rights, free disk."""
+    return {
+        "cards": cards(),
+        "routes": {address: leaves_by(address) for address in far},
+        "management": management(),
+        "missing": [name for name in programs if shutil.which(name) is None],
+        "no_capture": refuses_to_capture(CAPTURE) if CAPTURE in programs and shutil.which(CAPTURE) else "",
+        "congestion": congestion_controls(),
+        "free": shutil.disk_usage(folder).free,
+    }
+
+
+class Cable:
+    """Asks for addresses on one interface, by ARP. `RefusedError` where the user may not."""
+
+    def __init__(self, device: str, mac: str, sender: str) -> None:
+        """`sender` is the host's own address there; 0.0.0.0 where it has none."""
+        self.mac = bytes.fromhex(mac.replace(":", ""))
+        self.sender = socket.inet_aton(sender)
+        try:
+            self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ARP))
+        except PermissionError:
+            raise RefusedError("it takes root, or CAP_NET_RAW, to see who is on a cable") from None
+        self.socket.bind((device, ETH_P_ARP))
+
+    def ask(self, address: str) -> None:
+        """Send one request."""
+        asked = ARP.pack(1, 0x0800, 6, 4, 1, self.mac, self.sender, b"\0" * 6, socket.inet_aton(address))
+        try:
+            self.socket.send(BROADCAST + self.mac + struct.pack("!H", ETH_P_ARP) + asked)
+        except OSError:
+            return  # the line went down: nobody answers
+
+    def hear(self, until: float) -> tuple[str, str] | None:
+        """The next answer: address and hardware address; None after that moment."""
+        while True:
+            left = until - time.monotonic()
+            if left <= 0 or not select.select([self.socket], [], [], left)[0]:
+                return None
+            frame = self.socket.recv(2048)
+            if len(frame) < 14 + ARP.size:
+                continue
+            _, _, _, _, operation, mac, address, _, _ = ARP.unpack_from(frame, 14)
+            if operation == 2 and mac != self.mac:
+                return socket.inet_ntoa(address), ":".join(f"{byte:02x}" for byte in mac)
+
+    def everybody(self, addresses: list[str]) -> dict[str, list[str]]:
+        """Return who has these addresses: their hardware addresses."""
+        found: dict[str, list[str]] = {}
+        for _ in range(2):
+            for address in addresses:
+                self.ask(address)
+            until = time.monotonic() + ANSWER_S / 2
+            while True:
+                heard = self.hear(until)
+                if heard is None:
+                    break
+                if heard[0] in addresses and heard[1] not in found.setdefault(heard[0], []):
+                    found[heard[0]].append(heard[1])
+        return found
+
+    def round_trips(self, address: str, count: int, within_s: float) -> tuple[int, list[float]]:
+        """Return how often it was asked, one request after the other, and how long each answer took, in ms."""
+        took: list[float] = []
+        asked = missed = 0
+        while asked < count and missed < MISSES:
+            begun = time.monotonic()
+            self.ask(address)
+            asked += 1
+            heard = self.hear(begun + within_s)
+            while heard is not None and heard[0] != address:
+                heard = self.hear(begun + within_s)
+            if heard is None:
+                missed += 1
+            else:
+                missed = 0
+                took.append(1000 * (time.monotonic() - begun))
+        return asked, took
+
+    def answered(self, address: str, count: int, within_s: float) -> int:
+        """Return how many of so many requests are answered."""
+        heard = 0
+        for number in range(count):
+            self.ask(address)
+            until = time.monotonic() + (PACE_S if number < count - 1 else within_s)
+            while True:
+                answer = self.hear(until)
+                if answer is None:
+                    break
+                heard += answer[0] == address
+        return heard
+
+
+def on_cable(
+    device: str, sender: str, far: str, others: list[str], count: int, burst: int, within_s: float
+) -> dict[str, Any]:
+    """Return who answers on an interface: for the far end's address, and for others of the experiment."""
+    card = cards().get(device)
+    nobody: dict[str, Any] = {"macs": {}, "asked": 0, "took_ms": [], "burst": 0, "answered": 0}
+    if card is None or not card["carrier"]:
+        return dict(nobody, why=f"{device} has no link" if card else f"there is no {device}")
+    own = [each.partition("/")[0] for each in card["addresses"]]
+    try:
+        cable = Cable(device, card["mac"], sender if sender in own else "0.0.0.0")
+    except RefusedError as error:
+        return _by_ping(device, far, count, within_s) if far and sender in own else dict(nobody, why=str(error))
+    with cable.socket:
+        macs = cable.everybody([*([far] if far else []), *others])
+        if far not in macs:
+            return dict(nobody, macs=macs, asked=2, why="")
+        asked, took = cable.round_trips(far, count, within_s)
+        answered = cable.answered(far, burst, within_s) if burst else 0
+        return {"macs": macs, "asked": asked, "took_ms": took, "burst": burst, "answered": answered, "why": ""}
+
+
+def _by_ping(device: str, far: str, count: int, within_s: float) -> dict[str, Any]:
+    """The same for a user who may not send frames: echo requests that no router passes on, and the neighbour table."""
+    command = ["ping", "-n", "-c", str(count), "-i", "0.2", "-W", str(max(1, round(within_s))), "-t", "1"]
+    done = subprocess.run([*command, "-I", device, far], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    words = done.stdout.decode(errors="replace").split()
+    took = [float(word[len("time=") :]) for word in words if word.startswith("time=")]
+    entries = json.loads(call("ip", "-j", "neigh", "show", far, "dev", device) or "[]")
+    macs = [each["lladdr"] for each in entries if "lladdr" in each]
+    found = {far: macs} if macs else {}
+    why = "" if took or macs else "nobody answers to ping"
+    return {"macs": found, "asked": count, "took_ms": took, "burst": 0, "answered": 0, "why": why}

@@ -1,0 +1,132 @@
+"""A card of the host: whether it may go into a namespace, and what makes it as it was when it is back."""
+
+# pathlib and its like take longer to import than all else here; some hosts are slow.
+# ruff: noqa: PTH118, PTH208
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from qoslab.run.real.agent.kernel import (
+    RefusedError,
+    again,
+    call,
+    comes_in_on,
+    connection,
+    lines_of,
+    read_sysctl,
+    until,
+)
+
+PLAIN_QUEUES = ("noqueue", "noop", "mq", "pfifo_fast", "fq_codel", "fq")
+"""Queueing disciplines that an interface has by itself."""
+FOREVER = 0xFFFFFFFF
+"""Seconds, of an address that does not expire."""
+KINDS = ("noprefixroute", "nodad", "mngtmpaddr", "autojoin", "home")
+"""Words of an address that `ip` takes as it prints them."""
+NO_ADDRESS = "1"
+"""`addr_gen_mode` of an interface to which the kernel gives no link-local address by itself."""
+TRIED_OUT = "accept_dad"
+
+
+def addresses(device: str) -> list[str]:
+    """Addresses with their length, but link-local ones."""
+    return [f"{each['local']}/{each['prefixlen']}" for each in _told(device) if each.get("scope") == "global"]
+
+
+def _told(device: str) -> list[dict[str, Any]]:
+    shown = json.loads(call("ip", "-j", "addr", "show", "dev", device))
+    return [each for link in shown for each in link.get("addr_info", ())]
+
+
+def check_movable(device: str) -> None:
+    """`RefusedError` where the machine needs it where it is, or something of it would be lost."""
+    for version, kind in (("-4", ""), ("-6", " of IPv6")):
+        if call("ip", version, "route", "show", "default", "dev", device).strip():
+            raise RefusedError(f"{device} has this machine's default route{kind}: it is not moved into a namespace")
+    ssh = connection()
+    if ssh and (ssh[2] in (each.split("/")[0] for each in addresses(device)) or comes_in_on(ssh) == device):
+        raise RefusedError(f"this connection comes in on {device}: it is not moved into a namespace")
+    master = json.loads(call("ip", "-j", "link", "show", "dev", device))[0].get("master")
+    if master is not None:
+        raise RefusedError(
+            f"{device} belongs to {master} and would have to leave it for a namespace; take it out of {master} "
+            f'(ip link set {device} nomaster), or let qoslab_isolate be "in place"'
+        )
+    kinds = {each["kind"] for each in json.loads(call("tc", "-j", "qdisc", "show", "dev", device) or "[]")}
+    own = sorted(kinds - set(PLAIN_QUEUES))
+    if own:
+        raise RefusedError(
+            f"{device} has the queueing discipline {own[0]} and would lose it in a namespace; "
+            'let qoslab_isolate be "in place"'
+        )
+
+
+def as_it_is(device: str) -> list[dict[str, Any]]:
+    """Return the entries of a journal that restore the interface once it is back, in reverse order."""
+    settings = _settings(device)
+    tried = {key: value for key, value in settings.items() if key.endswith("/" + TRIED_OUT)}
+    # An address that is tried out first may be no route's source.
+    entries: list[dict[str, Any]] = [{"sysctls": tried}]
+    own_local = settings.get(f"net/ipv6/conf/{device}/addr_gen_mode") == NO_ADDRESS
+    for words in _routes(device, own_local):
+        entries.append({"run": ["ip", *words]})
+    for line in call("ip", "neigh", "show", "dev", device, "nud", "permanent").splitlines():
+        address, _, mac, *_ = line.split()
+        entry = [address, "lladdr", mac, "nud", "permanent", "dev", device]
+        entries.append({"run": ["ip", "neigh", "replace", *entry]})
+    ipv4 = [each for each in _told(device) if each["family"] == "inet"]
+    ipv6 = [each for each in _told(device) if each["family"] == "inet6" and (each["scope"] != "link" or own_local)]
+    # `ip` lists those of IPv4 as they came, of IPv6 the latest first.
+    for each in [*reversed(ipv4), *ipv6]:
+        entries.append({"run": ["ip", "addr", "replace", *_words(each, device), "dev", device]})
+    if "UP" in json.loads(call("ip", "-j", "link", "show", "dev", device))[0]["flags"]:
+        entries.append({"run": ["ip", "link", "set", "dev", device, "up"]})
+    entries.append({"sysctls": {**settings, **dict.fromkeys(tried, "0")}})
+    return entries
+
+
+def _settings(device: str) -> dict[str, str]:
+    """Settings of the kernel for this interface alone, by path."""
+    found = {}
+    for folder in [f"net/{version}/{kind}/{device}" for version in ("ipv4", "ipv6") for kind in ("conf", "neigh")]:
+        try:
+            names = sorted(os.listdir(os.path.join("/proc/sys", folder)))
+        except OSError:
+            continue  # a kernel without IPv6
+        for name in names:
+            value = read_sysctl(f"{folder}/{name}")
+            if value is not None:
+                found[f"{folder}/{name}"] = value
+    return found
+
+
+def _routes(device: str, own_local: bool) -> list[list[str]]:
+    """The words for `ip` that make the routes anew: those of neighbours last, by which others' gateways are reached."""
+    found = []
+    for version in ("-4", "-6"):
+        for line in lines_of(call("ip", version, "route", "show", "table", "all", "dev", device)):
+            words = again(line)
+            if "table local" not in line and (own_local or not words[0].startswith("fe80:")):
+                found.append([version, "route", "replace", *words, "dev", device])
+    return sorted(found, key=lambda words: "via" not in words)
+
+
+def _words(each: dict[str, Any], device: str) -> list[str]:
+    """Return the words that give an interface such an address."""
+    words = [f"{each['local']}/{each['prefixlen']}"]
+    if "address" in each:
+        words = [each["local"], "peer", f"{each['address']}/{each['prefixlen']}"]
+    for key in ("broadcast", "label", "metric"):
+        if key in each and each[key] != device:
+            words += [key, str(each[key])]
+    if each["family"] == "inet" and each["scope"] != "global":
+        words += ["scope", each["scope"]]
+    words += [kind for kind in KINDS if each.get(kind)]
+    for key, name in (("valid_life_time", "valid_lft"), ("preferred_life_time", "preferred_lft")):
+        seconds = each.get(key, FOREVER)
+        if seconds != FOREVER:
+            words += [name, until(seconds) if seconds else "0"]
+    return words

@@ -1,0 +1,441 @@
+"""Answers requests, starts programs and passes on what they print.
+
+Input and output are frames: two lengths of four bytes, a JSON head, raw bytes. A request has `id` and `op`, and gets a
+head with that `id` and `ok`; events have none. The operations are the methods `op_…`.
+"""
+
+# pathlib and its like take longer to import than all else here; some hosts are slow.
+# ruff: noqa: PTH108, PTH118, PTH123
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import hashlib
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from typing import IO, Any
+
+from qoslab.run.real.agent.child import Child, steady_ns
+from qoslab.run.real.agent.host_facts import look_around, on_cable
+from qoslab.run.real.agent.kernel import RefusedError
+from qoslab.run.real.agent.lateness import Watch
+from qoslab.run.real.agent.lock import holder
+from qoslab.run.real.agent.settings import CHUNK, Keeper, Settings, differences
+
+LENGTHS = struct.Struct("!II")
+PATIENCE_S = 3.5
+"""Time without a message of the controller (it sends two a second). With what follows it is below 5 s."""
+GRACE_S = 0.5
+"""Time between SIGTERM and SIGKILL, if the output of the programs is not needed."""
+TRY_S = 20.0
+"""Time limit for a program to print its version."""
+ROOM = 1 << 20
+"""Bytes that wait for the controller before no more is read from programs and files."""
+
+
+class Agent:
+    """Answers requests and passes on what programs print."""
+
+    def __init__(self, who: str) -> None:
+        self.folder = tempfile.mkdtemp(prefix="qoslab-agent-")
+        self.keeper = Keeper(self.folder)
+        self.settings = Settings(self.keeper, who)
+        self.children: dict[int, Child] = {}
+        self.watch = Watch(self.running)
+        self.programs: dict[str, int] = {}
+        self.files: list[tuple[int, IO[bytes], Any]] = []
+        self.input = bytearray()
+        self.output: collections.deque[bytes] = collections.deque()
+        self.waiting = 0
+        self.paused = False
+        self.over = False
+        self.last = 0
+        self.heard = time.monotonic()
+        self.poll = select.poll()
+        self.poll.register(0, select.POLLIN)
+        os.set_blocking(0, False)
+        os.set_blocking(1, False)
+        self.wakeup, write_end = socket.socketpair()
+        self.wakeup.setblocking(False)
+        write_end.setblocking(False)
+        self.wakeup_end = write_end  # keeps the descriptor open
+        signal.set_wakeup_fd(write_end.fileno())
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, self.stop)
+        self.poll.register(self.wakeup, select.POLLIN)
+
+    def stop(self, *_: object) -> None:
+        """End after this."""
+        self.over = True
+
+    # frames
+
+    def push(self, head: dict[str, Any], body: bytes = b"") -> None:
+        """Say something, once there is room."""
+        text = json.dumps(head).encode()
+        self.output.append(LENGTHS.pack(len(text), len(body)) + text + body)
+        self.waiting += len(self.output[-1])
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what can be written, and go on with files and pipes where there is room again."""
+        while True:
+            try:
+                while self.output:
+                    written = os.write(1, self.output[0][:CHUNK])
+                    self.waiting -= written
+                    rest = self.output.popleft()[written:]
+                    if rest:
+                        self.output.appendleft(rest)
+            except BlockingIOError:
+                pass
+            except OSError:
+                self.over = True
+                return
+            if not self.files or self.waiting > ROOM:
+                break
+            self.read_on()
+        if self.output:
+            self.poll.register(1, select.POLLOUT)
+        else:
+            self._forget(1)
+        if (self.waiting > ROOM) != self.paused:
+            self.paused = not self.paused
+            for child in self.children.values():
+                for pipe in child.pipes:
+                    self._forget(pipe) if self.paused else self.poll.register(pipe, select.POLLIN)
+
+    def _forget(self, descriptor: int) -> None:
+        with contextlib.suppress(KeyError):
+            self.poll.unregister(descriptor)
+
+    def read_on(self) -> None:
+        """Send one more piece of a file, or say that it is whole."""
+        number, file, digest = self.files[0]
+        data = file.read(CHUNK)
+        digest.update(data)
+        head: dict[str, Any] = {"file": number}
+        if not data:
+            self.files.pop(0)
+            head = {"id": number, "ok": True, "size": file.tell(), "sha256": digest.hexdigest()}
+            file.close()
+            os.unlink(file.name)
+        text = json.dumps(head).encode()
+        self.output.append(LENGTHS.pack(len(text), len(data)) + text + data)
+        self.waiting += len(self.output[-1])
+
+    def serve(self) -> None:
+        """Serve until the controller is gone or closes the session."""
+        try:
+            self.push({"ready": True, "folder": self.folder, **facts()})
+            while not self.over:
+                left = self.heard + PATIENCE_S - time.monotonic()
+                if left <= 0:
+                    break
+                for descriptor, _ in self.poll.poll(left * 1000):
+                    if descriptor == 0:
+                        self.hear()
+                    elif descriptor == 1:
+                        self.flush()
+                    elif descriptor == self.wakeup.fileno():
+                        with contextlib.suppress(BlockingIOError):
+                            self.wakeup.recv(4096)
+                        self.reap()
+                    else:
+                        self.pass_on(descriptor)
+        finally:
+            self.end()
+
+    def hear(self) -> None:
+        """Read what there is, and answer whole requests."""
+        try:
+            data = os.read(0, CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.over = True
+            return
+        self.heard = time.monotonic()
+        self.input += data
+        while len(self.input) >= LENGTHS.size:
+            head_size, body_size = LENGTHS.unpack_from(self.input)
+            end = LENGTHS.size + head_size + body_size
+            if len(self.input) < end:
+                return
+            head = json.loads(bytes(self.input[LENGTHS.size : LENGTHS.size + head_size]))
+            body = bytes(self.input[LENGTHS.size + head_size : end])
+            del self.input[:end]
+            self.answer(head, body)
+            # What took its time was no silence of the controller.
+            self.heard = time.monotonic()
+
+    def answer(self, head: dict[str, Any], body: bytes) -> None:
+        """Do what is asked for, and say what came of it."""
+        number, op = head.pop("id", None), head.pop("op")
+        if op == "beat":
+            return
+        try:
+            reply = getattr(self, "op_" + op)(number, body, **head)
+        except RefusedError as error:
+            self.push({"id": number, "ok": False, "error": str(error)})
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            self.push({"id": number, "ok": False, "error": f"{op}: {type(error).__name__}: {error}"})
+        else:
+            if reply is not None:
+                data = reply.pop("body", b"")
+                self.push(dict(reply, id=number, ok=True), data)
+
+    # programs
+
+    def reap(self) -> None:
+        """Tell of programs that have ended, after all that they printed."""
+        for child in list(self.children.values()):
+            status = child.poll()
+            if status is None:
+                continue
+            for pipe in list(child.pipes):
+                while self.pass_on(pipe):
+                    pass
+            for pipe in child.pipes:
+                # What it has started may hold them.
+                self._forget(pipe)
+                os.close(pipe)
+            del self.children[child.number]
+            self.push({"ended": child.number, "status": status})
+
+    def pass_on(self, descriptor: int) -> bool:
+        """Send what a program has printed, or when it began; whether there may be more at once."""
+        for child in self.children.values():
+            if descriptor in child.pipes:
+                try:
+                    data = os.read(descriptor, CHUNK)
+                except BlockingIOError:
+                    return False
+                name = child.pipes[descriptor]
+                if name == "begin":
+                    child.said += data
+                    if not data:
+                        self.begun(child)
+                elif data:
+                    self.push({"output": child.number, "stream": name}, data)
+                if not data:
+                    self._forget(descriptor)
+                    os.close(descriptor)
+                    del child.pipes[descriptor]
+                return bool(data)
+        return False
+
+    def begun(self, child: Child) -> None:
+        """Tell when a program began, or why it did not."""
+        try:
+            began_ns = child.began_ns()
+        except OSError as error:
+            text = f"{child.name} could not be started: {error}\n"
+            self.push({"output": child.number, "stream": "stderr"}, text.encode())
+        else:
+            if began_ns is not None:
+                self.push({"began": child.number, "at_ns": began_ns})
+
+    def op_start(self, _: int, __: bytes, argv: list[str], stdout: bool, at_ns: int | None = None) -> dict[str, Any]:
+        """Start a program, one that was given, else one of the path: at an instant of CLOCK_MONOTONIC, or now."""
+        own = self.programs.get(argv[0])
+        path = shutil.which(argv[0]) if own is None else f"/proc/self/fd/{own}"
+        if path is None:
+            raise RefusedError(f"found no program {argv[0]} in {os.environ['PATH']}")
+        self.last += 1
+        child = self.children[self.last] = Child(self.last, argv, path, stdout, at_ns or 0, self.folder)
+        for pipe in child.pipes:
+            if not self.paused:
+                self.poll.register(pipe, select.POLLIN)
+        return {"process": self.last}
+
+    def op_signal(self, _: int, __: bytes, process: int, number: int) -> dict[str, Any]:
+        """Send a signal to a program, also before its start; ignore an ended one."""
+        if process in self.children:
+            self.children[process].signal(number)
+        return {}
+
+    def op_put(self, _: int, body: bytes, name: str) -> dict[str, Any]:
+        """Take a program; it lies in memory only."""
+        file = os.memfd_create(name)
+        with os.fdopen(os.dup(file), "wb") as writer:
+            writer.write(body)
+        # A program that is open for writing cannot be executed.
+        self.programs[name] = os.open(f"/proc/self/fd/{file}", os.O_RDONLY)
+        os.close(file)
+        return {"sha256": hashlib.sha256(body).hexdigest()}
+
+    def op_try(self, _: int, __: bytes, name: str) -> dict[str, Any]:
+        """Return why a program that was given cannot be run here, in the words of whatever refuses it; empty where it
+        can.
+        """
+        own = self.programs[name]
+        try:
+            done = subprocess.run(
+                [name, "--version"],
+                executable=f"/proc/self/fd/{own}",
+                pass_fds=(own,),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=TRY_S,
+                check=False,
+            )
+        except OSError as error:
+            return {"why": str(error.strerror)}
+        except subprocess.TimeoutExpired:
+            return {"why": f"it does not end within {TRY_S:.0f} s"}
+        said = [line.strip() for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
+        return {"why": "" if done.returncode == 0 else (said or [f"ended with status {done.returncode}"])[0]}
+
+    def op_versions(self, _: int, __: bytes, names: list[str]) -> dict[str, Any]:
+        """The first line that each program prints of itself; null where it is not there."""
+        found: dict[str, str | None] = {}
+        for name in names:
+            path = shutil.which(name)
+            found[name] = None
+            if path is not None:
+                done = subprocess.run(
+                    [path, "--version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=20, check=False
+                )
+                lines = [line.strip() for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
+                found[name] = lines[0] if lines else "unknown"
+        return {"versions": found}
+
+    def op_load(self, _: int, __: bytes) -> dict[str, Any]:
+        """Processor time of all programs so far, in seconds."""
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        ticks = 0
+        for child in self.children.values():
+            with contextlib.suppress(OSError), open(f"/proc/{child.pid}/stat", encoding="utf-8") as file:
+                fields = file.read().rpartition(")")[2].split()
+                ticks += int(fields[11]) + int(fields[12])
+        return {"seconds": ended.ru_utime + ended.ru_stime + ticks / os.sysconf("SC_CLK_TCK")}
+
+    # files, clock, settings
+
+    def op_read(self, _: int, __: bytes, paths: list[str]) -> dict[str, Any]:
+        """Files one after the other."""
+        parts = []
+        for path in paths:
+            with open(path, "rb") as file:
+                parts.append(file.read())
+        return {"body": b"".join(parts)}
+
+    def op_fetch(self, number: int, __: bytes, name: str) -> None:
+        """Send a file of the folder in pieces, and remove it; the answer comes behind the last."""
+        self.files.append((number, open(os.path.join(self.folder, name), "rb"), hashlib.sha256()))  # noqa: SIM115 (until it is sent)
+        self.flush()
+
+    def op_clock(self, _: int, __: bytes) -> dict[str, Any]:
+        """The wall clock, and how far it and CLOCK_BOOTTIME are ahead of CLOCK_MONOTONIC."""
+        before = steady_ns()
+        wall, boot = time.time_ns(), time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        steady = (before + steady_ns()) // 2
+        return {"wall_ns": wall, "wall_ahead_ns": wall - steady, "boot_ahead_ns": boot - steady}
+
+    def op_watched(self, _: int, __: bytes) -> dict[str, Any]:
+        """See `Watch.taken`."""
+        return {"stalls": self.watch.taken()}
+
+    def running(self) -> list[tuple[str, int]]:
+        """Name and process of each program."""
+        return [(child.name, child.pid) for child in list(self.children.values())]
+
+    def op_held(self, _: int, __: bytes, devices: list[str]) -> dict[str, Any]:
+        """Interfaces that another run holds, and whose it is."""
+        return {"held": {device: who for device in devices for who in (holder(device),) if who}}
+
+    def op_facts(self, _: int, __: bytes, programs: list[str], far: list[str]) -> dict[str, Any]:
+        """See `look.look_around`."""
+        return {"facts": look_around(programs, far, self.folder)}
+
+    def op_cable(self, _: int, __: bytes, **asked: Any) -> dict[str, Any]:
+        """See `look.on_cable`."""
+        return {"cable": on_cable(**asked)}
+
+    def op_isolate(self, _: int, __: bytes, way: str, interfaces: list[dict[str, Any]]) -> dict[str, Any]:
+        """See `Settings.isolate`."""
+        self.settings.isolate(way, interfaces)
+        return {"failed": self.settings.failed}
+
+    def op_apply(
+        self,
+        _: int,
+        __: bytes,
+        sysctls: dict[str, str],
+        routes: list[dict[str, Any]],
+        far: dict[str, Any],
+    ) -> dict[str, Any]:
+        """See `Settings.apply`."""
+        return {"settings": self.settings.apply(sysctls, routes, far)}
+
+    def op_compare(self, _: int, __: bytes, sysctls: dict[str, str], far: dict[str, Any]) -> dict[str, Any]:
+        """See `settings.differences`."""
+        return {"differences": differences(sysctls, far)}
+
+    def op_bye(self, number: int, __: bytes) -> None:
+        """Put everything back, say what could not be, and end."""
+        self.push({"id": number, "ok": True, "failed": self.end()})
+        deadline = time.monotonic() + PATIENCE_S
+        while self.output and time.monotonic() < deadline:
+            time.sleep(0.01)
+            self.flush()
+        os._exit(0)
+
+    def end(self) -> list[str]:
+        """End all programs, then have the keeper put back what was set; what it could not."""
+        for child in self.children.values():
+            child.signal(signal.SIGTERM)
+        deadline = time.monotonic() + GRACE_S
+        while time.monotonic() < deadline and any(each.poll() is None for each in self.children.values()):
+            time.sleep(0.01)
+        for child in self.children.values():
+            child.signal(signal.SIGKILL)
+            child.wait()
+        self.settings.close()
+        return self.keeper.finish()
+
+
+def facts() -> dict[str, Any]:
+    """Return the facts of the host."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
+        boot = file.read().strip()
+    return {
+        "kernel": " ".join(os.uname()),
+        "boot": boot,
+        "machine": machine(),
+        "root": os.geteuid() == 0,
+        "python": sys.version.split()[0],
+    }
+
+
+def machine() -> str:
+    """Return the unique identity of the machine; empty if unknown. Of machine-id(5), which is nobody else's to know."""
+    try:
+        with open("/etc/machine-id", "rb") as file:
+            return hashlib.sha256(b"qoslab " + file.read().strip()).hexdigest()[:12]
+    except OSError:
+        return ""
+
+
+def main(who: str) -> None:
+    """Serve; `who` says for others whose run this is."""
+    # Logins without a terminal often have no folders of programs for root.
+    os.environ["PATH"] = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/local/sbin:/usr/sbin:/sbin"
+    Agent(who).serve()

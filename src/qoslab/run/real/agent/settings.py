@@ -1,0 +1,417 @@
+"""Settings on a host: changed, compared, restored, with a journal and a watchdog.
+
+What is to be put back lies in a journal on disk before anything is changed; the keeper, a process of its own, does it
+when the agent ends, in whatever way. Where both are killed the next agent does. One run at a time has an interface, see
+`hold`; the journal is locked while somebody puts back what is in it.
+"""
+
+# pathlib and its like take longer to import than all else here; some hosts are slow.
+# ruff: noqa: PTH103, PTH116, PTH118
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import functools
+import ipaddress
+import json
+import os
+import shutil
+import signal
+import socket
+import stat
+import time
+from collections.abc import Callable
+from typing import Any
+
+from qoslab.run.real.agent.kernel import (
+    RefusedError,
+    again,
+    call,
+    family,
+    in_force,
+    left,
+    lines_of,
+    metric_of,
+    metrics_of,
+    read_sysctl,
+    write_sysctl,
+)
+from qoslab.run.real.agent.lock import UNKNOWN, Hold, holder
+from qoslab.run.real.agent.nic import addresses, as_it_is, check_movable
+
+CHUNK = 1 << 16
+STATE_FOLDERS = ("/run/qoslab/.agent", "/var/tmp/qoslab-agent")
+"""Folders for journals; the first usable one is taken."""
+PUT_BACK_S = 4.0
+"""Time limit for the watchdog of a dead agent to restore the settings."""
+CARRIER_S = 10.0
+"""Time limit for a NIC to have a link again after it was brought up."""
+ALIKE = {("net.ipv4.tcp_ecn", "0"): ("2",), ("net.ipv6.icmp.ratelimit", "1000"): ("100",)}
+"""Values that are as good as one that is wanted, and newer kernels' own: nobody is granted ECN that no host of the
+experiment asks for, and ten short answers a second of a closed port are hardly more than one."""
+CLONE_NEWNET = 0x40000000
+CONNECTED_METRIC = "256"
+"""Metric of the kernel's route for an interface's own IPv6 prefix (IP6_RT_PRIO_ADDRCONF)."""
+QUIET_IPV6 = ("accept_ra", "accept_dad", "autoconf", "router_solicitations", "use_tempaddr", "accept_redirects")
+"""Settings of a namespace of ours that are 0: nothing is learnt from routers, nobody is asked whether an address is
+free."""
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def of_this_kernel(sysctls: dict[str, str]) -> dict[str, str]:
+    """Return the settings that this kernel can have: none for IPv6 without it."""
+    if read_sysctl("net.ipv6.conf.all.disable_ipv6") is not None:
+        return sysctls
+    return {key: value for key, value in sysctls.items() if not key.startswith("net.ipv6.")}
+
+
+def differences(sysctls: dict[str, str], far: dict[str, dict[str, str]], alike: bool = True) -> list[list[str]]:
+    """Return the differing settings with actual and wanted value; `alike` decides equality.
+
+    Of a far address to which no route leads, what is wanted is empty.
+    """
+    found = []
+    for key, value in of_this_kernel(sysctls).items():
+        there = read_sysctl(key) or ""
+        if there != value and not (alike and there in ALIKE.get((key, value), ())):
+            found.append([key, there, value])
+    for address, metrics in far.items():
+        have = in_force(address)
+        if not have:
+            found.append([f"route to {address}", "", ""])
+            continue
+        found += [[f"{name} to {address}", have[name], value] for name, value in metrics.items() if have[name] != value]
+    return found
+
+
+class Journal:
+    """Journal of settings to restore, a line each, written before the change; the last one is restored first."""
+
+    def __init__(self, path: str, who: str) -> None:
+        self.path = path
+        self.token = f"{os.getpid()}-{time.time_ns()}"
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        deadline = time.monotonic() + PUT_BACK_S
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    held = _lines(self._file)
+                    os.close(self._file)
+                    raise RefusedError(f"held by {held[0].get('who') if held else 'another run'}") from None
+            time.sleep(0.01)
+        self.failed = put_back(_lines(self._file)[1:])
+        """Settings of an earlier agent that could not be restored."""
+        os.ftruncate(self._file, 0)
+        self.add({"who": who, "token": self.token})
+
+    def add(self, entry: dict[str, Any]) -> None:
+        """Keep one more."""
+        os.write(self._file, json.dumps(entry).encode() + b"\n")
+        os.fsync(self._file)
+
+    def close(self) -> None:
+        """Leave it to the keeper."""
+        os.close(self._file)
+
+
+def _lines(file: int) -> list[dict[str, Any]]:
+    found = []
+    for line in os.pread(file, 1 << 22, 0).splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            break  # the machine stopped while it was written: nothing was changed yet
+    return found
+
+
+def journal_of(folder: str, device: str) -> str:
+    """The path of an interface's journal."""
+    return os.path.join(folder, f"{os.stat('/proc/self/ns/net').st_ino}-{device}")
+
+
+def put_back(entries: list[dict[str, Any]]) -> list[str]:
+    """Undo, the last first; what failed, in words."""
+    failed = []
+    for entry in reversed(entries):
+        steps: list[Callable[[], object]] = []
+        steps += [functools.partial(_reset, key, value) for key, value in entry.get("sysctls", {}).items()]
+        if "run" in entry:
+            words = [left(word.replace("{self}", str(os.getpid()))) for word in entry["run"]]
+            steps.append(functools.partial(call, *words))
+        for step in steps:
+            try:
+                step()
+            except RefusedError as error:
+                failed.append(str(error))
+    return failed
+
+
+def _reset(key: str, value: str) -> None:
+    if read_sysctl(key) != value:
+        write_sysctl(key, value)
+
+
+class Keeper:
+    """The process that puts back and removes, when the agent ends in whatever way."""
+
+    def __init__(self, folder: str) -> None:
+        self._channel, theirs = socket.socketpair()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._channel.close()
+            with contextlib.suppress(BaseException):
+                self._keep(theirs, folder)
+            os._exit(0)
+        theirs.close()
+
+    @staticmethod
+    def _keep(channel: socket.socket, folder: str) -> None:
+        os.setsid()
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_IGN)
+        nowhere = os.open("/dev/null", os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nowhere, descriptor)  # else the connection would stay as long as this process
+        journals: list[tuple[str, str]] = []
+        with contextlib.suppress(OSError):
+            while True:
+                packet = channel.recv(4096)
+                if not packet:
+                    break
+                order = json.loads(packet)
+                if "journal" in order:
+                    journals.append((order["journal"], order["token"]))
+                    channel.send(b"0")
+                else:
+                    channel.send(str(os.open(f"/proc/{order['namespace']}/ns/net", os.O_RDONLY)).encode())
+        failed = [each for path, token in journals for each in _put_back_of(path, token)]
+        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            channel.sendall(json.dumps(failed).encode())
+
+    def order(self, **keys: object) -> int:
+        """Tell it something; the number that it answers."""
+        self._channel.send(json.dumps(keys).encode())
+        return int(self._channel.recv(64))
+
+    def finish(self) -> list[str]:
+        """Let it put back; what it could not."""
+        self._channel.shutdown(socket.SHUT_WR)
+        told = b""
+        while True:
+            part = self._channel.recv(CHUNK)
+            if not part:
+                break
+            told += part
+        os.waitpid(self.pid, 0)
+        return list(json.loads(told)) if told else ["the watchdog did not report the settings that it restored"]
+
+
+def _put_back_of(path: str, token: str) -> list[str]:
+    file = os.open(path, os.O_RDWR)
+    while True:
+        entries = _lines(file)
+        # Where another agent was quicker it has put back, and the journal is its own.
+        if not entries or entries[0].get("token") != token:
+            return []
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.01)
+            continue
+        if _lines(file)[:1] == entries[:1]:
+            failed = put_back(entries[1:])
+            os.ftruncate(file, 0)
+            return failed
+
+
+class Settings:
+    """Interfaces, routes and settings of the kernel: changed, compared, put back."""
+
+    def __init__(self, keeper: Keeper, who: str) -> None:
+        self._keeper = keeper
+        self._who = who
+        self._way = "as it is"
+        self._journals: dict[str, Journal] = {}
+        self._holds: list[Hold] = []
+        self._kept: set[str] = set()
+        self.failed: list[str] = []
+
+    def isolate(self, way: str, interfaces: list[dict[str, Any]]) -> None:
+        """Prepare the interfaces in this way."""
+        present = {link["ifname"] for link in json.loads(call("ip", "-j", "link", "show"))}
+        for each in interfaces:
+            if each["device"] not in present:
+                raise RefusedError(f"found no interface {each['device']}; there are {', '.join(sorted(present))}")
+        for each in interfaces:
+            self._hold(each["device"])
+        self._way = way
+        if way == "as it is":
+            for each in interfaces:
+                missing = [address for address in each["addresses"] if address not in addresses(each["device"])]
+                if missing:
+                    raise RefusedError(f"{each['device']} lacks the address {missing[0]}, and is to stay as it is")
+            return
+        if os.geteuid() != 0:
+            raise RefusedError(f'it takes root to have interfaces "{way}"')
+        for each in interfaces:
+            self._journals[each["device"]] = self._journal(each["device"])
+        if way == "namespace":
+            for each in interfaces:
+                check_movable(each["device"])
+            self._move([each["device"] for each in interfaces], ipv6=":" in str(interfaces))
+        for each in interfaces:
+            self._bring_up(each["device"], each["addresses"])
+
+    def _hold(self, device: str) -> None:
+        try:
+            self._holds.append(Hold(device, self._who))
+        except OSError:
+            raise RefusedError(f"{device} is held by {holder(device) or UNKNOWN}") from None
+
+    def _journal(self, device: str) -> Journal:
+        for folder in STATE_FOLDERS:
+            try:
+                os.makedirs(folder, mode=0o700, exist_ok=True)
+                found = os.lstat(folder)
+            except OSError:
+                continue
+            # What lies there is carried out: nobody else may have made it, or point elsewhere by it.
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and os.access(folder, os.W_OK):
+                break
+        else:
+            raise RefusedError(f"no journal can be written in {' or '.join(STATE_FOLDERS)}")
+        try:
+            journal = Journal(journal_of(folder, device), self._who)
+        except RefusedError as error:
+            raise RefusedError(f"{device} is {error}") from None
+        self.failed += journal.failed
+        self._keeper.order(journal=journal.path, token=journal.token)
+        return journal
+
+    def _move(self, devices: list[str], ipv6: bool) -> None:
+        """Go into a namespace of our own, and have the interfaces there."""
+        home = os.open("/proc/self/ns/net", os.O_RDONLY)
+        for device in devices:
+            for entry in as_it_is(device):
+                self._journals[device].add(entry)
+        if libc.unshare(CLONE_NEWNET) == -1:
+            raise RefusedError(f"no namespace can be made: {os.strerror(ctypes.get_errno())}")
+        there = self._keeper.order(namespace=os.getpid())
+        call("ip", "link", "set", "dev", "lo", "up")
+        self._quiet(ipv6)
+        for device in devices:
+            back = ["nsenter", f"--net=/proc/{self._keeper.pid}/fd/{there}"]
+            self._journals[device].add({"run": [*back, "ip", "link", "set", "dev", device, "netns", "{self}"]})
+            call(
+                *("nsenter", f"--net=/proc/self/fd/{home}", "ip", "link", "set", "dev", device),
+                *("netns", str(os.getpid())),
+                pass_fds=(home,),
+            )
+        os.close(home)
+
+    @staticmethod
+    def _quiet(ipv6: bool) -> None:
+        """Have IPv6 in a namespace of ours as in the virtual lab, or not at all."""
+        values = dict.fromkeys(QUIET_IPV6, "0") if ipv6 else {"disable_ipv6": "1"}
+        for key in [f"net.ipv6.conf.{scope}.{name}" for scope in ("all", "default") for name in values]:
+            if read_sysctl(key) is not None:
+                write_sysctl(key, values[key.rpartition(".")[2]])
+
+    def _bring_up(self, device: str, wanted: list[str]) -> None:
+        keep = self._journals[device].add if self._way == "in place" else lambda entry: None
+        for address in wanted:
+            if address not in addresses(device):
+                keep({"run": ["ip", "addr", "del", address, "dev", device]})
+                # Till it is known that nobody else has an address of IPv6, it cannot be sent from.
+                kinds = ["nodad"] if ":" in address else []
+                # The kernel would make a route of another metric beside it, and leave that.
+                kinds += ["noprefixroute"] if self._shown(str(ipaddress.ip_interface(address).network)) else []
+                call("ip", "addr", "add", address, "dev", device, *kinds)
+        if "UP" not in json.loads(call("ip", "-j", "link", "show", "dev", device))[0]["flags"]:
+            keep({"run": ["ip", "link", "set", "dev", device, "down"]})
+            call("ip", "link", "set", "dev", device, "up")
+        deadline = time.monotonic() + CARRIER_S
+        while "LOWER_UP" not in json.loads(call("ip", "-j", "link", "show", "dev", device))[0]["flags"]:
+            if time.monotonic() > deadline:
+                raise RefusedError(f"{device} has no link: is the cable in, and the other end up?")
+            time.sleep(0.05)
+
+    def apply(self, sysctls: dict[str, str], routes: list[dict[str, Any]], far: dict[str, Any]) -> dict[str, Any]:
+        """Give new connections these settings; what the kernel says it has afterwards.
+
+        `routes` are made, `far` has what connections to an address are to take by a route that is there.
+        """
+        sysctls = of_this_kernel(sysctls)
+        if self._way != "as it is":
+            for key, value in sysctls.items():
+                self._set(key, value)
+            for route in routes:
+                self._route(route)
+        found: dict[str, Any] = {key: read_sysctl(key) for key in sysctls}
+        found.update({f"to {address}": in_force(address) for address in far})
+        wrong = [
+            f"{what} is {there or 'unknown to the kernel'} and not {value}" if value else f"there is no {what}"
+            for what, there, value in differences(sysctls, far, alike=self._way == "as it is")
+        ]
+        for route in routes:
+            shown = self._shown(route["prefix"])
+            have = metrics_of(shown[0]) if shown else {}
+            found[f"route {route['prefix']}"] = shown[0].strip() if shown else "none"
+            wrong += [
+                f"the route to {route['prefix']} has {name} {have.get(name, 'of the kernel')} and not {value}"
+                for name, value in route["metrics"].items()
+                if have.get(name) != value
+            ]
+        if wrong:
+            raise RefusedError("; ".join(wrong))
+        return found
+
+    def _set(self, key: str, value: str) -> None:
+        old = read_sysctl(key)
+        if old is None:
+            raise RefusedError(f"the kernel has no setting {key}")
+        if old != value:
+            if self._way == "in place" and key not in self._kept:
+                self._kept.add(key)
+                next(iter(self._journals.values())).add({"sysctls": {key: old}})
+            write_sysctl(key, value)
+
+    @staticmethod
+    def _shown(prefix: str) -> list[str]:
+        """The routes of a prefix, the preferred one first."""
+        return lines_of(call("ip", family(prefix), "route", "show", "exact", prefix))
+
+    def _route(self, route: dict[str, Any]) -> None:
+        """Have the experiment's route in place of the one that is preferred.
+
+        With its metric: beside one of another metric it would stay when all is put back, or not be taken at all.
+        """
+        prefix, device = route["prefix"], route["device"]
+        ip = ["ip", family(prefix), "route"]
+        shown = self._shown(prefix)
+        ipv6 = family(prefix) == "-6"
+        if route["via"]:
+            way = ["via", route["via"]]
+        else:
+            way = ["proto", "kernel", *([] if ipv6 else ["scope", "link", "src", route["source"]])]
+        metric = metric_of(shown[0]) if shown else CONNECTED_METRIC if ipv6 else ""
+        made = [prefix, "dev", device, *way, *(["metric", metric] if metric else [])]
+        if self._way == "in place" and prefix not in self._kept:
+            self._kept.add(prefix)
+            back = ["replace", *again(shown[0])] if shown else ["del", *made]
+            self._journals[device].add({"run": [*ip, *back]})
+        units = {"rto_min": "ms"}
+        metrics = [word for name, value in route["metrics"].items() for word in (name, value + units.get(name, ""))]
+        call(*ip, "replace", *made, *metrics)
+
+    def close(self) -> None:
+        """Leave the journals to the keeper."""
+        for journal in self._journals.values():
+            journal.close()

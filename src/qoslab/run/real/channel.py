@@ -1,0 +1,370 @@
+"""One SSH connection to the agent of a host: requests and answers, what programs print, whether it still is there."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+import json
+import shlex
+import struct
+import subprocess
+import tempfile
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from concurrent.futures import InvalidStateError as FutureError
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from qoslab.errors import DeviceError, MachineError
+from qoslab.run.devices.ansible_inventory import HostAccess
+from qoslab.run.faults import PassingFault
+from qoslab.run.real.agent import source
+from qoslab.system.openssh import with_host_keys, with_identity
+from qoslab.system.programs import how_ended
+
+LENGTHS = struct.Struct("!II")
+BEAT_S = 0.5
+"""Interval of messages to the agent; see `PATIENCE_S` there."""
+ALIVE = ("-o", "ServerAliveInterval=1", "-o", "ServerAliveCountMax=4")
+"""Options of ssh for a silent connection: lost after 4 s."""
+START_S = 30.0
+"""Time limit to log in and to start the agent."""
+REPLY_S = 60.0
+"""Time limit of any request; moving a NIC into a namespace takes longest."""
+LOGIN_LIMIT = ("-o", f"ConnectTimeout={START_S:.0f}")
+"""Option of ssh for a host that takes the connection and sends nothing: ssh ends even if the run was killed."""
+END_S = 5.0
+HEAD_MOST = 1 << 24
+BODY_MOST = 1 << 26
+"""Bytes of the head and of the body of one message; an agent sends files in pieces of 64 KiB."""
+EARLY_MOST = 1 << 24
+"""Bytes of the output of programs that were not heard of yet."""
+UNVERIFIED = "Host key verification failed."
+"""The last that ssh says where the host's key is another, or unknown."""
+BOOT = "import sys; exec(compile(sys.stdin.buffer.read({size}), 'qoslab-agent', 'exec'))"
+
+
+_CONNECTING: set[subprocess.Popen[bytes]] = set()
+"""Logins under way; see `_end_logins`."""
+
+
+@atexit.register
+def _end_logins() -> None:
+    """End the logins under way: Ctrl-C waits for no thread, and without an agent nothing is to be restored."""
+    for process in list(_CONNECTING):
+        process.kill()
+
+
+class HostLost(PassingFault):
+    """A host cannot be reached any more."""
+
+
+@dataclass
+class Output:
+    """Destination of a program's output, and its end."""
+
+    stdout: BinaryIO | None
+    stderr: BinaryIO
+    ended: threading.Event
+    status: int | None = None
+    began_ns: int | None = None
+    """Start time by the host's CLOCK_MONOTONIC."""
+
+    def write(self, stream: str, data: bytes) -> None:
+        """Add to one of the files."""
+        file = self.stdout if stream == "stdout" else self.stderr
+        if file is not None:
+            file.write(data)
+
+    def end(self, status: int) -> None:
+        """The program has ended, and all that it printed has come."""
+        for file in (self.stdout, self.stderr):
+            if file is not None:
+                file.close()
+        self.status = status
+        self.ended.set()
+
+
+class Channel:
+    """A connection; the agent starts with the object, and puts the host back when it ends (`close`).
+
+    All methods may be called from any thread. `HostLost` where the connection is lost, `DeviceError` where there is no
+    way to have an agent at all.
+    """
+
+    def __init__(self, name: str, access: HostAccess, who: str) -> None:
+        """`name` is the host's for people; `who` tells other users whose run this is."""
+        self.name = name
+        text = source(who)
+        python = [*access.become, access.python, "-I", "-S", "-c", BOOT.format(size=len(text))]
+        self._said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 (lives as long as the connection)
+        try:
+            # A session of its own: Ctrl-C is for the run, which ends the host's programs in order.
+            self._process = subprocess.Popen(
+                [*ssh_command(access), shlex.join(python)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._said,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise MachineError(f"ssh cannot be started: {error}") from error
+        self._lock = threading.Lock()
+        self._pending: dict[int, Future[tuple[dict[str, Any], bytes]]] = {}
+        self._files: dict[int, tuple[BinaryIO, Any]] = {}
+        self._outputs: dict[int, Output] = {}
+        self._early: dict[int, list[tuple[dict[str, Any], bytes]]] = {}
+        """Messages of programs that are not known here yet: the answer to their start is handled in another thread."""
+        self._early_bytes = 0
+        self._last = 0
+        self._closed = threading.Event()
+        self.lost = ""
+        """Reason why the host is unreachable; empty while it is reachable."""
+        self._ready: Future[dict[str, Any]] = Future()
+        threading.Thread(target=self._read, name=f"host {name}", daemon=True).start()
+        # In a thread: a host that reads nothing would hold the run up for ever.
+        threading.Thread(target=self._write, args=(text,), name=f"agent for {name}", daemon=True).start()
+        _CONNECTING.add(self._process)
+        try:
+            self.facts: Mapping[str, Any] = self._ready.result(START_S)
+        except FutureTimeoutError:
+            self._process.kill()
+            self.close()
+            raise DeviceError(f"{name} cannot be used: no answer within {START_S:.0f} s") from None
+        except HostLost as error:
+            raise DeviceError(f"{name} cannot be used: {self.lost}", hint=_advice(self.lost, access)) from error
+        finally:
+            if not self._ready.done():
+                self._process.kill()
+            _CONNECTING.discard(self._process)
+        threading.Thread(target=self._beat, name=f"beat {name}", daemon=True).start()
+
+    # asking
+
+    def ask(self, op: str, body: bytes = b"", *, timeout_s: float = REPLY_S, **keys: Any) -> dict[str, Any]:
+        """Return the agent's answer. `MachineError` where it refuses, in the host's words."""
+        return self._wait(self._send(op, body, **keys), op, timeout_s)[0]
+
+    def read(self, *paths: str) -> bytes:
+        """The bytes of files, one after the other."""
+        return self._wait(self._send("read", paths=list(paths)), "read", REPLY_S)[1]
+
+    def start(
+        self, argv: list[str], stdout: BinaryIO | None, stderr: BinaryIO, at_ns: int | None = None
+    ) -> tuple[int, Output]:
+        """Start a program there, at an instant of its CLOCK_MONOTONIC; its output goes to the files, which are closed
+        with its end.
+        """
+        output = Output(stdout, stderr, threading.Event())
+        number = self.ask("start", argv=argv, stdout=stdout is not None, at_ns=at_ns)["process"]
+        with self._lock:
+            self._outputs[number] = output
+            for head, body in self._early.pop(number, []):
+                self._early_bytes -= len(body) + LENGTHS.size
+                self._of_program(output, head, body)
+        return number, output
+
+    def fetch(self, name: str, to: BinaryIO, timeout_s: float) -> None:
+        """Bring a file of the agent's folder here, whole. `HostLost` where other bytes arrive."""
+        digest = hashlib.sha256()
+        future = self._send("fetch", name=name, file=(to, digest))
+        reply, _ = self._wait(future, "fetch", timeout_s)
+        to.flush()
+        if (reply["size"], reply["sha256"]) != (to.tell(), digest.hexdigest()):
+            raise HostLost(f"{self.name}: {name} did not arrive as it was sent")
+
+    def give_up(self, reason: str) -> None:
+        """Hang up at once, whatever is under way; the agent puts everything back. `lost` is the reason from now on."""
+        self._lose(reason)
+        self._hang_up()
+
+    def close(self) -> list[str]:
+        """Let the agent put everything back, and hang up; what it could not put back."""
+        if self._closed.is_set():
+            return []
+        failed: list[str] = []
+        try:
+            if not self.lost and self._ready.done():
+                failed = list(self.ask("bye", timeout_s=END_S + REPLY_S)["failed"])
+        except (HostLost, MachineError) as error:
+            failed = [error.message]
+        self._closed.set()
+        self._hang_up()
+        try:
+            self._process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        return failed
+
+    # the connection
+
+    def _hang_up(self) -> None:
+        with contextlib.suppress(OSError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+
+    def _send(
+        self, op: str, body: bytes = b"", file: tuple[BinaryIO, Any] | None = None, **keys: Any
+    ) -> Future[tuple[dict[str, Any], bytes]]:
+        future: Future[tuple[dict[str, Any], bytes]] = Future()
+        with self._lock:
+            if self.lost:
+                future.set_exception(HostLost(f"{self.name} is out of reach: {self.lost}"))
+                return future
+            self._last += 1
+            self._pending[self._last] = future
+            if file is not None:
+                self._files[self._last] = file
+            self._write(_frame({"id": self._last, "op": op, **keys}, body))
+        return future
+
+    def _write(self, data: bytes) -> None:
+        assert self._process.stdin is not None
+        # Where the connection is lost, the reader notices and fails what is pending.
+        with contextlib.suppress(OSError, ValueError):
+            self._process.stdin.write(data)
+            self._process.stdin.flush()
+
+    def _wait(
+        self, future: Future[tuple[dict[str, Any], bytes]], op: str, timeout_s: float
+    ) -> tuple[dict[str, Any], bytes]:
+        try:
+            reply, body = future.result(timeout_s)
+        except FutureTimeoutError as error:
+            raise HostLost(f"{self.name} did not answer within {timeout_s:.0f} s ({op})") from error
+        if not reply.get("ok"):
+            raise MachineError(f"{self.name}: {reply.get('error', 'an answer without a result')}")
+        return reply, body
+
+    def _beat(self) -> None:
+        while not self._closed.wait(BEAT_S) and not self.lost:
+            with self._lock:
+                self._write(_frame({"op": "beat"}))
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        stream = self._process.stdout
+        reason = ""
+        try:
+            while lengths := stream.read(LENGTHS.size):
+                head_size, body_size = LENGTHS.unpack(lengths)
+                if head_size > HEAD_MOST or body_size > BODY_MOST:
+                    raise ValueError(f"a message of {head_size + body_size} bytes, expected {BODY_MOST} at most")
+                head = json.loads(stream.read(head_size))
+                self._hear(head, stream.read(body_size))
+        except (ValueError, struct.error, TypeError, LookupError, AttributeError, RecursionError, FutureError) as error:
+            # A login that prints something of its own, for example, or a message of another form.
+            reason = f"its output is not that of the agent ({type(error).__name__}: {error})"
+            self._process.kill()
+        except OSError as error:
+            # A file here that cannot be written: the disk is full.
+            reason = f"its data cannot be saved: {error}"
+            self._process.kill()
+        status = self._process.wait()
+        self._said.seek(0)
+        said = [line.strip() for line in self._said.read().splitlines() if line.strip()]
+        # Before these last words it says why.
+        words = " ".join(said[-2:] if said[-1:] == [UNVERIFIED] else said[-1:])
+        self._lose(reason or words or f"ssh {how_ended(status)}")
+
+    def _lose(self, reason: str) -> None:
+        with self._lock:
+            self.lost = self.lost or reason
+            pending, self._pending = self._pending, {}
+            outputs, self._outputs = self._outputs, {}
+        error = HostLost(f"{self.name} is out of reach: {reason}")
+        for future in pending.values():
+            future.set_exception(error)
+        if not self._ready.done():
+            self._ready.set_exception(error)
+        for output in outputs.values():
+            for file in (output.stdout, output.stderr):
+                if file is not None:
+                    file.close()
+
+    def _hear(self, head: dict[str, Any], body: bytes) -> None:
+        if not isinstance(head, dict):
+            raise TypeError("a message that is no object")
+        if "ready" in head:
+            self._ready.set_result(head)
+            return
+        for event, value in (("ended", "status"), ("began", "at_ns")):
+            if event in head:
+                head[value] = int(head[value])
+        if "output" in head and head["stream"] not in ("stdout", "stderr"):
+            raise ValueError(f'the stream "{head["stream"]}"')
+        with self._lock:
+            if "file" in head:
+                file, digest = self._files[head["file"]]
+                file.write(body)
+                digest.update(body)
+                return
+            number = head.get("output", head.get("began", head.get("ended")))
+            if number is not None:
+                if number in self._outputs:
+                    self._of_program(self._outputs[number], head, body)
+                else:
+                    self._early_bytes += len(body) + LENGTHS.size
+                    if self._early_bytes > EARLY_MOST:
+                        raise ValueError(f"output of unknown programs of more than {EARLY_MOST} bytes")
+                    self._early.setdefault(number, []).append((head, body))
+                return
+            if not isinstance(head["id"], int):
+                raise TypeError("an answer to no question")
+            future = self._pending.pop(head["id"], None)
+            self._files.pop(head["id"], None)
+        if future is not None:
+            future.set_result((head, body))
+
+    def _of_program(self, output: Output, head: dict[str, Any], body: bytes) -> None:
+        if "ended" in head:
+            self._outputs.pop(head["ended"], None)
+            output.end(head["status"])
+        elif "began" in head:
+            output.began_ns = head["at_ns"]
+        else:
+            output.write(head["stream"], body)
+
+
+def _frame(head: Mapping[str, Any], body: bytes = b"") -> bytes:
+    text = json.dumps(head).encode()
+    return LENGTHS.pack(len(text), len(body)) + text + body
+
+
+def ssh_command(access: HostAccess) -> list[str]:
+    """The system's ssh, with the user's own configuration, agent and jump hosts; without the command."""
+    command = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ControlMaster=no", "-o", "ControlPath=none"]
+    command += [*ALIVE, *LOGIN_LIMIT]
+    if access.known_hosts is not None:
+        command += with_host_keys(access.known_hosts)
+    if access.key is not None:
+        command += with_identity(access.key)
+    if access.port is not None:
+        command += ["-p", str(access.port)]
+    if access.user is not None:
+        command += ["-l", access.user]
+    return [*command, *access.arguments, "--", access.host]
+
+
+def _advice(said: str, access: HostAccess) -> str:
+    """Return the hint for the last words of ssh, or of the host."""
+    if "Permission denied" in said:
+        return "Install your key there (ssh-copy-id), or name it as ansible_ssh_private_key_file."
+    if UNVERIFIED in said and "has changed" in said:
+        place = access.host if access.port is None else f"[{access.host}]:{access.port}"
+        file = "" if access.known_hosts is None else f" -f {shlex.quote(access.known_hosts)}"
+        return (
+            f"Find out why. If the change is legitimate: ssh-keygen -R {shlex.quote(place)}{file}, and accept the "
+            f"new one."
+        )
+    if UNVERIFIED in said:
+        return "Compare the host's key (ssh-keyscan prints it), and add it to known_hosts."
+    if "not found" in said or "No such file" in said:
+        return f"The host needs {access.python} (3.8 or later), or name another as ansible_python_interpreter."
+    if "sudo" in said:
+        return "Let sudo ask for no password there, or log in as root."
+    return "Try the same login by hand: " + shlex.join(ssh_command(access))

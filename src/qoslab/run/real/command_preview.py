@@ -1,0 +1,152 @@
+"""Lines that a run will send to each router, in order, and the rollback: known without asking the router.
+
+What undoes a configuration depends on what the router had. It is told for one that has what the experiment's addresses
+and routes ask for, and nothing in their way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from qoslab.errors import UserError
+from qoslab.ios import running_config
+from qoslab.ios.device_config.interface_names import InterfaceNames
+from qoslab.ios.device_config.restore import restoration
+from qoslab.ios.parse import apply, parse_config
+from qoslab.model.experiment import Experiment, Topology, probe_number
+from qoslab.model.instants import traffic_time
+from qoslab.model.inventory import DeadManChoice, RouterSettings
+from qoslab.plan import Plan
+from qoslab.platforms import reached_by
+from qoslab.platforms.startup import startup_config
+from qoslab.run.cell.probes.ios_router import ended, scheduled
+from qoslab.run.cell.readings import reading_commands
+from qoslab.run.devices.ansible_inventory import read_lab
+from qoslab.run.devices.drivers import own_hardware
+from qoslab.run.real.access.rollback_methods import COUNTDOWNS
+from qoslab.run.real.access.rollback_timer import minutes_of, too_long, tried
+from qoslab.run.real.access.run_lock import TAKEN_OUT, entered
+from qoslab.run.task import CellTask, make_task
+from qoslab.run.workers.external import who_runs
+from qoslab.run.workers.measured import VERIFY_COMMANDS
+from qoslab.schema.inventory import lacking
+
+LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
+"""Placeholder login in the configuration that stands for the router's own; nothing of it is sent."""
+CONFIGURE, END = "configure terminal", "end"
+
+
+def sent(place: str, plan: Plan) -> Iterator[str]:
+    """See `Machinery.sent`."""
+    inventory = read_lab(Path(place))
+    if missing := lacking(plan.experiment, inventory.nodes, inventory.file):
+        raise UserError("\n".join(map(str, missing)))
+    yield from sent_lines(plan, inventory.nodes.routers)
+
+
+def sent_lines(plan: Plan, settings: Mapping[str, RouterSettings]) -> Iterator[str]:
+    """The same, with what the inventory says of each router; one block of lines for each."""
+    tasks = [(f"cell {index}: {cell.name}", make_task(cell, {})) for index, cell in enumerate(plan.cells, 1)]
+    for router in reached_by(plan.experiment.topology, "command line"):
+        yield ""
+        yield from _Router(router, settings[router]).lines(tasks)
+
+
+class _Router:
+    """One router's part."""
+
+    def __init__(self, name: str, settings: RouterSettings) -> None:
+        self._name = name
+        self._settings = settings
+        self._names = InterfaceNames(settings.interfaces)
+        self._ways: list[DeadManChoice] = []
+        """Rollback methods that last for the longest cell."""
+
+    def lines(self, tasks: Sequence[tuple[str, CellTask]]) -> Iterator[str]:
+        longest = max(self._minutes(task) for _, task in tasks)
+        against = {way: too_long(way, longest) for way in tried(self._settings.dead_man) if way != "none"}
+        self._ways = [way for way, reason in against.items() if not reason]
+        yield f"lines sent to {self._name}, in order, without show commands"
+        yield from (f"  rollback timer: {way} is not used: {reason}" for way, reason in against.items() if reason)
+        # A cell with other links is another lab: what was there before is restored first.
+        for _, group in groupby(tasks, lambda each: each[1].experiment.topology.model_dump_json()):
+            yield from self._of_a_lab(list(group))
+        yield "  show commands (they change nothing)"
+        yield from (f"    {line}" for line in self._shows([task.experiment for _, task in tasks]))
+
+    def _of_a_lab(self, tasks: Sequence[tuple[str, CellTask]]) -> Iterator[str]:
+        first = tasks[0][1].experiment
+        yield from self._dead_man(self._minutes(tasks[0][1]))
+        yield "  the run lock, until the end of the run"
+        yield from self._indented(entered(who_runs(first, since="…")))
+        before = ""
+        for number, (title, task) in enumerate(tasks):
+            yield f"  {title}"
+            if number:
+                minutes = self._minutes(task)
+                yield from self._by_way({way: COUNTDOWNS[way].renew(minutes, number) for way in self._ways})
+                yield from self._indented(self._undo(first.topology, before))
+            text = self._names.to_device(task.configurations.get(self._name, ""))
+            yield from self._indented(_entering(text.splitlines()))
+            yield from self._probes(task.experiment)
+            before = text
+        yield "  at the end"
+        yield from self._indented(self._undo(first.topology, before))
+        yield from self._by_way({way: COUNTDOWNS[way].stop() for way in self._ways})
+        yield from self._indented(TAKEN_OUT)
+
+    def _minutes(self, task: CellTask) -> int:
+        return minutes_of(self._settings, traffic_time(task.experiment, task.arm))
+
+    def _dead_man(self, minutes: int) -> Iterator[str]:
+        if not self._ways and self._settings.dead_man != "none":
+            yield "  rollback timer: none is long enough, so a run is refused"
+            return
+        if not self._ways:
+            yield "  rollback timer: none (inventory); if the run is killed, restore with `qoslab lab rescue`"
+            return
+        first = ", the first that the router can" if len(self._ways) > 1 else ""
+        yield f"  rollback timer: after {minutes} min without this machine{first}"
+        for way in self._ways:
+            yield f"    {way}: {COUNTDOWNS[way].effect}"
+        yield from self._by_way({way: COUNTDOWNS[way].start(minutes) for way in self._ways})
+
+    def _by_way(self, lines: Mapping[DeadManChoice, Sequence[str]]) -> Iterator[str]:
+        mark = len(lines) > 1
+        for way, each in lines.items():
+            yield from (f"    {f'[{way}] ' if mark else ''}{line}" for line in each)
+
+    def _undo(self, topology: Topology, pushed: str) -> Sequence[str]:
+        """Return the lines that roll a configuration back."""
+        hardware = own_hardware(topology, self._name, self._names)
+        device = parse_config(
+            self._names.to_device(startup_config(topology, self._name, LOGIN)), hardware, source=f"{self._name}: base"
+        )
+        was = running_config.render(device)
+        apply(device, pushed, source=f"{self._name}.ios")
+        return _entering(restoration(was, running_config.render(device), [pushed], hardware).lines)
+
+    def _probes(self, experiment: Experiment) -> Iterator[str]:
+        numbers = [probe_number(experiment, probe) for probe in experiment.probes if probe.source == self._name]
+        for line in (*map(scheduled, numbers), *map(ended, numbers)):
+            yield from self._indented((CONFIGURE, line, END))
+
+    def _shows(self, experiments: Sequence[Experiment]) -> list[str]:
+        """Return the show commands of a cell; the preflight checks have others."""
+        found = ["show running-config", *VERIFY_COMMANDS]
+        for experiment in experiments:
+            found += reading_commands(experiment.topology, self._name)
+            found += [each.command for each in experiment.observe if each.node == self._name]
+        return list(dict.fromkeys(map(self._names.to_device, found)))
+
+    @staticmethod
+    def _indented(lines: Iterable[str]) -> Iterator[str]:
+        yield from (f"    {line}" for line in lines)
+
+
+def _entering(lines: Sequence[str]) -> list[str]:
+    """Configuration lines as they are typed, without comments."""
+    typed = [line.rstrip() for line in lines if line.strip() and not line.lstrip().startswith("!")]
+    return [CONFIGURE, *typed, END] if typed else []

@@ -1,0 +1,105 @@
+"""Getting in: to all routers and hosts side by side, and whoever refuses is named with the others."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from qoslab.errors import QoslabError, UserError
+from qoslab.model.experiment import Experiment
+from qoslab.platforms import hosts_of, reached_by
+from qoslab.run.devices.ansible_inventory import LabInventory
+from qoslab.run.faults import PassingFault
+from qoslab.run.real.access.proxies import Door
+from qoslab.run.real.channel import Channel
+from qoslab.run.real.nodes import ExternalHost, ExternalLab, Place
+from qoslab.run.real.preflight import look, refusal
+from qoslab.run.real.preflight.facts import Facts, Found
+from qoslab.run.real.preflight.gather import Gathering
+from qoslab.run.real.preflight.locks import held
+from qoslab.run.threads import in_thread, result_of, side_by_side, unwatched
+
+
+def together(errors: Sequence[QoslabError]) -> QoslabError:
+    """One error that says all; one that passes where each does."""
+    if len(errors) == 1:
+        return errors[0]
+    hint = " ".join(dict.fromkeys(error.hint for error in errors if error.hint))
+    kind = PassingFault if all(isinstance(error, PassingFault) for error in errors) else UserError
+    return kind("\n".join(error.message for error in errors), hint=hint)
+
+
+def reach_hosts(
+    inventory: LabInventory,
+    experiment: Experiment,
+    who: str,
+    door: Door | None = None,
+    check: Callable[[], None] = unwatched,
+) -> ExternalLab:
+    """Have an agent on each host of the experiment, and be let in by all routers; nothing is changed.
+
+    None stays where one cannot be reached. `check` ends the wait by raising.
+    """
+    names = hosts_of(experiment.topology)
+    settings = {name: inventory.nodes.hosts[name] for name in names}
+
+    def begin(name: str) -> ExternalHost:
+        channel = Channel(name, inventory.hosts[name], who)
+        return ExternalHost(channel, Place(experiment.topology, name, settings[name]))
+
+    def open_door() -> None:
+        if door is not None:
+            door.open()
+
+    opening = in_thread(functools.partial(side_by_side, {"routers": open_door}))
+    hosts, errors = side_by_side({name: functools.partial(begin, name) for name in names}, check)
+    errors = [*result_of(opening, check)[1], *errors]
+    routers = reached_by(experiment.topology, "command line")
+    show_every = {name: inventory.nodes.routers[name].show_every for name in routers}
+    lab = ExternalLab(hosts, settings, show_every)
+    if errors:
+        lab.close()
+        raise together(errors)
+    if door is not None:
+        # Hosts would else wait for whatever is under way, up to a minute of Ansible or of Genie.
+        door.when_gone(lab.give_up)
+    return lab
+
+
+def taken(lab: ExternalLab, marks: Mapping[str, str]) -> list[Found]:
+    """Return the nodes of these hosts, and of the routers with these run locks, that other runs use."""
+    interfaces, errors = side_by_side({name: host.held for name, host in lab.hosts.items()})
+    if errors:
+        raise together(errors)
+    return list(held(interfaces, marks))
+
+
+def isolate(lab: ExternalLab, note: Callable[[str], None]) -> None:
+    """Have the interfaces of all hosts ready."""
+    left, errors = side_by_side({name: host.isolate for name, host in lab.hosts.items()})
+    for name, each in ((name, each) for name, failed in left.items() for each in failed):
+        note(f"{name}: a setting left by an earlier run could not be restored: {each}")
+    if errors:
+        raise together(errors)
+
+
+@contextmanager
+def left_on_failure(lab: ExternalLab) -> Iterator[None]:
+    """Leave all hosts if the block fails."""
+    try:
+        yield
+    except BaseException:
+        lab.close()
+        raise
+
+
+def look_around(gathering: Gathering, note: Callable[[str], None]) -> Facts:
+    """Gather the facts. `UserError` with all that stands against a run; what does not is noted."""
+    facts = gathering.facts()
+    found = look(facts)
+    if refused := refusal(found):
+        raise refused
+    for each in found:
+        note(str(each))
+    return facts

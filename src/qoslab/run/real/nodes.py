@@ -1,0 +1,387 @@
+"""The nodes of an inventory as a run sees them."""
+
+from __future__ import annotations
+
+import platform
+import signal
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Never
+
+from qoslab.errors import MachineError, UserError
+from qoslab.model.experiment import TcpProfile, Topology
+from qoslab.model.inventory import HostSettings
+from qoslab.model.units import Duration
+from qoslab.platforms import hosts_of, tcp
+from qoslab.platforms.startup import EVERYWHERE, static_routes
+from qoslab.results import StallRecord
+from qoslab.run.protocols import ClockLook, Load, Tap
+from qoslab.run.real.channel import Channel, HostLost, Output
+from qoslab.run.threads import side_by_side
+from qoslab.system.programs import OWN_PROGRAMS, own_program
+
+FETCH_S = 600.0
+"""Time limit for the transfer of a capture."""
+CLOCK_READINGS_LEAST, CLOCK_READINGS_MOST = 8, 64
+CLOCK_S = 0.2
+"""Time of reading a clock; a distant host answers the least number of times."""
+SPARE_S = 0.05
+"""Allowed time between a request and its action, in addition to the fastest round trip."""
+
+
+class ExternalProcess:
+    """See `run.protocols.Process`. It ends with the connection to its host; `Lab.death` then says so."""
+
+    def __init__(self, channel: Channel, number: int, output: Output, ahead_ns: int = 0) -> None:
+        """`ahead_ns` is how far its host's CLOCK_MONOTONIC is ahead of this machine's."""
+        self._channel = channel
+        self._number = number
+        self._output = output
+        self._ahead_ns = ahead_ns
+
+    def poll(self) -> int | None:
+        """See `run.protocols.Process`."""
+        return self._output.status
+
+    def began_ns(self) -> int | None:
+        """See `run.protocols.Process`: as its host says, which knows to within the error of the look at its clock."""
+        return None if self._output.began_ns is None else self._output.began_ns - self._ahead_ns
+
+    def signal(self, number: signal.Signals) -> None:
+        """See `run.protocols.Process`."""
+        if self._output.status is None:
+            self._channel.ask("signal", process=self._number, number=int(number))
+
+    def wait(self, timeout_s: float | None = None) -> int:
+        """See `run.protocols.Process`; `HostLost` where its host is out of reach."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while not self._output.ended.wait(0.1):
+            if self._channel.lost:
+                raise HostLost(f"{self._channel.name} is out of reach: {self._channel.lost}")
+            if deadline is not None and time.monotonic() > deadline:
+                raise TimeoutError(f"still runs after {timeout_s:g} s")
+        assert self._output.status is not None
+        return self._output.status
+
+    def end(self, grace_s: float = 0.0) -> None:
+        """See `run.protocols.Process`."""
+        # Where the host is out of reach, it ends its programs itself.
+        with suppress(HostLost):
+            if grace_s and self.poll() is None:
+                self.signal(signal.SIGTERM)
+                with suppress(TimeoutError):
+                    self.wait(grace_s)
+            if self.poll() is None:
+                self.signal(signal.SIGKILL)
+                self.wait(grace_s or None)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Place of a host in an experiment."""
+
+    topology: Topology
+    name: str
+    settings: HostSettings
+
+    def interfaces(self) -> list[dict[str, Any]]:
+        """Return its interfaces in the agent's form."""
+        return [
+            {"device": self.settings.device(near.interface), "addresses": [str(each) for each in near.addresses]}
+            for _, near, _ in self.topology.links_of(self.name)
+        ]
+
+    def routes(self, metrics: Mapping[str, str]) -> list[dict[str, Any]]:
+        """All routes with these attributes. A host that has others of its own keeps its default route."""
+        found: dict[str, dict[str, Any]] = {}
+        near_ends = [near for _, near, _ in self.topology.links_of(self.name)]
+        for near in near_ends:
+            for address in near.addresses:
+                found[str(address.network)] = self._route(near.interface, metrics, source=str(address.ip))
+        for route in static_routes(self.topology, self.name):
+            interface = next(
+                near.interface for near in near_ends for address in near.addresses if route.via in address.network
+            )
+            prefixes = [str(route.prefix)]
+            if route.prefix == EVERYWHERE[route.prefix.version] and self.settings.isolate != "namespace":
+                prefixes = self._others(route.prefix.version)
+            for prefix in prefixes:
+                found.setdefault(prefix, self._route(interface, metrics, via=str(route.via)))
+        return [{"prefix": prefix, **route} for prefix, route in found.items()]
+
+    def far(self, metrics: Mapping[str, str]) -> dict[str, dict[str, str]]:
+        """Return the wanted connection settings to each address of another host."""
+        own = {each.version for _, near, _ in self.topology.links_of(self.name) for each in near.addresses}
+        others = [name for name in hosts_of(self.topology) if name != self.name]
+        ends = [near for name in others for _, near, _ in self.topology.links_of(name)]
+        return {str(each.ip): dict(metrics) for end in ends for each in end.addresses if each.version in own}
+
+    def _route(self, interface: str, metrics: Mapping[str, str], via: str = "", source: str = "") -> dict[str, Any]:
+        return {"device": self.settings.device(interface), "via": via, "source": source, "metrics": dict(metrics)}
+
+    def _others(self, version: int) -> list[str]:
+        """The experiment's prefixes."""
+        ends = [end for link in self.topology.links for end in link.ends]
+        return sorted({str(each.network) for end in ends for each in end.addresses if each.version == version})
+
+
+def _sysctls(profile: TcpProfile, answers: bool) -> dict[str, str]:
+    settings = tcp.SYSCTLS | tcp.sysctls(profile) | tcp.answers(answers)
+    return {key: str(value) for key, value in settings.items()}
+
+
+class ExternalHost:
+    """See `run.protocols.Host`."""
+
+    def __init__(self, channel: Channel, place: Place) -> None:
+        self._channel = channel
+        self._place = place
+        self._sent: set[str] = set()
+        """Our own programs that are there."""
+        self._steady: tuple[int, int] | None = None
+        """Offset of its CLOCK_MONOTONIC from this machine's, and the duration of the query, at the last reading.
+        Neither clock is ever set.
+        """
+        self.described: dict[str, Any] = {}
+
+    @property
+    def lost(self) -> str:
+        """Return why it is out of reach; empty while it is not."""
+        return self._channel.lost
+
+    @property
+    def name(self) -> str:
+        """The experiment's."""
+        return self._place.name
+
+    @property
+    def said(self) -> Mapping[str, Any]:
+        """Return the first message of its agent."""
+        return self._channel.facts
+
+    def ask(self, op: str, **keys: Any) -> dict[str, Any]:
+        """Return the answer of its agent; see `Channel.ask`."""
+        return self._channel.ask(op, **keys)
+
+    def held(self) -> Mapping[str, str]:
+        """Return its interfaces that another run uses, with that run."""
+        devices = [each["device"] for each in self._place.interfaces()]
+        found: Mapping[str, str] = self._channel.ask("held", devices=devices)["held"]
+        return found
+
+    def isolate(self) -> list[str]:
+        """Prepare its interfaces. What an earlier run had left there and could not be put back, in words."""
+        interfaces = self._place.interfaces()
+        failed = self._channel.ask("isolate", way=self._place.settings.isolate, interfaces=interfaces)["failed"]
+        clock = self.clock()
+        self.described = {
+            **{key: self._channel.facts[key] for key in ("kernel", "boot", "root", "python")},
+            "isolate": self._place.settings.isolate,
+            "clock_ahead_ms": round(clock.ahead_ns / 1e6, 3),
+            "clock_error_ms": round(clock.error_ns / 1e6, 3),
+        }
+        return list(failed)
+
+    def clock(self) -> ClockLook:
+        """See `run.protocols.Host`: of many answers the quickest counts."""
+        found: list[tuple[int, int, int, int, Mapping[str, Any]]] = []
+        deadline = time.monotonic() + CLOCK_S
+        while len(found) < CLOCK_READINGS_LEAST or (len(found) < CLOCK_READINGS_MOST and time.monotonic() < deadline):
+            steady, before = time.monotonic_ns(), time.time_ns()
+            said = self._channel.ask("clock")
+            after = time.time_ns()
+            took, middle = after - before, (before + after) // 2
+            found.append((took, middle, int(said["wall_ns"]) - middle, steady + took // 2, said))
+        took, at, ahead, steady, there = min(found, key=lambda each: each[:3])
+        self._steady = int(there["wall_ns"]) - int(there["wall_ahead_ns"]) - steady, took
+        return ClockLook(at, ahead, took // 2, int(there["wall_ahead_ns"]), int(there["boot_ahead_ns"]))
+
+    @property
+    def notice_s(self) -> float:
+        """See `run.protocols.Lab.notice_s`."""
+        return SPARE_S + 2 * self._steady_now()[1] / 1e9
+
+    def _steady_now(self) -> tuple[int, int]:
+        if self._steady is None:
+            self.clock()
+        assert self._steady is not None
+        return self._steady
+
+    def stalls(self) -> StallRecord:
+        """See `run.protocols.Host`."""
+        return StallRecord(**self._channel.ask("watched")["stalls"])
+
+    def start(
+        self, argv: Sequence[str], *, stdout: Path | None, stderr: Path, at_ns: int | None = None
+    ) -> ExternalProcess:
+        """See `run.protocols.Host`: the host waits for the instant by its own clock."""
+        if argv[0] in OWN_PROGRAMS and argv[0] not in self._sent:
+            self._send(argv[0])
+        out = None if stdout is None else stdout.open("xb", buffering=0)
+        ahead_ns = self._steady_now()[0]
+        there_ns = None if at_ns is None else at_ns + ahead_ns
+        number, output = self._channel.start(list(argv), out, stderr.open("xb", buffering=0), there_ns)
+        return ExternalProcess(self._channel, number, output, ahead_ns)
+
+    def cannot_run(self, program: str) -> str:
+        """Return why one of our own programs cannot be run there, which is sent for that; empty where it can."""
+        if program not in self._sent:
+            try:
+                self._send(program)
+            except MachineError as error:
+                return error.message
+        return str(self._channel.ask("try", name=program)["why"])
+
+    def _send(self, program: str) -> None:
+        machine = str(self._channel.facts["kernel"]).split()[-1]
+        if machine != platform.machine():
+            raise MachineError(f"{self._place.name} is {machine}, and {program} is for {platform.machine()}")
+        self._channel.ask("put", own_program(program).read_bytes(), name=program)
+        self._sent.add(program)
+
+    def read(self, *paths: str) -> str:
+        """See `run.protocols.Host`."""
+        return self._channel.read(*paths).decode(errors="replace")
+
+    def device(self, interface: str) -> str:
+        """See `run.protocols.Host`."""
+        return self._place.settings.device(interface)
+
+    def scratch(self, to: Path) -> str:
+        """See `run.protocols.Host`: in the agent's folder."""
+        return f"{self._channel.facts['folder']}/{to.name}"
+
+    def fetch(self, to: Path) -> None:
+        """See `run.protocols.Host`."""
+        with to.open("xb") as file:
+            self._channel.fetch(to.name, file, FETCH_S)
+
+    def apply_tcp(self, profile: TcpProfile, *, answers: bool = True) -> None:
+        """See `run.protocols.Host`."""
+        metrics = tcp.route_words(profile)
+        if self._place.settings.isolate == "as it is":
+            self._channel.ask("apply", sysctls=_sysctls(profile, answers), routes=[], far=self._place.far(metrics))
+        else:
+            self._channel.ask("apply", sysctls=_sysctls(profile, answers), routes=self._place.routes(metrics), far={})
+
+    def differences(self, profile: TcpProfile, *, answers: bool = True) -> list[tuple[str, str, str]]:
+        """Return the differing settings of the kernel or of the path to another host, with actual and wanted value.
+
+        What is wanted is empty where there is no way.
+        """
+        far = self._place.far(tcp.route_words(profile))
+        told = self._channel.ask("compare", sysctls=_sysctls(profile, answers), far=far)["differences"]
+        return [(what, there, wanted) for what, there, wanted in told]
+
+    def cpu_s(self) -> float:
+        """Processor time of what was started there, so far."""
+        return float(self._channel.ask("load")["seconds"])
+
+    def give_up(self, reason: str) -> None:
+        """See `Channel.give_up`."""
+        self._channel.give_up(reason)
+
+    def close(self) -> list[str]:
+        """Leave it as it was; what could not be put back."""
+        return [f"{self._place.name}: {each}" for each in self._channel.close()]
+
+
+class _Used(Load):
+    def __init__(self) -> None:
+        self.taken = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """See `run.protocols.Load`."""
+        return self.taken
+
+
+class ExternalLab:
+    """See `run.protocols.Lab`."""
+
+    def __init__(
+        self,
+        hosts: Mapping[str, ExternalHost],
+        settings: Mapping[str, HostSettings],
+        show_every: Mapping[str, Duration | None],
+    ) -> None:
+        self._hosts = hosts
+        self._settings = settings
+        self._show_every = show_every
+        self._given_up = ""
+        """Reason for giving up; empty otherwise."""
+
+    @property
+    def hosts(self) -> Mapping[str, ExternalHost]:
+        """Return the hosts by name."""
+        return self._hosts
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """Return the description for the manifest."""
+        return {name: host.described for name, host in self._hosts.items()}
+
+    def host(self, name: str) -> ExternalHost:
+        """See `run.protocols.Lab`."""
+        return self._hosts[name]
+
+    def tap(self, node: str, interface: str) -> Tap:
+        """See `run.protocols.Lab`."""
+        if node not in self._hosts:
+            raise UserError(f"nobody sees {interface} of {node}, expected a capture at a host")
+        return Tap(self._hosts[node], self._settings[node].device(interface))
+
+    @property
+    def data_planes(self) -> Collection[str]:
+        """See `run.protocols.Lab`: none."""
+        return ()
+
+    @property
+    def show_every(self) -> Mapping[str, Duration | None]:
+        """See `run.protocols.Lab`."""
+        return self._show_every
+
+    @property
+    def notice_s(self) -> float:
+        """See `run.protocols.Lab`: what the host takes that is farthest away."""
+        return max(host.notice_s for host in self._hosts.values())
+
+    @property
+    def lines(self) -> Collection[str]:
+        """See `run.protocols.Lab`: none."""
+        return ()
+
+    def control(self, data_plane: str) -> Never:
+        """See `run.protocols.Lab`."""
+        raise UserError(f"{data_plane} has no data plane that can be asked from here")
+
+    def death(self) -> str:
+        """See `run.protocols.Lab`."""
+        lost = {name: host.lost for name, host in self._hosts.items() if host.lost not in ("", self._given_up)}
+        why = [f"the host {name} is out of reach: {reason}" for name, reason in lost.items()]
+        return "; ".join([*why, self._given_up] if self._given_up else why)
+
+    def give_up(self, reason: str) -> None:
+        """Leave all hosts at once, whatever is under way: nothing can come of it any more."""
+        self._given_up = reason
+        for host in self._hosts.values():
+            host.give_up(reason)
+
+    def load(self) -> AbstractContextManager[Load]:
+        """See `run.protocols.Lab`: what its programs take of the hosts."""
+        return self._load()
+
+    @contextmanager
+    def _load(self) -> Iterator[_Used]:
+        used = _Used()
+        before = {name: host.cpu_s() for name, host in self._hosts.items()}
+        yield used
+        used.taken = sum(host.cpu_s() - before[name] for name, host in self._hosts.items())
+
+    def close(self) -> list[str]:
+        """Restore all hosts and return what could not be restored; Ctrl-C waits for none of them."""
+        found, errors = side_by_side({name: host.close for name, host in self._hosts.items()})
+        return [*(each for failed in found.values() for each in failed), *(error.message for error in errors)]

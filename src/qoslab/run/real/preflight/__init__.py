@@ -1,0 +1,55 @@
+"""Looks before the first packet: whether the nodes of an inventory are what the experiment says.
+
+A look is a function from `Facts` to what it has found, and a line in `LOOKS`. It asks nobody: what it needs to know
+that no other does is a field of `facts`, which `gather` fills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from qoslab.errors import UserError
+from qoslab.run.real.preflight.addresses import addresses
+from qoslab.run.real.preflight.cabling import cabling
+from qoslab.run.real.preflight.duplicate_devices import twice
+from qoslab.run.real.preflight.existing_configuration import configuration
+from qoslab.run.real.preflight.facts import Facts, Found
+from qoslab.run.real.preflight.host_needs import clocks, disk, programs, rights
+from qoslab.run.real.preflight.idle_links import at_rest
+from qoslab.run.real.preflight.link_state import damage, ports
+from qoslab.run.real.preflight.management import management
+from qoslab.run.real.preflight.rollback_timer import dead_man
+from qoslab.run.real.preflight.router_models import devices, interfaces
+from qoslab.run.real.preflight.tcp_settings import tcp
+
+Look = Callable[[Facts], Iterable[Found]]
+
+LOOKS: tuple[Look, ...] = (
+    twice,
+    rights,
+    devices,
+    interfaces,
+    addresses,
+    configuration,
+    dead_man,
+    ports,
+    cabling,
+    management,
+    at_rest,
+    damage,
+    tcp,
+    programs,
+    disk,
+    clocks,
+)
+
+
+def look(facts: Facts) -> list[Found]:
+    """All that stands against a run, and what is to be noted."""
+    return [found for each in LOOKS for found in each(facts)]
+
+
+def refusal(found: Iterable[Found]) -> UserError | None:
+    """Return the error that refuses a run; None without a grave finding."""
+    grave = [str(each) for each in found if each.grave]
+    return UserError("\n".join(grave)) if grave else None

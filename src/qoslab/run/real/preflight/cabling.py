@@ -1,0 +1,176 @@
+"""Check that each link leads to the experiment's node: by hardware addresses, a switch's table, CDP and LLDP, pings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from qoslab.ios.model.ios_names import interface_kind
+from qoslab.model.experiment import Link, LinkEnd
+from qoslab.run.real.preflight.facts import Facts, Found, OnCable
+
+Proof = Literal["proven", "plausible", "not seen"]
+"""`proven`: the far end's hardware address is on this cable. `plausible`: it answers, and nobody knows from where."""
+
+HINT = "see the cable, and the VLAN of switch ports between"
+
+
+def cabling(facts: Facts) -> Iterator[Found]:
+    """Links that lead elsewhere, or nowhere."""
+    for link in facts.experiment.topology.links:
+        found = [each for end, far in (link.ends, link.ends[::-1]) for each in _seen_from(facts, link, end, far)]
+        # Both ends of a wrong cable say so; one of them is enough where they say the same.
+        yield from dict.fromkeys(found)
+
+
+def proofs(facts: Facts) -> dict[str, Proof]:
+    """Return how sure each link is."""
+    return {link.name: _proof(facts, link) for link in facts.experiment.topology.links}
+
+
+def unseen(facts: Facts) -> bool:
+    """Return whether hosts have interfaces that are down until a run brings them up: a look at their cables is due
+    then.
+    """
+    return any(
+        card is not None and not card.up and facts.host_settings[end.node].isolate != "as it is"
+        for _, end, _ in facts.ends()
+        for card in (facts.card(end),)
+    )
+
+
+def _proof(facts: Facts, link: Link) -> Proof:
+    for near, far in (link.ends, link.ends[::-1]):
+        expected = facts.mac(far)
+        if expected and expected in _who_has(facts, near, far):
+            return "proven"
+        if near.node in facts.routers and _learnt_at(facts, near, far) == facts.device(near):
+            return "proven"
+        if _told(facts, near) == (far.node, facts.device(far)):
+            return "proven"
+    for near, far in (link.ends, link.ends[::-1]):
+        router = facts.routers.get(near.node)
+        if router is not None and far.address is not None and str(far.address.ip) in router.pings:
+            trips = router.pings[str(far.address.ip)]
+            if trips.took_ms:
+                return "plausible"
+        cable = _cable(facts, near)
+        if cable is not None and cable.round_trips is not None:
+            return "plausible"
+    return "not seen"
+
+
+def _seen_from(facts: Facts, link: Link, near: LinkEnd, far: LinkEnd) -> Iterator[Found]:
+    if near.node in facts.hosts:
+        yield from _from_host(facts, link, near, far)
+    elif near.node in facts.routers and facts.routers[near.node].ios:
+        yield from _from_router(facts, link, near, far)
+
+
+def _from_host(facts: Facts, link: Link, near: LinkEnd, far: LinkEnd) -> Iterator[Found]:
+    cable, card = _cable(facts, near), facts.card(near)
+    if cable is None or card is None or not card.carrier or cable.why:
+        return
+    where, there = f"{facts.device(near)} of {near.node}", f"{facts.device(far)} of {far.node}"
+    expected = facts.mac(far)
+    answers = _who_has(facts, near, far)
+    if far.address is not None and len(answers) > 1:
+        owners = " and ".join(facts.owner(mac) or mac for mac in answers)
+        message = f"found two devices answering for {far.address.ip} at {where} ({owners}), expected only {there}"
+        yield Found(f"link {link.name}", message, "take the address away from the other")
+        return
+    if expected and expected in answers:
+        return
+    # Where nobody knows the far end's hardware address, a stranger's may be that.
+    strangers = {facts.owner(mac) or (mac if expected else "") for macs in cable.macs.values() for mac in macs}
+    if others := sorted(strangers - {"", there}):
+        message = f"found {' and '.join(others)} at {where}, expected {there}"
+        yield Found(f"link {link.name}", message, "plug the cable in there, or name the interfaces in the inventory")
+    elif far.address is not None and not answers and not _known_to_be_bad(facts, far):
+        message = f"found no answer for {far.address.ip} at {where}, expected {there}"
+        yield Found(f"link {link.name}", message, HINT)
+
+
+def _from_router(facts: Facts, link: Link, near: LinkEnd, far: LinkEnd) -> Iterator[Found]:
+    router = facts.routers[near.node]
+    where, there = f"{facts.device(near)} of {near.node}", f"{facts.device(far)} of {far.node}"
+    told = _told(facts, near)
+    if told is not None and told[0] in facts.routers and told != (far.node, facts.device(far)):
+        yield Found(
+            f"link {link.name}",
+            f"found {told[1]} of {told[0]} at {where}according to that device, expected {there}",
+            HINT,
+        )
+        return
+    port = _learnt_at(facts, near, far)
+    if port and port != facts.device(near):
+        yield Found(
+            f"link {link.name}", f"found {there} at {port} of {near.node}, expected it at {facts.device(near)}", HINT
+        )
+        return
+    if far.address is None or far.node not in facts.routers:
+        return
+    address, expected = str(far.address.ip), facts.mac(far)
+    mac, _ = router.arp.get(address, ("", ""))
+    if mac and expected and mac != expected:
+        message = f"found {facts.owner(mac) or mac} with {address} at {where}, expected {there}"
+        yield Found(f"link {link.name}", message, HINT)
+        return
+    silent = not mac and address in router.pings and not router.pings[address].took_ms
+    if silent and not _known_to_be_bad(facts, far) and not _known_to_be_bad(facts, near):
+        message = f"found no answer for {address} at {where}, expected {there}"
+        yield Found(f"link {link.name}", message, HINT)
+
+
+def _cable(facts: Facts, near: LinkEnd) -> OnCable | None:
+    host = facts.hosts.get(near.node)
+    return None if host is None else host.cables.get(near.interface)
+
+
+def _who_has(facts: Facts, near: LinkEnd, far: LinkEnd) -> tuple[str, ...]:
+    """The hardware addresses that answer for the far end's address on the near end's cable."""
+    if far.address is None:
+        return ()
+    address = str(far.address.ip)
+    cable = _cable(facts, near)
+    if cable is not None:
+        return tuple(cable.macs.get(address, ()))
+    router = facts.routers.get(near.node)
+    mac, interface = ("", "") if router is None else router.arp.get(address, ("", ""))
+    return (mac,) if mac and interface == facts.device(near) else ()
+
+
+def _learnt_at(facts: Facts, near: LinkEnd, far: LinkEnd) -> str:
+    """The port of a switch at which it has learnt the far end, by its full name; empty where it has not."""
+    router = facts.routers.get(near.node)
+    short = "" if router is None else router.learnt.get(facts.mac(far), "")
+    if not short or router is None:
+        return ""
+    return next((name for name in router.ports if _same(short, name)), short)
+
+
+def _same(short: str, name: str) -> bool:
+    """Return whether Gi1/0/15 is GigabitEthernet1/0/15."""
+    kind, full = interface_kind(short), interface_kind(name)
+    return full.startswith(kind) and name[len(full) :] == short[len(kind) :]
+
+
+def _told(facts: Facts, near: LinkEnd) -> tuple[str, str] | None:
+    """Return who says by CDP or LLDP that it is at the other end: node and interface."""
+    router = facts.routers.get(near.node)
+    if router is None:
+        return None
+    device = facts.device(near)
+    return next(((name, port) for own, name, port in router.neighbours if own == device or _same(own, device)), None)
+
+
+def _known_to_be_bad(facts: Facts, end: LinkEnd) -> bool:
+    """Return whether another check has reported the cause of the missing answer."""
+    port, card = facts.port(end), facts.card(end)
+    if port is not None:
+        has = end.address is None or str(end.address) in port.addresses
+        return port.shut_down or not port.line or not has
+    if card is not None:
+        # Its address may come with the run.
+        return not card.up or not card.carrier or str(end.address) not in card.addresses
+    return True

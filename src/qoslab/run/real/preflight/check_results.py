@@ -1,0 +1,49 @@
+"""Results of preflight checks for the manifest, and their comparison with those at the start of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from qoslab.run.real.preflight.cabling import proofs
+from qoslab.run.real.preflight.facts import Facts
+from qoslab.run.real.preflight.idle_links import round_trips
+
+
+def links_seen(facts: Facts) -> dict[str, Any]:
+    """Return the certainty of the cabling, and the idle delay and loss, by link."""
+    proven = proofs(facts)
+    seen: dict[str, Any] = {}
+    for link in facts.experiment.topology.links:
+        trips = round_trips(facts, link)
+        seen[link.name] = {"cabling": proven[link.name]}
+        if trips is not None and trips.took_ms:
+            seen[link.name] |= {
+                "round_trip_ms": {"least": round(min(trips.took_ms), 3), "median": round(trips.median_ms, 3)},
+                "requests": trips.sent,
+                "lost": trips.lost,
+            }
+    return seen
+
+
+def devices_seen(facts: Facts) -> dict[str, dict[str, str]]:
+    """Return the identity of each device and its software, by node."""
+    routers = {
+        name: {"model": each.model, "release": each.release, "serial number": each.board}
+        for name, each in facts.routers.items()
+    }
+    return routers | {name: {"machine": each.machine} for name, each in facts.hosts.items()}
+
+
+def others(began: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Return which nodes are other devices than those on which a run began, a sentence each; what nobody knows is no
+    other.
+    """
+    found = []
+    for name, each in now.items():
+        was = began.get(name, {})
+        differing = [key for key, value in each.items() if value and was.get(key) and was[key] != value]
+        if differing:
+            is_now, has_been = (", ".join(f"{key} {said[key]}" for key in differing) for said in (each, was))
+            found.append(f"{name}: found {is_now}, expected {has_been}, the device at the start of the run")
+    return found

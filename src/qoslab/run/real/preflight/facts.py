@@ -1,0 +1,245 @@
+"""Facts of an experiment's nodes before its first packet: values, under the devices' own names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from qoslab.model.experiment import Experiment, Link, LinkEnd
+from qoslab.model.generation import Generation
+from qoslab.model.inventory import HostSettings, RouterSettings
+from qoslab.model.units import Duration
+from qoslab.platforms import platform_of
+from qoslab.run.real.access.rollback_methods import Kept
+
+
+@dataclass(frozen=True)
+class Card:
+    """An interface of a host."""
+
+    up: bool
+    carrier: bool
+    mac: str
+    """MAC address as aa:bb:cc:dd:ee:ff; other texts if not Ethernet."""
+    addresses: tuple[str, ...]
+    """Addresses with prefix lengths."""
+    errors: int
+    """Frames, received and sent, since it is up."""
+    driver: str = ""
+    mbps: int | None = None
+    duplex: str | None = None
+
+
+@dataclass(frozen=True)
+class RoundTrips:
+    """Requests over a link at rest, one after the other, and what came back."""
+
+    asked: int
+    took_ms: tuple[float, ...]
+    burst: int = 0
+    """Further requests, without a wait between them."""
+    answered: int = 0
+    """Number of answered requests."""
+    summed: bool = False
+    """True if of the times none is known but the least, the mean and the most, as of a router's."""
+
+    @property
+    def median_ms(self) -> float:
+        """Return the median of the answered ones; 0 without one."""
+        return median(self.took_ms) if self.took_ms else 0.0
+
+    @property
+    def sent(self) -> int:
+        """All requests."""
+        return self.asked + self.burst
+
+    @property
+    def lost(self) -> int:
+        """Requests without an answer."""
+        return self.sent - len(self.took_ms) - self.answered
+
+
+@dataclass(frozen=True)
+class OnCable:
+    """Answers on an interface of a host."""
+
+    macs: Mapping[str, tuple[str, ...]]
+    """Hardware addresses by address."""
+    round_trips: RoundTrips | None
+    """Round trips to the far end; None without an answer."""
+    why: str = ""
+    """Reason why no request was possible; empty otherwise."""
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """Facts of a host."""
+
+    root: bool
+    machine: str
+    """Unique identity of the machine; empty if unknown."""
+    cards: Mapping[str, Card]
+    routes: Mapping[str, tuple[str, str]]
+    """Output interface and matching prefix (`default`), by far address."""
+    management: str
+    """The interface of the connection to it; empty where nobody knows."""
+    missing: tuple[str, ...]
+    """Programs that the experiment needs there, and that are not."""
+    congestion: frozenset[str]
+    """Congestion control algorithms of its kernel."""
+    free: int
+    """Bytes on the disk where captures go."""
+    clock_ahead_ms: float
+    """Against this machine's."""
+    clock_error_ms: float
+    cables: Mapping[str, OnCable]
+    """Answers by the experiment's interface."""
+    unfit: Mapping[str, str] = field(default_factory=dict)
+    """Reasons why our programs cannot run there, by name; without those that can."""
+    differences: tuple[tuple[str, str, str], ...] = ()
+    """Differing settings of a host that stays as it is: setting, actual value, wanted value (empty without a route)."""
+    no_capture: str = ""
+    """Reason why its user may not capture; empty if allowed or not needed."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """An interface of a router."""
+
+    shut_down: bool
+    line: bool
+    """True if line and protocol are up."""
+    mac: str
+    """MAC address as aa:bb:cc:dd:ee:ff; empty on serial lines."""
+    addresses: tuple[str, ...]
+    mbps: float | None
+    duplex: str | None
+    errors: Mapping[str, int]
+    """Error counters above 0."""
+    clock_rate_bps: int | None = None
+    """Clock rate of a serial port that provides the clock."""
+
+
+@dataclass(frozen=True)
+class RouterFacts:
+    """Facts of a router with a command line."""
+
+    software: str
+    """The first line of `show version`."""
+    ios: bool
+    release: str
+    """Release as 12.4(15)T14; empty if unknown."""
+    model: str
+    """Model in `show version`: 3725, WS-C3750G-24TS."""
+    ports: Mapping[str, Port]
+    arp: Mapping[str, tuple[str, str]]
+    """Hardware address and interface by address."""
+    learnt: Mapping[str, str]
+    """Port by hardware address, of a switch."""
+    neighbours: tuple[tuple[str, str, str], ...]
+    """Neighbours by CDP or LLDP: own interface, the other's name, the other's interface."""
+    pings: Mapping[str, RoundTrips]
+    """Pings by address of the far end."""
+    address: str
+    """Address of its command line."""
+    board: str = ""
+    """Serial number in `show version`."""
+    running: str = ""
+    """Running configuration as printed."""
+    kept: Kept | None = None
+    """Data for its rollback methods; None if unknown."""
+    refused: str = ""
+    """Refusal of the command that shows its configuration."""
+    unread: str = ""
+    """Reason why its interface output cannot be read; empty otherwise."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All of them, and what they are to be compared with."""
+
+    experiment: Experiment
+    host_settings: Mapping[str, HostSettings]
+    router_settings: Mapping[str, RouterSettings]
+    hosts: Mapping[str, HostFacts]
+    routers: Mapping[str, RouterFacts]
+    asked: Mapping[str, Sequence[str]]
+    """Configurations for each router, with the experiment's names of interfaces."""
+    longest: Duration
+    """The traffic time of the longest cell."""
+
+    def device(self, end: LinkEnd) -> str:
+        """Return the node's own name for the interface of an end."""
+        settings = self.host_settings.get(end.node) or self.router_settings[end.node]
+        return settings.device(end.interface)
+
+    def port(self, end: LinkEnd) -> Port | None:
+        """The router's interface at an end; None of hosts, and where it lacks it."""
+        router = self.routers.get(end.node)
+        return None if router is None else router.ports.get(self.device(end))
+
+    def card(self, end: LinkEnd) -> Card | None:
+        """The host's interface at an end; None of routers, and where it lacks it."""
+        host = self.hosts.get(end.node)
+        return None if host is None else host.cards.get(self.device(end))
+
+    def mac(self, end: LinkEnd) -> str:
+        """The hardware address at an end; empty where nobody knows."""
+        there = self.port(end) or self.card(end)
+        return "" if there is None else there.mac
+
+    def owner(self, mac: str) -> str:
+        """Return whose hardware address it is: node and interface in words; empty where it is none of the lab's."""
+        places = [
+            *((name, device, card.mac) for name, host in self.hosts.items() for device, card in host.cards.items()),
+            *(
+                (name, device, port.mac)
+                for name, router in self.routers.items()
+                for device, port in router.ports.items()
+            ),
+        ]
+        return " and ".join(f"{device} of {name}" for name, device, address in places if address == mac)
+
+    def ends(self) -> Iterator[tuple[Link, LinkEnd, LinkEnd]]:
+        """Every link from both of its ends: the link, the near end, the far end."""
+        for link in self.experiment.topology.links:
+            yield link, *link.ends
+            yield link, *link.ends[::-1]
+
+    def generation(self, node: str) -> Generation | None:
+        """The QoS generation that the experiment expects of a router."""
+        found = self.experiment.topology.nodes[node]
+        return platform_of(found).generation(found)
+
+
+@dataclass(frozen=True)
+class Found:
+    """One thing that a look has found, for people: where it is, what was found and expected, what to do."""
+
+    where: str
+    """A node, or a link."""
+    message: str
+    """`found …, expected …`."""
+    hint: str
+    """Remedy."""
+    grave: bool = True
+    """True if no run begins with it; what is not is noted."""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}; {self.hint}"
+
+
+def plain_mac(text: object) -> str:
+    """aa:bb:cc:dd:ee:ff of a hardware address in whatever form; empty where it is none."""
+    digits = "".join(each for each in str(text or "").lower() if each in "0123456789abcdef")
+    return ":".join(digits[at : at + 2] for at in range(0, 12, 2)) if len(digits) == 12 else ""
+
+
+def cards_of(told: Mapping[str, Mapping[str, Any]]) -> dict[str, Card]:
+    """The interfaces that an agent has told of."""
+    return {
+        name: Card(**{**card, "addresses": tuple(card["addresses"]), "mac": plain_mac(card["mac"]) or card["mac"]})
+        for name, card in told.items()
+    }

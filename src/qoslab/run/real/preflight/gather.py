@@ -1,0 +1,196 @@
+"""Gathers facts: agents of hosts say what is there and who is on their cables, routers are asked show commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from qoslab.model.experiment import Experiment, Link
+from qoslab.platforms import is_switch, platform_of, routers_of
+from qoslab.run.devices.ansible_inventory import LabInventory
+from qoslab.run.devices.collector import Collector
+from qoslab.run.real.access.proxies import Door
+from qoslab.run.real.nodes import ExternalHost, ExternalLab
+from qoslab.run.real.preflight.facts import Facts, HostFacts, OnCable, RoundTrips, RouterFacts, cards_of
+from qoslab.run.real.preflight.idle_links import requests_to_tell
+from qoslab.run.real.preflight.show_facts import INTERFACES, commands, router_facts
+from qoslab.run.task import Demands
+from qoslab.run.threads import in_thread, result_of
+from qoslab.system.programs import OWN_PROGRAMS
+from qoslab.traffic import tool
+
+SAMPLES = 20
+"""Round trips of a link, for its delay and for loss at rest."""
+SAMPLES_OF_JITTER = 40
+"""Samples on a link with jitter."""
+BURST, LONGEST_BURST = 400, 2000
+"""Further requests, without a wait, on a link of which a part shall be lost: more, where they do not tell it."""
+ANSWER_S = 0.5
+"""Time limit of an answer, in addition to the delay of the link."""
+ROUTER_PINGS = 10
+"""Pings of a router to a router."""
+ROUTER_PINGS_OF_JITTER = 100
+MOST_ROUTER_PINGS = 500
+"""Greatest number of pings on a link with loss: a router waits a second for each."""
+PINGS_AT_A_TIME = 50
+"""Pings of one command: it is silent until all are answered, or lost."""
+PROBER = "sla"
+"""Program of hosts for probes that they send and answer."""
+EVERYWHERE = ("ip", "tc", "nsenter")
+
+
+@dataclass(frozen=True)
+class Gathering:
+    """Parties that are asked."""
+
+    experiment: Experiment
+    inventory: LabInventory
+    lab: ExternalLab
+    door: Door | None
+    """None where no router has a command line."""
+    collector: Collector
+    """Parses."""
+    demands: Demands
+    """Requirements of the cells on the lab."""
+    check: Callable[[], None] = lambda: None
+    """Raises where the wait for answers must end."""
+
+    def facts(self) -> Facts:
+        """Ask everybody: hosts and routers side by side; switches last, which have to learn who is there."""
+        topology = self.experiment.topology
+        hosts = self.lab.hosts
+        routers = [] if self.door is None else list(routers_of(topology))
+        switches = [name for name in routers if is_switch(topology.nodes[name])]
+        asked = {name: in_thread(partial(self._host, name, host)) for name, host in hosts.items()}
+        answers = {name: in_thread(partial(self._ask, name)) for name in routers if name not in switches}
+        found_hosts = {name: result_of(future, self.check) for name, future in asked.items()}
+        answers |= {name: in_thread(partial(self._ask, name)) for name in switches}
+        found_routers = {name: self._read(name, *result_of(future, self.check)) for name, future in answers.items()}
+        return Facts(
+            self.experiment,
+            {name: self.inventory.nodes.hosts[name] for name in hosts},
+            {name: self.inventory.nodes.routers[name] for name in routers_of(topology)},
+            found_hosts,
+            found_routers,
+            self.demands.routers,
+            self.demands.longest,
+        )
+
+    # hosts
+
+    def _host(self, name: str, host: ExternalHost) -> HostFacts:
+        topology = self.experiment.topology
+        ends = [end for link in topology.links for end in link.ends if end.node != name]
+        addresses = [str(end.address.ip) for end in ends if end.address is not None]
+        told = host.ask("facts", programs=self._programs(name), far=addresses)["facts"]
+        clock = host.clock()
+        stays = self.inventory.nodes.hosts[name].isolate == "as it is"
+        wanted = self.demands.hosts.get(name, ()) if stays else ()
+        differing = [each for profile, answers in wanted for each in host.differences(profile, answers=answers)]
+        return HostFacts(
+            root=bool(host.said["root"]),
+            machine=host.said["machine"],
+            cards=cards_of(told["cards"]),
+            routes={address: (way[0], way[1]) for address, way in told["routes"].items()},
+            management=told["management"]["device"],
+            missing=tuple(told["missing"]),
+            no_capture=told["no_capture"],
+            congestion=frozenset(told["congestion"]),
+            free=told["free"],
+            unfit={program: why for program in self._own_programs(name) if (why := host.cannot_run(program))},
+            differences=tuple(dict.fromkeys(differing)),
+            clock_ahead_ms=clock.ahead_ns / 1e6,
+            clock_error_ms=clock.error_ns / 1e6,
+            cables={
+                near.interface: self._cable(
+                    host, link, self.inventory.nodes.hosts[name].device(near.interface), addresses
+                )
+                for link, near, _ in topology.links_of(name)
+            },
+        )
+
+    def _cable(self, host: ExternalHost, link: Link, device: str, addresses: Sequence[str]) -> OnCable:
+        near, far = (end for end in sorted(link.ends, key=lambda end: end.node != host.name))
+        target = "" if far.address is None else str(far.address.ip)
+        told: Mapping[str, Any] = host.ask(
+            "cable",
+            device=device,
+            sender="" if near.address is None else str(near.address.ip),
+            far=target,
+            others=[each for each in addresses if each != target],
+            count=SAMPLES if link.jitter is None else SAMPLES_OF_JITTER,
+            burst=0 if link.loss is None else max(BURST, min(requests_to_tell(link), LONGEST_BURST)),
+            within_s=ANSWER_S + 4 * link.delay.seconds,
+        )["cable"]
+        answers = target in told["macs"] or bool(told["took_ms"])
+        trips = RoundTrips(told["asked"], tuple(told["took_ms"]), told["burst"], told["answered"])
+        macs = {address: tuple(each) for address, each in told["macs"].items()}
+        return OnCable(macs, trips if answers else None, told["why"])
+
+    def _programs(self, name: str) -> list[str]:
+        """Return the programs that the experiment needs on a host, except those that are sent there."""
+        found = [*EVERYWHERE, *(each for each in self._of_flows(name) if each not in OWN_PROGRAMS)]
+        if any(point.node == name for point in self.experiment.captures):
+            found.append("dumpcap")
+        return list(dict.fromkeys(found))
+
+    def _own_programs(self, name: str) -> list[str]:
+        """Return the programs that are sent there."""
+        found = [each for each in self._of_flows(name) if each in OWN_PROGRAMS]
+        if any(name == probe.source or (probe.udp and name == probe.destination) for probe in self.experiment.probes):
+            found.append(PROBER)
+        return list(dict.fromkeys(found))
+
+    def _of_flows(self, name: str) -> list[str]:
+        """The programs that begin and end its flows, of any arm."""
+        flows = [flow for arm in self.experiment.arms for flow in self.experiment.flows_of(arm)]
+        own = [flow for flow in flows if name in (flow.source, flow.destination)]
+        return [program for flow in own for program in tool(flow.tool).programs]
+
+    # routers
+
+    def _ask(self, name: str) -> tuple[dict[str, str], dict[str, list[str]]]:
+        """Return a router's answers to commands, and to pings by address."""
+        assert self.door is not None
+        topology = self.experiment.topology
+        links = topology.links_of(name)
+        own = [self.inventory.nodes.routers[name].device(near.interface) for _, near, _ in links]
+        serials = tuple(each for each in own if each.startswith("Serial"))
+        # Pings first: a router asks for who is there, which `show arp` tells then.
+        pings = [
+            (str(far.address.ip), count)
+            for link, near, far in links
+            if far.address is not None and platform_of(topology.nodes[far.node]).is_router
+            for count in _pings(link, first=near == link.ends[0])
+        ]
+        shows = commands(switch=is_switch(topology.nodes[name]), serials=serials)
+        said = self.door.ask(name, *(f"ping {address} repeat {count} timeout 1" for address, count in pings), *shows)
+        heard: dict[str, list[str]] = {}
+        for (address, _), text in zip(pings, said, strict=False):
+            heard.setdefault(address, []).append(text)
+        return dict(zip(shows, said[len(pings) :], strict=True)), heard
+
+    def _read(self, name: str, answers: Mapping[str, str], pings: Mapping[str, Sequence[str]]) -> RouterFacts:
+        unread = {}
+
+        def parse(command: str, text: str) -> Mapping[str, Any]:
+            found = self.collector.parse(command, text)
+            unread[command] = found.reason
+            return found.parsed or {}
+
+        access = self.inventory.routers[name]
+        facts = router_facts(answers, parse, pings, access.host or "")
+        return replace(facts, unread=unread.get(INTERFACES, ""))
+
+
+def _pings(link: Link, *, first: bool) -> list[int]:
+    """Return how many requests a router sends to another by a link, command by command; one end is enough for many."""
+    count = ROUTER_PINGS
+    if first and link.jitter is not None:
+        count = ROUTER_PINGS_OF_JITTER
+    if first and link.loss is not None:
+        count = max(count, min(requests_to_tell(link), MOST_ROUTER_PINGS))
+    whole, rest = divmod(count, PINGS_AT_A_TIME)
+    return [PINGS_AT_A_TIME] * whole + ([rest] if rest else [])

@@ -1,0 +1,100 @@
+"""Check of hosts for the needs of an experiment: rights, programs, space, clocks; and of access to routers' output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from qoslab.run.real.preflight.facts import Facts, Found
+from qoslab.system.programs import variable_of
+
+LEAST_FREE = 64 * 1024 * 1024
+"""Bytes, without which no capture of any length is begun."""
+CLOCK_AHEAD_S = 1.0
+"""Greatest difference of two maintained clocks (TEACUP refuses more)."""
+CLOCK_ERROR_MS = 50.0
+"""Beyond it times of two hosts say nothing about queues."""
+
+
+def rights(facts: Facts) -> Iterator[Found]:
+    """Check the rights of the login."""
+    for name, host in facts.hosts.items():
+        way = facts.host_settings[name].isolate
+        if way != "as it is" and not host.root:
+            message = f'found a login without root\'s rights, expected them for qoslab_isolate: "{way}"'
+            yield Found(name, message, "set ansible_become: true, log in as root, or let qoslab_isolate be `as it is`")
+        if host.no_capture:
+            message = (
+                f'found that dumpcap may not capture, "{host.no_capture}", expected it for the experiment\'s captures'
+            )
+            hint = (
+                "let the user be in the group that may (dpkg-reconfigure wireshark-common), or set ansible_become: true"
+            )
+            yield Found(name, message, hint)
+    for name, router in facts.routers.items():
+        if router.ios and router.refused:
+            message = f'found "{router.refused}" for its configuration, expected to see it'
+            yield Found(name, message, "log in at privilege level 15, or give ansible_become_password")
+
+
+def programs(facts: Facts) -> Iterator[Found]:
+    """Programs, and congestion control algorithms."""
+    experiment = facts.experiment
+    wanted = sorted({experiment.tcp_of(arm).congestion_control for arm in experiment.arms})
+    for name, host in facts.hosts.items():
+        for program in host.missing:
+            yield Found(
+                name,
+                f"found no program {program} in its path, expected it",
+                "install it there (its package usually has the same name)",
+            )
+        for program, why in host.unfit.items():
+            variable = variable_of(program)
+            hint = (
+                f"use a host like this machine, or name a {program} in {variable} that needs no library "
+                "(cargo build --release --target x86_64-unknown-linux-musl, or this machine's architecture)"
+            )
+            yield Found(
+                name, f'found that {program} cannot be run there, "{why}", expected it for the experiment', hint
+            )
+        for algorithm in wanted:
+            if algorithm not in host.congestion:
+                there = ", ".join(sorted(host.congestion))
+                message = f"found no TCP congestion control {algorithm}, expected one of {there}"
+                yield Found(name, message, f"modprobe tcp_{algorithm}, or take a kernel that has it")
+
+
+def disk(facts: Facts) -> Iterator[Found]:
+    """Room for captures, as much as the line can fill."""
+    experiment = facts.experiment
+    for name, host in facts.hosts.items():
+        points = [point for point in experiment.captures if point.node == name]
+        if not points:
+            continue
+        most = sum(
+            link.rate.bps / 8 * facts.longest.seconds
+            for point in points
+            for link, near, _ in experiment.topology.links_of(name)
+            if near.interface == point.interface
+        )
+        free = f"{host.free / 1e6:.0f} MB"
+        if host.free < LEAST_FREE:
+            yield Found(
+                name, f"found {free} free for captures, expected {LEAST_FREE / 1e6:.0f} MB or more", "make room there"
+            )
+        elif host.free < most:
+            message = f"found {free} free for captures, expected up to {most / 1e6:.0f} MB"
+            yield Found(name, message, "make room there, if the links are to be full", grave=False)
+
+
+def clocks(facts: Facts) -> Iterator[Found]:
+    """Yield how far a host's clock is from this machine's, and how well that is known."""
+    for name, host in facts.hosts.items():
+        if abs(host.clock_ahead_ms) > 1000 * CLOCK_AHEAD_S:
+            away = f"{host.clock_ahead_ms / 1000:+.3f} s"
+            message = f"found its clock {away} from this machine's, expected at most {CLOCK_AHEAD_S:g} s"
+            yield Found(name, message, "let both follow the same NTP servers", grave=False)
+        if host.clock_error_ms > CLOCK_ERROR_MS:
+            message = (
+                f"found its clock known to ±{host.clock_error_ms:.0f} ms, expected ±{CLOCK_ERROR_MS:.0f} ms or better"
+            )
+            yield Found(name, message, "find out why the path to it is so slow", grave=False)

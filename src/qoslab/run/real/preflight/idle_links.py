@@ -1,0 +1,169 @@
+"""Check that idle links have the experiment's delay, loss and jitter, and no more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from statistics import quantiles
+
+from qoslab.model.experiment import Link, RandomLoss
+from qoslab.run.real.preflight.cabling import unseen
+from qoslab.run.real.preflight.facts import Facts, Found, RoundTrips
+
+REQUEST_BYTES = 100
+"""Size of a router's ping; requests for addresses are smaller."""
+SLACK_MS = 8.0
+"""Greatest time that two ends take for an answer, at the quickest."""
+SLACK = 0.05
+"""Tolerance of the delay: its source has its own clock."""
+QUARTILES = {"uniform": 1.17, "normal": 1.91, "exponential": 1.73}
+"""Distance of the quartiles of a sum of two delays, in both directions, by the size of the jitter of each."""
+TIMES_LESS, TIMES_MORE = 3.0, 3.0
+"""Ratios of the distance between quartiles of some forty round trips that are distinguishable."""
+RESOLUTION_MS = 1.0
+"""Variation of round trips caused by the two ends themselves."""
+LEAST_TIMES = 30
+"""Round trips that a router has summed up, from which on their least and their most are far apart."""
+MOST_CORRELATION = 0.5
+"""Correlation of successive delays above which those of a few seconds show little."""
+DEVIATIONS = 4.0
+"""Allowed standard deviations of a loss share from the expected one."""
+
+
+def at_rest(facts: Facts) -> Iterator[Found]:
+    """Each link by the end that could ask."""
+    for link in facts.experiment.topology.links:
+        trips = round_trips(facts, link)
+        if trips is None or not trips.took_ms:
+            if link.emulated and not unseen(facts):
+                message = f"found nobody who can measure its {' and '.join(link.emulated)}, expected it to be compared"
+                yield Found(f"link {link.name}", message, "check whether one of its ends answers")
+            continue
+        yield from _delay(link, trips)
+        yield from _loss(link, trips)
+        yield from _jitter(link, trips)
+
+
+def round_trips(facts: Facts, link: Link) -> RoundTrips | None:
+    """Return the measurement of a link; None if neither end could ask."""
+    for near, far in (link.ends, link.ends[::-1]):
+        host, router = facts.hosts.get(near.node), facts.routers.get(near.node)
+        if host is not None and near.interface in host.cables and host.cables[near.interface].round_trips is not None:
+            return host.cables[near.interface].round_trips
+        if router is not None and far.address is not None and str(far.address.ip) in router.pings:
+            return router.pings[str(far.address.ip)]
+    return None
+
+
+def _delay(link: Link, trips: RoundTrips) -> Iterator[Found]:
+    delay, jitter = 2000 * link.delay.seconds, link.jitter
+    spread = 0.0 if jitter is None else 2000 * jitter.size.seconds
+    # The quickest answer: a busy machine is late now and then, a line always. Normal jitter is cut at four.
+    earlier = {"uniform": spread, "normal": 4 * spread, "exponential": 0.0}[jitter.distribution] if jitter else 0.0
+    line = 2000 * 8 * REQUEST_BYTES / link.rate.bps
+    least, most = delay * (1 - SLACK) - earlier - 0.5, delay * (1 + SLACK) + spread + line + SLACK_MS
+    found = min(trips.took_ms)
+    # A router says whole milliseconds, the part of one cut off.
+    if found < least - 1 or found > most:
+        expected = f"{delay:g} ms" if delay else f"at most {most:.0f} ms"
+        message = f"found a round trip of {found:.1f} ms at rest, expected {expected}"
+        hint = (
+            "check the source of this link's delay"
+            if delay
+            else "check the devices between the ends; the experiment has a plain cable"
+        )
+        yield Found(f"link {link.name}", message, hint)
+
+
+def _loss(link: Link, trips: RoundTrips) -> Iterator[Found]:
+    one_way = _share(link)
+    expected = 1 - (1 - one_way) ** 2
+    # The first is often lost while a router asks who is there.
+    lost, sent = trips.lost, trips.sent
+    if not expected:
+        if lost > 1:
+            message = f"found {lost} of {sent} requests without an answer at rest, expected all answered"
+            yield Found(f"link {link.name}", message, "check the cable, duplex, and other traffic on the link")
+        return
+    deviation = math.sqrt(expected * (1 - expected) * sent * _bursts(link))
+    if abs(lost - expected * sent) > DEVIATIONS * deviation + 1:
+        message = f"found {100 * lost / sent:.2g} % of {sent} requests lost at rest, expected {100 * expected:.2g} %"
+        yield Found(f"link {link.name}", message, "check the source of this link's loss; both directions count")
+    elif expected * sent <= DEVIATIONS * deviation + 1:
+        why = f"{sent} requests are too few to distinguish {100 * expected:.2g} % round-trip loss from none"
+        yield _not_measured(link, "loss", why)
+
+
+def requests_to_tell(link: Link) -> int:
+    """Return how many requests tell the losses of a link from none; 0 where there shall be none."""
+    expected = 1 - (1 - _share(link)) ** 2
+    if not expected:
+        return 0
+    # Expected losses against deviations of them, and one more.
+    return math.ceil((DEVIATIONS**2 * (1 - expected) * _bursts(link) + 2 * (1 + DEVIATIONS)) / expected)
+
+
+def _jitter(link: Link, trips: RoundTrips) -> Iterator[Found]:
+    times, jitter = sorted(trips.took_ms), link.jitter
+    if jitter is None:
+        spread = 0.0 if trips.summed else _between_quartiles(times)
+        if spread > SLACK_MS:
+            message = f"found that half of the round trips at rest vary by {spread:.1f} ms, expected no jitter"
+            hint = "check the devices between the ends, and the load of both ends"
+            yield Found(f"link {link.name}", message, hint, grave=False)
+        return
+    size = 1000 * jitter.size.seconds
+    if jitter.correlation.fraction > MOST_CORRELATION:
+        yield _not_measured(link, "jitter", f"successive delays resemble each other, by {jitter.correlation}")
+        return
+    if trips.summed:
+        # Nothing is known of those between; with this jitter the least and the most are farther apart than that.
+        found, least, most = times[-1] - times[0], 2 * size, math.inf
+        enough = len(times) >= LEAST_TIMES and least > 2 * RESOLUTION_MS
+        what = "the round trips at rest are within"
+    else:
+        expected = QUARTILES[jitter.distribution] * size
+        found, least, most = _between_quartiles(times), expected / TIMES_LESS, expected * TIMES_MORE + SLACK_MS
+        enough = least > RESOLUTION_MS
+        what = "half of the round trips at rest are within"
+    if not enough:
+        yield _not_measured(
+            link, "jitter", f"{len(times)} round trips are too few to distinguish {jitter.size} from none"
+        )
+    elif not least <= found <= most:
+        message = f"found that {what} {found:.1f} ms, expected jitter of {jitter.size} ({jitter.distribution})"
+        yield Found(f"link {link.name}", message, "check the source of this link's jitter; both directions count")
+
+
+def _between_quartiles(times: Sequence[float]) -> float:
+    """Return how far the middle half of them is apart: some late ones, of a busy machine, are no matter."""
+    if len(times) < 2:
+        return 0.0
+    first, _, third = quantiles(times, n=4)
+    return third - first
+
+
+def _not_measured(link: Link, what: str, why: str) -> Found:
+    message = f"found its {what} not measured ({why}), expected it to be compared"
+    return Found(f"link {link.name}", message, "measure it yourself, or use a host at one end", grave=False)
+
+
+def _share(link: Link) -> float:
+    """The share of frames that are lost one way."""
+    loss = link.loss
+    if loss is None:
+        return 0.0
+    if isinstance(loss, RandomLoss):
+        return loss.probability.fraction
+    turns = loss.p.fraction + loss.r.fraction
+    bad = loss.p.fraction / turns if turns else 0.0
+    return bad * loss.loss_bad.fraction + (1 - bad) * loss.loss_good.fraction
+
+
+def _bursts(link: Link) -> float:
+    """Return the factor of the spread of a loss share over that of independent losses: states last."""
+    loss = link.loss
+    if loss is None or isinstance(loss, RandomLoss):
+        return 1.0
+    kept = abs(1 - loss.p.fraction - loss.r.fraction)
+    return (1 + kept) / max(1 - kept, 1e-6)

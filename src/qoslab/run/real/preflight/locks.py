@@ -1,0 +1,22 @@
+"""Check for other runs on the nodes, before all else, since further checks would disturb their results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from qoslab.ios.device_config.restore import MARK
+from qoslab.run.real.preflight.facts import Found
+
+
+def held(interfaces: Mapping[str, Mapping[str, str]], marks: Mapping[str, str]) -> Iterator[Found]:
+    """Interfaces that an agent holds, by host, and marks of routers: with whose run it is."""
+    for name, whose in interfaces.items():
+        for device, who in whose.items():
+            yield Found(name, f"found {device} held by {who}, expected it free", "wait for it to finish")
+    for name, who in marks.items():
+        if who:
+            hint = (
+                f"wait for it to finish; if it crashed, run `qoslab lab rescue` on the machine that started it, or "
+                f"enter `no {MARK}`"
+            )
+            yield Found(name, f"found the run lock of another run, {who}, expected none", hint)

@@ -1,0 +1,53 @@
+"""Check that test traffic and management paths are separate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_interface, ip_network
+
+from qoslab.run.real.preflight.facts import Facts, Found
+
+APART = "keep the management network apart from the test networks"
+
+
+def management(facts: Facts) -> Iterator[Found]:
+    """No test packet by the management interface, and no management by a test interface."""
+    networks = {each.network for link in facts.experiment.topology.links for end in link.ends for each in end.addresses}
+    for name, host in facts.hosts.items():
+        settings = facts.host_settings[name]
+        own = {settings.device(near.interface) for _, near, _ in facts.experiment.topology.links_of(name)}
+        if host.management in own:
+            message = (
+                f"found the path to it through {host.management}, expected another interface than that of the test"
+            )
+            yield Found(name, message, "reach it through another interface")
+        if settings.isolate == "namespace":
+            continue  # nothing but the test's interfaces is in there
+        for device, card in host.cards.items():
+            inside = [each for each in card.addresses if ip_interface(each).network in networks]
+            if device not in own and inside:
+                message = f"found {inside[0]} on {device}, expected no test network but on {' and '.join(sorted(own))}"
+                yield Found(name, message, f"take that address away; {APART}")
+        for address, (device, prefix) in host.routes.items():
+            if not device or device in own or not _stays(settings.isolate, address, prefix, networks):
+                continue
+            message = f"found the route to {address} by {device}, expected it by {' or '.join(sorted(own))}"
+            yield Found(name, message, f"fix the route to {prefix}")
+    for name, router in facts.routers.items():
+        try:
+            inside_of = [each for each in networks if ip_address(router.address) in each]
+        except ValueError:
+            continue  # a name
+        if inside_of:
+            message = f"found its command line at {router.address}, within the test network {inside_of[0]}"
+            yield Found(name, message, f"its management traffic would cross the test links; {APART}", grave=False)
+
+
+def _stays(isolate: str, address: str, prefix: str, networks: set[IPv4Network | IPv6Network]) -> bool:
+    """Return whether a route is still in force in the run, which sets its own to the test networks where it may."""
+    if isolate == "as it is":
+        return True
+    if prefix == "default":
+        return False
+    length = ip_network(prefix).prefixlen if "/" in prefix else ip_address(prefix).max_prefixlen
+    return any(ip_address(address) in each and length > each.prefixlen for each in networks)

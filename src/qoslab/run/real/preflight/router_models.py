@@ -1,0 +1,67 @@
+"""Check that routers are of the experiment's model, and have its interfaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from qoslab.ios.model.generations import generation_of
+from qoslab.platforms import MODELS, is_switch, routers_of
+from qoslab.run.real.preflight.facts import Facts, Found
+from qoslab.run.real.preflight.show_facts import INTERFACES
+
+
+def devices(facts: Facts) -> Iterator[Found]:
+    """Release, model, generation."""
+    for name in routers_of(facts.experiment.topology):
+        router = facts.routers.get(name)
+        if router is None:
+            continue
+        if not router.ios:
+            hint = "see whether the inventory has the address of another device for it"
+            yield Found(name, f'found "{router.software}" as its version, expected Cisco IOS', hint)
+            continue
+        node = facts.experiment.topology.nodes[name]
+        model = facts.router_settings[name].model or node.model
+        if model is not None and router.model and model not in router.model:
+            hint = (
+                f"run with --set {name}.model={router.model}"
+                if router.model in MODELS
+                else f"give qoslab_model: {router.model} for it in the inventory, if it is to stand for a {node.model}"
+            )
+            yield Found(
+                name, f"found a {router.model}, expected a {model}", f"check that it is the right device, or {hint}"
+            )
+        if is_switch(node):
+            continue
+        found, expected = generation_of(router.release), facts.generation(name)
+        if found is None:
+            message = (
+                f"found release {router.release or router.software}, expected one with class-maps: 12.0(5)T or later"
+            )
+            yield Found(name, message, "load a later release, or take another device")
+        elif expected not in (None, found):
+            message = f"found release {router.release} with {found} queueing, expected {expected}"
+            yield Found(name, message, f"load another release, or run with --set {name}.generation={found}")
+
+
+def interfaces(facts: Facts) -> Iterator[Found]:
+    """Every interface of the experiment is there."""
+    unread = {name: router.unread for name, router in facts.routers.items() if router.ios and router.unread}
+    for name, reason in unread.items():
+        message = f"found that nothing reads its answer to `{INTERFACES}` ({reason}), expected to see its interfaces"
+        yield Found(name, message, f"enter `{INTERFACES}` there and see whether it prints them as IOS does")
+    for link, end, _ in facts.ends():
+        device = facts.device(end)
+        if end.node in facts.hosts:
+            there = [name for name in facts.hosts[end.node].cards if name != "lo"]
+            hint = "name the right one in qoslab_interfaces"
+        elif end.node in facts.routers and facts.routers[end.node].ios and end.node not in unread:
+            there = list(facts.routers[end.node].ports)
+            hint = "see whether it is the right device, and has the module, or name another in qoslab_interfaces"
+        else:
+            continue
+        if device not in there:
+            message = (
+                f"found no interface {device} for the link {link.name}, expected one of {', '.join(there) or 'none'}"
+            )
+            yield Found(end.node, message, hint)

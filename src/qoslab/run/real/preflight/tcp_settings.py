@@ -1,0 +1,26 @@
+"""Check that unchanged hosts have the TCP settings of all cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from qoslab.run.real.preflight.facts import Facts, Found
+
+
+def tcp(facts: Facts) -> Iterator[Found]:
+    """Return the active settings: of the route to the other hosts, else the kernel's values."""
+    for name, host in facts.hosts.items():
+        for what, there, wanted in host.differences:
+            if not wanted:
+                yield Found(name, f"found no {what}, expected one", "give it a route there, by the experiment's router")
+                continue
+            hint = f"{_remedy(what, wanted)}, or let qoslab_isolate be `in place` or `namespace`"
+            yield Found(name, f"found {what} {there or 'unknown to its kernel'}, expected {wanted}", hint)
+
+
+def _remedy(what: str, wanted: str) -> str:
+    setting, _, address = what.partition(" to ")
+    if not address:
+        return f'sysctl -w {setting}="{wanted}"'
+    unit = "ms" if setting == "rto_min" else ""
+    return f"give its route there `{setting} {wanted}{unit}` (ip route change)"

@@ -1,0 +1,97 @@
+"""`qoslab lab check`: all looks that a run begins with, and nothing else."""
+
+from __future__ import annotations
+
+import getpass
+import platform
+import shlex
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from qoslab.errors import UserError
+from qoslab.plan import Plan
+from qoslab.platforms import routers_of
+from qoslab.run.devices.ansible_inventory import read_lab
+from qoslab.run.devices.collector import Collector
+from qoslab.run.devices.state import RestoreState
+from qoslab.run.real.access.inventory_proxies import ways_to
+from qoslab.run.real.access.proxies import Door
+from qoslab.run.real.access.run_lock import marked
+from qoslab.run.real.connect import reach_hosts, taken
+from qoslab.run.real.preflight import look, refusal
+from qoslab.run.real.preflight.cabling import proofs
+from qoslab.run.real.preflight.facts import Facts, Found
+from qoslab.run.real.preflight.gather import Gathering
+from qoslab.run.real.preflight.idle_links import round_trips
+from qoslab.run.task import demands_of
+from qoslab.run.workers.base import Checked
+from qoslab.schema.inventory import lacking
+
+
+@dataclass(frozen=True)
+class Looked:
+    """Facts and findings of a check."""
+
+    facts: Facts | None
+    """None where another run has some of the nodes: the rest is not looked at then."""
+    found: tuple[Found, ...]
+
+    @property
+    def seen(self) -> list[str]:
+        """Return the facts, a line each: routers, hosts, links."""
+        if self.facts is None:
+            return []
+        lines = [
+            f"{name}: {each.model or 'a router'}, release {each.release}" for name, each in self.facts.routers.items()
+        ]
+        lines += [
+            f"{name}: clock {each.clock_ahead_ms:+.1f} ms (±{each.clock_error_ms:.1f} ms), {each.free >> 20} MiB free"
+            for name, each in self.facts.hosts.items()
+        ]
+        proven = proofs(self.facts)
+        for link in self.facts.experiment.topology.links:
+            trips = round_trips(self.facts, link)
+            took = ""
+            if trips is not None and trips.took_ms:
+                took = f", round trip {trips.median_ms:.1f} ms, {trips.lost} of {trips.sent} lost"
+            lines.append(f"link {link.name}: {proven[link.name]}{took}")
+        return lines
+
+
+def check(place: str, plan: Plan) -> Checked:
+    """See `Machinery.check`."""
+    with Collector() as collector:  # takes seconds to start
+        looked = check_lab(Path(place), plan, collector)
+    notes = [str(each) for each in looked.found if not each.grave]
+    return Checked(looked.seen, notes, refusal(looked.found))
+
+
+def check_lab(file: Path, plan: Plan, collector: Collector) -> Looked:
+    """Look at all nodes of an inventory for what is planned. `UserError` where one cannot be looked at.
+
+    `collector` parses; one that has been started just now is ready when there is something to parse.
+    """
+    inventory, experiment = read_lab(file), plan.experiment
+    if missing := lacking(experiment, inventory.nodes, file):
+        raise UserError("\n".join(map(str, missing)))
+    routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
+    ways = ways_to(inventory.file, routers, inventory.nodes.routers)
+    with ExitStack() as stack:
+        door = stack.enter_context(Door(ways)) if ways else None
+        lab = reach_hosts(inventory, experiment, f"a check by {getpass.getuser()} on {platform.node()}", door)
+        stack.callback(lab.close)
+        marks = {} if door is None else {name: marked(door.ask, name) for name in routers}
+        if found := taken(lab, marks):
+            return Looked(None, (*_left_behind(file), *found))
+        facts = Gathering(experiment, inventory, lab, door, collector, demands_of(plan.cells)).facts()
+    return Looked(facts, (*_left_behind(file), *look(facts)))
+
+
+def _left_behind(file: Path) -> list[Found]:
+    state = RestoreState.of(file)
+    if not state.is_there():
+        return []
+    about = state.about()
+    message = f"found the configuration of the run {about.run}, since {about.since}, expected it restored"
+    return [Found("routers", message, f"qoslab lab rescue {shlex.quote(str(file))}, unless the run is in progress")]

@@ -1,0 +1,103 @@
+"""Restoring the routers of an inventory after a run that could not: killed, cut off, or a machine that went down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from qoslab.errors import UserError
+from qoslab.ios.device_config.interface_names import InterfaceNames
+from qoslab.platforms import routers_of
+from qoslab.run.devices.ansible.playbooks import IOS_MODULES, AnsibleSession
+from qoslab.run.devices.ansible_inventory import read_routers, write_inventory
+from qoslab.run.devices.pushed_routers import Routers
+from qoslab.run.devices.state import About, RestoreState
+from qoslab.run.real.access.inventory_proxies import ways_to
+from qoslab.run.real.access.proxies import Door
+from qoslab.run.real.access.rollback_timer import refuse_left, stop
+from qoslab.run.real.access.run_lock import refuse_marked, unmark
+from qoslab.run.scratch import Scratch
+
+Line = tuple[str, int]
+"""Address and port of a terminal server at which a console is."""
+
+
+def left_on(inventory: Path) -> tuple[str, ...]:
+    """The routers of an inventory on which a run has left its state; none where none has."""
+    state = RestoreState.of(inventory)
+    return routers_of(state.about().topology) if state.is_there() else ()
+
+
+def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, Line | None] = {}) -> About | None:
+    """Bring the routers of an inventory back to before the run that left its state; None where none did.
+
+    Those of `consoles` are reached by telnet to the line of a terminal server, which the inventory has where none is
+    given. What others changed since stays, and `note` is told. `RouterError` where one is not back, `DeviceError` where
+    its countdown goes on, `UserError` where a run is under way, a router is missing or carries the mark of another run,
+    `DoorFault` or `DoorClosed` where one is not reached; the state is kept then.
+    """
+    routers, settings = read_routers(inventory)
+    state = RestoreState.of(inventory)
+    if not state.folder.is_dir():
+        return None
+    state.hold()
+    if not state.is_there():
+        # Of a run that was killed while it made this, or took it away.
+        state.remove()
+        return None
+    try:
+        about = state.about()
+        names = routers_of(about.topology)
+        missing = [name for name in (*names, *consoles) if name not in routers]
+        if missing:
+            raise UserError(
+                f"found no {', '.join(missing)} in {inventory}, expected every router configured by the run "
+                f"{about.run}",
+                hint="Add it to the inventory again, or give the former inventory.",
+            )
+        chosen = {name: routers[name] for name in names}
+        ways = ways_to(inventory, chosen, settings)
+        for name, given in consoles.items():
+            host, port = given or _console(name, settings[name].console)
+            ways[name] = replace(ways[name], host=host, port=port, by="telnet", console=True, jump=None)
+        with Scratch("rescue") as scratch, Door(ways) as door:
+            door.open()
+            # Whoever has a router by now has its countdown as well.
+            refuse_marked(door.ask, ways, state.mark())
+            # First, so that none ends in the middle; a console takes one at a time.
+            left = {name: stop(door.ask, name, choice) for name, choice in state.countdowns().items()}
+            groups = {name: access.group for name, access in chosen.items()}
+            listed = scratch.path / "inventory.json"
+            with AnsibleSession(listed, before=state.folder, modules=IOS_MODULES) as session:
+                session.start()
+                doors = door.access(groups)
+                session.wait_for(doors.values())
+                write_inventory(listed, {**chosen, **doors}, lab=False)
+                named = {name: InterfaceNames(settings[name].interfaces) for name in names}
+                behind = Routers(about.topology, session, state, _no_base, note, names=named)
+                behind.resume()
+                behind.restore(None, None)
+            refuse_left(left)
+            if state.mark():
+                for name in names:
+                    unmark(door.ask, name, state.mark())
+    except BaseException:
+        state.release()
+        raise
+    state.remove()
+    return about
+
+
+def _console(name: str, known: str | None) -> Line:
+    if known is None:
+        raise UserError(
+            f"found --console {name}, and no qoslab_console of {name} in the inventory",
+            hint=f"Give its address: --console {name}=HOST:PORT.",
+        )
+    host, _, port = known.rpartition(":")
+    return host, int(port)
+
+
+def _no_base(router: str) -> str:
+    raise AssertionError(f"nothing is compiled for {router} here")

@@ -1,0 +1,59 @@
+"""Progress messages of a run: on standard error, and in a file of its folder for viewers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from qoslab.plan import Plan
+from qoslab.results import Cell, CellRecord, RunFolder
+from qoslab.results.progress import FAILED, FINISHED, INTERRUPTED, ProgressFile
+from qoslab.run.progress_lines import RunProgress
+
+
+class Told:
+    """Takes what `RunProgress` takes, and more. Its methods may be called from any thread."""
+
+    def __init__(self, progress: RunProgress, folder: RunFolder, *, steps: bool) -> None:
+        """`steps`: whether the user hears of steps; of cells that take no time they are nothing to look at."""
+        self._progress = progress
+        self._file = ProgressFile(folder.path)
+        self._folder = folder
+        self._steps = steps
+
+    def expect(self, plan: Plan, done: int) -> None:
+        """Announce the cells to run, and the number of those that are not needed."""
+        self._progress.expect(len(plan.cells), done)
+        self._file.begin(title=plan.experiment.title, lab=plan.lab, cells=len(plan.cells), done=done)
+
+    def __call__(self, cell: str, step: str, seconds: float | None = None) -> None:
+        """See `qoslab.run.events.Tell`."""
+        self._file.step(cell, step, seconds)
+        if self._steps:
+            self._progress(cell, step, seconds)
+
+    def begins(self, cell: Cell) -> None:
+        """An attempt at a cell begins."""
+        self._file.cell(cell.name, cell.path.relative_to(self._folder.path).as_posix())
+
+    def outcome(self, cell: str, record: CellRecord) -> None:
+        """Report the outcome."""
+        self._file.done(cell, valid=record.valid, reasons=record.reasons)
+
+    def cell_done(self, cell: str, *, counts: bool = True) -> None:
+        """See `qoslab.run.schedule.Progress`."""
+        self._progress.cell_done(cell, counts=counts)
+
+    def note(self, text: str) -> None:
+        """A line for people."""
+        self._file.note(text)
+        self._progress.note(text)
+
+    def figures(self, rows: Sequence[Mapping[str, object]]) -> None:
+        """Report the values so far; nothing without news."""
+        if rows:
+            self._file.figures(rows)
+
+    def end(self, error: BaseException | None = None) -> None:
+        """The run is over, by an error or without."""
+        how = INTERRUPTED if isinstance(error, KeyboardInterrupt) else FINISHED if error is None else FAILED
+        self._file.end(how)

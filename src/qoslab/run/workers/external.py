@@ -1,0 +1,296 @@
+"""The lab of an inventory, in which cells are run one after another."""
+
+from __future__ import annotations
+
+import getpass
+import platform
+import shlex
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from qoslab.errors import DeviceError, QoslabError, UserError
+from qoslab.ios.device_config.interface_names import InterfaceNames
+from qoslab.ios.device_config.restore import VOLATILE
+from qoslab.model.experiment import Experiment, Topology
+from qoslab.platforms import hosts_of, routers_of
+from qoslab.results.changes import RouterChanges, write_changes
+from qoslab.results.redaction import KNOWN
+from qoslab.run.cell.journal import Journal
+from qoslab.run.devices.ansible_inventory import LabInventory, read_lab, write_inventory
+from qoslab.run.devices.drivers import SHOW
+from qoslab.run.devices.state import RestoreState
+from qoslab.run.faults import LabDied
+from qoslab.run.provenance import TOOLS
+from qoslab.run.real.access.inventory_proxies import ways_to
+from qoslab.run.real.access.proxies import Door
+from qoslab.run.real.access.rollback_timer import DeadMan
+from qoslab.run.real.access.run_lock import Marks, refuse_marked
+from qoslab.run.real.channel import Channel
+from qoslab.run.real.connect import (
+    isolate,
+    left_on_failure,
+    look_around,
+    reach_hosts,
+    taken,
+    together,
+)
+from qoslab.run.real.nodes import ExternalLab
+from qoslab.run.real.preflight import refusal
+from qoslab.run.real.preflight.cabling import unseen
+from qoslab.run.real.preflight.check_results import devices_seen, links_seen, others
+from qoslab.run.real.preflight.facts import Facts
+from qoslab.run.real.preflight.gather import Gathering
+from qoslab.run.task import CellTask
+from qoslab.run.threads import side_by_side
+from qoslab.run.workers.base import WorkerSlot
+from qoslab.run.workers.measured import MeasuredWorker
+from qoslab.schema.inventory import lacking
+
+
+class ExternalWorker(MeasuredWorker):
+    """See `MeasuredWorker`. The lab is kept while consecutive cells have the same topology."""
+
+    def __init__(self, slot: WorkerSlot) -> None:
+        super().__init__(slot)
+        self._file = Path(slot.place)
+        self._demands = slot.demands
+        self._began_in = slot.began_in
+        self._lab: ExternalLab | None = None
+        self._topology: Topology | None = None
+        self._door: Door | None = None
+        self._times = 0
+        """Number of times that the lab was reached."""
+        self._left_behind: RestoreState | None = None
+        """Data to restore the routers if this process cannot."""
+        self._during: dict[str, dict[str, str]] = {}
+        """Running configuration of each router in the first cell of each arm."""
+
+    @property
+    def lab(self) -> ExternalLab | None:
+        """See `MeasuredWorker`."""
+        return self._lab
+
+    def fits(self, experiment: Experiment) -> bool:
+        """See `MeasuredWorker`."""
+        return self._lab is not None and self._topology == experiment.topology and not self._lab.death()
+
+    def start(self, experiment: Experiment) -> None:
+        """Reach all nodes of the experiment; whatever was reached before is left as it was."""
+        self._leave()
+        inventory = read_lab(self._file)
+        findings = lacking(experiment, inventory.nodes, self._file)
+        if findings:
+            raise UserError("\n".join(map(str, findings)))
+        # What another run has left there is to be restored first, and nobody else comes in between.
+        state = RestoreState.of(self._file)
+        state.begin(inventory=self._file, run=self._restored.parent, topology=experiment.topology)
+        self._left_behind = state
+        self._times += 1
+        try:
+            self._tell(self._label, "reach the lab")
+            self._shared.get()  # takes seconds to start, and reads what routers show
+            # Left last: the routers are restored by their doors.
+            door = self._open_doors(inventory, experiment)
+            self._enter(experiment, state.folder)
+            who = who_runs(experiment)
+            lab = reach_hosts(inventory, experiment, who, door, self._check_user)
+            with left_on_failure(lab):
+                if door is not None:
+                    refuse_marked(door.ask, routers_of(experiment.topology))
+                if refused := refusal(taken(lab, {})):
+                    raise refused
+                collector = self._shared.get()
+                gathering = Gathering(experiment, inventory, lab, door, collector, self._demands, self._check_user)
+                facts = self._make_ready(gathering)
+                self._reach_routers(inventory, experiment, door, who)
+            self._lab = lab
+            self._topology = experiment.topology
+        except BaseException:
+            self._leave()
+            raise
+        self.described = self.described or {
+            "inventory": str(self._file),
+            "hosts": lab.described,
+            "devices": devices_seen(facts),
+            "links": links_seen(facts),
+        }
+        self._tell(self._label, "")
+
+    def _make_ready(self, gathering: Gathering) -> Facts:
+        """Look before anything is changed; then have the interfaces ready, and look at those that were down."""
+        self._tell(self._label, "look at the lab")
+        facts = look_around(gathering, self._note)
+        if another := others(self._began_in.get("devices", {}), devices_seen(facts)):
+            hint = "Results of two labs cannot be mixed: start a new run, without --resume."
+            raise UserError("\n".join(another), hint=hint)
+        isolate(gathering.lab, self._note)
+        return look_around(gathering, lambda _: None) if unseen(facts) else facts
+
+    def _open_doors(self, inventory: LabInventory, experiment: Experiment) -> Door | None:
+        """Doors to the routers that have a command line; None where there are none."""
+        routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
+        ways = ways_to(inventory.file, routers, inventory.nodes.routers)
+        if not ways:
+            return None
+        transcripts = self._restored.parent / "door" / f"{self._number}-{self._times}"
+        self._door = self._exit.enter_context(
+            Door(ways, transcripts=transcripts, note=self._note, check=self._check_user)
+        )
+        return self._door
+
+    def _reach_routers(self, inventory: LabInventory, experiment: Experiment, door: Door | None, who: str) -> None:
+        """Tell Ansible and the observer of the routers, those with a command line by their doors."""
+        routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
+        if door is None:
+            write_inventory(self._scratch / "inventory.json", routers, lab=False)
+            self._know_routers(experiment)
+            return
+        doors = door.access({name: access.group for name, access in routers.items()})
+        self._session.wait_for(doors.values())
+        write_inventory(self._scratch / "inventory.json", {**routers, **doors}, lab=False)
+        self._shared.connect(doors, known_hosts=door.known_hosts(), lab=str(self._number))
+        settings = {name: inventory.nodes.routers[name] for name in doors}
+        dead_man = DeadMan(door.ask, settings, self._demands.longest, self._state.keep_countdowns)
+        self._names = {name: InterfaceNames(each.interfaces) for name, each in settings.items()}
+        self._know_routers(experiment, Marks(dead_man, door.ask, doors, who, self._state.keep_mark))
+
+    def _check(self) -> None:
+        """See `MeasuredWorker`. Ansible would wait half a minute for an answer, also while it restores."""
+        super()._check()
+        if self._door is not None and self._door.gone:
+            raise LabDied(self._door.gone)
+
+    def _look_after(self, task: CellTask, journal: Journal) -> None:
+        """Mark a cell in which somebody else configured a router; one whose router lost its own counts for nothing."""
+        for router, driver in self._routers.command_lines.items():
+            shown = self._show(router, SHOW).raw
+            self._during.setdefault(router, {}).setdefault(task.identity.arm, shown)
+            found = driver.changed(shown)
+            if found:
+                told = "; ".join(found)
+                journal.warn(f"somebody changed the configuration of {router} during this cell: {told}")
+            if lost := driver.lost(shown):
+                journal.invalid(f"{router} has lost its configuration during this cell: {'; '.join(lost)}")
+
+    def _leave(self) -> None:
+        super()._leave()
+        self._door = None
+        self._forget_state()
+
+    def _end_lab(self) -> None:
+        """Restore the routers, whatever became of the hosts; then leave the hosts."""
+        lab, self._lab = self._lab, None
+        self._topology = None
+        if lab is None:
+            return
+        folder = self._restored / f"{self._number}-{self._times}"
+        try:
+            self._tell(self._label, "restore the routers")
+            self._routers.restore(None, folder)
+        except BaseException as error:
+            # What is needed for it stays, also for another process.
+            state, self._left_behind = self._left_behind, None
+            if state is not None:
+                state.release()
+                again = shlex.join(["qoslab", "lab", "rescue", str(self._file)])
+                self._note(f"routers may not be restored; try again: {again}")
+            self._compare(folder, why=str(error) or type(error).__name__)
+            raise
+        else:
+            self._compare(folder)
+        finally:
+            self._tell(self._label, "leave the hosts")
+            for each in lab.close():
+                self._note(f"could not be restored on {each}")
+            self._tell(self._label, "")
+
+    def _compare(self, folder: Path, why: str = "") -> None:
+        """Keep what was changed on the routers, and what of it is left; `why` they could not be restored."""
+        during, self._during = self._during, {}
+        try:
+            changes = {router: self._changes(router, arms, why) for router, arms in during.items()}
+            if changes:
+                write_changes(folder, changes)
+        except QoslabError as error:
+            # That does not make it another router.
+            self._note(f"the changes on routers are not in the report: {error.message}")
+
+    def _changes(self, router: str, arms: Mapping[str, str], why: str) -> RouterChanges:
+        before = self._routers.command_lines[router].before
+        # Of what is not restored `lab rescue` will see what there is.
+        left = None if why else self._difference(before, self._show(router, SHOW).raw)
+        told = {arm: self._difference(before, text) for arm, text in arms.items()}
+        return RouterChanges(arms=told, left=left, why=KNOWN.masked(why))
+
+    def _difference(self, before: str, after: str) -> tuple[str, ...]:
+        found = self._shared.get().difference(before, after, VOLATILE)
+        return tuple(KNOWN.masked("\n".join(found)).splitlines())
+
+    def _forget_state(self) -> None:
+        """Everything is as it was."""
+        state, self._left_behind = self._left_behind, None
+        if state is not None:
+            state.remove()
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        super().__exit__(kind, error, trace)
+        self._forget_state()
+
+
+def who_runs(experiment: Experiment, since: str = "") -> str:
+    """Return whose run it is, for others who want the same interfaces; `since` now, where it is not said."""
+    since = since or datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    return f"the run of {experiment.name} by {getpass.getuser()} on {platform.node()}, since {since}"
+
+
+def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
+    """Return the versions of the measuring programs on the experiment's hosts.
+
+    `UserError` where a host is missing, or another run is under way: this is the first that a run asks.
+    """
+    RestoreState.of(Path(place)).refuse_in_use(Path(place))
+    inventory = read_lab(Path(place))
+    findings = lacking(experiment, inventory.nodes, inventory.file)
+    if findings:
+        raise UserError("\n".join(map(str, findings)))
+
+    topology = experiment.topology
+
+    def ask(name: str) -> Mapping[str, str | None]:
+        channel = Channel(name, inventory.hosts[name], who_runs(experiment))
+        try:
+            devices = [inventory.nodes.hosts[name].device(near.interface) for _, near, _ in topology.links_of(name)]
+            for device, who in channel.ask("held", devices=devices)["held"].items():
+                raise UserError(f"{name}: {device} is held by {who}", hint="Wait for its end, or end it.")
+            found: Mapping[str, str | None] = channel.ask("versions", names=list(TOOLS))["versions"]
+            return found
+        finally:
+            channel.close()
+
+    found, errors = side_by_side({name: partial(ask, name) for name in hosts_of(topology)})
+    if errors:
+        # Who is refused because of another run need not wait for logins.
+        away = any(isinstance(each, DeviceError) for each in errors)
+        shut_out = _shut_out(inventory, experiment) if away else []
+        raise together([*shut_out, *errors])
+    return {tool: _together({name: each[tool] for name, each in found.items()}) for tool in TOOLS}
+
+
+def _shut_out(inventory: LabInventory, experiment: Experiment) -> list[QoslabError]:
+    """The routers that let nobody in: who mends something shall hear of all at once."""
+    routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
+    ways = ways_to(inventory.file, routers, inventory.nodes.routers)
+    if not ways:
+        return []
+    with Door(ways) as door:
+        return side_by_side({"routers": door.open})[1]
+
+
+def _together(versions: Mapping[str, str | None]) -> str:
+    """One version where all hosts have it, else each host's."""
+    different = {version or "not there" for version in versions.values()}
+    if len(different) == 1:
+        return different.pop()
+    return "; ".join(f"{name}: {version or 'not there'}" for name, version in versions.items())

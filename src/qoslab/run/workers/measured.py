@@ -1,0 +1,246 @@
+"""Worker of cells in a lab of routers and hosts at any place: Ansible, the observer, and one cell after another."""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+from qoslab.errors import DeviceError, QoslabError
+from qoslab.ios.device_config.interface_names import AS_THEY_ARE, InterfaceNames
+from qoslab.ios.environment import DataPlaneDownError
+from qoslab.lab_kinds.measured import CONFIGURE
+from qoslab.model.experiment import Experiment
+from qoslab.model.instants import traffic_time
+from qoslab.model.interface_selection import of_the_experiment
+from qoslab.platforms import reached_by
+from qoslab.platforms.startup import startup_config
+from qoslab.results import Cell, CellRecord
+from qoslab.run.cell.journal import Journal
+from qoslab.run.cell.measure import CellRun, CommandLines
+from qoslab.run.devices.ansible.playbooks import IOS_MODULES, AnsibleSession, Outcome
+from qoslab.run.devices.collector import Observed, SharedCollector
+from qoslab.run.devices.pushed_routers import Guard, Routers
+from qoslab.run.devices.state import RestoreState
+from qoslab.run.events import Interrupted
+from qoslab.run.faults import LabDied, PassingFault, death_of
+from qoslab.run.protocols import Lab
+from qoslab.run.scratch import Scratch
+from qoslab.run.task import CellTask
+from qoslab.run.workers.base import WorkerSlot
+from qoslab.verification.requested_policy import policy_differences, with_policies
+
+PATIENCE_S = 3.0
+"""Seconds after Ctrl-C in which Ansible may finish what it does, which is faster than to start it again."""
+VERIFY_COMMANDS = ("show policy-map interface",)
+"""Commands of `verify` on an IOS router in addition to its configuration."""
+
+
+class MeasuredWorker(ABC):
+    """A context manager. The lab is kept while consecutive cells fit it."""
+
+    def __init__(self, slot: WorkerSlot) -> None:
+        assert isinstance(slot.shared, SharedCollector)
+        self._number = slot.number
+        self._label = slot.label
+        self._restored = slot.restored
+        self._tell = slot.tell
+        self._note = slot.note
+        self._interrupted = slot.interrupted
+        self._interrupted_at = math.inf
+        self._ending = False
+        """The routers are being restored, which Ctrl-C does not break off."""
+        self._shared = slot.shared
+        self._exit = ExitStack()
+        self._scratch: Path
+        self._session: AnsibleSession
+        self._routers: Routers
+        self._state: RestoreState
+        self._names: Mapping[str, InterfaceNames] = {}
+        """Interface names of routers that differ from the experiment's."""
+        self.described: dict[str, Any] = {}
+        """Description of the first lab."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            self._exit.close()
+        except QoslabError as failure:
+            if error is None:
+                raise
+            # What ended the run comes first; this may follow from it.
+            self._note(f"{self._label}: while it ended: {failure.message}")
+
+    # what a kind of lab says
+
+    @property
+    @abstractmethod
+    def lab(self) -> Lab | None:
+        """The lab that is up."""
+
+    @abstractmethod
+    def fits(self, experiment: Experiment) -> bool:
+        """Return whether the present lab can run its cells as it is."""
+
+    @abstractmethod
+    def start(self, experiment: Experiment) -> None:
+        """Have a lab for its cells."""
+
+    @abstractmethod
+    def _end_lab(self) -> None:
+        """Restore the routers and let go of the lab; also where that fails."""
+
+    # what they have in common
+
+    def _enter(self, experiment: Experiment, before: Path | None = None) -> None:
+        """Start what takes seconds and outlasts a lab: Ansible, while the lab comes up.
+
+        `before` is the folder of configurations from before, one that ends with the run where absent.
+        """
+        folder = self._exit.enter_context(Scratch("run"))
+        scratch = self._scratch = folder.path
+        self._state = RestoreState(before or scratch / "before")
+        modules = IOS_MODULES if reached_by(experiment.topology, "command line") else ()
+        self._session = AnsibleSession(
+            scratch / "inventory.json", before=self._state.folder, check=self._check, modules=modules
+        )
+        self._exit.callback(self._session.close)
+        if self._session.note:
+            self._note(self._session.note)
+        self._session.start()
+        self._exit.callback(self._end)
+
+    def _end(self) -> None:
+        """Let nothing break the restoration of the routers off."""
+        self._ending = True
+        try:
+            self._end_lab()
+        finally:
+            self._ending = False
+
+    def _leave(self) -> None:
+        self._exit.close()
+
+    def _know_routers(self, experiment: Experiment, guard: Guard | None = None) -> None:
+        """Nothing is pushed yet."""
+        # A Linux router boots with what an IOS router of the same topology has in its startup configuration.
+        login = {"user": "lab", "password": "unused", "enable": "unused"}
+        self._routers = Routers(
+            experiment.topology,
+            self._session,
+            self._state,
+            lambda router: startup_config(experiment.topology, router, login),
+            self._note,
+            guard,
+            self._names,
+        )
+
+    def run(self, task: CellTask, cell: Cell, *, turn: AbstractContextManager[None] | None = None) -> CellRecord:
+        """Run one cell into its folder and return its record. `turn` is entered for the time of its traffic.
+
+        What makes its figures worthless is in the record. Raises errors that the user has to fix; the folder stays
+        as it is.
+        """
+        if not self.fits(task.experiment):
+            self.start(task.experiment)
+        lab = self.lab
+        assert lab is not None
+        journal = Journal(task, cell, self._tell)
+        commands = CommandLines(self._observe, self._enter_lines, self._show, self._parse)
+        run = CellRun(lab, journal, commands, self._interrupted)
+        try:
+            cell.write_experiment(task.experiment)
+            with journal.step(CONFIGURE):
+                outcome = self._routers.configure(
+                    cell, task.configurations, VERIFY_COMMANDS, traffic=traffic_time(task.experiment, task.arm)
+                )
+            self._verify(task, outcome)
+            run.measure(turn or nullcontext())
+            self._look_after(task, journal)
+        except BaseException as error:
+            fault = self._fault(error)
+            if fault:
+                journal.fail(fault)
+            # Also of a cell that broke off: what there is stays readable.
+            # The disk may be full, which is what the first error says.
+            with suppress(QoslabError):
+                journal.write(broken=True)
+            if not fault:
+                raise
+            self._give_up()
+            return journal.record(broken=True)
+        return journal.conclude()
+
+    def _look_after(self, task: CellTask, journal: Journal) -> None:  # noqa: B027 (most labs have nothing to note)
+        """Yield notes on the lab after the traffic of a cell."""
+
+    def _verify(self, task: CellTask, outcome: Outcome) -> None:
+        """Compare what routers show of their policies with what was asked for. `DeviceError` where it differs."""
+        for router, text in task.configurations.items():
+            answers = outcome.answers(router)
+            if not answers:
+                continue
+            config = self._routers.compiled(router, text, source=f"{router}.ios")
+            shown = self._parse(router, VERIFY_COMMANDS[0], answers[VERIFY_COMMANDS[0]])
+            # On a port without a link of the experiment somebody else's policy may be.
+            ends = [near.interface for _, near, _ in task.experiment.topology.links_of(router)]
+            measured = of_the_experiment(shown.parsed or {}, [*ends, *with_policies(config)])
+            for difference in policy_differences(measured, config):
+                raise DeviceError(f"{router} took the configuration and shows something else: {difference}")
+
+    def _fault(self, error: BaseException) -> str:
+        """Return why a cell failed, where its lab did, and not what was asked of it; else empty."""
+        if self.lab is None or not isinstance(error, Exception) or self._interrupted.is_set():
+            return ""
+        # Whatever was under way when it died: a dead lab is the reason, and not what it made others say.
+        if death := death_of(self.lab, wait=True):
+            return death
+        return error.message if isinstance(error, (PassingFault, DataPlaneDownError)) else ""
+
+    def _give_up(self) -> None:
+        """Leave a lab that failed, with all that talks to it."""
+        try:
+            self._leave()
+        except QoslabError as failure:
+            self._note(f"{self._label}: while it ended: {failure.message}")
+
+    def _check(self) -> None:
+        """Raise where the lab has died, or where the user has been waiting for the end of the run."""
+        self._check_user(PATIENCE_S)
+        if self.lab is not None and (death := death_of(self.lab)):
+            raise LabDied(death)
+
+    def _check_user(self, patience_s: float = 0.0) -> None:
+        """Raise some time after Ctrl-C, unless the routers are being restored."""
+        if self._interrupted.is_set() and not self._ending:
+            self._interrupted_at = min(self._interrupted_at, time.monotonic())
+            if time.monotonic() - self._interrupted_at >= patience_s:
+                raise Interrupted
+
+    def _enter_lines(self, device: str, lines: list[str]) -> str:
+        """Enter configuration lines in a router of this lab."""
+        sent = [self._named(device).to_device(line) for line in lines]
+        return self._shared.get().configure(device, sent, lab=str(self._number))
+
+    def _observe(self, device: str, command: str) -> Observed:
+        names = self._named(device)
+        observed = self._shared.get().observe(device, names.to_device(command), lab=str(self._number))
+        return replace(observed, parsed=names.from_device(observed.parsed))
+
+    def _show(self, device: str, command: str) -> Observed:
+        return self._shared.get().show(device, self._named(device).to_device(command), lab=str(self._number))
+
+    def _parse(self, device: str, command: str, text: str) -> Observed:
+        names = self._named(device)
+        observed = self._shared.get().parse(names.to_device(command), text)
+        return replace(observed, parsed=names.from_device(observed.parsed))
+
+    def _named(self, device: str) -> InterfaceNames:
+        return self._names.get(device, AS_THEY_ARE)

@@ -1,0 +1,329 @@
+"""Runs a cell in virtual time: the program `qos-sim`, its scenario before and its result after.
+
+Nothing else is started: no lab, no Ansible, no observer.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from qoslab.errors import QoslabError, RunInvalid, UserError
+from qoslab.lab_kinds.simulated import RESULTS, SCENARIO
+from qoslab.model.experiment import Experiment, Flow, Observation, Probe, Stage, Trigger, probe_number
+from qoslab.model.instants import traffic_time, triggers
+from qoslab.model.steps import SIMULATION
+from qoslab.platforms import platform_of
+from qoslab.results import CaptureRecord, Cell, CellRecord, FlowRecord
+from qoslab.run.cell.journal import Journal
+from qoslab.run.cell.probes.results import (
+    figures_of_print,
+    figures_of_report,
+    figures_of_runs,
+    unanswered,
+)
+from qoslab.run.events import Interrupted
+from qoslab.run.provenance import package_versions
+from qoslab.run.task import CellTask
+from qoslab.run.workers.base import Machinery, WorkerSlot
+from qoslab.run.workers.genie_parser import Prints
+from qoslab.simulation.history import History
+from qoslab.simulation.result import Result, SimulationError, read_flow, read_result
+from qoslab.simulation.routers import Router
+from qoslab.simulation.scenario import EPOCH, EPOCH_NS, build_scenario, configured_routers, during_ns, probe_end_ns
+from qoslab.simulation.show import answer
+from qoslab.system.programs import SIMULATOR as PROGRAM
+from qoslab.system.programs import ended_with_thread, how_ended, own_program
+from qoslab.traffic.endpoints import ends_of
+
+if TYPE_CHECKING:
+    from qoslab.system import program_formats
+
+SCENARIO_REFUSED = f"{PROGRAM}: scenario: "
+"""First line of `qos-sim` for an invalid scenario; the path and the reason follow."""
+LEAST_LIMIT_S = 600.0
+LIMIT_FACTOR = 60.0
+"""A cell may take so many times its traffic time, and `LEAST_LIMIT_S` in any case, before it is ended."""
+POLL_S = 0.2
+
+
+class SimulatedWorker:
+    """Runs cells one after another; a context manager that ends the cell that is running."""
+
+    described: Mapping[str, Any] = {}
+    """Empty description: a simulation has no lab."""
+
+    def __init__(self, slot: WorkerSlot) -> None:
+        self._tell = slot.tell
+        self._interrupted = slot.interrupted
+        self._processes = _Processes()
+        assert isinstance(slot.shared, Prints)  # `MACHINERY` made it
+        self._prints = slot.shared
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._processes.end()
+
+    def run(self, task: CellTask, cell: Cell, *, turn: AbstractContextManager[None] | None = None) -> CellRecord:
+        """Run one cell into its folder and return its record. It disturbs no other, so it waits for no turn.
+
+        What makes its figures worthless is in the record. Raises errors that the user has to fix; the folder stays
+        as it is.
+        """
+        journal = Journal(task, cell, self._tell)
+        try:
+            _CellRun(journal, self._check, self._processes, self._prints).carry_out()
+        except BaseException:
+            with suppress(QoslabError):
+                journal.write(broken=True)
+            raise
+        return journal.conclude()
+
+    def _check(self) -> None:
+        if self._interrupted.is_set():
+            raise Interrupted
+
+
+class _Processes:
+    """Running processes of this worker; any thread may end them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+
+    @contextmanager
+    def running(self, process: subprocess.Popen[str]) -> Iterator[None]:
+        """However the block is left, the process has ended."""
+        with self._lock:
+            self._running.add(process)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running.discard(process)
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+
+    def end(self) -> None:
+        """Kill them; whoever waits for one is told so by its status."""
+        with self._lock:
+            for process in self._running:
+                process.kill()
+
+
+class _CellRun:
+    """One cell while it runs."""
+
+    def __init__(self, journal: Journal, check: Callable[[], None], processes: _Processes, prints: Prints) -> None:
+        self._journal = journal
+        self._task = journal.task
+        self._cell = journal.cell
+        self._check = check
+        self._processes = processes
+        self._prints = prints
+
+    @property
+    def _experiment(self) -> Experiment:
+        return self._task.experiment
+
+    def carry_out(self) -> None:
+        """Simulate, and write what came of it."""
+        if self._experiment.observe:
+            self._prints.expect()
+        self._cell.write_experiment(self._experiment)
+        with self._journal.step(SCENARIO):
+            routers, scenario = self._prepare()
+        try:
+            with self._journal.step(SIMULATION):
+                result = read_result(self._simulate())
+            with self._journal.step(RESULTS):
+                self._keep(result, scenario, routers)
+        except RunInvalid as error:
+            self._journal.invalid(error.message + (f" ({error.hint})" if error.hint else ""))
+
+    def _prepare(self) -> tuple[dict[str, Router], program_formats.Scenario]:
+        """Write what the simulator is given: the routers and the scenario."""
+        task, cell = self._task, self._cell
+        for name, configuration in task.configurations.items():
+            cell.write(cell.configuration(f"{name}.ios"), configuration)
+        routers = configured_routers(task.experiment, task.configurations)
+        for name, router in routers.items():
+            cell.write(cell.configuration(f"{name}.engine.json"), json.dumps(router.config, indent=1) + "\n")
+        scenario = build_scenario(task.experiment, routers, task.identity.repetition, task.demand)
+        cell.write(cell.configuration("scenario.json"), json.dumps(scenario, indent=1) + "\n")
+        for point in self._experiment.captures:
+            cell.capture(point.name)  # makes the folder
+        return routers, scenario
+
+    def _simulate(self) -> str:
+        """Return the output of `qos-sim`. Raises where it fails, is too slow, or the user wants it to end.
+
+        It reads the scenario's file: once `communicate` was cut short by its timeout, it gives no more of an input.
+        """
+        limit = max(LEAST_LIMIT_S, LIMIT_FACTOR * traffic_time(self._experiment, self._task.arm).seconds)
+        self._check()
+        # A session of its own: Ctrl-C is for the run, which ends it.
+        with self._cell.configuration("scenario.json").open("rb") as scenario:
+            process = subprocess.Popen(
+                [*ended_with_thread(), str(own_program(PROGRAM)), "run", "--watch", str(self._cell.coming_counters())],
+                cwd=self._cell.path,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+                stdin=scenario,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        deadline = time.monotonic() + limit
+        with self._processes.running(process):
+            while True:
+                try:
+                    said, errors = process.communicate(timeout=POLL_S)
+                    break
+                except subprocess.TimeoutExpired:
+                    self._check()
+                    if time.monotonic() > deadline:
+                        raise SimulationError(
+                            f"{PROGRAM} was not done after {limit:.0f} s",
+                            hint="The scenario is in the cell's config/scenario.json.",
+                        ) from None
+        if process.returncode == 0:
+            return said
+        reason = (errors.strip().splitlines() or ["it said nothing"])[-1]
+        if reason.startswith(SCENARIO_REFUSED):
+            raise UserError(f"{self._cell.name}: {PROGRAM} refuses it: {reason.removeprefix(SCENARIO_REFUSED)}")
+        raise SimulationError(f"{PROGRAM} {how_ended(process.returncode)}: {reason}")
+
+    def _keep(self, result: Result, scenario: program_formats.Scenario, routers: Mapping[str, Router]) -> None:
+        """Write the files of the run folder."""
+        cell, experiment = self._cell, self._experiment
+        self._journal.findings.virtual_s = result.virtual_ns / 1e9
+        for flow in experiment.flows_of(self._task.arm):
+            text = result.flow_text(flow.name)
+            cell.write(cell.simulated_traffic(flow.name), text)
+            if failure := read_flow(flow, text).failure:
+                self._journal.warn(f'traffic "{flow.name}" did not get through: {failure}')
+        for host in sorted({node for flow in scenario["flows"] for node in (flow["source"], flow["destination"])}):
+            cell.write(cell.simulated_host(host), result.host_text(host))
+        for name in routers:
+            cell.write_counters(name, ({"ok": True, **sample} for sample in result.routers[name].samples))
+        cell.whole()
+        from qoslab.capture.packet_tables import (
+            read_packets,  # it brings NumPy, which has time while the simulator runs
+        )
+
+        self._journal.findings.captures = {
+            point.name: CaptureRecord(received=sum(map(len, read_packets(cell.capture(point.name)))), dropped=0)
+            for point in experiment.captures
+        }
+        ports = {flow["name"]: flow["port"] for flow in scenario["flows"]}
+        self._journal.findings.flows = tuple(
+            self._flow_record(flow, ports[flow.name] or 0) for flow in experiment.flows_of(self._task.arm)
+        )
+        self._observe(result, routers)
+        failed = []
+        for probe in experiment.probes:
+            try:
+                self._keep_probe(probe, result, routers)
+            except RunInvalid as error:
+                failed.append(f'probe "{probe.name}": {error.message}')
+        if failed:
+            raise RunInvalid("; ".join(failed))
+
+    def _flow_record(self, flow: Flow, port: int) -> FlowRecord:
+        source, destination = ends_of(self._experiment.topology, flow)
+        return FlowRecord(
+            traffic=flow.name,
+            source=source,
+            destination=destination,
+            port=port,
+            started=EPOCH + timedelta(microseconds=flow.start_after.ns / 1000),
+            start_after_s=flow.start_after.seconds,
+        )
+
+    def _observe(self, result: Result, routers: Mapping[str, Router]) -> None:
+        moments: dict[Stage, int] = {"before": 0, "during": during_ns(self._experiment), "after": result.virtual_ns}
+        for moment, virtual_ns in moments.items():
+            for each in self._journal.observations(moment):
+                self._print(each, moment, result.routers[each.node].until(virtual_ns), routers[each.node])
+        for trigger in triggers(self._experiment):
+            for each in self._journal.observations(trigger):
+                history = result.routers[each.node]
+                if isinstance(came := history.came(trigger, result.virtual_ns), str):
+                    self._journal.never_came(each, trigger, came)
+                else:
+                    self._print(each, trigger, came, routers[each.node])
+
+    def _print(self, observation: Observation, moment: Stage | Trigger, history: History, router: Router) -> None:
+        """Keep what a router prints at a moment, up to which its history is."""
+        said = answer(self._experiment.topology.nodes[observation.node], router, observation.command, history)
+        self._journal.observed(observation, moment, said, self._prints.parse(observation.command, said))
+
+    def _keep_probe(self, probe: Probe, result: Result, routers: Mapping[str, Router]) -> None:
+        """Write what a probe measured: of a router with a command line by its print, as in a lab of real time."""
+        experiment, report = self._experiment, result.probes[probe.name]
+        file = self._cell.path / "probes" / probe.name
+        self._cell.write(file.with_name(f"{probe.name}.samples.json"), json.dumps(report) + "\n")
+        node = experiment.topology.nodes[probe.source]
+        if platform_of(node).reached_by != "command line":
+            figures = figures_of_report(report, jitter=probe.jitter)
+        else:
+            number = probe_number(experiment, probe)
+            said = self._print_of_probe(probe, number, result, routers[probe.source])
+            self._cell.write(file.with_name(f"{probe.name}.txt"), said)
+            runs = [sample["rtt_ms"] for sample in report["samples"]]
+            figures = figures_of_print(said, number) if probe.jitter else figures_of_runs(runs)
+        if figures is None:
+            raise unanswered(probe, report["latest"]["return_code"])
+        self._cell.write(file.with_name(f"{probe.name}.json"), json.dumps(figures, indent=1) + "\n")
+
+    def _print_of_probe(self, probe: Probe, number: int, result: Result, router: Router) -> str:
+        """Return the statistics of a probe as its router prints them at the time of reading."""
+        end_ns = probe_end_ns(self._experiment, probe)
+        history = result.routers[probe.source].until(end_ns)
+        said: program_formats.IpSlaReport = {
+            "time_ns": EPOCH_NS + end_ns,
+            "operations": {str(number): result.probes[probe.name]},
+            "responder": None,
+        }
+        node = self._experiment.topology.nodes[probe.source]
+        command = f"show ip sla statistics {'aggregated ' if probe.jitter else ''}{number}"
+        return answer(node, router, command, replace(history, ip_sla=(said,)))
+
+
+def version() -> str:
+    """The first line that the simulator prints of itself; `MachineError` where there is none."""
+    program: Path = own_program(PROGRAM)
+    try:
+        done = subprocess.run(
+            [str(program), "--version"],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"not usable: {error}"
+    return next((line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()), "unknown")
+
+
+PACKAGES = ("pandas", "genie")
+"""Packages that influence the values."""
+MACHINERY = Machinery(
+    SimulatedWorker,
+    Prints,
+    lambda place, experiment: {PROGRAM: version()},
+    lambda: package_versions(PACKAGES),
+)

@@ -1,0 +1,121 @@
+"""One virtual lab at a time, in which cells are run one after another."""
+
+from __future__ import annotations
+
+import os
+
+from qoslab.model.experiment import Experiment, Topology
+from qoslab.platforms import reached_by, routers_of
+from qoslab.run.devices.ansible_inventory import write_inventory
+from qoslab.run.workers.base import WorkerSlot
+from qoslab.run.workers.measured import MeasuredWorker
+from qoslab.run.workers.virtual.access import lab_routers
+from qoslab.run.workers.virtual.nodes import VirtualLab
+from qoslab.virtual_lab import Lab
+from qoslab.virtual_lab.lab import Ssh
+
+
+class LabWorker(MeasuredWorker):
+    """See `MeasuredWorker`. The lab is kept while consecutive cells have the same topology."""
+
+    def __init__(self, slot: WorkerSlot) -> None:
+        super().__init__(slot)
+        self._wired: tuple[Topology, int] | None = None
+        """Topology and seed of the lab that is up."""
+        self._labs = 0
+        self._lab: Lab | None = None
+        self._reached: list[tuple[str, str]] = []
+        """The routers that Ansible knows, with their platforms."""
+
+    @property
+    def lab(self) -> VirtualLab | None:
+        """See `MeasuredWorker`."""
+        return None if self._lab is None else VirtualLab(self._lab)
+
+    def fits(self, experiment: Experiment) -> bool:
+        """See `MeasuredWorker`."""
+        same = self._wired == (experiment.topology, experiment.seed)
+        return same and self._lab is not None and self._lab.alive()
+
+    def start(self, experiment: Experiment) -> None:
+        """Bring a lab up for cells of this experiment's topology; the one from before ends.
+
+        Ansible starts once, since that takes seconds: the next lab has the addresses and logins of the one before.
+        """
+        routers: list[tuple[str, str]] = [
+            (name, experiment.topology.nodes[name].platform) for name in routers_of(experiment.topology)
+        ]
+        if self._lab is not None and (self._reached != routers or not self._lab.alive()):
+            # Ansible may be in the middle of something with routers that are gone.
+            self._leave()
+        try:
+            if self._lab is None:
+                self._enter(experiment)
+                (self._scratch / "sockets").mkdir()
+            self._start(experiment)
+            self._reached = routers
+        except BaseException:
+            self._leave()
+            raise
+
+    def _leave(self) -> None:
+        super()._leave()
+        self._wired, self._reached = None, []
+
+    def _start(self, experiment: Experiment) -> None:
+        scratch, topology = self._scratch, experiment.topology
+        command_lines = reached_by(topology, "command line")
+        ssh: dict[str, Ssh] = {}
+        if self._lab is not None:
+            ssh = {name: self._lab.ssh(name) for name in command_lines}
+            # The lab goes down with whatever is configured on its routers.
+            self._session.hang_up()
+            self._lab.down()
+            self._lab, self._wired = None, None
+            self._state.afresh()
+        if command_lines:
+            # Unicon and Genie take seconds to start; nobody else needs them.
+            self._shared.get()
+        self._labs += 1
+        self._tell(self._label, "lab up")
+        lab = Lab.up(
+            topology,
+            name=f"{experiment.name[:20]}-{os.getpid()}-{self._number}-{self._labs}",
+            tcp_profile=experiment.tcp_of(experiment.arms[0]),
+            seed=experiment.seed,
+            ssh=ssh,
+        )
+        self._lab = lab
+        for name in command_lines:
+            if name not in ssh:
+                way = lab.ssh(name)
+                self._note(
+                    f"look around in {name}: ssh -p {way.port} {way.user}@{way.host}, "
+                    f"password {way.password}, enable secret {way.enable}"
+                )
+        self.described = self.described or lab.describe()
+        access = lab_routers(lab, scratch / "sockets")
+        write_inventory(scratch / "inventory.json", access)
+        if lab.host_key is not None:
+            self._shared.connect(access, known_hosts=lab.known_hosts(), lab=str(self._number))
+        self._know_routers(experiment)
+        self._wired = (topology, experiment.seed)
+        self._tell(self._label, "")
+
+    def _give_up(self) -> None:
+        """Nothing is restored: the routers end with the lab."""
+        self._wired = None
+        super()._give_up()
+
+    def _end_lab(self) -> None:
+        """Restore the routers, then end the lab; also where that fails."""
+        lab, self._lab = self._lab, None
+        if lab is None:
+            return
+        try:
+            if self._wired is not None and lab.alive():
+                self._tell(self._label, "restore the routers")
+                self._routers.restore(None, self._restored / f"{self._number}-{self._labs}")
+                self._tell(self._label, "")
+        finally:
+            lab.down()

@@ -1,0 +1,27 @@
+"""The virtual lab: hosts and routers as network namespaces, held by one supervisor. `Lab` is its face.
+
+The names below are imported when first used: pyroute2 alone takes a third of a second, which `linux_names` and the
+like should not cost.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from qoslab.system.extras import need
+
+if TYPE_CHECKING:
+    from qoslab.virtual_lab.lab import DaemonFailure, Lab, LabNode, Ssh
+    from qoslab.virtual_lab.lab_processes import LabProcess
+    from qoslab.virtual_lab.supervision import LabError
+
+__all__ = ["DaemonFailure", "Lab", "LabError", "LabNode", "LabProcess", "Ssh"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    need("lab")
+    from qoslab.virtual_lab import lab
+
+    return getattr(lab, name)

@@ -1,0 +1,42 @@
+"""The applets of a virtual router: each enters its commands once, at the end of its countdown."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+from qoslab.ios.model.applets import Applet
+from qoslab.virtual_lab.countdown import Countdown
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    applet: Applet
+    since: datetime
+    countdown: Countdown
+
+
+class Applets:
+    """Applets of a running configuration. One that is entered or changed counts from then on."""
+
+    def __init__(self, carry_out: Callable[[Sequence[str]], Awaitable[None]]) -> None:
+        """`carry_out` enters commands."""
+        self._carry_out = carry_out
+        self._waiting: dict[str, _Waiting] = {}
+
+    @property
+    def registered(self) -> dict[str, datetime]:
+        """Return when each was registered."""
+        return {name: each.since for name, each in self._waiting.items()}
+
+    def follow(self, present: Mapping[str, Applet]) -> None:
+        """The configuration has these now."""
+        for name in [name for name, each in self._waiting.items() if present.get(name) != each.applet]:
+            self._waiting.pop(name).countdown.stop()
+        for name, applet in present.items():
+            if name not in self._waiting:
+                countdown = Countdown(partial(self._carry_out, applet.commands))
+                countdown.start(applet.seconds)
+                self._waiting[name] = _Waiting(applet, datetime.now(UTC), countdown)

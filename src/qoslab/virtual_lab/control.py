@@ -1,0 +1,164 @@
+"""A client of the data plane's control socket (docs/internals/control-protocol.md): one JSON object a line each way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import struct
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from qoslab.capture import Counts
+from qoslab.ios.environment import DataPlaneDownError, DataPlaneRefusedError
+
+if TYPE_CHECKING:
+    from qoslab.capture.filters import Instruction
+    from qoslab.system import program_formats
+
+LINE_LIMIT = 4 * 1024 * 1024
+"""Bytes; the protocol's own limit for one line."""
+
+DEFAULT_TIMEOUT = 5.0
+"""Seconds. The daemon answers within milliseconds; silence this long means that it is stopped or gone."""
+
+_CREDENTIALS = struct.Struct("=iII")
+
+
+class ControlClient:
+    """Requests to one `qos-router`, one at a time over one connection.
+
+    The connection is opened when first needed, and again after a failure.
+    """
+
+    def __init__(self, path: Path, *, timeout: float = DEFAULT_TIMEOUT) -> None:
+        self.path = path
+        self.timeout = timeout
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._lock = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connection; a later request opens a new one."""
+        if self._streams is not None:
+            writer = self._streams[1]
+            self._streams = None
+            writer.close()
+
+    async def request(self, op: str, **keys: Any) -> dict[str, Any]:
+        """Send one request and return the reply.
+
+        Raises `DataPlaneDownError` when there is no answer, `DataPlaneRefusedError` when the answer is `"ok": false`.
+        """
+        line = json.dumps({"op": op, **keys}, separators=(",", ":")).encode() + b"\n"
+        async with self._lock:
+            try:
+                async with asyncio.timeout(self.timeout):
+                    reply = await self._exchange(line)
+            except TimeoutError as error:
+                await self.close()
+                raise DataPlaneDownError(f"{self.path}: no answer to {op!r} within {self.timeout:g} s") from error
+            except (OSError, ValueError) as error:
+                await self.close()
+                raise DataPlaneDownError(f"{self.path}: {op!r} failed: {error}") from error
+            except asyncio.CancelledError:
+                # The reply is still under way: the next request must not read it as its own.
+                await self.close()
+                raise
+        if not isinstance(reply, dict) or "ok" not in reply:
+            raise DataPlaneDownError(
+                f"{self.path}: the answer to {op!r} is not one of the control protocol: {reply!r:.200}"
+            )
+        if not reply["ok"]:
+            error_body = reply.get("error", {})
+            raise DataPlaneRefusedError(
+                error_body.get("code", "internal"), error_body.get("message", "no reason given")
+            )
+        return reply
+
+    async def _exchange(self, line: bytes) -> Any:
+        if self._streams is not None and self._streams[0].at_eof():
+            await self.close()
+        if self._streams is None:
+            self._streams = await asyncio.open_unix_connection(self.path, limit=LINE_LIMIT)
+        reader, writer = self._streams
+        writer.write(line)
+        await writer.drain()
+        answer = await reader.readline()
+        if not answer.endswith(b"\n"):
+            raise ConnectionResetError("the data plane closed the connection")
+        return json.loads(answer)
+
+    async def peer_pid(self) -> int:
+        """Process id of the daemon, from the socket's credentials (unix(7), SO_PEERCRED)."""
+        await self.request("hello")
+        if self._streams is None:
+            raise DataPlaneDownError(f"{self.path}: the data plane closed the connection")
+        connection: socket.socket = self._streams[1].get_extra_info("socket")
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        pid: int = _CREDENTIALS.unpack(credentials)[0]
+        return pid
+
+    async def hello(self) -> dict[str, Any]:
+        """Program, version, format and router name."""
+        return await self.request("hello")
+
+    async def configure(self, config: program_formats.DataPlaneConfig) -> None:
+        """Put a complete configuration in force, or none of it."""
+        await self.request("configure", config=config)
+
+    async def config(self) -> program_formats.DataPlaneConfig | None:
+        """The configuration in force, as given; None before the first."""
+        return cast("program_formats.DataPlaneConfig | None", (await self.request("config"))["config"])
+
+    async def resolve(self) -> dict[str, program_formats.ResolvedPolicy]:
+        """The policy-maps in force with their defaults filled in."""
+        return cast("program_formats.Resolved", await self.request("resolve"))["policy_maps"]
+
+    async def counters(self, interface: str | None = None) -> program_formats.Counters:
+        """All counters, or those of one interface."""
+        keys = {} if interface is None else {"interface": interface}
+        return cast("program_formats.Counters", await self.request("counters", **keys))
+
+    async def clear(self, interface: str | None = None) -> None:
+        """Zero the counters of all interfaces, or of one."""
+        keys = {} if interface is None else {"interface": interface}
+        await self.request("clear", **keys)
+
+    async def ip_sla(self, operation: int | None = None, *, samples: bool = False) -> program_formats.IpSlaReport:
+        """Return the results of IP SLA, of one operation or all; with `samples` also the stamps of each packet."""
+        keys = {} if operation is None else {"operation": operation}
+        return cast("program_formats.IpSlaReport", await self.request("ip_sla", samples=samples, **keys))
+
+    async def capture(
+        self,
+        interface: str,
+        file: Path,
+        *,
+        snaplen: int,
+        filter: Sequence[Instruction] = (),
+        comment: str,
+    ) -> None:
+        """Begin to capture what passes an interface; the file is pcapng, its stamps event time.
+
+        `filter` is a program as `qoslab.capture.filters.filter_program` compiles it; `snaplen` bytes of each frame are
+        kept.
+        """
+        await self.request(
+            "capture", interface=interface, file=str(file), snaplen=snaplen, filter=filter, comment=comment
+        )
+
+    async def end_capture(self, file: Path) -> Counts:
+        """End the capture that writes this file, which is whole then."""
+        reply = await self.request("end_capture", file=str(file))
+        return Counts(received=reply["received"], dropped=reply["dropped"])
+
+    async def health(self) -> program_formats.Health:
+        """Lateness and lost input."""
+        return cast("program_formats.Health", await self.request("health"))

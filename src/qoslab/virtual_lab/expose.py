@@ -1,0 +1,199 @@
+"""A virtual lab behind SSH on loopback: its hosts get an SSH server, and an inventory says how all nodes are reached.
+
+Whoever has the inventory runs experiments in the lab as in a rack: nothing else of the lab need be seen.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import time
+from pathlib import Path
+from typing import Any
+
+from qoslab.errors import ExperimentError, UserError
+from qoslab.model.inventory import EMULATED_BY, LINE
+from qoslab.platforms import hosts_of, is_switch, reached_by
+from qoslab.system.openssh import with_host_keys
+from qoslab.system.programs import python_module
+from qoslab.virtual_lab.lab import HOSTD, RUNTIME, Lab
+from qoslab.virtual_lab.rights import DAEMONS
+from qoslab.virtual_lab.supervision import LabError
+
+LISTEN = "127.0.0.1"
+USER = "root"
+START_S = 30.0
+
+HEAD = """\
+# The lab {name}, as long as it is up: qoslab run {name} --lab {file}
+# It holds passwords, and beside it are the key that lets in to the hosts and the lab's host keys.
+"""
+
+
+def refuse_what_has_no_ssh(lab: Lab) -> None:
+    """Raise `ExperimentError` where a node could not be reached by SSH alone."""
+    linux = reached_by(lab.topology, "control socket")
+    if linux:
+        raise ExperimentError(
+            f"found the Linux router {linux[0]}, expected hosts and IOS routers in a lab that is exposed",
+            hint=f"A Linux router has no SSH server of its own: --set {linux[0]}.platform=ios.",
+        )
+
+
+def expose(lab: Lab, file: Path, *, together: bool = False) -> None:
+    """Start the hosts' SSH server and write the inventory, readable by its owner only.
+
+    `together`: all hosts are one machine with their interfaces as its cards, which a run gives to them as namespaces.
+    Beside `file` come `NAME.key`, the private key for the hosts, and `NAME.known_hosts`. `UserError` where one of them
+    cannot be written.
+    """
+    import asyncssh  # slow to load
+
+    refuse_what_has_no_ssh(lab)
+    key = asyncssh.generate_private_key("ssh-ed25519", comment=f"qoslab {lab.name}")
+    cards = _in_one_machine(lab) if together else {}
+    ways = _serve_hosts(lab, key.export_public_key().decode().strip(), together=together)
+    file = file.absolute()
+    known, private = file.with_suffix(".known_hosts"), file.with_suffix(".key")
+    known_hosts = [f"[{LISTEN}]:{way['port']} {way['host_key']}\n" for way in ways.values()]
+    for router in reached_by(lab.topology, "command line"):
+        login = lab.ssh(router)
+        known_hosts.append(f"[{login.host}]:{login.port} {lab.host_key}\n")
+    try:
+        _write(private, key.export_private_key().decode())
+        _write(known, "".join(known_hosts))
+        _write(
+            file,
+            HEAD.format(name=lab.name, file=shlex.quote(str(file)))
+            + _yaml(_inventory(lab, ways, cards, known, private)),
+        )
+    except OSError as error:
+        raise UserError(f"the inventory cannot be written: {error}") from error
+
+
+def _in_one_machine(lab: Lab) -> dict[str, dict[str, str]]:
+    """Put the interfaces of all hosts into the first; what each is called there, by host."""
+    machine, *_ = hosts_of(lab.topology)
+    cards: dict[str, dict[str, str]] = {}
+    with lab.namespace(machine) as there:
+        for host in hosts_of(lab.topology):
+            for _, near, _ in lab.topology.links_of(host):
+                card = f"card{sum(map(len, cards.values()))}"
+                cards.setdefault(host, {})[near.interface] = card
+                lab.run(host, ["tc", "qdisc", "del", "dev", near.interface, "root"])
+                lab.run(host, ["ip", "link", "set", near.interface, "down"], check=True)
+                lab.run(host, ["ip", "addr", "flush", "dev", near.interface], check=True)
+                where = [] if host == machine else ["netns", f"/proc/self/fd/{there}"]
+                move = ["ip", "link", "set", "dev", near.interface, *where, "name", card]
+                lab.run(host, move, check=True, pass_fds=[there])
+                lab.run(machine, ["ip", "link", "set", card, "up"], check=True)
+    return cards
+
+
+def _serve_hosts(lab: Lab, authorized: str, *, together: bool) -> dict[str, dict[str, Any]]:
+    """Start the server; port and host key of each host."""
+    hosts = hosts_of(lab.topology)
+    served = hosts[:1] if together else hosts
+    folder = lab.runtime(HOSTD)
+    folder.mkdir(exist_ok=True)
+    inside = RUNTIME / HOSTD
+    spec = {
+        "format": 1,
+        "listen": LISTEN,
+        "authorized": authorized,
+        "ready": str(inside / "ready.json"),
+        "hosts": {host: f"/proc/1/fd/{lab.handle(host)}" for host in served},
+    }
+    (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
+    argv = python_module("qoslab.virtual_lab.hostd", str(inside / "spec.json"))
+    lab.spawn(HOSTD, argv, inside / "log", DAEMONS["hosts"])
+    deadline = time.monotonic() + START_S
+    while not (folder / "ready.json").exists():
+        for failure in lab.failures():
+            raise LabError(f"the lab cannot be exposed: {failure}", hint=failure.log.strip())
+        if time.monotonic() > deadline:
+            raise LabError(f"the lab cannot be exposed: its hosts do not listen after {START_S:g} s")
+        time.sleep(0.01)
+    ways: dict[str, dict[str, Any]] = json.loads((folder / "ready.json").read_text(encoding="utf-8"))["hosts"]
+    return {host: ways[served[0] if together else host] for host in hosts}
+
+
+def _inventory(
+    lab: Lab, ways: dict[str, dict[str, Any]], cards: dict[str, dict[str, str]], known_hosts: Path, key: Path
+) -> dict[str, Any]:
+    """Return the inventory in the usual form."""
+    children: dict[str, Any] = {
+        "host": {
+            "vars": {
+                "ansible_user": USER,
+                "ansible_ssh_private_key_file": str(key),
+                # For Ansible itself; qoslab takes the next.
+                "ansible_ssh_extra_args": shlex.join(with_host_keys(known_hosts)),
+                "qoslab_known_hosts": str(known_hosts),
+                "qoslab_isolate": "namespace" if cards else "in place",
+            },
+            "hosts": {
+                name: {
+                    "ansible_host": LISTEN,
+                    "ansible_port": way["port"],
+                    **({"qoslab_interfaces": cards[name]} if cards else {}),
+                }
+                for name, way in ways.items()
+            },
+        }
+    }
+    routers: dict[str, Any] = {}
+    switches: dict[str, Any] = {}
+    for name in reached_by(lab.topology, "command line"):
+        login = lab.ssh(name)
+        of_kind = switches if is_switch(lab.topology.nodes[name]) else routers
+        of_kind[name] = {
+            "ansible_host": login.host,
+            "ansible_port": login.port,
+            "ansible_user": login.user,
+            "ansible_password": login.password,
+            "ansible_become_password": login.enable,
+        }
+    if routers or switches:
+        children["ios"] = {
+            "vars": {
+                "ansible_connection": "ansible.netcommon.network_cli",
+                "ansible_network_os": "cisco.ios.ios",
+                "ansible_become": True,
+                "ansible_become_method": "ansible.netcommon.enable",
+                "ansible_host_key_checking": False,
+                "qoslab_known_hosts": str(known_hosts),
+                **({"qoslab_old_ssh": True} if (lab.host_key or "").startswith("ssh-rsa ") else {}),
+                # They end with the lab.
+                "qoslab_dead_man": "none",
+            },
+            "hosts": routers,
+        }
+        if switches:
+            children["ios"]["children"] = {"ios_switch": {"hosts": switches}}
+    emulated = [link.name for link in lab.topology.links if link.emulated]
+    made_by: dict[str, Any] = {"vars": {EMULATED_BY: dict.fromkeys(emulated, LINE)}} if emulated else {}
+    return {"all": {**made_by, "children": children}}
+
+
+def _yaml(made: dict[str, Any]) -> str:
+    import io
+
+    from ruamel.yaml import YAML
+
+    yaml = YAML()
+    yaml.default_flow_style = False
+    text = io.StringIO()
+    yaml.dump(made, text)
+    return text.getvalue()
+
+
+def _write(path: Path, text: str) -> None:
+    """A file with secrets, anew: what was there may be open to others."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(path.name + ".new")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    fresh.replace(path)

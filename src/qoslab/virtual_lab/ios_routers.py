@@ -1,0 +1,95 @@
+"""Start data of the virtual IOS routers of a lab: startup configurations, logins, the specification for `iosd`."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from qoslab.errors import UserError
+from qoslab.ios.device_config.running_config_parser import clutter_of, read_running
+from qoslab.ios.running_config import with_clutter
+from qoslab.model.experiment import Topology
+from qoslab.platforms.startup import hardware
+from qoslab.virtual_lab.wiring import DATA_PLANE_SUFFIX
+
+USER = "lab"
+PASSWORD_BYTES = 12
+"""Random bytes of each password: 16 characters."""
+LISTEN = "127.0.0.1"
+SPEC_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class WaysIn:
+    """Logins of virtual IOS routers, and their inert configuration lines."""
+
+    old_ssh: bool = False
+    """SSH with SHA-1 and CBC only, as routers of the articles' age."""
+    telnet: bool = False
+    """Telnet as well."""
+    clutter: str = ""
+    """A running configuration, of which the lines that they do not have are in theirs, too, without any effect."""
+
+
+MODERN_SSH = WaysIn()
+
+
+def credentials() -> dict[str, str]:
+    """A lab's user, password and enable secret."""
+    return {
+        "user": USER,
+        "password": secrets.token_urlsafe(PASSWORD_BYTES),
+        "enable": secrets.token_urlsafe(PASSWORD_BYTES),
+    }
+
+
+def cluttered(config: str, topology: Topology, router: str, ways: WaysIn) -> str:
+    """A router's startup configuration with the clutter that it is to have. `UserError` where that is none."""
+    if not ways.clutter:
+        return config
+    unknown = clutter_of(read_running(ways.clutter, hardware(topology, router)))
+    if not unknown:
+        raise UserError(f"found no line that {router} does not have, expected some of other features for its clutter")
+    return with_clutter(config, unknown)
+
+
+def specification(
+    topology: Topology,
+    routers: Iterable[str],
+    handles: Mapping[str, int],
+    login: Mapping[str, str],
+    runtime: Path,
+    ports: Mapping[str, int] | None = None,
+    ways: WaysIn = MODERN_SSH,
+) -> dict[str, Any]:
+    """The specification file of `qoslab.virtual_lab.iosd`; `runtime` is the lab's folder as seen from inside it.
+
+    `ports` are the SSH ports of routers, any free one where absent; `ways` is how one may log in.
+    """
+    return {
+        "format": SPEC_FORMAT,
+        "listen": LISTEN,
+        "host_key": str(runtime / "iosd/host_key"),
+        "ready": str(runtime / "iosd/ready.json"),
+        "routers": {
+            router: {
+                "model": topology.nodes[router].model,
+                "generation": topology.nodes[router].generation,
+                # The supervisor is process 1 of the lab and holds the namespaces.
+                "netns": f"/proc/1/fd/{handles[router]}",
+                "plane_netns": f"/proc/1/fd/{handles[router + DATA_PLANE_SUFFIX]}",
+                "control": str(runtime / router / "control.sock"),
+                "startup_config": str(runtime / router / "startup-config"),
+                "ssh_port": (ports or {}).get(router, 0),
+                "ssh": "old" if ways.old_ssh else "modern",
+                "telnet_port": 0 if ways.telnet else None,
+                "clutter": bool(ways.clutter),
+                "users": [{"name": login["user"], "password": login["password"], "privilege": 1}],
+                "enable_secret": login["enable"],
+            }
+            for router in routers
+        },
+    }

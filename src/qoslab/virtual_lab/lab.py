@@ -1,0 +1,712 @@
+"""A virtual lab as the rest of qoslab sees it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from qoslab.errors import ExperimentError, MachineError, UserError
+from qoslab.model.experiment import TCP_PROFILES, Link, Node, TcpProfile, Topology
+from qoslab.platforms import hosts_of, platform_of, reached_by, routers_of, tcp
+from qoslab.platforms.emulation import link_configuration
+from qoslab.platforms.startup import startup_config
+from qoslab.system.programs import how_ended, own_program, python_module, variable_of
+from qoslab.virtual_lab import data_planes, ios_routers, netlink
+from qoslab.virtual_lab.control import ControlClient
+from qoslab.virtual_lab.ios_routers import MODERN_SSH, WaysIn
+from qoslab.virtual_lab.lab_processes import LabProcess, enter_argv
+from qoslab.virtual_lab.linux_names import linux_interface
+from qoslab.virtual_lab.rights import DAEMONS
+from qoslab.virtual_lab.supervision import LabError, LabMachineError, Supervisor
+from qoslab.virtual_lab.supervisor import PROCESS_NAME
+from qoslab.virtual_lab.wiring import (
+    DATA_PLANE_SUFFIX,
+    HOST_SYSCTLS,
+    LINE_SUFFIX,
+    MTU,
+    ROUTER_SYSCTLS,
+    TXQUEUELEN,
+    Wiring,
+    wire,
+)
+
+if TYPE_CHECKING:
+    pass
+
+RUNTIME = Path("/run/qoslab")
+"""Runtime folder inside the lab."""
+STATE_FILE = "lab.json"
+IOSD = "iosd"
+"""The daemon of all virtual IOS routers; also its folder under the runtime folder."""
+HOSTD = "hostd"
+"""The SSH server in front of the hosts of a lab that is exposed; also its folder under the runtime folder."""
+RESERVED = frozenset({data_planes.FOLDER, HOSTD, IOSD, STATE_FILE, "supervisor.sock"})
+"""Names in the runtime folder that are not routers'."""
+_LOGIN = ("user", "password", "enable")
+DAEMON_TIMEOUT = 60.0
+"""Seconds until a daemon must answer after its start. A daemon that fails ends, which is noticed at once."""
+ENDING_S = 1.0
+"""Seconds that a data plane may take to end, before it is killed with the lab."""
+LOG_TAIL = 4000
+"""Characters of a dead daemon's log that are reported."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
+
+
+@dataclass(frozen=True)
+class Ssh:
+    """Login data of a virtual IOS router."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    enable: str
+    telnet: int | None = None
+    """The port for telnet, where the lab has it."""
+    host_key: str | None = None
+    """Host key as in known_hosts."""
+
+
+@dataclass(frozen=True)
+class DaemonFailure:
+    """A daemon of the lab that ended although nobody asked it to."""
+
+    daemon: str
+    """The routers' names for a `qos-router`; `iosd`."""
+    exit: int | None
+    """Exit status; negative: the signal that killed it. None: its process runs on, for other routers."""
+    log: str
+    """The end of what it said; of a router without its process what became of it."""
+
+    def __str__(self) -> str:
+        return self.describe(1)
+
+    @property
+    def killed(self) -> bool:
+        """True if another process ended it, or the kernel for want of memory."""
+        return -(self.exit or 0) in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+    def describe(self, lines: int) -> str:
+        """Return how it ended, and the last lines that it said."""
+        if self.exit is None:
+            return f"{self.daemon}: {self.log.strip()}"
+        said = self.log.strip().splitlines()[-lines:]
+        return f"{self.daemon}: its daemon {how_ended(self.exit)}" + (f"; it said: {' / '.join(said)}" if said else "")
+
+
+ENVIRONMENT = frozenset(
+    {"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER", "VIRTUAL_ENV"}
+)
+ENVIRONMENT_BEGINS = ("ASAN_", "COVERAGE_", "LC_", "LD_", "LLVM_", "PYTHON", "QOSLAB_", "RUST_", "SSL_", "XDG_")
+"""Variables that a daemon of the lab gets: all of them together may be larger than what a message may be."""
+
+
+def daemon_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the part of this process's environment for the daemons of a lab."""
+    return {
+        name: value for name, value in environment.items() if name in ENVIRONMENT or name.startswith(ENVIRONMENT_BEGINS)
+    }
+
+
+@dataclass(frozen=True)
+class LabNode:
+    """One node of a lab that is up."""
+
+    name: str
+    node: Node
+    addresses: dict[str, tuple[str, ...]]
+    """Addresses of each of its interfaces that has some in the topology, that of IPv4 first."""
+
+    @property
+    def address(self) -> str:
+        """The first of its addresses; `ExperimentError` where the topology gives it none."""
+        for addresses in self.addresses.values():
+            return addresses[0]
+        raise ExperimentError(f"node {self.name} has no address in the topology", hint="Give a link end an address.")
+
+
+class Lab:
+    """A lab that is up. Made by `Lab.up`, `Lab.find` or `Lab.all`; as a context manager it ends with the block."""
+
+    def __init__(self, supervisor: Supervisor, state: dict[str, Any]) -> None:
+        self._supervisor = supervisor
+        self._state = state
+        self.name: str = state["name"]
+        self.topology = Topology.model_validate_json(json.dumps(state["topology"]))
+        self.seed: int = state.get("seed", 1)  # A lab that an earlier version brought up has none.
+        self._wiring = wire(self.topology, self.seed)
+        self.nodes = {
+            name: LabNode(
+                name,
+                node,
+                {
+                    near.interface: tuple(str(address.ip) for address in near.addresses)
+                    for _, near, _ in self.topology.links_of(name)
+                    if near.addresses
+                },
+            )
+            for name, node in self.topology.nodes.items()
+        }
+
+    # Coming and going
+
+    @classmethod
+    def up(
+        cls,
+        topology: Topology,
+        *,
+        name: str,
+        owned: bool = True,
+        tcp_profile: TcpProfile | None = None,
+        seed: int = 1,
+        ssh: Mapping[str, Ssh] | None = None,
+        ways: WaysIn = MODERN_SSH,
+    ) -> Lab:
+        """Bring a lab up; with `owned` it ends with this process, however this process ends.
+
+        `seed` decides jitter and loss of its links. `ssh` are ports and logins that an earlier lab had, which is
+        down: whoever knew the way to its routers knows the way to these; `ways` is how one may log in there. Hosts
+        start with `tcp_profile` (`modern` where absent). Raises `ExperimentError` for a topology that the virtual lab
+        cannot do, `MachineError` where the machine lacks something, `UserError` where this user has a lab of that name.
+        """
+        if _NAME.fullmatch(name) is None:
+            raise UserError(f"{name!r} cannot be a lab's name: letters, digits and . _ -, at most 40")
+        wiring = wire(topology, seed)
+        routers = routers_of(topology)
+        for router in routers:
+            if router in RESERVED:
+                raise ExperimentError(f"a router cannot be called {router} in the virtual lab", hint="Rename it.")
+        program = own_program("qos-router") if wiring.ports else None
+        supervisor = Supervisor.start(name, owned=owned)
+        try:
+            state: dict[str, Any] = {
+                "name": name,
+                "owned": owned,
+                "seed": seed,
+                "started": time.time(),
+                "topology": topology.model_dump(mode="json", by_alias=True),
+                "ssh": {router: asdict(way) for router, way in (ssh or {}).items()},
+                "host_key": None,
+            }
+            profile = tcp_profile or TCP_PROFILES["modern"]
+            state["handles"] = _make_namespaces(supervisor, wiring, topology, profile)
+            lab = cls(supervisor, state)
+            lab._build(program, profile)
+            if program is not None:
+                lab._start_routers(routers, ways)
+            lab._save()
+            supervisor.request("ready")
+            return lab
+        except BaseException:
+            supervisor.stop()
+            raise
+
+    @classmethod
+    def all(cls) -> list[Lab]:
+        """Return this user's running labs, by name."""
+        labs = []
+        for process in Path("/proc").iterdir():
+            if not process.name.isdigit():
+                continue
+            try:
+                if (process / "comm").read_bytes().rstrip(
+                    b"\n"
+                ) != PROCESS_NAME or process.stat().st_uid != os.geteuid():
+                    continue
+                state = json.loads((process / "root/run/qoslab" / STATE_FILE).read_text(encoding="utf-8"))
+                labs.append(cls(Supervisor.connect(int(process.name)), state))
+            except (OSError, LabError):
+                continue  # It ended meanwhile, is still coming up, or is out of reach.
+        return sorted(labs, key=lambda lab: lab.name)
+
+    @classmethod
+    def find(cls, name: str | None = None) -> Lab:
+        """Return this user's lab of that name, or the only one. Raise UserError if there is none."""
+        labs = cls.all()
+        chosen = [lab for lab in labs if name is None or lab.name == name]
+        for lab in labs:
+            if lab not in chosen or len(chosen) > 1:
+                lab.close()
+        if len(chosen) == 1:
+            return chosen[0]
+        names = ", ".join(lab.name for lab in labs)
+        if not labs:
+            raise UserError("you have no lab that is up", hint="Bring one up: qoslab lab up EXPERIMENT")
+        if name is None:
+            raise UserError(
+                f"you have {len(labs)} labs: {names}",
+                hint="Name one: `lab down NAME`; `lab shell`, `lab exec` and `testbed` take --lab NAME.",
+            )
+        raise UserError(f"you have no lab called {name}; there is {names}")
+
+    def down(self) -> None:
+        """End the lab; when this returns every process of it has ended."""
+        if self._wiring.ports:
+            # It closes its rings side by side, the kernel those of one that is killed one after the other.
+            name = data_planes.process_name(list(self._wiring.ports))
+            with contextlib.suppress(LabError):
+                self._supervisor.request("end", name=name, within_s=ENDING_S)
+        self._supervisor.stop()
+
+    def close(self) -> None:
+        """Forget the lab without ending it."""
+        self._supervisor.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.down()
+
+    # Processes
+
+    @property
+    def pid(self) -> int:
+        """The supervisor's process id."""
+        return self._supervisor.pid
+
+    def argv(self, node: str | None, argv: Sequence[str], *, directory: Path | None = None) -> list[str]:
+        """The command line that runs a command in a node; None is the lab with the machine's network."""
+        return enter_argv(
+            self.pid,
+            None if node is None else self.handle(node),
+            user_namespace=self._supervisor.user_namespace,
+            directory=directory or Path.cwd(),
+            argv=argv,
+        )
+
+    def popen(self, node: str | None, argv: Sequence[str], **options: Any) -> LabProcess:
+        """Start a command in a node; options are those of `subprocess.Popen`. It dies with the lab.
+
+        It leads a session of its own: Linux shares processors out between sessions first, so that what is busy in the
+        user's does not keep it waiting. No signal of a terminal reaches it.
+        """
+        options.setdefault("start_new_session", True)
+        directory = options.pop("cwd", None)
+        command = self.argv(node, argv, directory=None if directory is None else Path(directory).absolute())
+        return LabProcess(command, **options)
+
+    def run(
+        self,
+        node: str | None,
+        argv: Sequence[str],
+        *,
+        timeout: float | None = None,
+        check: bool = False,
+        **options: Any,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command in a node and return its output as text."""
+        for stream in ("stdout", "stderr"):
+            options.setdefault(stream, subprocess.PIPE)
+        options.setdefault("stdin", subprocess.DEVNULL)
+        with self.popen(node, argv, text=True, **options) as process:
+            try:
+                output, errors = process.communicate(timeout=timeout)
+            except BaseException:
+                process.kill()
+                raise
+        result = subprocess.CompletedProcess(list(argv), process.returncode, output, errors)
+        if check:
+            result.check_returncode()
+        return result
+
+    def handle(self, namespace: str) -> int:
+        """The supervisor's descriptor of a node's namespace, as `/proc/1/fd/N` inside the lab."""
+        handles: dict[str, int] = self._state["handles"]
+        if namespace not in handles:
+            raise UserError(f"the lab {self.name} has no node {namespace}; it has {', '.join(self.nodes)}")
+        return handles[namespace]
+
+    @contextlib.contextmanager
+    def namespace(self, node: str) -> Iterator[int]:
+        """A descriptor of a node's namespace for a program (`pass_fds`), which may not look into process 1."""
+        opened = self._supervisor.namespaces([node])[node]
+        with contextlib.closing(opened):
+            yield opened.descriptor
+
+    def spawn(self, name: str, argv: Sequence[str], log: Path, rights: Sequence[str]) -> None:
+        """Start a daemon of the lab with these capabilities, in the machine's network; `log` is a path in the lab."""
+        environment = daemon_environment(os.environ)
+        keys = {"argv": list(argv), "capabilities": list(rights), "environment": environment, "log": str(log)}
+        self._supervisor.request("spawn", name=name, **keys)
+
+    # Nodes
+
+    def interface(self, node: str, interface: str) -> tuple[str, str]:
+        """Return where the packets of an interface's link are seen: namespace (for `popen`) and Linux name."""
+        if platform_of(self.nodes[node].node).is_router:
+            return node + DATA_PLANE_SUFFIX, linux_interface(interface)
+        return node, interface
+
+    def runtime(self, node: str) -> Path:
+        """The node's folder of sockets and logs, as this process sees it."""
+        return self._supervisor.runtime / node
+
+    def control(self, node: str) -> ControlClient:
+        """A client of the router's data plane."""
+        return ControlClient(self.runtime(node) / data_planes.CONTROL)
+
+    def ssh(self, node: str) -> Ssh:
+        """Return how to log in to a virtual IOS router."""
+        if node not in self._state["ssh"]:
+            raise UserError(f"{node} is not an IOS router of the lab {self.name}")
+        return Ssh(**self._state["ssh"][node])
+
+    @property
+    def host_key(self) -> str | None:
+        """The SSH host key of all virtual IOS routers of the lab, as in known_hosts; None without such routers."""
+        key: str | None = self._state["host_key"]
+        return key
+
+    def known_hosts(self) -> Path:
+        """A known_hosts file for all virtual IOS routers; it lasts as long as the lab."""
+        if self.host_key is None:
+            raise UserError(f"the lab {self.name} has no IOS router")
+        path = self.runtime(IOSD) / "known_hosts"
+        if not path.exists():
+            logins = self._state["ssh"].values()
+            path.write_text(
+                "".join(f"[{login['host']}]:{login['port']} {self.host_key}\n" for login in logins), encoding="utf-8"
+            )
+        return path
+
+    def askpass(self, router: str) -> Path:
+        """A program that prints the router's password, for SSH_ASKPASS of ssh(1); it lasts as long as the lab."""
+        path = self.runtime(IOSD) / f"askpass-{router}"
+        if not path.exists():
+            path.touch(mode=0o700)
+            path.write_text(f"#!/bin/sh\necho {shlex.quote(self.ssh(router).password)}\n", encoding="utf-8")
+        return path
+
+    def apply_tcp_profile(self, node: str, profile: TcpProfile, *, answers: bool = True) -> dict[str, Any]:
+        """Give a host these TCP settings and return what the kernel says it has.
+
+        New connections take them. Without `answers` it tells nobody that a port is closed. Raises `MachineError` where
+        the kernel has other values afterwards.
+        """
+        wanted = tcp.sysctls(profile) | tcp.answers(answers)
+        values = self._sysctl(node, write=wanted, read=list(wanted))
+        metrics = tcp.metrics(profile)
+        spaces = self._supervisor.namespaces([node])
+        try:
+            space = spaces[node]
+            try:
+                space.transact(_host_routes(self._wiring, node, metrics))
+            except MachineError as error:
+                raise MachineError(
+                    f"{error.message}, with the TCP settings {profile.model_dump(mode='json')}",
+                    hint=f"Is the congestion control there? As root: modprobe tcp_{profile.congestion_control}",
+                ) from error
+            routes = space.routes()
+        finally:
+            for opened in spaces.values():
+                opened.close()
+        for key, value in wanted.items():
+            if values[key] != str(value):
+                raise MachineError(f"{node}: {key} is {values[key]} after {value} was written")
+        for found in routes:
+            if found["metrics"] != dict(metrics):
+                raise MachineError(f"{node}: route {found['prefix']} has {found['metrics']}, expected {dict(metrics)}")
+        return {"sysctls": values, "routes": routes}
+
+    # State
+
+    def failures(self) -> list[DaemonFailure]:
+        """The daemons that have ended; empty while all is well. `LabError` where the supervisor is gone."""
+        failures = []
+        for name, daemon in self._supervisor.request("status")["daemons"].items():
+            if daemon["exit"] is not None:
+                log = self._supervisor.runtime / Path(daemon["log"]).relative_to(RUNTIME)
+                text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+                failures.append(DaemonFailure(name, daemon["exit"], text[-LOG_TAIL:]))
+        for name in self._wiring.ports:
+            with contextlib.suppress(FileNotFoundError):
+                ended = self.runtime(name) / data_planes.ENDED
+                failures.append(DaemonFailure(name, None, ended.read_text(encoding="utf-8", errors="replace")))
+        return failures
+
+    def alive(self) -> bool:
+        """Return whether the supervisor and every daemon run."""
+        try:
+            return not self.failures()
+        except LabError:
+            return False
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Data planes that make delay, jitter and loss of a link between two hosts: `LINK.line`."""
+        return self._wiring.lines
+
+    def describe(self) -> dict[str, Any]:
+        """Return the lab's data for a manifest: kernel, settings as read back, offloads, links."""
+        sysctls = {}
+        for name, node in self.topology.nodes.items():
+            keys = ROUTER_SYSCTLS if platform_of(node).is_router else HOST_SYSCTLS | tcp.sysctls(TcpProfile())
+            neighbours = [
+                f"net.ipv{version}.neigh.{interface.name.replace('.', '/')}.base_reachable_time_ms"
+                for interface in self._wiring.interfaces()
+                for version in (4, 6)
+                if interface.namespace == name and interface.arp and (version == 4 or interface.ipv6)
+            ]
+            read = [*keys, *neighbours, *self._wiring.ipv6_settings(name), *RECORDED_SYSCTLS]
+            sysctls[name] = self._sysctl(name, write={}, read=read)
+        return {
+            "name": self.name,
+            "kernel": " ".join(platform.uname()[i] for i in (0, 2, 3, 4)),
+            "user_namespace": self._supervisor.user_namespace,
+            "mtu": MTU,
+            "txqueuelen": TXQUEUELEN,
+            "sysctls": sysctls,
+            "offloads_on": self._state["offloads_on"],
+            "links": [
+                {
+                    "name": link.name,
+                    "ends": [f"{end.node} {end.interface}" for end in link.ends],
+                }
+                | self._emulation(link)
+                for link in self.topology.links
+            ],
+            "shapers": {
+                f"{interface.namespace} {interface.name}": {
+                    "discipline": "tbf",
+                    "rate_bps": interface.shaper.rate_bps,
+                    "burst_bytes": interface.shaper.burst_bytes,
+                    "limit_bytes": interface.shaper.limit_bytes,
+                    "overhead_bytes": interface.shaper.overhead_bytes,
+                }
+                for interface in self._wiring.interfaces()
+                if interface.shaper is not None
+            },
+        }
+
+    def _emulation(self, link: Link) -> dict[str, Any]:
+        """Rate, framing, delay, jitter and loss of a link; the seed of each of its ports."""
+        configured = {end.node: link_configuration(link, end.node, self.seed) for end in link.ends}
+        made = link.name + LINE_SUFFIX in self.lines
+        seeds = {node: each["seed"] for node, each in configured.items() if made or node in self._wiring.ports}
+        return {**configured[link.ends[0].node], "seed": seeds}
+
+    def _sysctl(self, node: str, *, write: Mapping[str, str | int], read: Sequence[str]) -> dict[str, str | None]:
+        values: dict[str, str | None] = self._supervisor.request(
+            "sysctl", namespace=node, write=write, read=list(read)
+        )["values"]
+        return values
+
+    def _save(self) -> None:
+        """Make the lab known to `Lab.all`."""
+        path = self._supervisor.runtime / STATE_FILE
+        partial = path.with_suffix(".partial")
+        partial.write_text(json.dumps(self._state), encoding="utf-8")
+        partial.rename(path)
+
+    # Routers
+
+    def _build(self, program: Path | None, profile: TcpProfile) -> None:
+        """Make everything in the namespaces, and start the data planes as soon as they have their interfaces."""
+        hosts, wiring = hosts_of(self.topology), self._wiring
+        planes = [name if name in wiring.lines else name + DATA_PLANE_SUFFIX for name in wiring.ports]
+        spaces = self._supervisor.namespaces(list(wiring.namespaces))
+
+        def settle(name: str) -> None:
+            if settings := wiring.ipv6_settings(name):
+                self._supervisor.request("sysctl", namespace=name, write=settings, read=[])
+            spaces[name].transact(_settings(wiring, name, tcp.metrics(profile) if name in hosts else []))
+
+        try:
+            some = next(iter(spaces.values()), None)
+            if some is not None:
+                some.transact(
+                    [
+                        netlink.veth(a, spaces[a.namespace].descriptor, b, spaces[b.namespace].descriptor)
+                        for a, b in wiring.pairs
+                    ]
+                )
+            for name in planes:
+                settle(name)
+            if program is not None:
+                self._start_data_planes(program)
+            # While the kernel has their rings wait.
+            self._state["offloads_on"] = _offloads_off(spaces, wiring)
+            for name in wiring.namespaces:
+                if name not in planes:
+                    settle(name)
+        finally:
+            for space in spaces.values():
+                space.close()
+
+    def _start_routers(self, routers: Sequence[str], ways: WaysIn) -> None:
+        """Start the routers' command lines, and wait for these and the data planes."""
+        ios = reached_by(self.topology, "command line")
+        if ios:
+            self._start_iosd(ios, ways)
+        for name in self._wiring.ports:
+            self._wait_for(name, self.runtime(name) / data_planes.CONTROL)
+        if ios:
+            self._wait_for_iosd()
+            for router, space in self._supervisor.namespaces(ios).items():
+                with contextlib.closing(space):
+                    space.transact(_neighbours(self._wiring, router, booted=True))
+
+    def _start_data_planes(self, program: Path) -> None:
+        for name in self._wiring.ports:
+            self.runtime(name).mkdir()
+        folder = self.runtime(data_planes.FOLDER)
+        folder.mkdir()
+        config = data_planes.lab_config(self._wiring, self._state["handles"], RUNTIME)
+        (folder / "lab.json").write_text(json.dumps(config), encoding="utf-8")
+        inside = RUNTIME / data_planes.FOLDER
+        name = data_planes.process_name(list(self._wiring.ports))
+        self.spawn(name, [str(program), "--lab", str(inside / "lab.json")], inside / "log", DAEMONS["data plane"])
+
+    def _start_iosd(self, routers: Sequence[str], ways: WaysIn) -> None:
+        before: dict[str, dict[str, Any]] = {router: self._state["ssh"].get(router, {}) for router in routers}
+        known = next(filter(None, before.values()), None)
+        login = ios_routers.credentials() if known is None else {name: known[name] for name in _LOGIN}
+        for router in routers:
+            config = ios_routers.cluttered(startup_config(self.topology, router, login), self.topology, router, ways)
+            (self.runtime(router) / "startup-config").write_text(config, encoding="utf-8")
+        folder = self.runtime(IOSD)
+        folder.mkdir()
+        ports = {router: way["port"] for router, way in before.items() if way}
+        spec = ios_routers.specification(self.topology, routers, self._state["handles"], login, RUNTIME, ports, ways)
+        (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
+        argv = python_module("qoslab.virtual_lab.iosd", str(RUNTIME / IOSD / "spec.json"))
+        self.spawn(IOSD, argv, RUNTIME / IOSD / "log", DAEMONS["command lines"])
+        self._state["ssh"] = {router: {"host": ios_routers.LISTEN, **login} for router in routers}
+
+    def _wait_for_iosd(self) -> None:
+        """Wait until every virtual IOS router takes logins; learn their ports."""
+        ready = self.runtime(IOSD) / "ready.json"
+        deadline = time.monotonic() + DAEMON_TIMEOUT
+        while not ready.exists():
+            self._check_start(IOSD, deadline, "has no router ready")
+            time.sleep(0.005)
+        said = json.loads(ready.read_text(encoding="utf-8"))
+        for router, entry in said["routers"].items():
+            way = self._state["ssh"][router]
+            way |= {"port": entry["port"], "telnet": entry["telnet_port"], "host_key": entry["host_key"]}
+        self._state["host_key"] = said["host_key"]
+
+    def _wait_for(self, daemon: str, control: Path) -> None:
+        """Wait until a data plane says hello."""
+        deadline = time.monotonic() + DAEMON_TIMEOUT
+        while True:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, contextlib.suppress(OSError):
+                client.settimeout(DAEMON_TIMEOUT)
+                client.connect(str(control))
+                client.sendall(b'{"op": "hello"}\n')
+                if b'"ok"' in client.recv(4096):
+                    return
+            self._check_start(daemon, deadline, f"does not answer on {control}")
+            time.sleep(0.002)
+
+    def _check_start(self, daemon: str, deadline: float, how: str) -> None:
+        """Raise `LabError` when a daemon has ended or the time is up."""
+        for failure in self.failures():
+            variable = variable_of("qos-router")
+            named = os.environ.get(variable)
+            # A program that somebody put in the place of ours is no defect of qoslab.
+            kind = LabMachineError if failure.killed or named else LabError
+            hint = f"{variable} names {named}, expected a qos-router of this version" if named else failure.log.strip()
+            raise kind(f"the lab did not come up: {failure}", hint=hint)
+        if time.monotonic() > deadline:
+            raise LabError(f"the lab did not come up: {daemon} {how} after {DAEMON_TIMEOUT:g} s")
+
+
+RECORDED_SYSCTLS = (
+    "net.ipv4.tcp_window_scaling",
+    "net.ipv4.tcp_moderate_rcvbuf",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_limit_output_bytes",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.core.rmem_max",
+    "net.core.wmem_max",
+)
+"""Settings that a run's manifest keeps although the lab leaves them at the kernel's defaults."""
+
+
+def _make_namespaces(supervisor: Supervisor, wiring: Wiring, topology: Topology, profile: TcpProfile) -> dict[str, int]:
+    """Make the namespaces; the supervisor's descriptors of them."""
+    hosts = hosts_of(topology)
+    handles: dict[str, int] = supervisor.request(
+        "create",
+        namespaces=[
+            {"name": name, "sysctls": settings | (tcp.sysctls(profile) if name in hosts else {})}
+            for name, settings in wiring.namespaces.items()
+        ],
+    )["handles"]
+    return handles
+
+
+def _offloads_off(spaces: Mapping[str, netlink.Namespace], wiring: Wiring) -> dict[str, list[str]]:
+    offloads: netlink.Offloads | None = None
+    on: dict[str, list[str]] = {}
+    for interface in wiring.interfaces():
+        control = spaces[interface.namespace].socket
+        if offloads is None:
+            offloads = netlink.Offloads(control, interface.name)
+        stubborn = offloads.disable(control, interface.name)
+        if stubborn:
+            raise MachineError(
+                f"{interface.namespace} {interface.name}: the kernel keeps the offloads {', '.join(sorted(stubborn))}"
+            )
+        on[f"{interface.namespace} {interface.name}"] = sorted(stubborn)
+    return on
+
+
+def _settings(wiring: Wiring, namespace: str, metrics: list[tuple[str, int | str]]) -> list[tuple[bytes, str]]:
+    """The messages that configure one namespace once its interfaces exist."""
+    messages = []
+    own = [interface for interface in wiring.interfaces() if interface.namespace == namespace]
+    for interface in own:
+        if not interface.arp:
+            messages.append(netlink.no_arp(interface))
+        else:
+            messages.append(netlink.neighbour_timeout(interface, 4))
+            if interface.ipv6:
+                messages.append(netlink.neighbour_timeout(interface, 6))
+        if interface.shaper is not None:
+            messages.append(netlink.token_bucket(interface, interface.shaper))
+        messages += [netlink.address(interface, each) for each in interface.addresses]
+        if interface.up:
+            messages.append(netlink.link_up(interface))
+    messages += _neighbours(wiring, namespace, booted=False)
+    if metrics:
+        messages += _host_routes(wiring, namespace, metrics)
+    else:
+        messages += [
+            netlink.route(route.prefix, via=str(route.via)) for route in wiring.routes if route.namespace == namespace
+        ]
+    return messages
+
+
+def _neighbours(wiring: Wiring, namespace: str, *, booted: bool) -> list[tuple[bytes, str]]:
+    mine = (entry for entry in wiring.neighbours if entry.namespace == namespace and entry.booted == booted)
+    return [netlink.neighbour(entry) for entry in mine]
+
+
+def _host_routes(wiring: Wiring, host: str, metrics: list[tuple[str, int | str]]) -> list[tuple[bytes, str]]:
+    """All routes of a host, with these attributes; they replace those that are there."""
+    connected = [
+        netlink.route(address.network, connected=(interface, address), metrics=metrics)
+        for interface in wiring.interfaces()
+        if interface.namespace == host
+        for address in interface.addresses
+    ]
+    return connected + [
+        netlink.route(route.prefix, via=str(route.via), metrics=metrics)
+        for route in wiring.routes
+        if route.namespace == host
+    ]

@@ -1,0 +1,157 @@
+"""Processes of the lab that are started from outside it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from qoslab.virtual_lab.rights import bounds
+
+CHILD_WAIT = 5.0
+"""Seconds for nsenter to start its child; it takes about a millisecond."""
+LOOK_S = 0.1
+"""Seconds between two looks at whether nsenter has to be continued, while its end is waited for."""
+
+
+class LabProcess(subprocess.Popen[Any]):
+    """A `Popen` whose command runs inside the lab.
+
+    The direct child is `nsenter`, which forks (a PID namespace can only be entered by a new process), waits and ends as
+    its child ended. Signals go to the command itself and not to nsenter, which would die alone.
+
+    nsenter stops itself when its child is stopped, and then does not see the child's end. `poll` and `wait` continue it
+    as soon as the child is no longer stopped.
+    """
+
+    def poll(self) -> int | None:
+        """Return the exit status, None while the command runs."""
+        status = super().poll()
+        if status is None:
+            self._continue_nsenter()
+        return status
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end and return the exit status; `subprocess.TimeoutExpired` after `timeout` seconds."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = LOOK_S if deadline is None else deadline - time.monotonic()
+            try:
+                return super().wait(max(0.0, min(LOOK_S, left)))
+            except subprocess.TimeoutExpired:
+                if deadline is not None and left <= 0:
+                    raise subprocess.TimeoutExpired(self.args, timeout or 0.0) from None
+                self._continue_nsenter()
+
+    def send_signal(self, sig: int) -> None:
+        """Send a signal to the command; nothing if it has ended."""
+        if self.poll() is not None:
+            return
+        command = self.command_pid()
+        if command is not None:
+            _send(command, sig, parent=self.pid)
+
+    def terminate(self) -> None:
+        """Send SIGTERM to the command, and SIGCONT, since a stopped process acts on nothing else but SIGKILL."""
+        self.send_signal(signal.SIGTERM)
+        self.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """Send SIGKILL to the command and its descendants. nsenter ends by itself: it has to collect the command."""
+        if self.command_pid() is None:
+            return
+        with contextlib.ExitStack() as stack:
+            # All are opened before the first is killed, whose children then have another parent.
+            found = [_opened(process, parent, stack) for parent, process in _descendants(self.pid)]
+            for each in found:
+                if each is not None:
+                    with contextlib.suppress(ProcessLookupError):
+                        signal.pidfd_send_signal(each, signal.SIGKILL)
+
+    def command_pid(self) -> int | None:
+        """The command's process id as the machine counts; None when it has ended."""
+        deadline = time.monotonic() + CHILD_WAIT
+        while self.poll() is None and time.monotonic() < deadline:
+            if found := _children(self.pid):
+                return found[0]
+            time.sleep(0.001)
+        return None
+
+    def _continue_nsenter(self) -> None:
+        """Continue nsenter where it is stopped and its child is not."""
+        with contextlib.suppress(ProcessLookupError):
+            if _stat_of(self.pid)[0] == STOPPED and all(_stat_of(child)[0] != STOPPED for child in _children(self.pid)):
+                os.kill(self.pid, signal.SIGCONT)  # Not collected yet, so the number is still its own.
+
+
+STOPPED = "T"
+"""State of a process that a signal has stopped, in /proc/PID/stat (proc_pid_stat(5))."""
+
+
+def _stat_of(pid: int) -> tuple[str, int]:
+    """State and parent of a process; `ProcessLookupError` where it has ended."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError as error:
+        raise ProcessLookupError(error.errno, error.strerror) from None
+    # The name, in parentheses, may contain blanks and parentheses.
+    state, parent, *_ = text.rpartition(")")[2].split()
+    return state, int(parent)
+
+
+def _children(pid: int) -> list[int]:
+    """Process ids of a process's children; none where it has ended."""
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return [int(word) for word in text.split()]
+
+
+def _descendants(pid: int) -> Iterator[tuple[int, int]]:
+    """Parent and process id of each descendant, parents first."""
+    for child in _children(pid):
+        yield pid, child
+        yield from _descendants(child)
+
+
+def _send(pid: int, sig: int, *, parent: int) -> None:
+    """Send a signal to this child of `parent`; nothing where it has ended."""
+    with contextlib.ExitStack() as stack, contextlib.suppress(ProcessLookupError):
+        if (opened := _opened(pid, parent, stack)) is not None:
+            signal.pidfd_send_signal(opened, sig)
+
+
+def _opened(pid: int, parent: int, stack: contextlib.ExitStack) -> int | None:
+    """A descriptor of this child of `parent`, which the stack closes; None where it has ended."""
+    with contextlib.suppress(ProcessLookupError):
+        opened = os.pidfd_open(pid)
+        stack.callback(os.close, opened)
+        # Before it was opened the number may have become another process's.
+        if _stat_of(pid)[1] == parent:
+            return opened
+    return None
+
+
+def enter_argv(
+    supervisor: int, namespace: int | None, *, user_namespace: bool, directory: Path, argv: Sequence[str]
+) -> list[str]:
+    """The command line that runs `argv` inside the lab of this supervisor.
+
+    `namespace` is the supervisor's descriptor of a network namespace; None keeps the machine's network.
+    """
+    command = ["nsenter", "--preserve-credentials"]
+    if user_namespace:
+        command.append(f"--user=/proc/{supervisor}/ns/user")
+    command += [f"--mount=/proc/{supervisor}/ns/mnt", f"--pid=/proc/{supervisor}/ns/pid"]
+    if namespace is not None:
+        command.append(f"--net=/proc/{supervisor}/fd/{namespace}")
+    # Entering a mount namespace moves a process to its root directory.
+    # Who enters a user namespace has all capabilities in it. No program keeps those that it does not need, nor gets
+    # more by being started, as one with set-user-ID or file capabilities would.
+    return [*command, "--", "env", f"--chdir={directory}", "--", *bounds(argv[0]), "--", *argv]

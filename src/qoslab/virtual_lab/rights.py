@@ -1,0 +1,72 @@
+"""Capabilities of each program of a lab, all of them over the lab only, and their removal from a thread.
+
+A program of a lab is of its root, so that it has what its bounding set has (capabilities(7)).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from collections.abc import Collection
+from pathlib import Path
+
+from qoslab.traffic import INSTALLED
+from qoslab.virtual_lab.supervisor import CAPABILITIES, libc
+
+OTHERS = ("dac_override", "net_bind_service", "net_admin", "net_raw")
+"""Capabilities of other programs: a shell in a host, `ip`, arguments of `lab exec`."""
+PROGRAMS: dict[str, tuple[str, ...]] = {
+    # Congestion controls that the machine keeps from its users.
+    **dict.fromkeys(INSTALLED, ("net_bind_service", "net_admin")),
+    "cat": (),
+    # Root of the machine writes captures into folders of all owners; the other two it keeps, and complains without.
+    "dumpcap": ("dac_override", "net_admin", "net_raw"),
+    # Buffers beyond the machine's limit; all ports at once.
+    "flood": ("net_bind_service", "net_admin", "net_raw"),
+    "ping": ("net_raw",),
+    "sla": ("net_bind_service", "net_raw"),
+}
+"""Capabilities of our programs by name."""
+ENTERING = ("net_admin", "net_raw", "sys_ptrace", "sys_admin")
+"""Capabilities for work in namespaces, named by descriptors of process 1. The command lines of routers have one thread
+that may.
+"""
+SERVING = ("dac_override",)
+"""Capabilities of the other threads for logins: modules of Python may be files of any owner."""
+DAEMONS = {
+    "data plane": (*OTHERS, "sys_ptrace", "sys_admin"),
+    "command lines": (*SERVING, *ENTERING),
+    # They are machines to those who log in.
+    "hosts": (*OTHERS, "sys_ptrace", "sys_admin"),
+}
+"""Capabilities of the daemons of a lab at their start. A data plane gives up sys_ptrace as soon as it has its
+namespaces.
+"""
+
+_VERSION = 0x20080522
+"""Version of the interface of capset(2): three sets of 64 capabilities, lower halves first."""
+
+
+def bounds(argv0: str) -> list[str]:
+    """Return the prefix of a program's command line that limits it and its children to its capabilities."""
+    allowed = PROGRAMS.get(Path(argv0).name, OTHERS)
+    return ["setpriv", "--bounding-set=" + ",".join(["-all", *(f"+{name}" for name in allowed)]), "--no-new-privs"]
+
+
+def keep(allowed: Collection[str]) -> None:
+    """Have this thread, and those that it starts from now on, be without other capabilities."""
+    header = ctypes.create_string_buffer(struct.pack("=Ii", _VERSION, 0))
+    data = ctypes.create_string_buffer(24)
+    _check(libc.capget(header, data))
+    effective, permitted, _, *upper = struct.unpack("=6I", data.raw)
+    wanted = sum(1 << CAPABILITIES[name] for name in allowed)
+    low, high = wanted & 0xFFFFFFFF, wanted >> 32
+    lower_sets, upper_sets = (effective & low, permitted & low, 0), (upper[0] & high, upper[1] & high, 0)
+    _check(libc.capset(header, struct.pack("=6I", *lower_sets, *upper_sets)))
+
+
+def _check(result: int) -> None:
+    if result == -1:
+        number = ctypes.get_errno()
+        raise OSError(number, f"cannot give up capabilities: {os.strerror(number)}")

@@ -1,0 +1,96 @@
+"""The interfaces of a virtual router's IEEE 802.1Q subinterfaces in the kernel, which come and go with them.
+
+The kernel need not know tags: each subinterface is a pair of interfaces of its own between the router's namespace and
+that of its data plane, as each port is, and `qos-router` puts the tags on and takes them off on the port's one link.
+Both ends of the pair of GigabitEthernet0/0.100 are called `Gi0-0.100`.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Collection
+from contextlib import closing
+from pathlib import Path
+
+from pyroute2 import IPRoute
+from pyroute2.netlink.exceptions import NetlinkError
+
+from qoslab.errors import UserError
+from qoslab.ios.environment import KernelRefusedError
+from qoslab.ios.model.device import Device, Interface
+from qoslab.virtual_lab.linux_names import linux_interface
+from qoslab.virtual_lab.netlink import Offloads
+from qoslab.virtual_lab.wiring import ARP_REACHABLE_MS, MTU, TXQUEUELEN
+
+NEIGHBOUR_SETTINGS = Path("/proc/sys/net/ipv4/neigh")
+
+
+def present(device: Device, wired: Collection[str]) -> list[Interface]:
+    """The subinterfaces that carry frames: those that have a VLAN, on ports with a cable."""
+    return [each for each in device.interfaces.values() if each.vlan is not None and each.parent in wired]
+
+
+def linux_name(interface: str) -> str:
+    """The Linux name of a subinterface; `KernelRefusedError` where Linux has none so long."""
+    try:
+        return linux_interface(interface)
+    except UserError as error:
+        raise KernelRefusedError(error.message) from error
+
+
+def make(device: Device, wired: Collection[str], plane: Path) -> None:
+    """Make the pairs that are missing. To be called in the router's namespace; `plane` is that of its data plane."""
+    with closing(IPRoute()) as netlink:
+        links = {link.get_attr("IFLA_IFNAME"): link for link in netlink.get_links()}
+        missing = [each for each in present(device, wired) if linux_name(each.name) not in links]
+        if not missing:
+            return
+        descriptor = os.open(plane, os.O_RDONLY)
+        try:
+            for each in missing:
+                name, port = linux_name(each.name), links[linux_interface(each.parent or "")]
+                # A router's subinterfaces have their port's hardware address.
+                netlink.link(
+                    "add",
+                    ifname=name,
+                    kind="veth",
+                    address=port.get_attr("IFLA_ADDRESS"),
+                    mtu=MTU,
+                    txqlen=TXQUEUELEN,
+                    peer={"ifname": name, "net_ns_fd": descriptor, "mtu": MTU, "txqlen": TXQUEUELEN},
+                )
+                (NEIGHBOUR_SETTINGS / name / "base_reachable_time_ms").write_text(str(ARP_REACHABLE_MS))
+                _disable_offloads(name)
+        except (NetlinkError, OSError) as error:
+            raise KernelRefusedError(f"no interface can be made for {each.name}: {error}") from error
+        finally:
+            os.close(descriptor)
+
+
+def bring_up(device: Device, wired: Collection[str]) -> None:
+    """Bring the data plane's ends up. To be called in its namespace."""
+    with closing(IPRoute()) as netlink:
+        index = {link.get_attr("IFLA_IFNAME"): link["index"] for link in netlink.get_links()}
+        for each in present(device, wired):
+            name = linux_name(each.name)
+            _disable_offloads(name)
+            netlink.link("set", index=index[name], state="up")
+
+
+def remove(device: Device, wired: Collection[str]) -> None:
+    """Remove the pairs that no subinterface has any more. To be called in the router's namespace."""
+    kept = {linux_name(each.name) for each in present(device, wired)}
+    with closing(IPRoute()) as netlink:
+        for link in netlink.get_links():
+            name = link.get_attr("IFLA_IFNAME")
+            # No other interface of a router has a dot in its name.
+            if "." in name and name not in kept:
+                netlink.link("del", index=link["index"])
+
+
+def _disable_offloads(name: str) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        stubborn = Offloads(control, name).disable(control, name)
+    if stubborn:
+        raise KernelRefusedError(f"{name}: the kernel keeps the offloads {', '.join(sorted(stubborn))}")

@@ -1,0 +1,285 @@
+"""Starting a lab's supervisor, and talking to it. Its own side is `qoslab.virtual_lab.supervisor`."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import errno
+import json
+import os
+import select
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from qoslab.errors import SHORTAGES, MachineError, QoslabError, UserError
+from qoslab.system.programs import how_ended
+from qoslab.virtual_lab.netlink import Namespace
+from qoslab.virtual_lab.supervisor import PACKET_LIMIT
+
+START = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import supervisor; supervisor.main()"
+"""Command that starts the supervisor: as a compiled module, without this package's imports."""
+TIMEOUT = 30.0
+"""Seconds for one request; the slowest, ninety namespaces on a busy machine, takes well under one."""
+ENDING_S = 5.0
+"""Seconds for the launcher to end after its supervisor."""
+GONE_S = 30.0
+"""Seconds for what was killed to be gone: with ninety namespaces on a busy machine it takes three."""
+SOCKETS_AT_ONCE = 100
+"""Namespaces a `sockets` request: the kernel passes at most 253 descriptors in one message."""
+
+
+class LabError(QoslabError):
+    """The lab itself failed: its supervisor refused a request or is gone."""
+
+
+class LabMachineError(LabError, MachineError):
+    """The lab failed for the machine's sake: it killed a process, or has no more of something."""
+
+
+class Supervisor:
+    """A connection to a supervisor. Requests may come from any thread."""
+
+    def __init__(self, channel: socket.socket, pid: int, *, launcher: subprocess.Popen[bytes] | None = None) -> None:
+        self._channel = channel
+        self._lock = threading.Lock()
+        self._launcher = launcher
+        self.pid = pid
+        """Process id as the machine counts."""
+        self.pidfd = os.pidfd_open(pid)
+
+    @classmethod
+    def start(cls, name: str, *, owned: bool) -> Supervisor:
+        """Start a lab's supervisor; with `owned` the lab ends with this process.
+
+        Raises `MachineError` where the kernel forbids it, `UserError` where this user has a lab of that name.
+        """
+        try:
+            return cls._start(name, owned=owned, user_namespace=True)
+        except MachineError:
+            if os.geteuid() != 0:
+                raise
+            # Root needs no user namespace; some kernels and containers forbid one.
+            return cls._start(name, owned=owned, user_namespace=False)
+
+    @classmethod
+    def _start(cls, name: str, *, owned: bool, user_namespace: bool) -> Supervisor:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.settimeout(TIMEOUT)
+        with theirs:
+            descriptor = theirs.fileno()
+            arguments = [name, descriptor, os.geteuid(), os.getpid() if owned else 0, int(user_namespace)]
+            launcher = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", START, *map(str, arguments)],
+                pass_fds=[descriptor],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                # Ctrl-C in the terminal reaches the run, which needs the lab to restore devices.
+                start_new_session=True,
+                cwd="/",
+            )
+        try:
+            reply = _first_reply(ours, launcher)
+            if reply.get("stage") == "map" and reply["ok"]:
+                _map_ids(launcher.pid)
+                ours.send(b"mapped")
+                reply = _first_reply(ours, launcher)
+            if not reply["ok"]:
+                raise _start_failed(name, reply)
+            return cls(ours, reply["pid"], launcher=launcher)
+        except BaseException:
+            ours.close()
+            launcher.kill()
+            launcher.communicate()
+            raise
+
+    @classmethod
+    def connect(cls, pid: int) -> Supervisor:
+        """Talk to a supervisor that is running."""
+        channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        channel.settimeout(TIMEOUT)
+        try:
+            channel.connect(f"/proc/{pid}/root/run/qoslab/supervisor.sock")
+            return cls(channel, pid)
+        except OSError as error:
+            channel.close()
+            raise LabError(f"process {pid} is no lab that can be reached: {error}") from error
+
+    @property
+    def runtime(self) -> Path:
+        """The lab's /run/qoslab as this process sees it."""
+        return Path(f"/proc/{self.pid}/root/run/qoslab")
+
+    @property
+    def user_namespace(self) -> bool:
+        """True if the lab has a user namespace of its own."""
+        return not Path(f"/proc/{self.pid}/ns/user").samefile("/proc/self/ns/user")
+
+    def request(self, op: str, **keys: Any) -> dict[str, Any]:
+        """Send one request; `LabError` where it fails or the supervisor is gone."""
+        return self._request(op, keys, 0)[0]
+
+    def _request(self, op: str, keys: Mapping[str, Any], descriptors: int) -> tuple[dict[str, Any], list[int]]:
+        room = socket.CMSG_SPACE(descriptors * array.array("i").itemsize) if descriptors else 0
+        with self._lock:
+            try:
+                self._channel.send(json.dumps({"op": op, **keys}).encode())
+                packet, ancillary, _, _ = self._channel.recvmsg(PACKET_LIMIT, room, socket.MSG_CMSG_CLOEXEC)
+            except OSError as error:
+                # A broken connection is the first that is seen of its end.
+                raise self._gone(f"does not answer: {error}", wait=not isinstance(error, TimeoutError)) from error
+        if not packet:
+            raise self._gone("has ended", wait=True)
+        received = array.array("i")
+        for level, kind, data in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                received.frombytes(data)
+        reply = json.loads(packet)
+        if not reply["ok"]:
+            failure = LabMachineError if reply["errno"] in SHORTAGES else LabError
+            hint = NAMESPACES_HINT if op == "create" and reply["errno"] == errno.ENOSPC else ""
+            raise failure(f"the lab's supervisor refused {op}: {reply['error']}", hint=hint)
+        return reply, list(received)
+
+    def _gone(self, seen: str, *, wait: bool) -> LabError:
+        """Return the end of the supervisor, if it has ended as a descendant of this process; else the error `seen`."""
+        kind: type[LabError] = LabError
+        how = seen
+        if self._launcher is not None and select.select([self.pidfd], [], [], ENDING_S if wait else 0)[0]:
+            how = "has ended"
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = self._launcher.wait(ENDING_S)
+                status = 128 - status if status > 128 else status
+                kind, how = LabMachineError if status < 0 else LabError, how_ended(status)
+        return kind(f"its supervisor (process {self.pid}) {how}")
+
+    def namespaces(self, names: Sequence[str]) -> dict[str, Namespace]:
+        """Open namespaces for netlink requests; close each when done."""
+        opened: dict[str, Namespace] = {}
+        for start in range(0, len(names), SOCKETS_AT_ONCE):
+            chunk = names[start : start + SOCKETS_AT_ONCE]
+            _, descriptors = self._request("sockets", {"namespaces": chunk}, 2 * len(chunk))
+            if len(descriptors) != 2 * len(chunk):
+                for descriptor in descriptors:
+                    os.close(descriptor)
+                raise MachineError(
+                    f"this process may not open {2 * len(chunk)} more files (limit: ulimit -n)",
+                    hint="Raise the limit: ulimit -n 4096",
+                )
+            for number, name in enumerate(chunk):
+                route = socket.socket(fileno=descriptors[2 * number + 1])
+                route.settimeout(TIMEOUT)
+                opened[name] = Namespace(name, descriptors[2 * number], route)
+        return opened
+
+    def stop(self) -> None:
+        """Kill the lab and wait until every process of it has ended.
+
+        One whose parent outside has gone is collected by that machine's first process. Where that does not, as in a
+        container without an init, the kernel keeps what is left of the lab until the container ends; after `GONE_S`
+        nobody waits for it.
+        """
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        if self._launcher is not None:
+            try:
+                self._launcher.communicate(timeout=GONE_S)
+            except subprocess.TimeoutExpired:
+                self._launcher.kill()
+                self._launcher.communicate()
+        else:
+            poll = select.poll()
+            poll.register(self.pidfd, select.POLLIN)
+            poll.poll(GONE_S * 1000)
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; the lab stays."""
+        self._channel.close()
+        with contextlib.suppress(OSError):
+            os.close(self.pidfd)
+
+
+def _first_reply(channel: socket.socket, launcher: subprocess.Popen[bytes]) -> dict[str, Any]:
+    packet = channel.recv(PACKET_LIMIT)
+    if packet:
+        reply: dict[str, Any] = json.loads(packet)
+        return reply
+    _, talk = launcher.communicate()
+    raise LabError(f"the lab's supervisor ended while starting: {talk.decode(errors='replace').strip()}")
+
+
+def _map_ids(pid: int) -> None:
+    """Write the user namespace's maps: root becomes all of root's own ids, another user becomes the lab's root."""
+    process = Path(f"/proc/{pid}")
+    try:
+        if os.geteuid() == 0:
+            # Files of all owners stay accessible; the capabilities are still confined to the lab.
+            for kind in ("uid_map", "gid_map"):
+                ranges = [line.split() for line in Path(f"/proc/self/{kind}").read_text(encoding="utf-8").splitlines()]
+                (process / kind).write_text("".join(f"{first} {first} {count}\n" for first, _, count in ranges))
+        else:
+            (process / "setgroups").write_text("deny")
+            (process / "uid_map").write_text(f"0 {os.geteuid()} 1")
+            (process / "gid_map").write_text(f"0 {os.getegid()} 1")
+    except OSError as error:
+        hint = _forbidden_hint("map", error.errno)
+        raise MachineError(f"this machine does not let its users map a user namespace: {error}", hint=hint) from error
+
+
+APPARMOR_PROFILE = Path(__file__).with_name("apparmor-profile")
+"""AppArmor profile for Ubuntu 23.10 and later: only programs with a profile may use user namespaces there."""
+HINT = (
+    f"Allow user namespaces, as root. On Ubuntu 23.10 and later: cp {shlex.quote(str(APPARMOR_PROFILE))} "
+    "/etc/apparmor.d/qoslab; apparmor_parser -r /etc/apparmor.d/qoslab (it lists the permissions that it grants), or "
+    "for all programs "
+    "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0. Elsewhere: sysctl -w user.max_user_namespaces=10000; on "
+    "Debian also sysctl -w kernel.unprivileged_userns_clone=1. Or run qoslab as root."
+)
+NAMESPACES_HINT = (
+    "End labs that are not needed (`qoslab lab list`), or allow more network namespaces, as root: "
+    "sysctl -w user.max_net_namespaces=10000"
+)
+CONTAINER_HINT = (
+    "A container has to allow namespaces and must not mask /proc: with Docker add "
+    "--security-opt systempaths=unconfined --security-opt seccomp=unconfined --security-opt apparmor=unconfined; "
+    "with Podman --security-opt unmask=ALL."
+)
+OUTSIDE_HINT = (
+    "If they are set, the host itself does not let its users create user namespaces: as root, outside, sysctl -w "
+    "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu, kernel.unprivileged_userns_clone=1 on Debian."
+)
+"""Hint for users other than root in a container."""
+CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
+"""Files that Docker and Podman make in a container."""
+
+
+def _forbidden_hint(stage: str, number: int | None) -> str:
+    """Return the hint for a forbidden stage."""
+    if os.geteuid() == 0 or stage.startswith("mount /proc"):
+        return CONTAINER_HINT
+    inside = "container" in os.environ or any(mark.exists() for mark in CONTAINER_MARKS)
+    # How many there may be is the kernel's matter, inside as outside.
+    return f"{CONTAINER_HINT} {OUTSIDE_HINT}" if inside and number not in (errno.ENOSPC, errno.EUSERS) else HINT
+
+
+def _start_failed(name: str, reply: Mapping[str, Any]) -> QoslabError:
+    """The exception for a stage that failed."""
+    if reply["stage"] == "name" and reply["errno"] == errno.EADDRINUSE:
+        return UserError(
+            f"you have a lab called {name} already",
+            hint=f"Choose another --name, or end it with `qoslab lab down {name}`.",
+        )
+    if reply["stage"] == "name" and reply["errno"] == errno.EBUSY:
+        return MachineError(f"other users of this machine hold the name {name}", hint="Choose another --name.")
+    if reply["errno"] in (errno.EPERM, errno.EACCES, errno.ENOSPC, errno.EINVAL, errno.EUSERS):
+        hint = _forbidden_hint(reply["stage"], reply["errno"])
+        return MachineError(f"this machine does not let this user make a lab: {reply['error']}", hint=hint)
+    return LabError(f"the lab did not start: {reply['error']}")

@@ -1,0 +1,478 @@
+"""The process that holds a lab: process 1 of its PID namespace, owner of every network namespace.
+
+Runs by itself under `python -I -S` and imports the standard library only, so that a lab is up within milliseconds. Its
+arguments: NAME REQUEST_FD OUTER_UID OWNER_PID|0 USER_NAMESPACE(0|1).
+
+Two processes run this file. The launcher enters new user, mount and PID namespaces, forks, and waits: it ends the lab
+when the owner (the process of a run) ends, however that happens. It watches the owner through a pidfd and not through
+PR_SET_PDEATHSIG, which fires when the *thread* that started the lab ends. Its child is the supervisor proper, which
+dies with the launcher, and with which the kernel kills every process of the lab and drops the namespaces.
+
+Requests are JSON objects, one per packet (SOCK_SEQPACKET), on REQUEST_FD and on /run/qoslab/supervisor.sock:
+
+| op | keys | reply |
+|---|---|---|
+| `create` | `namespaces`: [{name, sysctls}] | `handles`: {name: descriptor number in the supervisor} |
+| `sockets` | `namespaces`: [name], at most 100 | descriptors, per name: the namespace, a NETLINK_ROUTE socket in it |
+| `sysctl` | `namespace`, `write`: {key: value}, `read`: [key] | `values`: {key: value; null: unknown to the kernel} |
+| `spawn` | `name`, `argv`, `capabilities`: [name], `environment`, `log` | `pid` in the lab |
+| `ready` | | the lab then outlives the connection on REQUEST_FD, with which it ends while it comes up |
+| `status` | | `daemons`: {name: {pid, argv, log, exit}}; exit is null while it runs, negative for a signal |
+
+A reply has `"ok": true`, or `"ok": false` with `error` and `errno`.
+"""
+
+# pathlib takes as long to import as the rest of the supervisor takes to start.
+# ruff: noqa: PTH102, PTH103, PTH115, PTH120, PTH123
+
+from __future__ import annotations
+
+import array
+import ctypes
+import errno
+import fcntl
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Never
+
+PROCESS_NAME = b"qoslab-lab"
+"""/proc/PID/comm of the supervisor; this is how labs are found."""
+RUNTIME = "/run/qoslab"
+PACKET_LIMIT = 1 << 18
+HELD_BY_OTHERS = 4096
+"""Places of a name that other users may hold."""
+LATER = 16
+"""Places after its own in which a lab looks for another lab of its user."""
+BACKLOG = 4096
+
+Reply = tuple[dict[str, Any], Sequence[int | socket.socket]]
+"""The message, and the descriptors that go with it."""
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 0x2, 0x4, 0x8, 0x4000, 0x40000
+PR_SET_PDEATHSIG, PR_SET_NAME, PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 15, 23, 24, 38
+CAPABILITIES = {
+    "dac_override": 1,  # root of the machine reads files of all owners
+    "net_bind_service": 10,
+    "net_admin": 12,  # addresses, routes, offloads
+    "net_raw": 13,  # the data planes' packet sockets, ping
+    "sys_ptrace": 19,  # the descriptors of process 1, by which namespaces are named
+    "sys_admin": 21,  # the namespaces of routers' IP stacks
+}
+"""Capabilities that programs of the lab can have, and only over the lab: names and numbers (capabilities(7)). Which of
+them a program has, `qoslab.virtual_lab.rights` says.
+"""
+ENDING_LOOK_S = 0.05
+"""Seconds between two looks at what holds up the end of a lab; it usually takes a few milliseconds."""
+RUN_BYTES = 256 * 2**20
+"""Size of a lab's /run in memory: sockets, configurations, logs of daemons."""
+SIOCSIFFLAGS, IFF_UP, IFF_LOOPBACK, IFF_RUNNING = 0x8914, 0x1, 0x8, 0x40
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class StageError(OSError):
+    """A step of building the lab's own namespaces failed; `stage` says which."""
+
+    def __init__(self, stage: str, number: int) -> None:
+        super().__init__(number, f"{stage}: {os.strerror(number)}")
+        self.stage = stage
+
+
+def check(stage: str, result: int) -> None:
+    """Turn a C call's -1 into an exception."""
+    if result == -1:
+        raise StageError(stage, ctypes.get_errno())
+
+
+def give_up_rights(allowed: Iterable[str]) -> None:
+    """Have everything that this thread starts be without other capabilities, and without a way to get any."""
+    kept = {CAPABILITIES[name] for name in allowed}
+    capability = 0
+    while (held := libc.prctl(PR_CAPBSET_READ, capability, 0, 0, 0)) >= 0:
+        if held and capability not in kept:
+            check("capabilities", libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0))
+        capability += 1
+    check("no new privileges", libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+
+
+def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    """mount(2)."""
+    encoded = [None if text is None else text.encode() for text in (source, target, kind, data)]
+    check(f"mount {target}", libc.mount(*encoded[:3], ctypes.c_ulong(flags), encoded[3]))
+
+
+def send(channel: socket.socket, message: Mapping[str, Any], descriptors: Iterable[int] = ()) -> None:
+    """Send one packet, with descriptors."""
+    rights = array.array("i", descriptors)
+    channel.sendmsg([json.dumps(message).encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)] if rights else [])
+
+
+def in_namespace(descriptor: int | None, work: Callable[[], Any]) -> Any:
+    """Call `work` with this network namespace as the current one.
+
+    In a thread of its own, because the supervisor has to come back to the machine's network namespace, which a process
+    of an unprivileged user namespace cannot enter.
+    """
+    outcome: dict[str, Any] = {}
+
+    def body() -> None:
+        try:
+            if descriptor is not None:
+                check("setns", libc.setns(descriptor, CLONE_NEWNET))
+            outcome["result"] = work()
+        except BaseException as error:
+            outcome["error"] = error
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    if "error" in outcome:
+        raise outcome["error"]
+    return outcome.get("result")
+
+
+def sysctl_path(key: str) -> str:
+    """net.ipv4.conf.all.rp_filter → its file. As in sysctl(8), a `/` stands for the dot of an interface's name."""
+    return "/proc/sys/" + key.translate(str.maketrans("./", "/."))
+
+
+def write_sysctls(values: Mapping[str, str | int]) -> None:
+    """Write settings of the current network namespace."""
+    for key, value in values.items():
+        try:
+            descriptor = os.open(sysctl_path(key), os.O_WRONLY)
+            try:
+                os.write(descriptor, str(value).encode())
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise OSError(error.errno, f"sysctl {key}={value}: {error.strerror}") from error
+
+
+def read_sysctl(key: str) -> str | None:
+    """A setting of the current network namespace, blanks normalised; None where the kernel lacks it."""
+    try:
+        with open(sysctl_path(key), encoding="utf-8") as file:
+            return " ".join(file.read().split())
+    except FileNotFoundError:
+        return None
+
+
+class Supervisor:
+    """Process 1 of the lab."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self.namespaces: dict[str, int] = {}
+        self.daemons: dict[str, dict[str, Any]] = {}
+        self.poll = select.poll()
+        self.clients: dict[int, socket.socket] = {}
+        self.starter: socket.socket | None = channel
+        self.add_client(channel)
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind(RUNTIME + "/supervisor.sock")
+        self.listener.listen(16)
+        self.poll.register(self.listener, select.POLLIN)
+        self.wakeup, write_end = socket.socketpair()
+        self.wakeup.setblocking(False)
+        write_end.setblocking(False)
+        self.wakeup_end = write_end  # keeps the descriptor open
+        signal.set_wakeup_fd(write_end.fileno())
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+        self.poll.register(self.wakeup, select.POLLIN)
+
+    def add_client(self, channel: socket.socket) -> None:
+        """Listen to one more connection."""
+        self.clients[channel.fileno()] = channel
+        self.poll.register(channel, select.POLLIN)
+
+    def serve(self) -> Never:
+        """Answer requests and collect dead processes until killed, or left half made."""
+        while True:
+            for descriptor, _ in self.poll.poll():
+                if descriptor == self.wakeup.fileno():
+                    self.wakeup.recv(4096)
+                    self.reap()
+                elif descriptor == self.listener.fileno():
+                    self.add_client(self.listener.accept()[0])
+                else:
+                    self.answer(self.clients[descriptor])
+
+    def reap(self) -> None:
+        """Collect every dead process, ours and the orphans that process 1 inherits."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            for daemon in self.daemons.values():
+                if daemon["pid"] == pid:
+                    daemon["exit"] = os.waitstatus_to_exitcode(status)
+
+    def answer(self, channel: socket.socket) -> None:
+        """Read one request and answer it; forget the connection when it has ended."""
+        try:
+            packet = channel.recv(PACKET_LIMIT)
+            if not packet:
+                raise ConnectionResetError
+            reply: dict[str, Any]
+            descriptors: Sequence[int | socket.socket]
+            try:
+                request = json.loads(packet)
+                reply, descriptors = getattr(self, "op_" + request.pop("op"))(**request)
+                reply["ok"] = True
+            except Exception as error:
+                number = error.errno if isinstance(error, OSError) else None
+                text = error.strerror if isinstance(error, OSError) and error.strerror else repr(error)
+                reply, descriptors = {"ok": False, "error": text, "errno": number}, []
+            send(channel, reply, (item if isinstance(item, int) else item.fileno() for item in descriptors))
+        except OSError:
+            if channel is self.starter:
+                os._exit(0)
+            self.poll.unregister(channel)
+            del self.clients[channel.fileno()]
+            channel.close()
+
+    def op_create(self, namespaces: list[dict[str, Any]]) -> Reply:
+        """Make network namespaces with their loopback up and these settings."""
+
+        def work() -> None:
+            for item in namespaces:
+                name = item["name"]
+                if name in self.namespaces:
+                    raise OSError(errno.EEXIST, f"there is a network namespace {name} already")
+                check("new network namespace", libc.unshare(CLONE_NEWNET))
+                self.namespaces[name] = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+                    flags = struct.pack("16sH14x", b"lo", IFF_UP | IFF_LOOPBACK | IFF_RUNNING)
+                    fcntl.ioctl(control, SIOCSIFFLAGS, flags)
+                write_sysctls(item["sysctls"])
+
+        in_namespace(None, work)
+        return {"handles": self.namespaces}, []
+
+    def op_sockets(self, namespaces: list[str]) -> Reply:
+        """Hand out the namespaces and a netlink socket in each."""
+
+        descriptors: list[int | socket.socket] = []
+
+        def work() -> None:
+            for name in namespaces:
+                check("setns", libc.setns(self.namespaces[name], CLONE_NEWNET))
+                route = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+                descriptors.extend((self.namespaces[name], route))
+
+        in_namespace(None, work)
+        return {}, descriptors
+
+    def op_sysctl(self, namespace: str, write: dict[str, str | int], read: list[str]) -> Reply:
+        """Write, then read settings of a namespace."""
+
+        def work() -> dict[str, str | None]:
+            write_sysctls(write)
+            return {key: read_sysctl(key) for key in read}
+
+        return {"values": in_namespace(self.namespaces[namespace], work)}, []
+
+    def op_spawn(
+        self, name: str, argv: list[str], capabilities: list[str], environment: dict[str, str], log: str
+    ) -> Reply:
+        """Start a daemon with no more than these capabilities; its output goes to a log file."""
+        if name in self.daemons and self.daemons[name]["exit"] is None:
+            raise OSError(errno.EEXIST, f"{name} is running already")
+        os.makedirs(os.path.dirname(log), exist_ok=True)
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ]
+
+        def work() -> int:
+            # A child has the bounding set of the thread that starts it.
+            give_up_rights(capabilities)
+            return os.posix_spawnp(
+                argv[0],
+                argv,
+                environment,
+                file_actions=actions,
+                setsid=True,
+                setsigmask=[],
+                setsigdef=[signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGCHLD],
+            )
+
+        pid = in_namespace(None, work)
+        self.daemons[name] = {"pid": pid, "argv": argv, "log": log, "exit": None}
+        return {"pid": pid}, []
+
+    def op_end(self, name: str, within_s: float) -> Reply:
+        """Ask a daemon to end and wait for it, but no longer than so."""
+        if self.daemons[name]["exit"] is None:
+            # Not collected yet, so the number is still its own.
+            descriptor = os.pidfd_open(self.daemons[name]["pid"])
+            try:
+                signal.pidfd_send_signal(descriptor, signal.SIGTERM)
+                poll = select.poll()
+                poll.register(descriptor, select.POLLIN)
+                poll.poll(within_s * 1000)
+            finally:
+                os.close(descriptor)
+        return {}, []
+
+    def op_ready(self) -> Reply:
+        """Outlive the connection of the starter: the lab is complete and can be found."""
+        self.starter = None
+        return {}, []
+
+    def op_status(self) -> Reply:
+        """Return the state of the daemons."""
+        self.reap()
+        return {"daemons": self.daemons}, []
+
+
+def hold_name(name: str) -> socket.socket:
+    """Return a socket that holds an abstract name, which vanishes with its process.
+
+    Any user of the machine can hold any abstract name. A name that another user holds is passed over: the first of
+    `NAME/1`, `NAME/2` and so on holds it instead. `StageError` with `EADDRINUSE` if a lab of this user holds one.
+    """
+    for place in range(HELD_BY_OTHERS):
+        lock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            lock.bind(_address(name, place))
+        except OSError as error:
+            lock.close()
+            if error.errno != errno.EADDRINUSE or _is_mine(_address(name, place)):
+                raise StageError("name", error.errno or 0) from error
+            continue
+        # The kernel reports the user of a socket that listens.
+        lock.listen(BACKLOG)
+        if any(_is_mine(_address(name, later)) for later in range(place + 1, place + LATER)):
+            raise StageError("name", errno.EADDRINUSE)
+        return lock
+    raise StageError("name", errno.EBUSY)
+
+
+def _address(name: str, place: int) -> str:
+    return f"{name}/{place}" if place else name
+
+
+def _is_mine(address: str) -> bool:
+    """Return whether a process of this user listens at an abstract address."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+        # A full queue must not be waited for.
+        caller.setblocking(False)
+        try:
+            caller.connect(address)
+            credentials = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        except OSError:
+            return False
+        return bool(struct.unpack("3i", credentials)[1] == os.geteuid())
+
+
+def supervise(name: str, channel: socket.socket, outer_uid: int, launcher_alive: int) -> Never:
+    """Become the supervisor proper."""
+    check("prctl", libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+    if select.select([launcher_alive], [], [], 0)[0]:
+        os._exit(1)  # The launcher died before the line above.
+    libc.prctl(PR_SET_NAME, PROCESS_NAME, 0, 0, 0)
+    outer_pid = int(os.readlink("/proc/self"))  # /proc is still the machine's
+    lock = hold_name(f"\0qoslab/{outer_uid}/{name}")  # noqa: F841 (held as long as the process)
+    mount("none", "/", None, MS_REC | MS_PRIVATE)
+    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=0755,size={RUN_BYTES}")
+    os.mkdir(RUNTIME, 0o700)
+    give_up_rights(CAPABILITIES)
+    supervisor = Supervisor(channel)
+    send(channel, {"ok": True, "pid": outer_pid})
+    supervisor.serve()
+
+
+def launch(name: str, channel: socket.socket, outer_uid: int, owner: int, user_namespace: bool) -> None:
+    """Enter the lab's namespaces, start the supervisor, and end it when the owner ends."""
+    watched: dict[str, int] = {}
+    if owner:
+        watched["owner"] = os.pidfd_open(owner)
+        if os.getppid() != owner:
+            sys.exit("the owner ended before its lab was up")
+    if user_namespace:
+        check("user namespace", libc.unshare(CLONE_NEWUSER))
+        send(channel, {"ok": True, "stage": "map"})
+        if not channel.recv(64):
+            sys.exit(1)
+    check("mount and PID namespaces", libc.unshare(CLONE_NEWNS | CLONE_NEWPID))
+    alive_read, alive_write = os.pipe()
+    # The kernel closes it before it waits for the other processes of the lab, and the supervisor counts as ended.
+    lab_read, lab_write = os.pipe()
+    # The supervisor mounts its own /proc over this one.
+    machine = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
+    child = os.fork()
+    if child == 0:
+        for descriptor in (machine, alive_write, lab_read):
+            os.close(descriptor)
+        try:
+            supervise(name, channel, outer_uid, alive_read)
+        except StageError as error:
+            report(channel, error)
+        os._exit(1)
+    channel.close()
+    os.close(lab_write)
+    lab = os.pidfd_open(child)
+    watched["lab"] = lab_read
+    poll = select.poll()
+    for descriptor in watched.values():
+        poll.register(descriptor, select.POLLIN)
+    poll.poll()
+    # Whichever of the two ended: the lab must be gone before this process is. The kernel lets process 1 of a PID
+    # namespace be waited for only when all other processes of the namespace are dead.
+    signal.pidfd_send_signal(lab, signal.SIGKILL)
+    while not select.select([lab], [], [], ENDING_LOOK_S)[0]:
+        continue_entered(machine)
+    _, status = os.waitpid(child, 0)
+    # Who started the lab may want to tell how it ended. As a shell says it: 128 and the number of a signal.
+    ended = os.waitstatus_to_exitcode(status)
+    sys.exit(ended if ended >= 0 else 128 - ended)
+
+
+def continue_entered(machine: int) -> None:
+    """Continue the `nsenter`s of the lab: one that is stopped does not collect its child, and the lab cannot end.
+
+    `machine` is the machine's /proc. An `nsenter` is outside the lab's PID namespace and its children are inside.
+    """
+    own = os.stat("self/ns/pid_for_children", dir_fd=machine)
+    for name in filter(str.isdigit, os.listdir(machine)):
+        try:
+            # Processes of other users, and processes that have just ended, cannot be looked at.
+            if int(name) != os.getpid() and os.stat(f"{name}/ns/pid_for_children", dir_fd=machine).st_ino == own.st_ino:
+                os.kill(int(name), signal.SIGCONT)
+        except OSError:
+            continue
+
+
+def report(channel: socket.socket, error: StageError) -> None:
+    """Tell the starter which stage failed."""
+    send(channel, {"ok": False, "stage": error.stage, "errno": error.errno, "error": str(error)})
+
+
+def main() -> None:
+    """Read the arguments and start."""
+    name, request_fd, outer_uid, owner, user_namespace = sys.argv[1:]
+    channel = socket.socket(fileno=int(request_fd))
+    channel.set_inheritable(False)
+    try:
+        launch(name, channel, int(outer_uid), int(owner), user_namespace == "1")
+    except StageError as error:
+        report(channel, error)
+        sys.exit(1)

@@ -1,0 +1,534 @@
+"""A virtual IOS router: its running configuration, bound to a network namespace and a data plane."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hmac import compare_digest
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qoslab.ios.catalyst.show.counters import since
+from qoslab.ios.cli.grammar import CliError
+from qoslab.ios.cli.login import PRIVILEGED_LEVEL, USER_LEVEL
+from qoslab.ios.cli.shell import Shell
+from qoslab.ios.compile import compile_device
+from qoslab.ios.config import ConfigSession
+from qoslab.ios.device_config.running_config_parser import clutter_of, read_onto
+from qoslab.ios.environment import (
+    Activity,
+    CommandFailedError,
+    CpuUse,
+    DataPlaneDownError,
+    MemoryUse,
+    Neighbour,
+    PingOptions,
+    PingOutcome,
+    Port,
+    ProcessCpu,
+    RouteEntry,
+    StorageError,
+)
+from qoslab.ios.model.applets import applets
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.hardware import Chassis, Software
+from qoslab.ios.model.message_log import MessageLog
+from qoslab.ios.model.password_hash import verify
+from qoslab.virtual_lab.applets import Applets
+from qoslab.virtual_lab.control import ControlClient
+from qoslab.virtual_lab.countdown import Countdown
+from qoslab.virtual_lab.stack import IpStack
+
+if TYPE_CHECKING:
+    from qoslab.system import program_formats
+
+SAMPLE_INTERVAL_S = 5.0
+"""Sampling interval of processor time and interface activity."""
+SAMPLES = 61
+"""Kept samples: five minutes of them."""
+PROCESS_NAME = "QoS Data Plane"
+"""The one process that `show processes cpu` lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CpuSample:
+    user_s: float
+    kernel_s: float
+    switches: int
+
+
+@dataclass(frozen=True)
+class Make:
+    """Model of a virtual router."""
+
+    chassis: Chassis
+    software: Software
+    blank: Device
+    """The device without any configuration; its hostname is the router's name."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Backends of a virtual router's configuration: execution and storage."""
+
+    control: ControlClient
+    stack: IpStack
+    startup_path: Path
+    """Path of its startup configuration."""
+
+
+class VirtualRouter:
+    """Implements `qoslab.ios.environment.Environment` on a live router."""
+
+    def __init__(self, make: Make, bound: Bound, *, enable_secret: str, log: Callable[[str], None]) -> None:
+        self.name = make.blank.hostname
+        self._make = make
+        self._control = bound.control
+        # A connection of its own, so that a command never waits behind a sample.
+        self._sampling = ControlClient(bound.control.path)
+        self._stack = bound.stack
+        self._startup_path = bound.startup_path
+        self._enable_secret = enable_secret
+        self._report = log
+        blank = make.blank
+        self._device = blank.copy()
+        self._boot_device = self._device
+        self._booted = self.now()
+        self._reloaded = False
+        self._wired: frozenset[str] = frozenset()
+        self._in_force: program_formats.DataPlaneConfig | None = None
+        self._editing = asyncio.Lock()
+        self._cleared: dict[str, datetime] = {}
+        self._statistics_cleared: dict[str, program_formats.SwitchPortCounters] = {}
+        self._activity: dict[str, Activity] = {name: Activity() for name in blank.interfaces}
+        self._seen: dict[str, tuple[int, int]] = {}
+        self._cpu: deque[_CpuSample] = deque(maxlen=SAMPLES)
+        self._sampler: asyncio.Task[None] | None = None
+        self.log = MessageLog()
+        """The logged messages."""
+        self.on_reload: Callable[[], None] = lambda: None
+        """Called when the router reloads: ends the logins."""
+        self.flash: dict[str, str] = {}
+        """The text files on flash memory."""
+        self._reload = Countdown(self.reload)
+        self._revert = Countdown(self.revert)
+        self._reverted_to = ""
+        self._applets = Applets(self._carry_out)
+
+    # Life
+
+    async def start(self) -> list[str]:
+        """Boot from the startup configuration; return the lines that were refused, each with its reason."""
+        await self._stack.open()
+        self._wired = frozenset(name for name in await self._stack.ports() if "." not in name)
+        refused = await self._boot()
+        self._sampler = asyncio.create_task(self._sample_for_ever())
+        return refused
+
+    async def close(self) -> None:
+        """Let go of the data plane and the namespace; both stay as they are."""
+        if self._sampler is not None:
+            self._sampler.cancel()
+            await asyncio.gather(self._sampler, return_exceptions=True)
+        self._reload.stop()
+        self._revert.stop()
+        self._applets.follow({})
+        await self._control.close()
+        await self._sampling.close()
+        await self._stack.close()
+
+    async def _boot(self) -> list[str]:
+        device, refused = load_configuration(self._make.blank, self.startup_config() or "")
+        async with self._editing:
+            await self._put_in_force(device)
+        self._boot_device = self._device
+        self._booted = self.now()
+        return refused
+
+    async def reload(self) -> None:
+        """Boot from the startup configuration; ends all logins."""
+        self._reload.stop()
+        self._revert.stop()
+        self._applets.follow({})
+        self.on_reload()
+        for line in await self._boot():
+            self._report(f"{self.name}: startup configuration: {line}")
+        await self.clear()
+        self._cleared.clear()
+        self._reloaded = True
+
+    # Configuration
+
+    @property
+    def device(self) -> Device:
+        """The running configuration."""
+        return self._device
+
+    @property
+    def boot_device(self) -> Device:
+        """The configuration that the router started with."""
+        return self._boot_device
+
+    async def edit(self, change: Callable[[Device], None]) -> None:
+        """Let `change` edit a copy of the running configuration and put that in force, or leave everything."""
+        async with self._editing:
+            device = self._device.copy()
+            change(device)
+            if device == self._device:
+                # Equal devices may still differ in what has no effect, such as sequence numbers.
+                self._device = device
+            else:
+                had_qos = self._device.switch is not None and self._device.switch.enabled
+                await self._put_in_force(device)
+                if had_qos and device.switch is not None and not device.switch.enabled:
+                    # `no mls qos` clears the statistics.
+                    await self.clear_qos_statistics()
+
+    async def _put_in_force(self, device: Device) -> None:
+        config = compile_device(device)
+        # The data plane goes by the node's name; the hostname may change.
+        config["router"] = self.name
+        # The data plane has ports only where a cable is plugged in.
+        config["interfaces"] = {name: port for name, port in config["interfaces"].items() if name in self._wired}
+        previous = self._in_force
+        try:
+            inside = await self._stack.make_subinterfaces(device, self._wired)
+            for port in config["interfaces"].values():
+                for name, subinterface in port.get("subinterfaces", {}).items():
+                    subinterface["inside"] = inside[name]
+            await self._change(device, config, previous)
+        finally:
+            await self._stack.remove_subinterfaces(self._device, self._wired)
+
+    async def _change(
+        self, device: Device, config: program_formats.DataPlaneConfig, previous: program_formats.DataPlaneConfig | None
+    ) -> None:
+        if config != previous:
+            await self._control.configure(config)
+        try:
+            if previous is None or _network(device) != _network(self._device):
+                await self._stack.apply(device)
+        except CommandFailedError:
+            await self._stack.apply(self._device)
+            if previous is not None and config != previous:
+                await self._control.configure(previous)
+            raise
+        self._in_force = config
+        self._device = device
+        self._applets.follow(applets(device))
+
+    async def replace(self, text: str) -> list[str]:
+        """Put a whole configuration in force; return the lines that were refused, which leave everything as it is."""
+        device, refused = load_configuration(self._make.blank, text)
+        if not refused:
+            async with self._editing:
+                await self._put_in_force(device)
+        return refused
+
+    @property
+    def revert_at(self) -> datetime | None:
+        """Return when the configuration goes back to an earlier one."""
+        return self._revert.at
+
+    def revert_after(self, seconds: float | None, text: str | None = None) -> None:
+        """Have `text`, or what was given before, put in force after that time; None: never."""
+        self._reverted_to = self._reverted_to if text is None else text
+        if seconds is None:
+            self._revert.stop()
+        else:
+            self._revert.start(seconds)
+
+    async def revert(self) -> None:
+        """Put that in force now."""
+        self._revert.stop()
+        for line in await self.replace(self._reverted_to):
+            self._report(f"{self.name}: reverting: {line}")
+
+    @property
+    def registered(self) -> Mapping[str, datetime]:
+        """Return when the applets that wait were registered."""
+        return self._applets.registered
+
+    async def _carry_out(self, commands: Sequence[str]) -> None:
+        """Execute an applet, on its own terminal, without asking for secrets."""
+        shell = Shell(self, lambda _: None, privilege=PRIVILEGED_LEVEL)
+        shell.feed("".join(f"{command}\r" for command in commands))
+        shell.end_input()
+        await shell.run()
+
+    @property
+    def reload_at(self) -> datetime | None:
+        """Return when the router is going to reload by itself."""
+        return self._reload.at
+
+    def reload_after(self, seconds: float | None) -> None:
+        """Reload after that time; None: never."""
+        if seconds is None:
+            self._reload.stop()
+        else:
+            self._reload.start(seconds)
+
+    def data_plane_config(self) -> program_formats.DataPlaneConfig:
+        """The data plane's configuration in force."""
+        if self._in_force is None:
+            raise DataPlaneDownError(f"{self.name} has not been started")
+        return self._in_force
+
+    def startup_config(self) -> str | None:
+        """The saved configuration."""
+        try:
+            return self._startup_path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise StorageError(f"startup-config cannot be read: {error}") from error
+
+    def save_startup_config(self, text: str | None) -> None:
+        """Save a configuration, or erase it."""
+        try:
+            if text is None:
+                self._startup_path.unlink(missing_ok=True)
+                return
+            # Written beside and renamed, so that a crash leaves the old or the new one.
+            fresh = self._startup_path.with_name(self._startup_path.name + ".new")
+            fresh.write_text(text, encoding="utf-8")
+            fresh.replace(self._startup_path)
+        except OSError as error:
+            raise StorageError(f"startup-config cannot be written: {error}") from error
+
+    def opens_privileged_mode(self, password: str) -> bool:
+        """Return whether it is the enable secret: the configured one, else the lab's."""
+        secret = self._device.enable_secret
+        if secret is not None:
+            return verify(secret, password)
+        return compare_digest(password.encode(), self._enable_secret.encode())
+
+    def privilege_of(self, name: str, password: str) -> int | None:
+        """The privilege of a user of the running configuration; None when it has no such user or password."""
+        user = self._device.users.get(name)
+        if user is None or user.secret is None or not verify(user.secret, password):
+            return None
+        return USER_LEVEL if user.privilege is None else user.privilege
+
+    # What is
+
+    @property
+    def chassis(self) -> Chassis:
+        """The hardware."""
+        return self._make.chassis
+
+    @property
+    def software(self) -> Software:
+        """The software image."""
+        return self._make.software
+
+    @property
+    def booted(self) -> datetime:
+        """Return when it started or was last reloaded."""
+        return self._booted
+
+    @property
+    def reloaded(self) -> bool:
+        """True if that was a reload."""
+        return self._reloaded
+
+    def now(self) -> datetime:
+        """The machine's clock."""
+        return datetime.now(UTC)
+
+    async def ports(self) -> Mapping[str, Port]:
+        """The wired interfaces."""
+        return await self._stack.ports()
+
+    async def routes(self) -> list[RouteEntry]:
+        """The kernel's routing table."""
+        loopbacks = (each for each in self._device.host_interfaces.values() if not each.shutdown)
+        own = [RouteEntry(each.address.network, "connected", None, each.name) for each in loopbacks if each.address]
+        return [*await self._stack.routes(), *own]
+
+    async def neighbours(self) -> list[Neighbour]:
+        """The kernel's ARP table."""
+        return await self._stack.neighbours()
+
+    def ping(self, options: PingOptions) -> AsyncIterator[PingOutcome]:
+        """Echo requests from the router's namespace."""
+        return self._stack.ping(options)
+
+    # formats.Counters
+
+    async def counters(self, interface: str | None = None) -> program_formats.Counters:
+        """The data plane's counters."""
+        counters = await self._control.counters(interface)
+        self._observe(counters)
+        return counters
+
+    async def resolve(self) -> dict[str, program_formats.ResolvedPolicy]:
+        """The policy-maps in force with defaults filled in."""
+        return await self._control.resolve()
+
+    async def ip_sla(self) -> program_formats.IpSlaReport:
+        """Return the results of IP SLA."""
+        return await self._control.ip_sla()
+
+    async def clear(self, interface: str | None = None) -> None:
+        """Zero the counters."""
+        await self._control.clear(interface)
+        moment = self.now()
+        for name in self._device.interfaces if interface is None else (interface,):
+            self._cleared[name] = moment
+            self._seen[name] = (0, 0)
+            self._statistics_cleared.pop(name, None)
+
+    async def qos_statistics(self) -> Mapping[str, program_formats.SwitchPortCounters]:
+        """The data plane's, less what there was when `clear mls qos interface statistics` was typed."""
+        counted: dict[str, program_formats.SwitchPortCounters] = {}
+        for name, interface in (await self.counters())["interfaces"].items():
+            now = interface.get("switch")
+            if now is not None:
+                before = self._statistics_cleared.get(name)
+                if before is not None and sum(map(sum, now["enqueued"])) < sum(map(sum, before["enqueued"])):
+                    # All counters were cleared since, over the data plane's own socket.
+                    before = None
+                    del self._statistics_cleared[name]
+                counted[name] = now if before is None else since(now, before)
+        return counted
+
+    async def clear_qos_statistics(self, interface: str | None = None) -> None:
+        """Remember the counters of now."""
+        for name, each in (await self.counters(interface))["interfaces"].items():
+            now = each.get("switch")
+            if now is not None and interface in (None, name):
+                self._statistics_cleared[name] = now
+
+    def cleared(self, interface: str) -> datetime | None:
+        """Return when the interface's counters were cleared."""
+        return self._cleared.get(interface)
+
+    async def activity(self) -> Mapping[str, Activity]:
+        """Return when the interfaces last carried packets, to the sampling interval."""
+        return self._activity
+
+    def _observe(self, counters: program_formats.Counters) -> None:
+        moment = self.now()
+        for name, interface in counters["interfaces"].items():
+            now = (interface["input"]["packets"], interface["output"]["packets"])
+            before = self._seen.get(name, (0, 0))
+            last = self._activity.get(name, Activity())
+            self._activity[name] = Activity(
+                moment if now[0] > before[0] else last.last_input,
+                moment if now[1] > before[1] else last.last_output,
+            )
+            self._seen[name] = now
+
+    # Processor
+
+    async def cpu(self) -> CpuUse:
+        """Processor use of the data plane over the last five seconds, minute and five minutes."""
+        pid = await self._control.peer_pid()
+        if not self._cpu:
+            self._cpu.append(_read_cpu(pid))
+        newest = self._cpu[-1]
+        five, minute, five_minutes = (self._busy(seconds) for seconds in (5, 60, 300))
+        total = newest.user_s + newest.kernel_s
+        process = ProcessCpu(
+            pid=pid,
+            runtime_ms=int(1000 * total),
+            invoked=newest.switches,
+            five_seconds=sum(five),
+            one_minute=sum(minute),
+            five_minutes=sum(five_minutes),
+            name=PROCESS_NAME,
+        )
+        return CpuUse(
+            five_seconds=sum(five),
+            five_seconds_kernel=five[1],
+            one_minute=sum(minute),
+            five_minutes=sum(five_minutes),
+            processes=(process,),
+        )
+
+    async def memory(self) -> MemoryUse:
+        """Resident memory of the data plane (proc(5), /proc/PID/statm)."""
+        pages = int(Path(f"/proc/{await self._control.peer_pid()}/statm").read_text(encoding="utf-8").split()[1])
+        return MemoryUse(pages * os.sysconf("SC_PAGE_SIZE"))
+
+    def _busy(self, seconds: int) -> tuple[float, float]:
+        """User and kernel time in percent over the last `seconds`, or as much of them as has been sampled."""
+        steps = min(round(seconds / SAMPLE_INTERVAL_S), len(self._cpu) - 1)
+        if steps <= 0:
+            return 0.0, 0.0
+        newest, oldest = self._cpu[-1], self._cpu[-1 - steps]
+        span = steps * SAMPLE_INTERVAL_S
+        return 100 * (newest.user_s - oldest.user_s) / span, 100 * (newest.kernel_s - oldest.kernel_s) / span
+
+    async def _sample_for_ever(self) -> None:
+        while True:
+            try:
+                self._observe(await self._sampling.counters())
+                self._cpu.append(_read_cpu(await self._sampling.peer_pid()))
+            except (DataPlaneDownError, OSError):
+                self._cpu.clear()
+            await asyncio.sleep(SAMPLE_INTERVAL_S)
+
+
+def _network(device: Device) -> tuple[object, ...]:
+    """Return the part of a configuration for the IP stack."""
+    interfaces = device.interfaces.values()
+    return (
+        [
+            (
+                *(each.name, device.is_shut_down(each), each.vlan, each.address, each.secondary_addresses),
+                *(each.ipv6_addresses, each.ipv6_link_local, each.ipv6_enable, each.circuit is not None),
+                *(each.mtu, each.ip_mtu, each.ipv6_mtu),
+            )
+            for each in interfaces
+        ],
+        device.host_interfaces,
+        device.routes,
+        device.ipv6_unicast_routing,
+    )
+
+
+def _read_cpu(pid: int) -> _CpuSample:
+    """Processor time of a process (proc(5), /proc/PID/stat) and how often it was switched to."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    ticks = os.sysconf("SC_CLK_TCK")
+    switches = sum(
+        int(line.split()[1])
+        for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+        if line.startswith(("voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"))
+    )
+    return _CpuSample(int(fields[11]) / ticks, int(fields[12]) / ticks, switches)
+
+
+def load_configuration(blank: Device, text: str) -> tuple[Device, list[str]]:
+    """Read a configuration text; return the device and the lines that were refused, each with its reason.
+
+    Lines that `blank` has as clutter are taken where they stand in it, and have no effect.
+    """
+    if blank.clutter:
+        return _load_cluttered(blank, text)
+    device = blank.copy()
+    session = ConfigSession(device)
+    refused: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            session.execute(line)
+        except CliError as error:
+            refused.append(f"line {number}: {line.strip()!r}: {error.message}")
+        if session.finished:
+            break
+    return device, refused
+
+
+def _load_cluttered(blank: Device, text: str) -> tuple[Device, list[str]]:
+    reading = read_onto(blank.copy(), text)
+    found = clutter_of(reading)
+    known = frozenset(blank.clutter)
+    reading.device.clutter = tuple(each for each in found if each in known)
+    unknown = (line for line, each in zip(reading.unread, found, strict=True) if each not in known)
+    return reading.device, [f"{line.text!r}: {line.reason}" for line in unknown]

@@ -1,0 +1,338 @@
+"""Kernel objects of a topology: namespaces, pairs of interfaces, addresses, routes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import TYPE_CHECKING
+
+from qoslab.errors import ExperimentError
+from qoslab.model.framing import COUNTED_HEADER, ETHERNET_EXTRA, line_bytes
+from qoslab.platforms import platform_of, tcp
+from qoslab.platforms.emulation import link_configuration
+from qoslab.platforms.startup import static_routes
+from qoslab.virtual_lab.linux_names import linux_interface
+
+if TYPE_CHECKING:
+    from qoslab.model.experiment import Address, Link, LinkEnd, Topology
+    from qoslab.system import program_formats
+
+MTU = 1500
+"""Bytes of IP packet, on every interface."""
+TXQUEUELEN = 1000
+"""Packets; Linux' default for Ethernet, set so that it does not depend on the machine."""
+
+BURST_NS = 5_000_000
+"""The host token buckets' depth in line time.
+
+A bucket refills only up to its depth while the machine stalls the kernel's timer, so a shallow one makes the line
+slower than its rate. A burst that leaves at once harms nothing: the data plane at the other end serialises it on the
+link's own clock. Five milliseconds is also the data plane's budget for lateness.
+"""
+
+ARP_TIMEOUT_MS = 4 * 3600 * 1000
+"""Lifetime of an ARP entry: IOS' default (`arp timeout 14400`).
+
+Linux would ask again after half a minute. A router's own request and its answer's way back wait in the queues of the
+interface like every other packet, so behind a saturated one they are lost, and the neighbour is gone for as long.
+"""
+ARP_REACHABLE_MS = 2 * ARP_TIMEOUT_MS
+"""`base_reachable_time_ms` of the interfaces. The kernel draws from half to one and a half times of it (RFC 4861,
+6.3.2): twice the timeout, so that no draw is below it."""
+
+DATA_PLANE_SUFFIX = ".dp"
+"""The second namespace of router R1 is R1.dp: `qos-router` runs there and holds the ports."""
+
+LINE_SUFFIX = ".line"
+"""The namespace in the middle of a link between two hosts that has delay, jitter or loss: `LINK.line`. A `qos-router`
+there takes frames from one side to the other; `near` and `far` are its interfaces, in the order of the link's ends."""
+LINE_ENDS = ("near", "far")
+
+COMMON_SYSCTLS: dict[str, str | int] = {
+    # In all and default before any interface exists. An interface with IPv6 addresses gets `disable_ipv6` 0 by itself.
+    "net.ipv6.conf.all.disable_ipv6": 1,
+    "net.ipv6.conf.default.disable_ipv6": 1,
+    **{
+        # Nothing is learnt from routers, nobody is asked whether an address is free: no packets but the experiment's.
+        f"net.ipv6.conf.{scope}.{name}": 0
+        for name in ("accept_ra", "accept_dad", "autoconf", "router_solicitations", "use_tempaddr", "accept_redirects")
+        for scope in ("all", "default")
+    },
+    "net.ipv6.conf.all.forwarding": 0,
+    "net.ipv4.conf.all.rp_filter": 0,
+    "net.ipv4.conf.default.rp_filter": 0,
+    "net.ipv4.conf.all.accept_redirects": 0,
+    "net.ipv4.conf.default.accept_redirects": 0,
+}
+ROUTER_SYSCTLS: dict[str, str | int] = {
+    **COMMON_SYSCTLS,
+    "net.ipv4.ip_forward": 1,
+    # An IOS router writes it by `ipv6 unicast-routing`.
+    "net.ipv6.conf.all.forwarding": 1,
+    "net.ipv4.conf.all.send_redirects": 0,
+    "net.ipv4.conf.default.send_redirects": 0,
+}
+HOST_SYSCTLS: dict[str, str | int] = {**COMMON_SYSCTLS, **tcp.SYSCTLS}
+
+
+@dataclass(frozen=True)
+class TokenBucket:
+    """A TBF qdisc on a host's interface: what keeps it at the link's rate."""
+
+    rate_bps: int
+    burst_bytes: int
+    limit_bytes: int
+    overhead_bytes: int
+    """Added to the frame that the kernel sees (Ethernet header included) to give its bytes on the wire."""
+    minimum_bytes: int
+
+    @classmethod
+    def for_link(cls, rate_bps: int) -> TokenBucket:
+        """The bucket for an Ethernet link; its queue holds `TXQUEUELEN` frames of full size."""
+        frame = line_bytes("ethernet", MTU)
+        return cls(
+            rate_bps=rate_bps,
+            burst_bytes=max(rate_bps * BURST_NS // 8 // 10**9, 2 * frame),
+            limit_bytes=TXQUEUELEN * (MTU + COUNTED_HEADER["ethernet"]),
+            overhead_bytes=ETHERNET_EXTRA,
+            minimum_bytes=line_bytes("ethernet", 0),
+        )
+
+
+@dataclass(frozen=True)
+class Interface:
+    """One end of a pair."""
+
+    namespace: str
+    name: str
+    index: int
+    mac: str
+    up: bool = True
+    addresses: tuple[Address, ...] = ()
+    shaper: TokenBucket | None = None
+    arp: bool = True
+    """True if hardware addresses are asked for. Not on a serial line: there are none (RFC 1661, RFC 1547)."""
+    ipv6: bool = False
+    """True if it has an IPv6 address, be it by the startup configuration of its router."""
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """An entry of the ARP table or of IPv6's neighbours that is there from the start, so that no first packet waits."""
+
+    namespace: str
+    index: int
+    address: IPv4Address | IPv6Address
+    mac: str
+    booted: bool = False
+    """Objects to create once the router has booted and the interface is up."""
+
+
+@dataclass(frozen=True)
+class StaticRoute:
+    """A route by next hop."""
+
+    namespace: str
+    prefix: IPv4Network | IPv6Network
+    via: IPv4Address | IPv6Address
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """Everything that is made before a daemon starts."""
+
+    namespaces: dict[str, dict[str, str | int]]
+    """Name and settings."""
+    pairs: tuple[tuple[Interface, Interface], ...]
+    routes: tuple[StaticRoute, ...]
+    neighbours: tuple[Neighbour, ...]
+    ports: dict[str, dict[str, program_formats.PortConfig]] = field(default_factory=dict)
+    """Per router: the ports of internals/control-protocol.md, by the interface's own name; and those of `lines`."""
+    memory: tuple[program_formats.MemoryLink, ...] = ()
+    """The links between two routers, whose frames do not pass the pair of interfaces (docs/internals/qos-router.md)."""
+    lines: tuple[str, ...] = ()
+    """Data planes that are no router's, but in the middle of a link between two hosts."""
+
+    def interfaces(self) -> Iterator[Interface]:
+        """Both ends of every pair."""
+        for pair in self.pairs:
+            yield from pair
+
+    def ipv6_settings(self, namespace: str) -> dict[str, str | int]:
+        """The settings of a namespace whose interfaces have IPv6 addresses, once they exist; empty where none has."""
+        own = [each for each in self.interfaces() if each.namespace == namespace and each.ipv6]
+        return {f"net.ipv6.conf.{each.name.replace('.', '/')}.disable_ipv6": 0 for each in own}
+
+
+class _Numbers:
+    """Hands out interface indices per namespace and hardware addresses per lab."""
+
+    def __init__(self) -> None:
+        self._index: dict[str, int] = {}
+        self._mac = 0
+
+    def index(self, namespace: str) -> int:
+        # 1 is the loopback interface.
+        self._index[namespace] = self._index.get(namespace, 1) + 1
+        return self._index[namespace]
+
+    def mac(self) -> str:
+        # Locally administered, unicast (IEEE 802: second least significant bit of the first octet).
+        self._mac += 1
+        return "02:00:5e:" + ":".join(f"{self._mac >> shift & 0xFF:02x}" for shift in (16, 8, 0))
+
+
+def wire(topology: Topology, seed: int = 1) -> Wiring:
+    """The wiring of a topology; `seed` decides jitter and loss of its links.
+
+    Raises `ExperimentError` where the virtual lab cannot do it: names that meet, an interface used twice.
+    """
+    namespaces: dict[str, dict[str, str | int]] = {}
+    lines: list[str] = []
+    for name, node in topology.nodes.items():
+        router = platform_of(node).is_router
+        own = [(name, ROUTER_SYSCTLS if router else HOST_SYSCTLS)]
+        if router:
+            own.append((name + DATA_PLANE_SUFFIX, COMMON_SYSCTLS))
+        for namespace, sysctls in own:
+            if namespace in namespaces:
+                raise ExperimentError(
+                    f"node {name} needs a network namespace {namespace}, already used by another node",
+                    hint=f'Rename the node whose name ends in "{DATA_PLANE_SUFFIX}".',
+                )
+            namespaces[namespace] = sysctls
+    numbers = _Numbers()
+    pairs: list[tuple[Interface, Interface]] = []
+    neighbours: list[Neighbour] = []
+    ports: dict[str, dict[str, program_formats.PortConfig]] = {
+        name: {} for name, node in topology.nodes.items() if platform_of(node).is_router
+    }
+    used: set[tuple[str, str]] = set()
+    for link in topology.links:
+        _check(topology, link, used)
+        # The kernel addresses frames with the interface's own address where it does not ask for the other's.
+        line = None if link.framing == "ethernet" else numbers.mac()
+        ends = [_end(topology, link, end, numbers, line) for end in link.ends]
+        if link.emulated and all(each.port is None for each in ends):
+            name = link.name + LINE_SUFFIX
+            if name in namespaces:
+                raise ExperimentError(
+                    f"link {link.name} needs a network namespace {name}, already used by a node",
+                    hint=f'Rename the node whose name ends in "{LINE_SUFFIX}".',
+                )
+            namespaces[name] = COMMON_SYSCTLS
+            lines.append(name)
+            ports[name] = _line_ports(link, seed)
+            for each, host in zip(LINE_ENDS, ends, strict=True):
+                pairs.append((host.wire, Interface(name, each, numbers.index(name), numbers.mac())))
+        else:
+            pairs.append((ends[0].wire, ends[1].wire))
+        for side in (0, 1):
+            near, far, end, far_end = ends[side], ends[1 - side], link.ends[side], link.ends[1 - side]
+            if near.port is not None:
+                pairs.append(near.port)
+                ports[end.node][end.interface] = {
+                    "inside": near.port[1].name,
+                    "wire": near.wire.name,
+                    "link": link_configuration(link, end.node, seed),
+                    "paced_by_peer": far.port is not None,
+                }
+            neighbours += _neighbours(near.layer3, far.layer3.mac, end, far_end)
+    routes, memory = tuple(_routes(topology)), tuple(_memory(topology))
+    return Wiring(namespaces, tuple(pairs), routes, tuple(neighbours), ports, memory, tuple(lines))
+
+
+def _memory(topology: Topology) -> Iterator[program_formats.MemoryLink]:
+    for link in topology.links:
+        nodes = {end.node for end in link.ends}
+        if len(nodes) == len(link.ends) and all(platform_of(topology.nodes[node]).is_router for node in nodes):
+            yield {"ends": [{"router": end.node, "port": end.interface} for end in link.ends]}
+
+
+def _neighbours(here: Interface, mac: str, end: LinkEnd, far_end: LinkEnd) -> Iterator[Neighbour]:
+    """The far end's addresses, of the families that this end has too; none on a line without hardware addresses."""
+    versions = {each.version for each in end.addresses if here.arp}
+    for address in far_end.addresses:
+        if address.version in versions:
+            yield Neighbour(here.namespace, here.index, address.ip, mac, booted=not here.up)
+
+
+def _line_ports(link: Link, seed: int) -> dict[str, program_formats.PortConfig]:
+    """The ports of a data plane in the middle of a link: what comes in at one leaves by the other."""
+    near, far = LINE_ENDS
+    return {
+        here: {
+            "inside": there,
+            "wire": here,
+            "link": link_configuration(link, end.node, seed),
+            "paced_by_peer": False,
+        }
+        for here, there, end in ((near, far, link.ends[0]), (far, near, link.ends[1]))
+    }
+
+
+@dataclass(frozen=True)
+class _End:
+    wire: Interface
+    """End of the link's pair."""
+    port: tuple[Interface, Interface] | None
+    """A router's second pair: the kernel's side, the data plane's side."""
+
+    @property
+    def layer3(self) -> Interface:
+        """The interface that has the address."""
+        return self.wire if self.port is None else self.port[0]
+
+
+def _check(topology: Topology, link: Link, used: set[tuple[str, str]]) -> None:
+    for end in link.ends:
+        if end.node not in topology.nodes:
+            raise ExperimentError(f"link {link.name} ends at {end.node}, not a node of the topology")
+        if (end.node, end.interface) in used:
+            raise ExperimentError(
+                f"interface {end.interface} of {end.node} is used by two links, {link.name} the second"
+            )
+        used.add((end.node, end.interface))
+    hosts = [end.node for end in link.ends if not platform_of(topology.nodes[end.node]).is_router]
+    if hosts and link.framing != "ethernet":
+        raise ExperimentError(
+            f"link {link.name} has {link.framing} framing and ends at the host {hosts[0]}",
+            hint="Hosts have Ethernet interfaces only: put a router there.",
+        )
+
+
+def _end(topology: Topology, link: Link, end: LinkEnd, numbers: _Numbers, line: str | None) -> _End:
+    """`line` is the hardware address that both ends of a serial line have."""
+    node, ipv6 = topology.nodes[end.node], end.ipv6_address is not None
+    if not platform_of(node).is_router:
+        index = numbers.index(end.node)
+        shaper = TokenBucket.for_link(link.rate.bps)
+        return _End(
+            Interface(end.node, end.interface, index, numbers.mac(), True, end.addresses, shaper, ipv6=ipv6), None
+        )
+    plane = end.node + DATA_PLANE_SUFFIX
+    name, inside = linux_interface(end.interface), linux_interface(end.interface, ".in")
+    # A startup configuration brings the interfaces up.
+    configured = not platform_of(node).has_startup_config
+    kernel = Interface(
+        end.node,
+        name,
+        numbers.index(end.node),
+        line or numbers.mac(),
+        configured,
+        end.addresses if configured else (),
+        arp=line is None,
+        ipv6=ipv6,
+    )
+    return _End(
+        Interface(plane, name, numbers.index(plane), numbers.mac()),
+        (kernel, Interface(plane, inside, numbers.index(plane), numbers.mac())),
+    )
+
+
+def _routes(topology: Topology) -> Iterator[StaticRoute]:
+    for name, node in topology.nodes.items():
+        if not platform_of(node).has_startup_config:
+            for route in static_routes(topology, name):
+                yield StaticRoute(name, route.prefix, route.via)
