@@ -40,7 +40,7 @@ MODULES = (
     "qoslab.cli.result_table",
     "qoslab.run.runner",
     "qoslab.run.devices.pushed_routers",
-    "qoslab.run.workers.external",
+    "qoslab.run.workers.external.worker",
     "qoslab.run.workers.simulated",
     "qoslab.run.workers.virtual.worker",
     "qoslab.simulation.show",

@@ -20,7 +20,7 @@ from qoslab.model.inventory import Isolation
 from qoslab.plan import make_plan
 from qoslab.platforms import tcp
 from qoslab.run.devices.collector import Collector
-from qoslab.run.real.preflight_command import check_lab
+from qoslab.run.workers.external.preflight_command import check_lab
 from qoslab.schema import load_sweep
 from qoslab.virtual_lab import Lab
 from verdicts import beside_lateness, newest_run, status_of

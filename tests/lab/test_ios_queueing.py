@@ -13,7 +13,7 @@ import pytest
 from labs import ping
 from test_iosd import session
 
-from qoslab.genie.parse import parse
+from qoslab.genie.show_parser import parse
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Generation
 from qoslab.ios.parse import parse_config

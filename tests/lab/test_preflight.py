@@ -24,7 +24,7 @@ from qoslab.model.units import Rate
 from qoslab.plan import make_plan
 from qoslab.run.devices.collector import Collector
 from qoslab.run.real.preflight import refusal
-from qoslab.run.real.preflight_command import Looked, check_lab
+from qoslab.run.workers.external.preflight_command import Looked, check_lab
 from qoslab.schema import load_sweep
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.expose import expose

@@ -577,7 +577,7 @@ def test_a_pyats_testbed_connects(routers: Lab, tmp_path: Path) -> None:
     assert main(["testbed", "--lab", routers.name, "--output", str(path)]) == 0
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     program = (
-        "import sys; from qoslab.genie.parse import register; register();"
+        "import sys; from qoslab.genie.show_parser import register; register();"
         "from genie.testbed import load; d = load(sys.argv[1]).devices;"
         "[d[n].connect(log_stdout=False, logfile='/dev/null') for n in ('R1', 'client')];"
         "print(d['R1'].parse('show version')['version']['hostname'], list(d['R1'].learn('qos').info));"

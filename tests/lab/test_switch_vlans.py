@@ -12,7 +12,7 @@ from labs import topology
 from test_iosd import session
 from test_switch import RECEIVE
 
-from qoslab.genie.parse import parse
+from qoslab.genie.show_parser import parse
 from qoslab.virtual_lab import Lab
 from waiting import PATIENCE_S
 

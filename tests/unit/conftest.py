@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from qoslab.genie.parse import parse
+from qoslab.genie.show_parser import parse
 from qoslab.run.devices.collector import Observed
 from qoslab.run.workers.genie_parser import Prints
 

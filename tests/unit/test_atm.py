@@ -8,7 +8,7 @@ import pytest
 from fake_router import FakeRouter, class_counters, interface_counters, typed
 
 from qoslab.errors import IosError
-from qoslab.genie.parse import parse
+from qoslab.genie.show_parser import parse
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Device, Generation
 from qoslab.ios.parse import apply, parse_config

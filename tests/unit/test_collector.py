@@ -34,7 +34,7 @@ def test_parsing_in_the_other_process(collector: Collector) -> None:
 
 MEANWHILE = """
 import sys, threading, time
-from qoslab.genie.parse import parse
+from qoslab.genie.show_parser import parse
 from qoslab.run.devices.collector_process import _warm_up
 
 warm = threading.Thread(target=_warm_up)

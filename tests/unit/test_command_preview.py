@@ -10,8 +10,8 @@ import pytest
 from qoslab.model.inventory import RouterSettings
 from qoslab.model.units import Duration
 from qoslab.plan import Options, make_plan
-from qoslab.run.real.command_preview import sent_lines
-from qoslab.run.workers import external
+from qoslab.run.workers.external import worker
+from qoslab.run.workers.external.command_preview import sent_lines
 from qoslab.schema import load_sweep
 
 TOP = Path(__file__).parents[2]
@@ -20,8 +20,8 @@ GOLDENS = TOP / "tests" / "goldens" / "plan"
 
 @pytest.fixture(autouse=True)
 def alice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(external.getpass, "getuser", lambda: "alice")
-    monkeypatch.setattr(external.platform, "node", lambda: "box")
+    monkeypatch.setattr(worker.getpass, "getuser", lambda: "alice")
+    monkeypatch.setattr(worker.platform, "node", lambda: "box")
 
 
 def told(name: str, settings: dict[str, RouterSettings], options: Options) -> str:

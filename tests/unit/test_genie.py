@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qoslab.genie.configured import parse_policy_map
-from qoslab.genie.parse import Parsed, parse
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
+from qoslab.genie.show_parser import Parsed, parse
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "ios"
 

@@ -21,7 +21,7 @@ from qoslab.ios.commands.access_list import access_list_block
 from qoslab.ios.commands.class_map import class_map_block
 from qoslab.ios.commands.ipv6_access_list import ipv6_access_list_block
 from qoslab.ios.commands.policy_map import policy_map_block, policy_order
-from qoslab.ios.device_config.equivalence import configuration_differences
+from qoslab.ios.device_config.config_equivalence import configuration_differences
 from qoslab.ios.device_config.normalise import spelled_out
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import Amount, PolicyClass, PolicyMap, QueueLimit

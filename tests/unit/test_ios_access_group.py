@@ -11,8 +11,8 @@ from ios_configured import configured, lines_of
 
 from qoslab.errors import IosError
 from qoslab.ios.compile import compile_device
+from qoslab.ios.device_config.config_equivalence import configuration_differences
 from qoslab.ios.device_config.diff import lines_between
-from qoslab.ios.device_config.equivalence import configuration_differences
 from qoslab.ios.model.device import AccessGroups, Device, Generation
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render

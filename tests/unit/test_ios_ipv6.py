@@ -14,7 +14,7 @@ from genie.libs.parser.iosxe.show_routing import ShowIpv6RouteDistributor
 
 from qoslab.errors import IosError
 from qoslab.ios.compile import compile_device
-from qoslab.ios.device_config.equivalence import configuration_differences
+from qoslab.ios.device_config.config_equivalence import configuration_differences
 from qoslab.ios.environment import Port, RouteEntry
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.model.routes import installable_routes

@@ -14,7 +14,7 @@ from ios_configured import configured, lines_of
 
 from ios_strategies import access_lists, grouped_lists, hardware, ipv6_access_lists, object_groups
 from qoslab.errors import IosError
-from qoslab.genie.parse import parse
+from qoslab.genie.show_parser import parse
 from qoslab.ios.commands.access_list import expanded
 from qoslab.ios.compile import compile_device
 from qoslab.ios.device_config.diff import lines_between

@@ -9,7 +9,7 @@ from fake_router import FakeRouter, interface_counters, typed
 from ios_configured import configured, lines_of
 
 from qoslab.errors import IosError
-from qoslab.genie.parse import parse
+from qoslab.genie.show_parser import parse
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Generation
 from qoslab.ios.parse import apply

@@ -9,9 +9,9 @@ from fake_router import FakeRouter, interface_counters, typed
 from ios_configured import BASE, configured, lines_of
 
 from qoslab.errors import IosError
-from qoslab.genie.parse import parse
+from qoslab.genie.show_parser import parse
 from qoslab.ios.compile import compile_device
-from qoslab.ios.device_config.equivalence import configuration_differences
+from qoslab.ios.device_config.config_equivalence import configuration_differences
 from qoslab.ios.model.device import Generation
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render

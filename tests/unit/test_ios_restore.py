@@ -16,8 +16,8 @@ from hypothesis.strategies import DrawFn
 from ios_strategies import devices
 from levels import examples
 from qoslab.errors import QoslabError
+from qoslab.ios.device_config.config_equivalence import configuration_differences
 from qoslab.ios.device_config.diff import lines_between, subject, table_of, tree
-from qoslab.ios.device_config.equivalence import configuration_differences
 from qoslab.ios.device_config.restore import Restoration, collisions, restoration, unrestored
 from qoslab.ios.device_config.running_config_parser import clutter_of, likely_hardware, read_running
 from qoslab.ios.model.device import Device, Generation, Hardware

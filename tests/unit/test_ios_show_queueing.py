@@ -15,8 +15,8 @@ from genie.libs.parser.iosxe.show_policy_map import ShowPolicyMap, ShowPolicyMap
 from ios_strategies import hardware
 from qoslab.analysis.observed import observed_class_rows
 from qoslab.genie.configured import parse_policy_map
-from qoslab.genie.parse import parse
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
+from qoslab.genie.show_parser import parse
 from qoslab.ios.cli.output_filters import parse as parse_filter
 from qoslab.ios.cli.output_filters import split
 from qoslab.ios.compile import compile_device

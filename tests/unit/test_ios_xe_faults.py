@@ -119,7 +119,7 @@ def test_a_wrong_property_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch)
 )
 def test_a_wrong_figure_is_noticed(figure: str, wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
     right = told()
-    monkeypatch.setattr(generations.figures, figure, wrong)
+    monkeypatch.setattr(generations.engine_defaults, figure, wrong)
     assert told() != right
 
 

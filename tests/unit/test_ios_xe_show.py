@@ -6,7 +6,7 @@ from typing import Any
 
 from fake_router import class_counters, interface_counters
 
-from qoslab.genie.parse import parse
+from qoslab.genie.show_parser import parse
 from qoslab.ios.show.policy_interface import show_policy_map_interface
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from levels import examples
 from qoslab.genie.ip_sla import parse_statistics
-from qoslab.genie.parse import parse
+from qoslab.genie.show_parser import parse
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession

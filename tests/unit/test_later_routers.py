@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from qoslab.genie.parse import parse
+from qoslab.genie.show_parser import parse
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.ios_names import interface_name, short_name
 from qoslab.ios.show.system import show_version

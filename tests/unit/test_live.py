@@ -40,7 +40,7 @@ from qoslab.live.watched import BROKEN_OFF, WatchedRun
 from qoslab.model.units import Duration
 from qoslab.results import Cell, RunFolder, RunOptions, tables
 from qoslab.results.progress import PROGRESS, ProgressFile
-from qoslab.run.cell.readings import OFTEN_S, SELDOM_S
+from qoslab.run.cell.periodic_show import OFTEN_S, SELDOM_S
 
 TOP = Path(__file__).parents[2]
 ASKED = RunOptions(file="policing-vs-shaping.yml")

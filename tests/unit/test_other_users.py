@@ -47,8 +47,8 @@ threading.Thread(target=tell).start()
 sys.exit(hostd.main([str(folder / "spec")]))
 """,
     "door": """
-from qoslab.run.real.access import process
-process.main()
+from qoslab.run.real.access import proxy_process
+proxy_process.main()
 """,
 }
 """Servers, each as a program that says its port on its output, and ends with its input."""

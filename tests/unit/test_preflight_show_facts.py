@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from preflight_facts import MACS, UP, facts, port
 
-from qoslab.genie.parse import parse as genie_parse
+from qoslab.genie.show_parser import parse as genie_parse
 from qoslab.run.real.access.rollback_methods import Kept
 from qoslab.run.real.preflight import look, refusal
 from qoslab.run.real.preflight.facts import RoundTrips, RouterFacts

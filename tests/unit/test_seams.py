@@ -49,7 +49,7 @@ TOOL = Seam(
 )
 
 LAB = Seam(
-    "labs",
+    "lab_kinds",
     names=frozenset({"DEFAULT_LAB"}),  # `lab` may be compared with another cell's, and with None
     words=frozenset(LABS),
     classes=frozenset(type(kind).__name__ for kind in LABS.values()),

@@ -9,7 +9,7 @@ import pytest
 from fake_router import FakeRouter, typed
 from genie.libs.parser.iosxe.show_ipv6 import ShowIpv6Neighbors
 
-from qoslab.genie.parse import parse
+from qoslab.genie.show_parser import parse
 from qoslab.ios.environment import Neighbour
 from qoslab.ios.parse import apply
 from qoslab.ios.show.ip import show_arp

@@ -21,14 +21,14 @@ from qoslab.analysis.raw import Row
 from qoslab.analysis.show_readings import continued, instants, last_counted, reading_rows
 from qoslab.errors import DeviceError
 from qoslab.genie import mls_qos
-from qoslab.genie.parse import parse
 from qoslab.genie.queueing import parse_queue
+from qoslab.genie.show_parser import parse
 from qoslab.model.experiment import Topology
 from qoslab.model.instants import Demand, demand, traffic_time
 from qoslab.model.metrics import ClassSelector
 from qoslab.model.units import Duration
 from qoslab.results import Cell, tables
-from qoslab.run.cell.readings import LOAD, ShowSampler, period_s, reading_commands, reading_times
+from qoslab.run.cell.periodic_show import LOAD, ShowSampler, period_s, reading_commands, reading_times
 from qoslab.run.devices.collector import Observed
 from qoslab.schema import CellIdentity, load_sweep
 

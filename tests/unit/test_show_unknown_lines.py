@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from qoslab.genie.parse import parse
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
+from qoslab.genie.show_parser import parse
 
 PRINT = """\
  Serial0/0

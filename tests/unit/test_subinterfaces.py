@@ -14,7 +14,7 @@ from test_ios_refusals import check_refusal
 from experiment_files import experiment_file
 from ios_strategies import hardware
 from qoslab.errors import ExperimentError
-from qoslab.genie.parse import parse
+from qoslab.genie.show_parser import parse
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.environment import Port

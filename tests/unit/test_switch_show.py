@@ -15,7 +15,7 @@ from genie.libs.parser.ios.show_platform import ShowVersion
 from genie.libs.parser.iosxe.show_interface import ShowInterfacesCounters
 from genie.libs.parser.iosxe.show_interface_counters import ShowInterfacesCountersErrors
 
-from qoslab.genie.parse import parse
+from qoslab.genie.show_parser import parse
 from qoslab.ios.catalyst.show import counters as switch_counters
 from qoslab.ios.catalyst.show.mls_qos import operational_text
 from qoslab.ios.compile import compile_device

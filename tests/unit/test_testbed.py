@@ -152,7 +152,7 @@ def answering(answers: Mapping[str, str], kind: str = "router") -> Any:
     """A device that answers show commands with these texts, and others with nothing."""
     from genie.conf.base import Device
 
-    from qoslab.genie.parse import register
+    from qoslab.genie.show_parser import register
 
     register()
     device = Device("R1", os="ios", type=kind, custom={"abstraction": {"order": ["os"]}})

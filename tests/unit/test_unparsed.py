@@ -10,7 +10,7 @@ import sample_run
 
 from qoslab.analysis.unparsed import unparsed
 from qoslab.cli import main
-from qoslab.genie.parse import parse
+from qoslab.genie.show_parser import parse
 from qoslab.results import RunFolder
 
 POLICE = Path(__file__).parents[1] / "recorded/ios/police.classic.txt"

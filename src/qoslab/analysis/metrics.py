@@ -14,6 +14,18 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 # Imported for the functions that they register.
+from qoslab.analysis import (  # noqa: F401
+    class_metrics,
+    conversations,
+    goodput,
+    host_metrics,
+    limiters,
+    policers,
+    probes,
+    shapers,
+    steady,
+    throughput,
+)
 from qoslab.analysis.at_instant import instant_error_s, moment_s, until
 from qoslab.analysis.classes import Lines, interfaces_of, selected
 from qoslab.analysis.estimates import Estimate, error_of, given

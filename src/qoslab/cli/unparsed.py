@@ -27,7 +27,7 @@ def command(run: str | None, as_json: bool) -> None:
     """
     need("devices")
     from qoslab.analysis.unparsed import readable, unparsed
-    from qoslab.genie.parse import parse
+    from qoslab.genie.show_parser import parse
     from qoslab.results import find_unfinished
 
     def read(command: str, text: str) -> tuple[Any, str]:

@@ -45,7 +45,7 @@ class ImportedArm:
     form: str
     file: str
     notes: tuple[str, ...]
-    charts: tuple[tuple[str, str], ...]
+    figures: tuple[tuple[str, str], ...]
     graphs: tuple[Graph, ...]
 
 

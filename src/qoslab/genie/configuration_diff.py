@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from qoslab.genie.parse import IMPORTING
+from qoslab.genie.show_parser import IMPORTING
 
 
 def configuration_difference(before: str, after: str, volatile: Iterable[str] = ()) -> list[str]:

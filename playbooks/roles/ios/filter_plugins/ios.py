@@ -13,7 +13,7 @@ def ios_differences(text: str, running: str, before: str = "", family: str = "ro
     `before` is the running configuration from before `text` was pushed, empty if unknown; `family` is
     `router` or `switch`.
     """
-    from qoslab.ios.device_config.equivalence import configuration_differences
+    from qoslab.ios.device_config.config_equivalence import configuration_differences
 
     return configuration_differences(text, running, before=before or None, family=family)
 

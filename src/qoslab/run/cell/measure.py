@@ -26,8 +26,8 @@ from qoslab.run.cell.journal import Journal
 from qoslab.run.cell.nic_counters import Cards
 from qoslab.run.cell.observing import Observe, observe_all
 from qoslab.run.cell.pace import directions, fed_routers, senders
+from qoslab.run.cell.periodic_show import ShowSampler
 from qoslab.run.cell.probes import Enter, Probes, Setting, reserved_ports
-from qoslab.run.cell.readings import ShowSampler
 from qoslab.run.cell.sampling import CounterSampler, read_engine_configuration, read_health, start_afresh
 from qoslab.run.cell.triggers import Triggered
 from qoslab.run.devices.collector import Observed

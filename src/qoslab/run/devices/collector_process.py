@@ -34,7 +34,7 @@ from ipaddress import ip_address
 from typing import Any, TextIO
 
 from qoslab.genie.configuration_diff import configuration_difference
-from qoslab.genie.parse import IMPORTING, parse, register
+from qoslab.genie.show_parser import IMPORTING, parse, register
 from qoslab.ios.refusals import NO_SUCH_COMMAND
 from qoslab.system.priority import step_behind_traffic
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from qoslab.ios.device_config.equivalence import configuration_differences
+from qoslab.ios.device_config.config_equivalence import configuration_differences
 from qoslab.ios.device_config.interface_names import InterfaceNames
 from qoslab.ios.device_config.restore import collisions, restoration, unrestored
 from qoslab.ios.model.device import Hardware

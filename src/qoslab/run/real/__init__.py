@@ -1,12 +1,1 @@
-"""Labs of an inventory: routers and hosts that are there already, reached over SSH and left as they were found."""
-
-from __future__ import annotations
-
-from qoslab.run.devices.collector import SharedCollector
-from qoslab.run.provenance import package_versions
-from qoslab.run.real.command_preview import sent
-from qoslab.run.real.preflight_command import check
-from qoslab.run.workers.base import Machinery
-from qoslab.run.workers.external import ExternalWorker, host_versions
-
-MACHINERY = Machinery(ExternalWorker, SharedCollector, host_versions, package_versions, check, sent)
+"""Real routers and hosts of an inventory: access to them, agents on hosts, preflight checks, restoration."""

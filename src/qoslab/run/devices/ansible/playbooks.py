@@ -59,7 +59,7 @@ PROGRAMS = "bin"
 
 COLLECTIONS = "ansible_collections"
 IOS_MODULES = (
-    "qoslab.ios.device_config.equivalence",
+    "qoslab.ios.device_config.config_equivalence",
     "qoslab.ios.template_marks",
     "ansible.plugins.httpapi",
     "ansible.plugins.netconf",

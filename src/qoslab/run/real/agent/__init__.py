@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-MODULES = ("hold", "kernel", "card", "settings", "look", "watch", "child", "serve")
+MODULES = ("lock", "kernel", "nic", "settings", "host_facts", "lateness", "child", "serve")
 
 
 def source(who: str) -> bytes:

@@ -362,11 +362,11 @@ class Agent:
         return {"held": {device: who for device in devices for who in (holder(device),) if who}}
 
     def op_facts(self, _: int, __: bytes, programs: list[str], far: list[str]) -> dict[str, Any]:
-        """See `look.look_around`."""
+        """See `host_facts.look_around`."""
         return {"facts": look_around(programs, far, self.folder)}
 
     def op_cable(self, _: int, __: bytes, **asked: Any) -> dict[str, Any]:
-        """See `look.on_cable`."""
+        """See `host_facts.on_cable`."""
         return {"cable": on_cable(**asked)}
 
     def op_isolate(self, _: int, __: bytes, way: str, interfaces: list[dict[str, Any]]) -> dict[str, Any]:

@@ -21,15 +21,15 @@ from qoslab.model.inventory import DeadManChoice, RouterSettings
 from qoslab.plan import Plan
 from qoslab.platforms import reached_by
 from qoslab.platforms.startup import startup_config
+from qoslab.run.cell.periodic_show import reading_commands
 from qoslab.run.cell.probes.ios_router import ended, scheduled
-from qoslab.run.cell.readings import reading_commands
 from qoslab.run.devices.ansible_inventory import read_lab
 from qoslab.run.devices.drivers import own_hardware
 from qoslab.run.real.access.rollback_methods import COUNTDOWNS
 from qoslab.run.real.access.rollback_timer import minutes_of, too_long, tried
 from qoslab.run.real.access.run_lock import TAKEN_OUT, entered
 from qoslab.run.task import CellTask, make_task
-from qoslab.run.workers.external import who_runs
+from qoslab.run.workers.external.worker import who_runs
 from qoslab.run.workers.measured import VERIFY_COMMANDS
 from qoslab.schema.inventory import lacking
 
