@@ -684,6 +684,15 @@ def test_the_command_runs_in_the_folder_that_it_was_called_in(clone: Path, quick
         assert start(clone, "list", folder=folder, PATH=path_with(quick)).stdout == f"{folder}\n"
 
 
+@pytest.mark.parametrize(("given", "expected"), [(":/opt/lib:.:", "/opt/lib"), ("packages", "packages"), (":", "None")])
+def test_empty_entries_of_pythonpath_do_not_name_the_current_folder(
+    clone: Path, quick: Path, given: str, expected: str
+) -> None:
+    (clone / "src/qoslab/__main__.py").write_text("import os\nprint(os.environ.get('PYTHONPATH'))\n")
+    started = start(clone, "list", PATH=path_with(quick), PYTHONPATH=given)
+    assert started.stdout == f"{expected}\n", started.stderr
+
+
 @pytest.mark.parametrize("program", ["rustc", "python3"])
 def test_no_package_is_installed_for_a_program_that_is_there_and_fails(
     clone: Path, bare: dict[str, str], program: str
