@@ -406,27 +406,30 @@ class TestPredictions:
             for ring, value in ((1, 34.0), (2, 47.0))
         ]
         table = self.table(*figures, PublishedFigure("other", "rtt.min", "ms", 1.0, ""))
-        said = "Of 3 published figures 1 is reproduced, 1 is as predicted but not met here, of 1 nothing is predicted."
-        assert comparing.reproduced(table) == said
+        assert comparing.reproduced(table) == (
+            "1 of 3 published values reproduced; 1 agrees with the prediction, but not with this run; "
+            "1 without a prediction."
+        )
 
     @pytest.mark.parametrize(
         ("kinds", "said"),
         [
             ("", ""),
-            ("m", "Of 1 published figures 1 is reproduced."),
-            ("mm", "Of 2 published figures 2 are reproduced."),
-            ("n", "Of 1 published figures 0 are reproduced, 1 is not as predicted."),
-            ("nn", "Of 2 published figures 0 are reproduced, 2 are not as predicted."),
-            ("oi", "Of 2 published figures 0 are reproduced, 2 are as predicted but not met here."),
-            ("u", "Of 1 published figures 0 are reproduced, 1 is left undecided by this run."),
-            ("uu", "Of 2 published figures 0 are reproduced, 2 are left undecided by this run."),
-            ("f", "Of 1 published figures 0 are reproduced, 1 rests on something chosen in their light."),
-            ("ff", "Of 2 published figures 0 are reproduced, 2 rest on something chosen in their light."),
+            ("m", "1 of 1 published values reproduced."),
+            ("mm", "2 of 2 published values reproduced."),
+            ("n", "0 of 1 published values reproduced; 1 contradicts the prediction."),
+            ("nn", "0 of 2 published values reproduced; 2 contradict the prediction."),
+            ("oi", "0 of 2 published values reproduced; 2 agree with the prediction, but not with this run."),
+            ("u", "0 of 1 published values reproduced; 1 could not be decided by this run."),
+            ("uu", "0 of 2 published values reproduced; 2 could not be decided by this run."),
+            ("f", "0 of 1 published values reproduced; 1 depends on a fitted constant."),
+            ("ff", "0 of 2 published values reproduced; 2 depend on a fitted constant."),
             (
                 "mmnouf-",
-                "Of 7 published figures 2 are reproduced, 1 is not as predicted, 1 is as predicted but not met here, "
-                "1 is left undecided by this run, 1 rests on something chosen in their light, "
-                "of 1 nothing is predicted.",
+                "2 of 7 published values reproduced; 1 contradicts the prediction; "
+                "1 agrees with the prediction, but not with this run; "
+                "1 could not be decided by this run; 1 depends on a fitted constant; "
+                "1 without a prediction.",
             ),
         ],
     )

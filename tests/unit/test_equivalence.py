@@ -93,7 +93,7 @@ def test_a_relative_difference_is_a_share_of_the_greater() -> None:
 
 
 def test_the_reason_for_no_test_is_reported() -> None:
-    assert agreement([5.0], [math.inf], math.inf, 1.0).untested == "a figure is not finite"
+    assert agreement([5.0], [math.inf], math.inf, 1.0).untested == "a value is not finite"
     assert agreement([5.0], [6.0], 1.0, 0.0).untested == "no chance in it"
     assert agreement([5.0, 5.2], [6.0], 0.9, 1.0).untested == "2 and 1 repetitions permit no test"
 

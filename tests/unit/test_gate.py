@@ -83,12 +83,14 @@ def test_the_summary_says_what_moved(run: RunFolder) -> None:
     row["measured"] = 0.9
     (other / "comparison.json").write_text(json.dumps(rows))
     text = summary(run, RunFolder(other), "https://example.net/1")
-    moved = text.partition("### 1 figure has moved since `policing-vs-shaping/20260101T000000Z`")[2].partition("<de")[0]
+    moved = text.partition("### 1 value has changed since `policing-vs-shaping/20260101T000000Z`")[2].partition("<de")[
+        0
+    ]
     assert "| policed | police.exceed\\_share | 90 % | 33.3 % |" in moved
     assert moved.count("| policed |") == 1
     assert "[artifacts](https://example.net/1)" in text
     assert text.startswith("## ! ") and "Outside tolerance" in text.splitlines()[0]
-    assert "### No figures have moved" in summary(run, run)
+    assert "### No values have changed" in summary(run, run)
 
 
 @pytest.mark.long
@@ -100,8 +102,8 @@ def test_the_summary_has_all_figures_that_count(tmp_path: Path) -> None:
     averages = (other / "averages.csv").read_text()
     (other / "averages.csv").write_text(averages.replace(",outside,", ",within,"))
     text = summary(run, RunFolder(other))
-    assert f"<summary>{len(list(gate.expected(outcome)))} expected figures</summary>" in text
-    moved = text.partition("### 1 figure has moved since ")[2].partition("<de")[0]
+    assert f"<summary>{len(list(gate.expected(outcome)))} values with an expectation</summary>" in text
+    moved = text.partition("### 1 value has changed since ")[2].partition("<de")[0]
     assert "| policed | All transfers |" in moved and moved.count("| policed |") == 1
 
 
@@ -116,16 +118,16 @@ def test_figures_that_are_gone_or_new_are_named(
     rows += [gone | {"metric": metric} for metric in ("police.bc", "police.exceed_share")]
     (other / "comparison.json").write_text(json.dumps(rows))
     text = summary(run, RunFolder(other))
-    assert "No figures have moved since" in text and "was not valid" not in text
-    assert "\n2 figures are gone: marked police.bc, marked police.exceed\\_share.\n" in text
-    assert "\n1 figure is new: shaped/policed goodput.sum.\n" in text
+    assert "No values have changed since" in text and "was not valid" not in text
+    assert "\n2 values are gone: marked police.bc, marked police.exceed\\_share.\n" in text
+    assert "\n1 value is new: shaped/policed goodput.sum.\n" in text
     many = [gone | {"metric": f"metric{number}"} for number in range(30)]
     (other / "comparison.json").write_text(json.dumps(rows + many))
-    assert "32 figures are gone: " in (text := summary(run, RunFolder(other)))
+    assert "32 values are gone: " in (text := summary(run, RunFolder(other)))
     assert ", marked metric17, and 12 more.\n" in text and "metric18" not in text
     monkeypatch.chdir(tmp_path)
     assert main(["report", str(run.path), "--compare", str(other)]) == 1
-    assert f"qoslab: 0 figures moved since {other}, 32 are gone, 1 is new\n" in capsys.readouterr().err
+    assert f"qoslab: 0 values changed since {other}, 32 are gone, 1 is new\n" in capsys.readouterr().err
 
 
 @pytest.mark.sample(4)
@@ -146,14 +148,14 @@ def test_page_gives_the_least_difference_of_a_changed_value() -> None:
 
 
 @pytest.mark.parametrize("page", ["docs/internals/architecture.md", "index.html"])
-def test_pages_say_when_a_figure_has_moved(page: str, run: RunFolder) -> None:
+def test_pages_say_when_a_value_has_changed(page: str, run: RunFolder) -> None:
     if page == "index.html":  # of runs of which one is compared with the one before
         shutil.copytree(run.path, run.path.with_name("20260101T000000Z"))
         render_index(run.path.parents[1])
     words = " ".join((run.path.parents[1] if page == "index.html" else TOP).joinpath(page).read_text().split())
-    told = re.findall(r"has moved if its verdict is different, or if it differs by more than (.*?) of", words)
+    told = re.findall(r"has changed if its verdict is different, or if it differs by more than (.*?) of", words)
     assert told == [f"{100 * NEGLIGIBLE:g} %"]
-    assert "greater of the two and the two intervals, if there are any, do not overlap" in words
+    assert "larger value and the two intervals, if any, do not overlap" in words
 
 
 def test_the_summary_obeys_nothing_of_a_run(run: RunFolder) -> None:
@@ -217,7 +219,7 @@ def test_the_command_writes_what_is_asked_for(
     assert written.tag == "testsuites" and {case.get("file") for case in written.iter("testcase")} == {"mine.yml"}
     assert step.read_text().startswith("before\n## ! ")
     said = capsys.readouterr().err
-    assert "qoslab: 0 figures moved since " in said
+    assert "qoslab: 0 values changed since " in said
     assert re.search(r"^::error file=mine\.yml,line=\d+,col=1,title=\w+%3A outside tolerance::", said, re.MULTILINE)
 
 
@@ -233,15 +235,15 @@ def test_a_kept_baseline_is_enough_to_compare_with(
     for name in told.groups():
         shutil.copy(run.path / name, kept)
     assert main(["report", str(run.path), "--compare", str(kept)]) == 1
-    assert f"qoslab: 0 figures moved since {kept}" in capsys.readouterr().err
-    for moved, words in ((1, "1 figure moved"), (2, "2 figures moved")):
+    assert f"qoslab: 0 values changed since {kept}" in capsys.readouterr().err
+    for moved, words in ((1, "1 value changed"), (2, "2 values changed")):
         with monkeypatch.context() as patch:
             patch.setattr(RunSummary, "moved_since", lambda self, _, moved=moved: self.figures[:moved])
             assert main(["report", str(run.path), "--compare", str(kept)]) == 1
         assert f"qoslab: {words} since {kept}" in capsys.readouterr().err
     monkeypatch.chdir(kept.parent)
     assert main(["report", str(run.path), "--compare", "virtual", "--summary", "summary.md"]) == 1
-    assert "No figures have moved since `policing-vs-shaping/virtual`" in Path("summary.md").read_text()
+    assert "No values have changed since `policing-vs-shaping/virtual`" in Path("summary.md").read_text()
     (kept / "comparison.csv").write_text("arm,metric\npoliced,police.bc\n")
     assert main(["report", str(run.path), "--compare", str(kept)]) == 2
     assert "the run is unfinished, expected one with figures" in capsys.readouterr().err

@@ -302,7 +302,7 @@ def test_nothing_is_cut_on_a_small_terminal(
     assert told.count(f"cells that are not shown: {cells - shown}") == (cells > shown)
     # Above the cells, what the figures came to so far.
     figures = " ".join(told[: begins[1]])
-    assert "figures so far: 19 within, 1 outside" in figures
+    assert "results so far: 19 within, 1 outside" in figures
     assert re.search(r"second_most\(outside\) +800 kb/s  795.3 kb/s to 839.5 kb/s  outside", figures)
     for begin in begins[1:]:
         lines_of_cell = told[begin : begin + 7]

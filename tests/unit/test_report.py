@@ -106,7 +106,7 @@ class TestPage:
     def test_verdict_comes_first(self, run: RunFolder) -> None:
         said = words(run.report.read_text())
         assert "1 of 4 expected values is out of tolerance" not in said
-        assert said.index("Outside tolerance") < said.index("Measured beside published")
+        assert said.index("Outside tolerance") < said.index("Measured vs. published")
         assert "1 of 5 expected values is out of tolerance." in said
 
     def test_measured_and_published_values_are_shown(self, run: RunFolder) -> None:
@@ -462,8 +462,8 @@ def test_without_a_publication_there_are_no_columns_for_it(
     folder = sample_run.make_run(tmp_path, experiment=experiment, published=())
     render(folder)
     said = words(folder.report.read_text(encoding="utf-8"))
-    assert "Measured beside expected" in said
-    assert "Figure Predicted Measured Tolerance Verdict" in said
+    assert "Measured vs. expected" in said
+    assert "Metric Predicted Measured Tolerance Verdict" in said
     assert "ublished" not in said.split("Averages over cells")[0]
     print_outcome(analyse(folder), folder, as_json=False)
     heads = next(line for line in capsys.readouterr().out.splitlines() if "metric" in line)

@@ -126,7 +126,7 @@ def agreement(first: Sequence[float], second: Sequence[float], difference: float
         return Agreement(SAME, difference, math.nan)
     near = abs(difference) <= margin
     if not all(map(math.isfinite, (*first, *second))):
-        return Agreement(APART, difference, math.nan, "a figure is not finite")
+        return Agreement(APART, difference, math.nan, "a value is not finite")
     if margin == 0:
         return Agreement(DIFFERENT, difference, math.nan, "no chance in it")
     if least_p_value(len(first), len(second)) > SIGNIFICANCE:

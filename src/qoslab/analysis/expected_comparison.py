@@ -1,4 +1,4 @@
-"""Measured beside published figures, with a verdict. Pure."""
+"""Comparison of measured with expected and published values, with a verdict. Pure."""
 
 from __future__ import annotations
 
@@ -369,9 +369,9 @@ def impossible(comparison: pd.DataFrame) -> list[str]:
 
 
 def reproduced(comparison: pd.DataFrame) -> str:
-    """`Of 30 published figures 21 are reproduced, 5 are not, 4 rest on something chosen in their light.`
+    """Return a sentence such as `21 of 30 published values reproduced; 5 contradict the prediction.`
 
-    Reproduced is what the model predicts, the publication has and the router did.
+    A value is reproduced if prediction, publication and this run agree.
     """
     published = comparison[comparison["published"].notna()]
     if published.empty:
@@ -384,17 +384,18 @@ def reproduced(comparison: pd.DataFrame) -> str:
     )
     fitted, other, nothing = (int((kinds == kind).sum()) for kind in (FITTED, NOT_REPRODUCED, ""))
     undecided = int(agreed.sum()) - met - failed
-    parts = [f"{met} {_are(met)} reproduced"]
-    parts += [f"{other} {_are(other)} not as predicted"] if other else []
-    parts += [f"{failed} {_are(failed)} as predicted but not met here"] if failed else []
-    parts += [f"{undecided} {_are(undecided)} left undecided by this run"] if undecided else []
-    parts += [f"{fitted} {'rests' if fitted == 1 else 'rest'} on something chosen in their light"] if fitted else []
-    parts += [f"of {nothing} nothing is predicted"] if nothing else []
-    return f"Of {len(published)} published figures {', '.join(parts)}."
+    parts = [f"{met} of {len(published)} published values reproduced"]
+    parts += [f"{other} contradict{_s(other)} the prediction"] if other else []
+    parts += [f"{failed} agree{_s(failed)} with the prediction, but not with this run"] if failed else []
+    parts += [f"{undecided} could not be decided by this run"] if undecided else []
+    parts += [f"{fitted} depend{_s(fitted)} on a fitted constant"] if fitted else []
+    parts += [f"{nothing} without a prediction"] if nothing else []
+    return f"{'; '.join(parts)}."
 
 
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
+def _s(count: int) -> str:
+    """Return the ending of a verb."""
+    return "s" if count == 1 else ""
 
 
 def _verdict(expectation: Expectation, measured: Measured) -> str:

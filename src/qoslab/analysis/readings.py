@@ -234,12 +234,12 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
     for probe in experiment.probes:
         file = cell.path / "probes" / f"{probe.name}.json"
         if not file.exists():
-            problems.append(f'probe "{probe.name}" left no figures')
+            problems.append(f'probe "{probe.name}" left no results')
             continue
         try:
             row = raw.probe_row(probe.name, json.loads(cell.text(file)))
         except (*DAMAGE, RecursionError):
-            problems.append(f'the figures of probe "{probe.name}" are damaged')
+            problems.append(f'the results of probe "{probe.name}" are damaged')
             continue
         add("probes", row)
     problems += add_counters(cell, record, experiment, add)

@@ -107,7 +107,7 @@ def _difference(text: str, unit: Unit) -> tuple[bool, float]:
         value = as_float(QUANTITY_OF_UNIT[unit].parse(text), unit) if unit in QUANTITY_OF_UNIT else float(text)
     except (QuantityError, ValueError) as error:
         raise UserError(
-            f'--difference: found "{text}", expected a figure in {unit}, or a share such as "2 %"', hint=str(error)
+            f'--difference: found "{text}", expected a value in {unit}, or a share such as "2 %"', hint=str(error)
         ) from None
     return False, _positive(value, text)
 

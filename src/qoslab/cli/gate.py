@@ -123,7 +123,7 @@ def _before(given: str) -> RunSummary:
     found = read_run(kept if alone else find_run(RUNS, given).path)
     if found.state != FINISHED:
         raise UserError(
-            f"--compare {given}: the run is {found.state}, expected one with figures",
+            f"--compare {given}: the run is {found.state}, expected one with results",
             hint=f"`qoslab report {shlex.quote(given)}` computes them again",
         )
     return found
@@ -132,7 +132,7 @@ def _before(given: str) -> RunSummary:
 def _moved(now: RunSummary, before: RunSummary) -> str:
     """Return how many figures moved, are gone or new, and whether what they are compared with can be trusted."""
     moved = len(now.moved_since(before))
-    words = f"{moved} figure{'' if moved == 1 else 's'} moved since {before.folder}"
+    words = f"{moved} value{'' if moved == 1 else 's'} changed since {before.folder}"
     for count, word in ((len(now.lacking_of(before)), "gone"), (len(before.lacking_of(now)), "new")):
         words += f", {count} {'is' if count == 1 else 'are'} {word}" if count else ""
     return words + (f"; that run was not valid ({before.invalid} of {before.cells} cells)" if before.invalid else "")

@@ -39,7 +39,7 @@ class Simulated(LabKind):
     title = "simulation"
     found = "simulated"
     remark = (
-        "Simulated: these figures are computed in virtual time, with modelled hosts and modelled TCP; "
+        "Simulated: computed in virtual time with modelled hosts and TCP; "
         "no packet was sent. Routers are the same engine as in the virtual lab."
     )
     worker = "process"

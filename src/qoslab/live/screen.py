@@ -201,7 +201,7 @@ def _figures(run: WatchedRun, width: int) -> list[Text]:
         )
         for row in sorted(run.figures, key=lambda row: row.get("verdict") != "outside")[:MOST_ROWS]
     ]
-    title = Text(printable(f"figures so far: {told}"), style="italic")
+    title = Text(printable(f"results so far: {told}"), style="italic")
     return [title, *_rows(("figure", "measured", "expected within", "verdict"), rows, width)]
 
 

@@ -94,7 +94,7 @@ def junit(outcome: Outcome, manifest: Manifest, file: str = "", experiment_file:
     lines, places = _lines(experiment_file) if file else {}, [(trust, 1)]
     if not outcome.valid:
         reasons = _ILLEGAL.sub("?", "\n".join(outcome.reasons))
-        ElementTree.SubElement(trust, "error", {"message": "its figures must not be trusted"}).text = reasons
+        ElementTree.SubElement(trust, "error", {"message": "its values must not be used"}).text = reasons
     for case in cases:
         named = {"classname": f"{name}.{case.arm}", "name": _ILLEGAL.sub("?", case.name), "time": "0"}
         element = ElementTree.SubElement(suite, "testcase", named)
@@ -137,7 +137,7 @@ def markdown(
     if before is not None:
         moved = now.moved_since(before)
         which = f"`{before.experiment}/{before.folder.name}`"
-        words = "1 figure has moved" if len(moved) == 1 else f"{len(moved) or 'No'} figures have moved"
+        words = "1 value has changed" if len(moved) == 1 else f"{len(moved) or 'No'} values have changed"
         parts.append(f"### {words} since {which}")
         if (before.lab, before.overrides) != (now.lab, now.overrides):
             parts.append("That run had another lab or other options.")
@@ -148,7 +148,9 @@ def markdown(
         parts += [_table(moved, old)] if moved else []
     rest = [each for each in now.figures if each.verdict != INFORMATIVE]
     if rest:
-        parts.append(f"<details><summary>{len(rest)} expected figures</summary>\n\n{_table(rest, old)}\n\n</details>")
+        parts.append(
+            f"<details><summary>{len(rest)} values with an expectation</summary>\n\n{_table(rest, old)}\n\n</details>"
+        )
     parts += [picture(lead)] if lead is not None else []
     parts.append(f"Report: `{now.folder / 'report.html'}`" + (f", [artifacts]({link})" if link else ""))
     return "\n\n".join(parts) + "\n"
@@ -156,13 +158,13 @@ def markdown(
 
 def _named(figures: list[RunFigure], word: str) -> str:
     """Return a sentence on removed or new values, with the first of them by name."""
-    count = "1 figure is" if len(figures) == 1 else f"{len(figures)} figures are"
+    count = "1 value is" if len(figures) == 1 else f"{len(figures)} values are"
     more = f", and {len(figures) - _NAMED} more" if len(figures) > _NAMED else ""
     return f"{count} {word}: {', '.join(_plain(each.place) for each in figures[:_NAMED])}{more}."
 
 
 def _table(figures: list[RunFigure], old: Mapping[Key, RunFigure]) -> str:
-    heads = ["Arm", "Figure", *(["Before"] if old else []), "Now", "Expected", "Verdict"]
+    heads = ["Arm", "Metric", *(["Before"] if old else []), "Now", "Expected", "Verdict"]
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for each in figures:
         name = each.metric + (f" ({each.where})" if each.where else "")

@@ -33,8 +33,8 @@ MEANINGS = (
     (EQUIVALENT, "equivalent within the margin (5 % significance)"),
     (DIFFERENT, "they differ by more than the margin (5 % significance), or in a value without randomness"),
     (OPEN, "the repetitions neither show equivalence nor a difference"),
-    (NEAR, "too few repetitions for a test; the figures differ by no more than the margin"),
-    (APART, "too few repetitions for a test; the figures differ by more than the margin"),
+    (NEAR, "too few repetitions for a test; the values differ by no more than the margin"),
+    (APART, "too few repetitions for a test; the values differ by more than the margin"),
 )
 _WIDTH, _HEIGHT, _EDGE, _SPAN = 120, 20, 4, 2.0
 """Size of the picture of a difference: it extends to so many margins on either side."""
@@ -172,10 +172,11 @@ def across_verdict(found: Across) -> Verdict:
     counted = [(each, found.count(each)) for each, _ in MEANINGS]
     total = sum(count for _, count in counted)
     if not total:
-        return Verdict("informative", "–", "Nothing to compare", f"No expected figure is in {labs} alike.", [])
+        sentence = f"No value with an expectation was measured in all of {labs}."
+        return Verdict("informative", "–", "Nothing to compare", sentence, [])
     told = ", ".join(f"{count} {word}" for word, count in counted if count)
     rest = f"; {found.alone} more {'is' if found.alone == 1 else 'are'} not in two labs" if found.alone else ""
-    sentence = f"{labs[0].upper()}{labs[1:]}: of {total} expected figures {told}{rest}."
+    sentence = f"{labs[0].upper()}{labs[1:]}: of {total} values with an expectation {told}{rest}."
     if not found.contrary:
         return Verdict("within", "✓", "No contradiction", sentence, [])
     details = [

@@ -261,7 +261,7 @@ def traced_cells(traces: Sequence[Trace], cells: Sequence[CellSummary]) -> dict[
 
 def _article(experiment: Experiment) -> str:
     article = None if experiment.compare is None else experiment.compare.article
-    return "" if article is None else f"Published figures: {article}."
+    return "" if article is None else f"Published values: {article}."
 
 
 def _when(manifest: Manifest) -> str:
