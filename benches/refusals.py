@@ -33,7 +33,7 @@ import page
 from qoslab.model.experiment import Topology
 from qoslab.run.devices.ansible_inventory import read_lab
 from qoslab.run.real.access.inventory_proxies import ways_to
-from qoslab.run.real.access.proxies import Door
+from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.expose import expose
 
@@ -141,7 +141,7 @@ def rack(folder: Path, wrong: Wrong) -> Iterator[tuple[Lab, Path]]:
         expose(lab, inventory)
         if wrong.lines:
             known = read_lab(inventory)
-            with Door(ways_to(inventory, known.routers, known.nodes.routers)) as door:
+            with AccessProxies(ways_to(inventory, known.routers, known.nodes.routers)) as door:
                 said = door.ask(wrong.router, "configure terminal", *wrong.lines, "end")
                 assert not any("%" in each for each in said), said
         if wrong.on_client:

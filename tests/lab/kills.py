@@ -97,8 +97,8 @@ class Rack:
         """The same, with an inventory in which the router has this countdown, of a minute."""
         inventory = self.inventory.with_stem(guard)
         text, found = re.subn(
-            r"^( +)qoslab_dead_man: none$",
-            rf"\1qoslab_dead_man: {guard}\n\1qoslab_dead_man_after: 10 s",
+            r"^( +)qoslab_rollback: none$",
+            rf"\1qoslab_rollback: {guard}\n\1qoslab_rollback_margin: 10 s",
             self.inventory.read_text(),
             flags=re.MULTILINE,
         )

@@ -14,7 +14,7 @@ from test_run import EXPERIMENT, latest
 
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.expose import expose
-from qoslab.virtual_lab.ios_routers import WaysIn
+from qoslab.virtual_lab.ios_routers import RouterLogins
 from verdicts import beside_lateness, newest_run, status_of
 
 pytestmark = pytest.mark.lab
@@ -25,7 +25,7 @@ def test_a_run_reaches_its_router_by_telnet_alone(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     file = tmp_path / "here.yml"
-    with Lab.up(EXPERIMENT_OF_IT.topology, name=name, ways=WaysIn(telnet=True)) as lab:
+    with Lab.up(EXPERIMENT_OF_IT.topology, name=name, ways=RouterLogins(telnet=True)) as lab:
         expose(lab, file)
         login = lab.ssh("R1")
         port = rf"\1ansible_port: {login.telnet}\n\1qoslab_reach: telnet"

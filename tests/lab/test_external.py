@@ -37,7 +37,7 @@ from qoslab.run.real.nodes import ExternalHost, Place
 from qoslab.schema import load_sweep
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.expose import expose
-from qoslab.virtual_lab.ios_routers import WaysIn
+from qoslab.virtual_lab.ios_routers import RouterLogins
 from verdicts import beside_lateness, status_of
 from waiting import wait_until
 
@@ -58,7 +58,7 @@ def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     file = tmp_path / "here.yml"
     # Whose SSH Ansible does not speak.
-    with Lab.up(EXPERIMENT_OF_IT.topology, name=name, ways=WaysIn(old_ssh=True)) as lab:
+    with Lab.up(EXPERIMENT_OF_IT.topology, name=name, ways=RouterLogins(old_ssh=True)) as lab:
         expose(lab, file)
         yield lab, file
 

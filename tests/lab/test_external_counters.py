@@ -162,7 +162,7 @@ def _ran(folder: Path, experiment: Path, topology: Topology, length_s: int, arm:
     with Lab.up(topology, name=f"test-{os.getpid()}-counters-{length_s}-{arm}") as lab:
         file = folder / "here.yml"
         expose(lab, file)
-        text = re.sub(r"( +)qoslab_dead_man: none\n", r"\g<0>\1qoslab_show_every: 3 s\n", file.read_text())
+        text = re.sub(r"( +)qoslab_rollback: none\n", r"\g<0>\1qoslab_show_every: 3 s\n", file.read_text())
         python = f"        ansible_python_interpreter: {_skewed(folder)}\n"
         file.write_text(text.replace("      hosts:\n", python + "      hosts:\n", 1))
         with data_plane(lab, "R1") as replies, watched(folder) as seen:

@@ -18,8 +18,8 @@ from test_external import EXPERIMENT_OF_IT, hosts
 from test_openssh import SSHD, known, sshd
 from test_run import EXPERIMENT
 
-from qoslab.run.real.access.methods import Way
-from qoslab.run.real.access.proxies import Door
+from qoslab.run.real.access.methods import AccessMethod
+from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.expose import expose
 from waiting import listens, wait_until
@@ -79,7 +79,7 @@ def configuration(folder: Path) -> str:
 def test_a_door_opens_to_frr(frr: tuple[int, Path]) -> None:
     port, folder = frr
     before = configuration(folder)
-    with Door({"R1": Way("127.0.0.1", port, user=getpass.getuser())}) as door:
+    with AccessProxies({"R1": AccessMethod("127.0.0.1", port, user=getpass.getuser())}) as door:
         version, unknown = door.ask("R1", "show version", "show policy-map interface")
     assert version.startswith("FRRouting ")
     assert "% " in unknown

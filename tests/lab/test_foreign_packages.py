@@ -26,8 +26,8 @@ from test_run import EXPERIMENT
 
 from qoslab.ios.device_config.restore import collisions, restoration, unrestored
 from qoslab.ios.model.device import Hardware
-from qoslab.run.real.access.methods import Way
-from qoslab.run.real.access.proxies import Door
+from qoslab.run.real.access.methods import AccessMethod
+from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.expose import expose
 
@@ -130,7 +130,7 @@ def test_fakenos_is_refused_for_what_it_says_of_itself(
     file = tmp_path / "here.yml"
     with served("fakenos", FAKENOS, 1) as (port,), Lab.up(EXPERIMENT_OF_IT.topology, name=name) as lab:
         words = {"user": USER, "password": PASSWORD, "enable": ENABLE, "check_host_key": False}
-        with Door({"R1": Way("127.0.0.1", port, **words)}) as door:
+        with AccessProxies({"R1": AccessMethod("127.0.0.1", port, **words)}) as door:
             version, before, unknown = door.ask(
                 "R1", "show version", "show running-config", "show policy-map interface"
             )
@@ -154,7 +154,7 @@ def test_fakenos_is_refused_for_what_it_says_of_itself(
             assert "R1: found release 17.03.01 with hqf queueing, expected classic" in errors, errors
             assert "R1: found no interface FastEthernet0/0 for the link lan, expected one of Fast" in errors, errors
         assert hosts(lab) == kept
-        with Door({"R1": Way("127.0.0.1", port, **words)}) as door:
+        with AccessProxies({"R1": AccessMethod("127.0.0.1", port, **words)}) as door:
             assert door.ask("R1", "show running-config") == [before]
 
 
@@ -164,10 +164,10 @@ def test_a_switch_of_others_is_configured_and_brought_back(by: str, tmp_path: Pa
         words = {"user": USER, "password": PASSWORD, "enable": ENABLE}
         ways = {
             # Its host key, which is in the package, is of the kind that wants SHA-1.
-            "ssh": Way("127.0.0.1", ssh, old_ssh=True, check_host_key=False, **words),
-            "telnet": Way("127.0.0.1", telnet, by="telnet", **words),
+            "ssh": AccessMethod("127.0.0.1", ssh, old_ssh=True, check_host_key=False, **words),
+            "telnet": AccessMethod("127.0.0.1", telnet, by="telnet", **words),
         }
-        with Door({"R1": ways[by]}, transcripts=tmp_path / "door") as door:
+        with AccessProxies({"R1": ways[by]}, transcripts=tmp_path / "door") as door:
             door.open()
             version, before = door.ask("R1", "show version", "show running-config")
             assert "C3750 Software" in version and "% " not in before
@@ -184,7 +184,7 @@ def test_a_switch_of_others_is_configured_and_brought_back(by: str, tmp_path: Pa
     assert ">  description told by the test" in kept and PASSWORD not in kept and ENABLE not in kept
 
 
-def configured(door: Door, lines: Sequence[str]) -> str:
+def configured(door: AccessProxies, lines: Sequence[str]) -> str:
     """The running configuration after these. The switch has no `end`, without which Ansible does not come back."""
     *said, running = door.ask("R1", "configure terminal", *lines, "exit", "exit", "show running-config")
     assert not [each for each in said if "No such command" in each or "% " in each], said

@@ -127,7 +127,7 @@ def test_a_run_by_openssh_with_a_jump_host_to_the_router(
                     rf"({node}:\n +ansible_host: 127.0.0.1\n +ansible_port: )\d+", rf"\g<1>{port}", text
                 )
                 assert found == 1
-            text, found = re.subn(r"( +)qoslab_dead_man: none", rf"\g<0>\n\1qoslab_jump: {user}@127.0.0.1:{jump}", text)
+            text, found = re.subn(r"( +)qoslab_rollback: none", rf"\g<0>\n\1qoslab_jump: {user}@127.0.0.1:{jump}", text)
             assert found == 1
             file.write_text(text)
             status, output, errors = run(

@@ -24,7 +24,7 @@ from qoslab.model.units import Rate
 from qoslab.plan import make_plan
 from qoslab.run.devices.collector import Collector
 from qoslab.run.real.preflight import refusal
-from qoslab.run.workers.external.preflight_command import Looked, check_lab
+from qoslab.run.workers.external.preflight_command import CheckResult, check_lab
 from qoslab.schema import load_sweep
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.expose import expose
@@ -71,7 +71,7 @@ def configured(lab: Lab, router: str, *lines: str) -> None:
     assert "%" not in said, said
 
 
-def said(checked: Looked) -> str:
+def said(checked: CheckResult) -> str:
     """What a run would be refused with; empty where it would not."""
     refused = refusal(checked.found)
     return "" if refused is None else refused.message
@@ -300,7 +300,7 @@ def test_a_run_in_a_project_with_names_of_its_own(tmp_path: Path, clean: Path, m
         ios, hosts = written["ios"]["hosts"], written["host"]
         monkeypatch.setenv("QOSLAB_PASSWORD", here["ios"]["hosts"]["R1"]["ansible_password"])
         ios["R1"] |= {key: here["ios"]["hosts"]["R1"][key] for key in kept}
-        ios["R1"] |= {"qoslab_model": 2811, "qoslab_dead_man": "none"}
+        ios["R1"] |= {"qoslab_model": 2811, "qoslab_rollback": "none"}
         wanted = ("FastEthernet0/0", "FastEthernet0/1")
         ios["R1"]["qoslab_interfaces"] = dict(zip(ios["R1"]["qoslab_interfaces"], reversed(wanted), strict=True))
         for name in hosts["hosts"]:

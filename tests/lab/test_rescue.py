@@ -21,7 +21,7 @@ from qoslab.run.devices.collector import Collector
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.workers.virtual.access import lab_routers
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.ios_routers import WaysIn
+from qoslab.virtual_lab.ios_routers import RouterLogins
 
 pytestmark = pytest.mark.lab
 
@@ -61,7 +61,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    with Lab.up(IOS_ROUTED, name=f"test-rescue-{os.getpid()}", ways=WaysIn(telnet=True)) as lab:
+    with Lab.up(IOS_ROUTED, name=f"test-rescue-{os.getpid()}", ways=RouterLogins(telnet=True)) as lab:
         yield lab
 
 

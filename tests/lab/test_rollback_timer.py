@@ -82,10 +82,10 @@ def rack(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         yaml = YAML(typ="safe")
         listed: dict[str, Any] = yaml.load(inventory.read_text())
         ios = listed["all"]["children"]["ios"]
-        del ios["vars"]["qoslab_dead_man"]
-        ios["vars"]["qoslab_dead_man_after"] = "10 s"
+        del ios["vars"]["qoslab_rollback"]
+        ios["vars"]["qoslab_rollback_margin"] = "10 s"
         for router, way in WAYS.items():
-            ios["hosts"][router]["qoslab_dead_man"] = way
+            ios["hosts"][router]["qoslab_rollback"] = way
         with inventory.open("w") as file:
             yaml.dump(listed, file)
         session(lab, "configure terminal", "archive", " path flash:kept", "end")
@@ -112,7 +112,7 @@ def test_each_router_left_alone_takes_its_configuration_back(clean: Path, rack: 
     assert status == 2, errors
     assert (
         "R3: found no rollback method that works (reload: it has unsaved changes that a reload would remove (write "
-        "memory)), expected qoslab_dead_man: reload; fix that, or run without a rollback timer: "
+        "memory)), expected qoslab_rollback: reload; fix that, or run without a rollback timer: "
     ) in errors
     assert (shown(lab), hosts(lab)) == (before, left)
     transcripts = list((clean / "runs").rglob("door/**/*.txt"))

@@ -20,11 +20,11 @@ from qoslab.platforms import MODELS
 from qoslab.run.devices.ansible.playbooks import AnsibleSession, RouterError
 from qoslab.run.devices.ansible_inventory import write_inventory
 from qoslab.run.devices.collector import Collector
-from qoslab.run.real.access.methods import Way
-from qoslab.run.real.access.proxies import Door
+from qoslab.run.real.access.methods import AccessMethod
+from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.run.workers.virtual.access import lab_routers
 from qoslab.virtual_lab import Lab
-from qoslab.virtual_lab.ios_routers import WaysIn
+from qoslab.virtual_lab.ios_routers import RouterLogins
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("door")]
 
@@ -33,7 +33,7 @@ SHOW = "show policy-map interface"
 
 @pytest.fixture(scope="module")
 def old() -> Iterator[Lab]:
-    with Lab.up(IOS_ROUTED, name=f"test-door-{os.getpid()}", ways=WaysIn(old_ssh=True, telnet=True)) as lab:
+    with Lab.up(IOS_ROUTED, name=f"test-door-{os.getpid()}", ways=RouterLogins(old_ssh=True, telnet=True)) as lab:
         yield lab
 
 
@@ -44,21 +44,21 @@ def collector() -> Iterator[Collector]:
         yield collector
 
 
-def way(lab: Lab, by: str, port: int | None = None) -> Way:
+def way(lab: Lab, by: str, port: int | None = None) -> AccessMethod:
     login = lab.ssh("R1")
     port = port or (login.port if by == "ssh" else login.telnet)
     known = f"[{login.host}]:{port} {login.host_key}\n"
     words = {"user": login.user, "password": login.password, "enable": login.enable}
     if by == "ssh":
-        return Way(login.host, port, old_ssh=True, known_hosts=known, **words)
-    return Way(login.host, port, by="telnet", **words)
+        return AccessMethod(login.host, port, old_ssh=True, known_hosts=known, **words)
+    return AccessMethod(login.host, port, by="telnet", **words)
 
 
 def significant(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip() and not line.startswith(("!", "Current", "Building"))]
 
 
-def carried_through(door: Door, collector: Collector, folder: Path) -> None:
+def carried_through(door: AccessProxies, collector: Collector, folder: Path) -> None:
     """Prepare, apply, verify, observe, restore, with what Ansible and Unicon are given by the door."""
     inventory = folder / "inventory.json"
     (folder / "config").mkdir()
@@ -97,7 +97,7 @@ def test_without_a_door_ansible_cannot_log_in(old: Lab, tmp_path: Path) -> None:
 @pytest.mark.parametrize("by", ["ssh", *long_cases("telnet")])
 def test_ansible_and_unicon_come_through_a_door(old: Lab, collector: Collector, by: str, tmp_path: Path) -> None:
     login = old.ssh("R1")
-    with Door({"R1": way(old, by)}, transcripts=tmp_path / "door") as door:
+    with AccessProxies({"R1": way(old, by)}, transcripts=tmp_path / "door") as door:
         door.open()
         carried_through(door, collector, tmp_path)
     kept = "".join(file.read_text() for file in (tmp_path / "door").iterdir())
@@ -117,7 +117,7 @@ def test_ansible_and_unicon_bear_a_slow_line(
     assert telnet is not None
     with (
         Misbehaving(telnet, delay_s=delay_s, piece=piece) as line,
-        Door({"R1": way(old, "telnet", line.port)}) as door,
+        AccessProxies({"R1": way(old, "telnet", line.port)}) as door,
     ):
         carried_through(door, collector, tmp_path)
 
@@ -131,7 +131,7 @@ def test_after_a_cut_ansible_comes_in_again(old: Lab, tmp_path: Path) -> None:
     assert telnet is not None
     with (
         Misbehaving(telnet) as line,
-        Door({"R1": way(old, "telnet", line.port)}, transcripts=tmp_path / "door") as door,
+        AccessProxies({"R1": way(old, "telnet", line.port)}, transcripts=tmp_path / "door") as door,
         AnsibleSession(inventory, before=tmp_path / "before") as session,
     ):
         session.start()
@@ -155,7 +155,7 @@ def test_lab_up_makes_routers_of_that_age(name: str, tmp_path: Path, capsys: pyt
     try:
         login = lab.ssh("R1")
         assert f"  telnet 127.0.0.1 {login.telnet}\n" in capsys.readouterr().out
-        with Door({"R1": way(lab, "ssh")}) as door:
+        with AccessProxies({"R1": way(lab, "ssh")}) as door:
             door.open()
         # With a key of a kind that the router does not take, only the host key is asked for.
         asked = subprocess.run(

@@ -8,7 +8,7 @@ import pytest
 
 from qoslab.genie.show_parser import parse
 from qoslab.run.devices.collector import Observed
-from qoslab.run.workers.genie_parser import Prints
+from qoslab.run.workers.genie_parser import GenieParser
 
 
 class ParserOfThisProcess:
@@ -25,5 +25,5 @@ class ParserOfThisProcess:
 def prints_are_parsed_here() -> Iterator[None]:
     """Simulated runs that a test starts in this process parse in it; a `qoslab` of its own has its collector."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Prints, "_started", lambda self: ParserOfThisProcess())
+        patch.setattr(GenieParser, "_started", lambda self: ParserOfThisProcess())
         yield

@@ -10,8 +10,8 @@ from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import HostSettings, Isolation, RouterSettings
 from qoslab.model.units import Duration
 from qoslab.plan import make_plan
-from qoslab.run.real.access.rollback_methods import Kept
-from qoslab.run.real.preflight.facts import Card, Facts, HostFacts, OnCable, Port, RoundTrips, RouterFacts
+from qoslab.run.real.access.rollback_methods import RollbackState
+from qoslab.run.real.preflight.facts import Facts, HostFacts, HostNic, OnCable, Port, RoundTrips, RouterFacts
 from qoslab.run.task import demands_of
 from qoslab.schema import load_sweep
 
@@ -39,14 +39,14 @@ MACS = {
     "client": "02:00:00:00:00:01",
     "server": "02:00:00:00:00:02",
 }
-SAVED = Kept(RUNNING, RUNNING, "No files in directory\n\n64012288 bytes total (64012288 bytes free)\n")
+SAVED = RollbackState(RUNNING, RUNNING, "No files in directory\n\n64012288 bytes total (64012288 bytes free)\n")
 ARCHIVED = RUNNING.replace("!\nsnmp", "!\narchive\n log config\n  hidekeys\n path flash:kept\n!\nsnmp")
 SMALL = "No files in directory\n\n64012288 bytes total (100 bytes free)\n"
 QUICK = RoundTrips(20, (0.3,) * 20)
 
 
-def card(mac: str, **changed: Any) -> Card:
-    return replace(Card(True, True, mac, (), 0, "e1000e", 100, "full"), **changed)
+def card(mac: str, **changed: Any) -> HostNic:
+    return replace(HostNic(True, True, mac, (), 0, "e1000e", 100, "full"), **changed)
 
 
 def host(name: str, address: str, far: str, far_mac: str, **changed: Any) -> HostFacts:

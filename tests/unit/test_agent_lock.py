@@ -41,14 +41,14 @@ def test_an_interface_is_free_at_once_when_its_holder_is_killed() -> None:
     try:
         assert [lock.holder(device) for _ in range(3)] == [WHO] * 3
         with pytest.raises(OSError, match="in use"):
-            lock.Hold(device, "the run of bob")
+            lock.InterfaceLock(device, "the run of bob")
         # Another one is free.
         assert lock.holder(f"{device}-2") == ""
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert lock.holder(device) == ""
-    lock.Hold(device, "the run of bob")
+    lock.InterfaceLock(device, "the run of bob")
     assert lock.holder(device) == "the run of bob"
 
 

@@ -16,7 +16,7 @@ import sample_run
 from qoslab.analysis import Readings, analyse, references
 from qoslab.model.comparison import PublishedFigure
 from qoslab.results import Cell, RunFolder
-from qoslab.run.background_analysis import Meanwhile
+from qoslab.run.background_analysis import BackgroundAnalysis
 from qoslab.schema import CellIdentity
 from qoslab.system.priority import LEAST_PRIORITY
 
@@ -80,7 +80,7 @@ def test_cells_are_taken_in_order_with_least_priority() -> None:
             both.set()
         return ()
 
-    meanwhile = Meanwhile(lambda: each, ignore, punctual=True)
+    meanwhile = BackgroundAnalysis(lambda: each, ignore, punctual=True)
     meanwhile.take(cell(1))
     meanwhile.start()
     meanwhile.start()
@@ -101,7 +101,7 @@ def test_what_was_not_begun_is_left() -> None:
         seen.append(taken.repetition)
         return ()
 
-    meanwhile = Meanwhile(lambda: each, ignore, punctual=False)
+    meanwhile = BackgroundAnalysis(lambda: each, ignore, punctual=False)
     meanwhile.start()
     for number in (1, 2):
         meanwhile.take(cell(number))
@@ -119,7 +119,7 @@ def test_an_error_ends_it_and_is_left_to_the_analysis_at_the_end(where: str) -> 
         met.set()
         raise json.JSONDecodeError("damaged", "", 0)
 
-    meanwhile = Meanwhile(fail if where == "begin" else lambda: fail, ignore, punctual=False)
+    meanwhile = BackgroundAnalysis(fail if where == "begin" else lambda: fail, ignore, punctual=False)
     meanwhile.start()
     meanwhile.take(cell(1))
     assert met.wait(60)
@@ -127,8 +127,8 @@ def test_an_error_ends_it_and_is_left_to_the_analysis_at_the_end(where: str) -> 
 
 
 def test_nothing_is_waited_for_where_nothing_was_begun() -> None:
-    Meanwhile(None, ignore, punctual=True).end()
-    Meanwhile(lambda: lambda cell: (), ignore, punctual=True).end()
+    BackgroundAnalysis(None, ignore, punctual=True).end()
+    BackgroundAnalysis(lambda: lambda cell: (), ignore, punctual=True).end()
 
 
 MEETING = f"""

@@ -38,7 +38,7 @@ def test_every_line_is_listed_in_order_with_each_rollback(golden: Callable[[Path
 
 def test_one_way_that_was_chosen_and_what_probes_enter(golden: Callable[[Path, str], None]) -> None:
     settings = {
-        name: RouterSettings(dead_man=way, dead_man_after=Duration.parse("5 min"))
+        name: RouterSettings(rollback=way, rollback_margin=Duration.parse("5 min"))
         for name, way in (("a1", "archive"), ("a2", "none"))
     }
     options = Options(arms=("cbr",), only=(("ring", "2"), ("line", "512 kb/s"), ("repetition", "1")), lab="external")
@@ -72,5 +72,5 @@ def test_each_cell_begins_its_own_time_and_a_way_that_does_not_last_is_left_out(
     assert "archive is not used: its longest time is 120 min, and the longest cell needs 210 min" in shown
     assert "configure terminal revert" not in shown
     assert "[reload] reload in 31\n" in shown and "[reload] reload in 210\n" in shown
-    alone = "\n".join(sent_lines(plan, {"R1": RouterSettings(dead_man="archive")}))
+    alone = "\n".join(sent_lines(plan, {"R1": RouterSettings(rollback="archive")}))
     assert "rollback timer: none is long enough, so a run is refused" in alone

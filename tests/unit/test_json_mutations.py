@@ -17,7 +17,7 @@ from test_foreign_topologies import CONTAINERLAB, NETLAB
 from mistaken import mistaken
 from qoslab.cli import main
 from qoslab.errors import UserError
-from qoslab.exchange.topologies.convert import Wishes, import_topology
+from qoslab.exchange.topologies.convert import ConversionOptions, import_topology
 from qoslab.plan import make_plan
 from qoslab.schema import load_sweep
 
@@ -60,7 +60,7 @@ def test_no_value_of_a_foreign_topology_is_a_fault_of_qoslab(tmp_path: Path, tex
         made.unlink(missing_ok=True)
         tried += 1
         try:
-            import_topology(file, made, Wishes())
+            import_topology(file, made, ConversionOptions())
         except UserError:
             assert not made.exists(), told
         except Exception as error:

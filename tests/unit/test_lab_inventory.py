@@ -29,7 +29,7 @@ from qoslab.run.devices.ansible_inventory import (
 from qoslab.run.devices.collector_process import Session
 from qoslab.run.devices.testbed import testbed as make_testbed
 from qoslab.run.real.access.inventory_proxies import way_to
-from qoslab.run.real.access.proxies import Door
+from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.run.real.channel import ssh_command
 from qoslab.run.real.nodes import Place
 from qoslab.schema import load_sweep
@@ -129,7 +129,7 @@ def test_ssh_is_the_users_own_with_what_the_inventory_says() -> None:
             "qoslab_known_hosts: keys}",
             "qoslab_isolate: namespace}",
             ":5:39: R1 qoslab_isolate: found qoslab_isolate on a router, expected one of qoslab_known_hosts, "
-            "qoslab_reach, qoslab_old_ssh, qoslab_jump, qoslab_console, qoslab_dead_man, qoslab_dead_man_after, "
+            "qoslab_reach, qoslab_old_ssh, qoslab_jump, qoslab_console, qoslab_rollback, qoslab_rollback_margin, "
             "qoslab_show_every, qoslab_model, qoslab_interfaces",
         ),
         (
@@ -380,7 +380,7 @@ def test_a_slow_router_is_given_its_time_by_all_that_ask_it(tmp_path: Path) -> N
     assert isinstance(router, IosAccess)
     way = way_to(tmp_path / "mine.yml", router, RouterSettings())
     assert way.answer_s == 120
-    with Door({"R1": way, "R2": replace(way, answer_s=ANSWER_S)}) as door:
+    with AccessProxies({"R1": way, "R2": replace(way, answer_s=ANSWER_S)}) as door:
         access = door.access()
     assert (access["R1"].answer_s, access["R2"].answer_s) == (120, None)
     told = ansible_inventory(access, lab=False)["all"]["children"]["ios"]["hosts"]

@@ -16,7 +16,7 @@ from qoslab.model.experiment import Topology
 from qoslab.platforms import MODELS
 from qoslab.platforms.startup import startup_config
 from qoslab.virtual_lab.data_planes import lab_config, process_name
-from qoslab.virtual_lab.ios_routers import WaysIn, cluttered
+from qoslab.virtual_lab.ios_routers import RouterLogins, cluttered
 from qoslab.virtual_lab.virtual_router import load_configuration
 from qoslab.virtual_lab.wiring import TokenBucket, wire
 
@@ -244,10 +244,10 @@ def test_clutter_comes_to_its_blocks_of_a_startup_configuration_or_is_refused() 
     theirs += "interface GigabitEthernet0/7\n ip nat outside\n"
     head = "!\nrouter ospf 7\n network 10.0.0.0 0.255.255.255 area 0\ninterface GigabitEthernet0/7\n ip nat outside\n"
     wanted = head + text.replace("FastEthernet0/0\n", "FastEthernet0/0\n ip nat inside\n")
-    assert cluttered(text, ROUTED, "R1", WaysIn(clutter=theirs)) == wanted
-    assert cluttered(text, ROUTED, "R1", WaysIn()) == text
+    assert cluttered(text, ROUTED, "R1", RouterLogins(clutter=theirs)) == wanted
+    assert cluttered(text, ROUTED, "R1", RouterLogins()) == text
     with pytest.raises(UserError, match="found no line that R1 does not have"):
-        cluttered(text, ROUTED, "R1", WaysIn(clutter="hostname R9\n"))
+        cluttered(text, ROUTED, "R1", RouterLogins(clutter="hostname R9\n"))
 
 
 def test_the_startup_configuration_says_everything_once_and_ios_takes_it() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from qoslab.results.redaction import Redaction
 from qoslab.run.real.access.login_dialogue import Login
-from qoslab.run.real.access.methods import Way
+from qoslab.run.real.access.methods import AccessMethod
 from qoslab.run.real.access.transcript import Transcript
 from qoslab.run.real.access.transport import Line
 
@@ -41,7 +41,7 @@ class Scripted(Line):
 
 
 def asked(line: Line, command: str, prompt: str = "R1#") -> str:
-    way = Way("127.0.0.1", answer_s=2.0)
+    way = AccessMethod("127.0.0.1", answer_s=2.0)
     return asyncio.run(Login(line, way, Transcript(None, Redaction())).ask(command, prompt))
 
 

@@ -11,9 +11,9 @@ from preflight_facts import ARCHIVED, MACS, POLICING, QUICK, RUNNING, SAVED, SMA
 
 from qoslab.ios.model.generations import generation_of
 from qoslab.model.experiment import Experiment
-from qoslab.model.inventory import DeadManChoice, HostSettings, Isolation, RouterSettings
+from qoslab.model.inventory import HostSettings, Isolation, RollbackMethod, RouterSettings
 from qoslab.model.units import Duration
-from qoslab.run.real.access.rollback_methods import Kept
+from qoslab.run.real.access.rollback_methods import RollbackState
 from qoslab.run.real.preflight import look, refusal
 from qoslab.run.real.preflight.cabling import proofs, unseen
 from qoslab.run.real.preflight.check_results import devices_seen, others
@@ -243,42 +243,52 @@ NO_ARCHIVE = "archive: it has no `archive` with a `path` in its configuration"
     [
         (None, replace(SAVED, startup="startup-config is not present\n"), ""),
         (None, replace(SAVED, flash=SMALL), ""),
-        (None, Kept(ARCHIVED, "", SMALL), ""),
+        (None, RollbackState(ARCHIVED, "", SMALL), ""),
         (
             None,
-            Kept(RUNNING, "", SMALL),
+            RollbackState(RUNNING, "", SMALL),
             f"{NO_ARCHIVE}; eem: flash has 100 bytes free, and the copy needs {len(RUNNING)}; {NOT_SAVED}",
         ),
         (
             None,
-            Kept(RUNNING, "", "%Error opening flash:/ (Device not ready)\n"),
+            RollbackState(RUNNING, "", "%Error opening flash:/ (Device not ready)\n"),
             f"{NO_ARCHIVE}; eem: %Error opening flash:/ (Device not ready); {NOT_SAVED}",
         ),
         ("archive", SAVED, NO_ARCHIVE),
-        ("archive", Kept(ARCHIVED, "", SMALL), ""),
+        ("archive", RollbackState(ARCHIVED, "", SMALL), ""),
         ("eem", replace(SAVED, flash="what nobody reads"), ""),
-        ("reload", Kept(RUNNING + "ip sla 1\n", RUNNING, ""), NOT_SAVED),
-        ("reload", Kept("Building configuration...\n" + RUNNING, "Using 900 out of 245752 bytes\n" + RUNNING), ""),
-        ("reload", Kept(RUNNING + CERTIFICATES, RUNNING + CERTIFICATE_FILES, ""), ""),
-        ("reload", Kept(RUNNING + CERTIFICATES, RUNNING, ""), NOT_SAVED),
-        ("reload", Kept(RUNNING + CERTIFICATES, RUNNING + CERTIFICATE_FILES.replace("01 ", "02 "), ""), NOT_SAVED),
-        ("none", Kept(RUNNING, "", SMALL), ""),
+        ("reload", RollbackState(RUNNING + "ip sla 1\n", RUNNING, ""), NOT_SAVED),
+        (
+            "reload",
+            RollbackState("Building configuration...\n" + RUNNING, "Using 900 out of 245752 bytes\n" + RUNNING),
+            "",
+        ),
+        ("reload", RollbackState(RUNNING + CERTIFICATES, RUNNING + CERTIFICATE_FILES, ""), ""),
+        ("reload", RollbackState(RUNNING + CERTIFICATES, RUNNING, ""), NOT_SAVED),
+        (
+            "reload",
+            RollbackState(RUNNING + CERTIFICATES, RUNNING + CERTIFICATE_FILES.replace("01 ", "02 "), ""),
+            NOT_SAVED,
+        ),
+        ("none", RollbackState(RUNNING, "", SMALL), ""),
     ],
 )
-def test_a_router_without_a_rollback_method_is_refused(wanted: DeadManChoice | None, kept: Kept, found: str) -> None:
-    lines = [str(each) for each in look(facts(kept=kept, settings=RouterSettings(dead_man=wanted))) if each.grave]
-    expected = f"qoslab_dead_man: {wanted}" if wanted else "one that works"
+def test_a_router_without_a_rollback_method_is_refused(
+    wanted: RollbackMethod | None, kept: RollbackState, found: str
+) -> None:
+    lines = [str(each) for each in look(facts(kept=kept, settings=RouterSettings(rollback=wanted))) if each.grave]
+    expected = f"qoslab_rollback: {wanted}" if wanted else "one that works"
     assert lines == [
         f"R1: found no rollback method that works ({each}), expected {expected}; fix that, or run without a rollback "
-        f"timer: qoslab_dead_man: none"
+        f"timer: qoslab_rollback: none"
         for each in (found,)
         if each
     ]
 
 
 def test_a_rollback_timer_shorter_than_the_longest_cell_is_refused() -> None:
-    changed: dict[str, Any] = {"kept": Kept(ARCHIVED, "", SMALL), "longest": Duration.parse("3 h")}
-    lines = [str(each) for each in look(facts(settings=RouterSettings(dead_man="archive"), **changed)) if each.grave]
+    changed: dict[str, Any] = {"kept": RollbackState(ARCHIVED, "", SMALL), "longest": Duration.parse("3 h")}
+    lines = [str(each) for each in look(facts(settings=RouterSettings(rollback="archive"), **changed)) if each.grave]
     assert len(lines) == 1 and "(archive: its longest time is 120 min, and the longest cell needs 210 min)" in lines[0]
     # Another may last.
     changed["kept"] = replace(SAVED, running=ARCHIVED)

@@ -9,7 +9,7 @@ import pytest
 from preflight_facts import MACS, UP, facts, port
 
 from qoslab.genie.show_parser import parse as genie_parse
-from qoslab.run.real.access.rollback_methods import Kept
+from qoslab.run.real.access.rollback_methods import RollbackState
 from qoslab.run.real.preflight import look, refusal
 from qoslab.run.real.preflight.facts import RoundTrips, RouterFacts
 from qoslab.run.real.preflight.gather import Gathering
@@ -148,7 +148,7 @@ def test_facts_are_read_from_what_a_router_prints() -> None:
     assert found.learnt == {"02:00:00:00:00:01": "Gi1/0/15", "02:00:00:00:00:02": "Po1"}
     assert found.neighbours == ()
     kept = (PRINTED[each] for each in ("show running-config", "show startup-config", "dir flash:"))
-    assert found.kept == Kept(*kept)
+    assert found.kept == RollbackState(*kept)
 
 
 def test_neighbours_are_read_of_cdp_and_lldp() -> None:

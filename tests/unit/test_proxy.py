@@ -26,9 +26,10 @@ from qoslab.run.devices.login_failures import Kind
 from qoslab.run.faults import PassingFault
 from qoslab.run.real.access.device_logins import Call, Device
 from qoslab.run.real.access.inventory_proxies import way_to
-from qoslab.run.real.access.methods import DoorError, Hop, Way
-from qoslab.run.real.access.proxies import Door, DoorClosed, DoorFault, pause_of
+from qoslab.run.real.access.methods import AccessError, AccessMethod, Hop
+from qoslab.run.real.access.proxies import AccessFault, AccessProxies, ProxyClosed, pause_of
 from qoslab.run.real.access.transport import Line, _algorithm_trouble, reach
+from waiting import wait_until
 
 SECRETS = (PASSWORD, ENABLE, JUMP_PASSWORD)
 
@@ -46,17 +47,19 @@ def modern(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeDevice]:
         yield device
 
 
-def by_ssh(device: FakeDevice) -> Way:
+def by_ssh(device: FakeDevice) -> AccessMethod:
     known = f"[127.0.0.1]:{device.ssh} {device.host_key}\n"
     old = "ssh-rsa" in device.host_key
-    return Way("127.0.0.1", device.ssh, "ssh", USER, PASSWORD, ENABLE, old_ssh=old, known_hosts=known, pause_s=0.0)
+    return AccessMethod(
+        "127.0.0.1", device.ssh, "ssh", USER, PASSWORD, ENABLE, old_ssh=old, known_hosts=known, pause_s=0.0
+    )
 
 
-def by_telnet(device: FakeDevice) -> Way:
-    return Way("127.0.0.1", device.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)
+def by_telnet(device: FakeDevice) -> AccessMethod:
+    return AccessMethod("127.0.0.1", device.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)
 
 
-def said(door: Door, name: str, typed: str, *, until: str, **changes: Any) -> str:
+def said(door: AccessProxies, name: str, typed: str, *, until: str, **changes: Any) -> str:
     """All that a client reads after it typed something, up to where the text ends so."""
 
     async def run() -> str:
@@ -76,7 +79,7 @@ def said(door: Door, name: str, typed: str, *, until: str, **changes: Any) -> st
     return asyncio.run(run())
 
 
-def privilege(door: Door, name: str) -> str:
+def privilege(door: AccessProxies, name: str) -> str:
     return said(door, name, "show privilege\r", until="15\r\nR1#")
 
 
@@ -85,18 +88,18 @@ ANSWER = "\r\nR1#show privilege\r\nCurrent privilege level is 15\r\nR1#"
 
 def test_a_device_may_be_known_by_a_name(modern: FakeDevice) -> None:
     named = replace(by_ssh(modern), host="localhost", known_hosts=f"[localhost]:{modern.ssh} {modern.host_key}\n")
-    with Door({"R1": named, "R2": replace(named, host="r2.invalid")}) as door:
+    with AccessProxies({"R1": named, "R2": replace(named, host="r2.invalid")}) as door:
         door.open("R1")
-        with pytest.raises(DoorClosed, match=r"^R2: .*: r2\.invalid port \d+ by ssh: ") as caught:
+        with pytest.raises(ProxyClosed, match=r"^R2: .*: r2\.invalid port \d+ by ssh: ") as caught:
             door.open("R2")
     assert caught.value.kind is Kind.OUT_OF_REACH
 
 
 @pytest.mark.parametrize("way", [by_ssh, by_telnet, lambda device: replace(by_telnet(device), console=True)])
 def test_a_client_is_let_in_at_the_privileged_prompt(
-    device: FakeDevice, way: Callable[[FakeDevice], Way], tmp_path: Path
+    device: FakeDevice, way: Callable[[FakeDevice], AccessMethod], tmp_path: Path
 ) -> None:
-    with Door({"R1": way(device)}, transcripts=tmp_path) as door:
+    with AccessProxies({"R1": way(device)}, transcripts=tmp_path) as door:
         # With the login that was made beforehand, then with one of its own.
         door.open("R1")
         assert privilege(door, "R1") == ANSWER
@@ -109,7 +112,10 @@ def test_a_client_is_let_in_at_the_privileged_prompt(
 
 
 def test_a_password_of_a_door_opens_that_door_only(modern: FakeDevice) -> None:
-    with Door({"R1": by_ssh(modern), "R2": by_ssh(modern)}) as door, Door({"R1": by_ssh(modern)}) as other:
+    with (
+        AccessProxies({"R1": by_ssh(modern), "R2": by_ssh(modern)}) as door,
+        AccessProxies({"R1": by_ssh(modern)}) as other,
+    ):
         access = door.access()
         for wrong in (access["R2"].password, other.access()["R1"].password, PASSWORD):
             with pytest.raises(asyncssh.PermissionDenied):
@@ -119,7 +125,7 @@ def test_a_password_of_a_door_opens_that_door_only(modern: FakeDevice) -> None:
 
 def test_the_loss_of_the_proxies_is_reported_to_subscribers(modern: FakeDevice) -> None:
     said: list[str] = []
-    with Door({"R1": by_ssh(modern)}) as door:
+    with AccessProxies({"R1": by_ssh(modern)}) as door:
         door.when_gone(said.append)
         door._helper.process.kill()
         with pytest.raises(PassingFault):
@@ -132,7 +138,7 @@ def test_the_loss_of_the_proxies_is_reported_to_subscribers(modern: FakeDevice) 
 
 def test_closing_the_proxies_is_not_reported(modern: FakeDevice) -> None:
     said: list[str] = []
-    with Door({"R1": by_ssh(modern)}) as door:
+    with AccessProxies({"R1": by_ssh(modern)}) as door:
         door.when_gone(said.append)
     assert said == []
 
@@ -140,7 +146,7 @@ def test_closing_the_proxies_is_not_reported(modern: FakeDevice) -> None:
 OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ"
 
 
-def troubles(device: FakeDevice) -> dict[str, tuple[Way, Kind, str]]:
+def troubles(device: FakeDevice) -> dict[str, tuple[AccessMethod, Kind, str]]:
     """A way each, what is said, and a part of what is proposed."""
     ssh, telnet, place = by_ssh(device), by_telnet(device), f"[127.0.0.1]:{device.ssh}"
     return {
@@ -156,15 +162,15 @@ def troubles(device: FakeDevice) -> dict[str, tuple[Way, Kind, str]]:
 
 def test_the_reason_of_a_refused_client_is_reported(modern: FakeDevice, tmp_path: Path) -> None:
     expected = troubles(modern)
-    with Door({name: way for name, (way, _, _) in expected.items()}, transcripts=tmp_path) as door:
+    with AccessProxies({name: way for name, (way, _, _) in expected.items()}, transcripts=tmp_path) as door:
         for name, (_, kind, hint) in expected.items():
-            with pytest.raises((DoorFault, DoorClosed)) as found:
+            with pytest.raises((AccessFault, ProxyClosed)) as found:
                 door.open(name)
             assert found.value.kind is kind
             assert str(found.value).startswith(f"{name}: {kind}: 127.0.0.1 port ")
             assert hint in found.value.hint
         # All of them together are named at once.
-        with pytest.raises(DoorFault) as found:
+        with pytest.raises(AccessFault) as found:
             door.open()
         assert [line.split(":")[0] for line in str(found.value).splitlines()] == list(expected)
     text = "".join(file.read_text() for file in tmp_path.iterdir())
@@ -186,7 +192,7 @@ def test_no_common_algorithm_says_which_option_would_help(
     with FakeDevice(tmp_path, "old") as device:
         hop = known_hop(device, tmp_path, monkeypatch) if through else None
         way = replace(by_ssh(device), old_ssh=False, jump=hop)
-        with Door({"R1": way}) as door, pytest.raises(DoorFault) as found:
+        with AccessProxies({"R1": way}) as door, pytest.raises(AccessFault) as found:
             door.open("R1")
     assert found.value.kind is Kind.NO_ALGORITHM
     assert str(found.value) == (
@@ -198,7 +204,7 @@ def test_no_common_algorithm_says_which_option_would_help(
 
 
 def test_where_nobody_knows_what_a_device_offers_both_ways_out_are_named() -> None:
-    way = Way("127.0.0.1", 22, "ssh", USER)
+    way = AccessMethod("127.0.0.1", 22, "ssh", USER)
     hint = _algorithm_trouble(way, [], "no match").trouble.hint
     assert "qoslab_old_ssh: true" in hint and "qoslab_reach: telnet" in hint
     assert "qoslab_old_ssh" not in _algorithm_trouble(replace(way, old_ssh=True), [], "no match").trouble.hint
@@ -207,11 +213,13 @@ def test_where_nobody_knows_what_a_device_offers_both_ways_out_are_named() -> No
 def test_a_refused_login_is_not_tried_again(modern: FakeDevice) -> None:
     noted: list[str] = []
     before = modern.asked
-    with Door({"R1": replace(by_ssh(modern), password="wrong")}, note=noted.append) as door:
+    with AccessProxies({"R1": replace(by_ssh(modern), password="wrong")}, note=noted.append) as door:
         texts = [said(door, "R1", "", until="never") for _ in range(3)]
         told = f"R1: login refused: 127.0.0.1 port {modern.ssh} by ssh refused user 'lab'"
         assert texts == [f"\r\n% Error: {told.removeprefix('R1: ')}\r\n"] * 3
         assert modern.asked == before + 1
+        # Notes come from a thread, after the text that the client reads.
+        wait_until(lambda: len(noted) >= 3, "each refused login is noted")
         assert noted == [told] * 3
         explained = door.explained("R1")
         assert explained is not None and explained.message == told
@@ -223,13 +231,13 @@ def test_a_refused_login_is_not_tried_again(modern: FakeDevice) -> None:
     [(by_ssh, 0.3, None, 0.0), (by_telnet, 0.3, None, 0.0), (by_ssh, 0.0, 7, 0.001), (by_telnet, 0.0, 1, 0.001)],
 )
 def test_late_answers_and_answers_in_pieces_are_waited_for(
-    modern: FakeDevice, way: Callable[[FakeDevice], Way], delay_s: float, piece: int | None, pause_s: float
+    modern: FakeDevice, way: Callable[[FakeDevice], AccessMethod], delay_s: float, piece: int | None, pause_s: float
 ) -> None:
     here = way(modern)
     assert here.port is not None
     with Misbehaving(here.port, delay_s=delay_s, piece=piece, pause_s=pause_s) as proxy:
         key = f"[127.0.0.1]:{proxy.port} {modern.host_key}\n"
-        with Door({"R1": replace(here, port=proxy.port, known_hosts=key)}) as door:
+        with AccessProxies({"R1": replace(here, port=proxy.port, known_hosts=key)}) as door:
             assert privilege(door, "R1") == ANSWER
 
 
@@ -246,7 +254,7 @@ def test_how_near_a_device_is_comes_from_its_login(modern: FakeDevice) -> None:
     assert here.port is not None
     with Misbehaving(here.port, delay_s=0.1) as proxy:
         far = replace(here, port=proxy.port, known_hosts=f"[127.0.0.1]:{proxy.port} {modern.host_key}\n")
-        with Door({"R1": far}) as door:
+        with AccessProxies({"R1": far}) as door:
             assert door.access()["R1"].pause_s is None, "not logged in yet"
             door.open()
             # Further than any pause reaches.
@@ -256,12 +264,15 @@ def test_how_near_a_device_is_comes_from_its_login(modern: FakeDevice) -> None:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("way", [by_ssh, by_telnet])
-def test_a_device_that_never_answers(modern: FakeDevice, way: Callable[[FakeDevice], Way]) -> None:
+def test_a_device_that_never_answers(modern: FakeDevice, way: Callable[[FakeDevice], AccessMethod]) -> None:
     here = way(modern)
     assert here.port is not None
     with Misbehaving(here.port) as proxy:
         proxy.stall()
-        with Door({"R1": replace(here, port=proxy.port, answer_s=0.5)}) as door, pytest.raises(DoorClosed) as found:
+        with (
+            AccessProxies({"R1": replace(here, port=proxy.port, answer_s=0.5)}) as door,
+            pytest.raises(ProxyClosed) as found,
+        ):
             door.open("R1")
     assert found.value.kind is Kind.NO_ANSWER
     assert "did not answer within 0.5 s" in str(found.value)
@@ -326,8 +337,11 @@ def telnet_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
 def test_a_device_that_comes_to_no_end_is_abandoned(serve: Callable[[socket.socket], None], tmp_path: Path) -> None:
     answer_s, kind, said = HOSTILE[serve]
     with telnet_server(serve) as port:
-        way = Way("127.0.0.1", port, "telnet", USER, PASSWORD, ENABLE, answer_s=answer_s)
-        with Door({"R1": way}, transcripts=tmp_path) as door, pytest.raises((DoorClosed, DoorFault)) as found:
+        way = AccessMethod("127.0.0.1", port, "telnet", USER, PASSWORD, ENABLE, answer_s=answer_s)
+        with (
+            AccessProxies({"R1": way}, transcripts=tmp_path) as door,
+            pytest.raises((ProxyClosed, AccessFault)) as found,
+        ):
             door.open("R1")
     assert found.value.kind is kind
     assert f"R1: {kind}: 127.0.0.1 port {port} by telnet {said}" in str(found.value)
@@ -341,8 +355,8 @@ def test_the_wait_for_a_device_ends_when_the_user_wants_it() -> None:
 
     asked = threading.Event()
     with telnet_server(lambda client: asked.set() or threading.Event().wait()) as port:
-        way = Way("127.0.0.1", port, "telnet", USER, PASSWORD, ENABLE, answer_s=3600.0)
-        with Door({"R1": way}, check=check) as door, pytest.raises(KeyboardInterrupt):
+        way = AccessMethod("127.0.0.1", port, "telnet", USER, PASSWORD, ENABLE, answer_s=3600.0)
+        with AccessProxies({"R1": way}, check=check) as door, pytest.raises(KeyboardInterrupt):
             door.open("R1")
 
 
@@ -351,7 +365,7 @@ def test_logins_come_one_after_the_other_with_a_pause(modern: FakeDevice, monkey
     began: list[float] = []
     ended: list[float] = []
 
-    async def reached(way: Way) -> Line:
+    async def reached(way: AccessMethod) -> Line:
         began.append(time.monotonic())
         return await reach(way)
 
@@ -373,7 +387,7 @@ def test_logins_come_one_after_the_other_with_a_pause(modern: FakeDevice, monkey
 
 
 def test_a_device_that_gets_another_name_is_asked_on(modern: FakeDevice) -> None:
-    with Door({"R1": by_ssh(modern)}) as door:
+    with AccessProxies({"R1": by_ssh(modern)}) as door:
         (first,) = door.ask("R1", "show privilege")
         modern.router.device.hostname = "elsewhere"
         try:
@@ -387,7 +401,7 @@ def test_a_device_that_gets_another_name_is_asked_on(modern: FakeDevice) -> None
 def test_a_device_with_a_long_name_is_configured(modern: FakeDevice) -> None:
     modern.router.device.hostname = "BRANCH-OFFICE-ROUTER-42.example"
     try:
-        with Door({"R1": by_ssh(modern)}) as door:
+        with AccessProxies({"R1": by_ssh(modern)}) as door:
             lines = ("configure terminal", "interface FastEthernet0/0", "description to Bob", "end")
             *_, shown = door.ask("R1", *lines, "show running-config interface FastEthernet0/0")
             door.ask("R1", *lines[:2], "no description", "end")
@@ -398,7 +412,7 @@ def test_a_device_with_a_long_name_is_configured(modern: FakeDevice) -> None:
 
 
 def test_a_reused_login_gets_the_present_name(modern: FakeDevice) -> None:
-    with Door({"R1": by_ssh(modern)}) as door:
+    with AccessProxies({"R1": by_ssh(modern)}) as door:
         door.open()
         modern.router.device.hostname = "elsewhere"
         try:
@@ -409,7 +423,10 @@ def test_a_reused_login_gets_the_present_name(modern: FakeDevice) -> None:
 
 
 def test_a_reused_login_that_was_cut_is_repeated(modern: FakeDevice) -> None:
-    with Misbehaving(modern.telnet) as proxy, Door({"R1": replace(by_telnet(modern), port=proxy.port)}) as door:
+    with (
+        Misbehaving(modern.telnet) as proxy,
+        AccessProxies({"R1": replace(by_telnet(modern), port=proxy.port)}) as door,
+    ):
         door.open()
         proxy.cut()
         assert door.ask("R1", "show privilege") == ["Current privilege level is 15"]
@@ -418,7 +435,10 @@ def test_a_reused_login_that_was_cut_is_repeated(modern: FakeDevice) -> None:
 
 
 def test_a_client_is_answered_after_any_error(modern: FakeDevice) -> None:
-    with Door({"R1": by_ssh(modern)}) as door, pytest.raises(DoorFault, match="defect of the access proxy: ") as caught:
+    with (
+        AccessProxies({"R1": by_ssh(modern)}) as door,
+        pytest.raises(AccessFault, match="defect of the access proxy: ") as caught,
+    ):
         door.ask("R1", 7)  # type: ignore[arg-type]
     assert caught.value.kind is Kind.DEFECT
 
@@ -436,7 +456,7 @@ def test_where_no_port_is_named_each_way_has_its_own(
 
 def test_after_a_cut_the_next_client_is_let_in(modern: FakeDevice, tmp_path: Path) -> None:
     with Misbehaving(modern.telnet) as proxy:
-        with Door({"R1": replace(by_telnet(modern), port=proxy.port)}, transcripts=tmp_path) as door:
+        with AccessProxies({"R1": replace(by_telnet(modern), port=proxy.port)}, transcripts=tmp_path) as door:
 
             async def cut() -> str:
                 access = door.access()["R1"]
@@ -483,7 +503,7 @@ def test_a_router_is_logged_in_to_with_the_key_that_the_inventory_names(
         server = await asyncssh.create_server(
             Server, "127.0.0.1", 0, server_host_keys=[host_key], process_factory=greet
         )
-        way = Way("127.0.0.1", server.get_port(), user=USER, key=named and str(named), check_host_key=False)
+        way = AccessMethod("127.0.0.1", server.get_port(), user=USER, key=named and str(named), check_host_key=False)
         async with server:
             line = await reach(way)
             text = await line.read()
@@ -492,7 +512,7 @@ def test_a_router_is_logged_in_to_with_the_key_that_the_inventory_names(
 
     assert asyncio.run(first_words(file)) == b"R1#"
     for wrong, said in ((locked, "Passphrase"), (tmp_path / "none.key", "No such file"), (None, "refused user")):
-        with pytest.raises(DoorError, match=said) as found:
+        with pytest.raises(AccessError, match=said) as found:
             asyncio.run(first_words(wrong))
         assert found.value.trouble.kind is Kind.LOGIN_REFUSED
 
@@ -500,19 +520,19 @@ def test_a_router_is_logged_in_to_with_the_key_that_the_inventory_names(
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("way", [by_ssh, by_telnet])
 def test_through_a_jump_host(
-    modern: FakeDevice, way: Callable[[FakeDevice], Way], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    modern: FakeDevice, way: Callable[[FakeDevice], AccessMethod], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hop = known_hop(modern, tmp_path, monkeypatch)
     through = replace(way(modern), jump=hop)
     refused = replace(through, jump=replace(hop, password="wrong"))
-    with Door({"R1": through, "R2": refused}) as door:
+    with AccessProxies({"R1": through, "R2": refused}) as door:
         assert privilege(door, "R1") == ANSWER
-        with pytest.raises(DoorFault, match=r"R2: login refused: the jump host .* refused user 'hopper'"):
+        with pytest.raises(AccessFault, match=r"R2: login refused: the jump host .* refused user 'hopper'"):
             door.open("R2")
 
 
 def test_a_console_takes_one_and_leaves_the_mode_of_the_one_before(modern: FakeDevice) -> None:
-    with Door({"R1": replace(by_telnet(modern), console=True)}) as door:
+    with AccessProxies({"R1": replace(by_telnet(modern), console=True)}) as door:
 
         async def two() -> str:
             access = door.access()["R1"]
@@ -530,7 +550,7 @@ def test_a_console_takes_one_and_leaves_the_mode_of_the_one_before(modern: FakeD
 
 
 def test_secrets_are_in_the_memory_of_the_process_only(modern: FakeDevice) -> None:
-    with Door({"R1": by_ssh(modern)}) as door:
+    with AccessProxies({"R1": by_ssh(modern)}) as door:
         door.open("R1")
         process = Path(f"/proc/{door._helper.process.pid}")
         seen = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
@@ -540,7 +560,7 @@ def test_secrets_are_in_the_memory_of_the_process_only(modern: FakeDevice) -> No
 
 
 def test_the_process_ends_with_its_owner(modern: FakeDevice) -> None:
-    door = Door({"R1": by_ssh(modern)})
+    door = AccessProxies({"R1": by_ssh(modern)})
     door.open("R1")
     door.close()
     assert door._helper.process.returncode == 0

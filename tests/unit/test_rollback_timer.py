@@ -15,14 +15,14 @@ from qoslab.errors import DeviceError, UserError
 from qoslab.ios.device_config.restore import unrestored
 from qoslab.ios.model.applets import Applet, applets
 from qoslab.ios.model.device import Device
-from qoslab.model.inventory import DeadManChoice as Choice
+from qoslab.model.inventory import RollbackMethod as Choice
 from qoslab.model.inventory import RouterSettings
 from qoslab.model.units import Duration
 from qoslab.platforms.ios import MODELS
-from qoslab.run.real.access.methods import Way
-from qoslab.run.real.access.proxies import Door
-from qoslab.run.real.access.rollback_timer import DeadMan, minutes_of, stop
-from qoslab.run.real.access.run_lock import Marks, entered, marked
+from qoslab.run.real.access.methods import AccessMethod
+from qoslab.run.real.access.proxies import AccessProxies
+from qoslab.run.real.access.rollback_timer import RollbackTimers, minutes_of, stop
+from qoslab.run.real.access.run_lock import RunLocks, entered, marked
 
 MINUTE = Duration.parse("60 s")
 
@@ -34,9 +34,9 @@ def device(tmp_path: Path) -> Iterator[FakeDevice]:
 
 
 @pytest.fixture
-def door(device: FakeDevice, tmp_path: Path) -> Iterator[Door]:
-    way = Way("127.0.0.1", device.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)
-    with Door({"R1": way}, transcripts=tmp_path / "door") as door:
+def door(device: FakeDevice, tmp_path: Path) -> Iterator[AccessProxies]:
+    way = AccessMethod("127.0.0.1", device.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)
+    with AccessProxies({"R1": way}, transcripts=tmp_path / "door") as door:
         yield door
 
 
@@ -47,16 +47,16 @@ def configured(device: FakeDevice, *lines: str) -> None:
 Keep = Callable[[Mapping[str, Choice]], None]
 
 
-def dead_man(door: Door, minutes: int, *ways: Choice | None, keep: Keep = lambda _: None) -> DeadMan:
+def rollback(door: AccessProxies, minutes: int, *ways: Choice | None, keep: Keep = lambda _: None) -> RollbackTimers:
     """For R1, R2, …, each with its way, of which each counts so long for a cell of a minute."""
     after = Duration.parse(f"{60 * (minutes - 1)} s")
-    routers = {f"R{number}": RouterSettings(dead_man=way, dead_man_after=after) for number, way in enumerate(ways, 1)}
-    return DeadMan(door.ask, routers, MINUTE, keep)
+    routers = {f"R{number}": RouterSettings(rollback=way, rollback_margin=after) for number, way in enumerate(ways, 1)}
+    return RollbackTimers(door.ask, routers, MINUTE, keep)
 
 
-def test_a_change_that_has_to_be_confirmed_is_preferred(device: FakeDevice, door: Door) -> None:
+def test_a_change_that_has_to_be_confirmed_is_preferred(device: FakeDevice, door: AccessProxies) -> None:
     configured(device, "archive", "path flash:saved")
-    guard = dead_man(door, 7, None)
+    guard = rollback(door, 7, None)
     guard.arm(MINUTE)
     assert guard.armed == {"R1": "archive"}
     router = device.router
@@ -71,9 +71,9 @@ def test_a_change_that_has_to_be_confirmed_is_preferred(device: FakeDevice, door
     assert router.revert_at is None and guard.armed == {} and "P" in router.device.policy_maps
 
 
-def test_else_the_router_restarts_if_nothing_is_lost_by_that(device: FakeDevice, door: Door) -> None:
+def test_else_the_router_restarts_if_nothing_is_lost_by_that(device: FakeDevice, door: AccessProxies) -> None:
     router = device.router
-    guard = dead_man(door, 70, None)
+    guard = rollback(door, 70, None)
     with pytest.raises(UserError) as found:
         guard.arm(MINUTE)
     assert found.value.message == (
@@ -82,7 +82,7 @@ def test_else_the_router_restarts_if_nothing_is_lost_by_that(device: FakeDevice,
         "  eem: %Error opening flash:/ (Device not ready)\n"
         "  reload: it has unsaved changes that a reload would remove (write memory)"
     )
-    assert "qoslab_dead_man: none" in found.value.hint
+    assert "qoslab_rollback: none" in found.value.hint
     assert router.reload_at is None and guard.armed == {}
     typed(router, "write memory\r")
     guard.arm(MINUTE)
@@ -97,14 +97,14 @@ def test_else_the_router_restarts_if_nothing_is_lost_by_that(device: FakeDevice,
     assert router.reload_at is None and router.reloads == 0
 
 
-def test_else_an_applet_puts_a_copy_in_force(device: FakeDevice, door: Door) -> None:
+def test_else_an_applet_puts_a_copy_in_force(device: FakeDevice, door: AccessProxies) -> None:
     router = device.router
     # Of the other model no print tells how much flash it has.
     router.device = Device(MODELS["2811"].hardware(), hostname="R1")
     router.chassis = MODELS["2811"]
     (before,) = door.ask("R1", "show running-config")
     kept: list[dict[str, str]] = []
-    guard = dead_man(door, 7, None, keep=lambda armed: kept.append(dict(armed)))
+    guard = rollback(door, 7, None, keep=lambda armed: kept.append(dict(armed)))
     guard.arm(MINUTE)
     # What was tried is known before it may count.
     assert guard.armed == {"R1": "eem"} and kept == [{"R1": "archive"}, {"R1": "eem"}]
@@ -128,7 +128,7 @@ def test_else_an_applet_puts_a_copy_in_force(device: FakeDevice, door: Door) -> 
 
 @pytest.mark.parametrize("known", [True, False])
 def test_an_applet_has_time_for_a_long_configuration_where_the_release_can(
-    known: bool, device: FakeDevice, door: Door
+    known: bool, device: FakeDevice, door: AccessProxies
 ) -> None:
     router = device.router
     router.device = Device(MODELS["2811"].hardware(), hostname="R1")
@@ -140,7 +140,7 @@ def test_an_applet_has_time_for_a_long_configuration_where_the_release_can(
         said = dict(zip(taken, door.ask(name, *taken), strict=True))
         return [said.get(line, "% Invalid input detected at '^' marker.") for line in lines]
 
-    guard = DeadMan(ask, {"R1": RouterSettings(dead_man="eem", dead_man_after=MINUTE)}, MINUTE)
+    guard = RollbackTimers(ask, {"R1": RouterSettings(rollback="eem", rollback_margin=MINUTE)}, MINUTE)
     for name in ("qoslab-1", "qoslab-2"):
         guard.arm(MINUTE)
         (shown,) = door.ask("R1", "show running-config")
@@ -149,29 +149,29 @@ def test_an_applet_has_time_for_a_long_configuration_where_the_release_can(
     guard.disarm()
 
 
-def test_flash_keeps_its_files_where_the_router_offers_to_erase_it(device: FakeDevice, door: Door) -> None:
+def test_flash_keeps_its_files_where_the_router_offers_to_erase_it(device: FakeDevice, door: AccessProxies) -> None:
     router = device.router
     with_soldered_flash(router)
     router.flash["c2600-ik9o3s-mz.124-15.T14.bin"] = "the router's own image"
-    guard = dead_man(door, 5, "eem")
+    guard = rollback(door, 5, "eem")
     guard.arm(MINUTE)
     assert set(router.flash) == {"c2600-ik9o3s-mz.124-15.T14.bin", "qoslab-before.cfg"}
     guard.disarm()
     assert set(router.flash) == {"c2600-ik9o3s-mz.124-15.T14.bin"}
 
 
-def test_an_applet_that_does_not_count_is_no_rollback_method(device: FakeDevice, door: Door) -> None:
+def test_an_applet_that_does_not_count_is_no_rollback_method(device: FakeDevice, door: AccessProxies) -> None:
     with pytest.raises(UserError, match=r"eem: %Error opening flash:/ \(Device not ready\)"):
-        dead_man(door, 5, "eem").arm(MINUTE)
+        rollback(door, 5, "eem").arm(MINUTE)
     assert applets(device.router.device) == {} and device.router.flash == {}
 
 
-def test_what_is_wanted_is_taken_or_refused(device: FakeDevice, door: Door) -> None:
+def test_what_is_wanted_is_taken_or_refused(device: FakeDevice, door: AccessProxies) -> None:
     typed(device.router, "write memory\r")
     with pytest.raises(UserError, match="archive: %No archive is configured"):
-        dead_man(door, 5, "archive").arm(MINUTE)
+        rollback(door, 5, "archive").arm(MINUTE)
     assert device.router.reload_at is None
-    guard = dead_man(door, 5, "none")
+    guard = rollback(door, 5, "none")
     guard.arm(MINUTE)
     guard.arm(MINUTE)
     guard.disarm()
@@ -183,20 +183,20 @@ def test_what_is_wanted_is_taken_or_refused(device: FakeDevice, door: Door) -> N
     [("60 s", "120 s", 3), ("61 s", "120 s", 4), ("0 s", "0 s", 1), ("118 min", "120 s", 120), ("9 h", "120 s", 542)],
 )
 def test_it_counts_whole_minutes_for_the_traffic_and_some_more(duration: str, after: str, minutes: int) -> None:
-    settings = RouterSettings(dead_man_after=Duration.parse(after))
+    settings = RouterSettings(rollback_margin=Duration.parse(after))
     assert minutes_of(settings, Duration.parse(duration)) == minutes
 
 
-def test_each_cell_has_the_time_of_its_own_traffic(device: FakeDevice, door: Door) -> None:
+def test_each_cell_has_the_time_of_its_own_traffic(device: FakeDevice, door: AccessProxies) -> None:
     configured(device, "archive", "path flash:saved")
     router = device.router
     longest = Duration.parse("120 min")
-    wanted = RouterSettings(dead_man="archive", dead_man_after=MINUTE)
+    wanted = RouterSettings(rollback="archive", rollback_margin=MINUTE)
     # It is refused at once, since it would end in the middle of the longest cell.
     with pytest.raises(UserError, match=r"archive: its longest time is 120 min, and the longest cell needs 121 min$"):
-        DeadMan(door.ask, {"R1": wanted}, longest).arm(MINUTE)
+        RollbackTimers(door.ask, {"R1": wanted}, longest).arm(MINUTE)
     assert router.revert_at is None
-    guard = DeadMan(door.ask, {"R1": replace(wanted, dead_man=None)}, longest)
+    guard = RollbackTimers(door.ask, {"R1": replace(wanted, rollback=None)}, longest)
     typed(router, "write memory\r")
     guard.arm(MINUTE)
     assert guard.armed == {"R1": "reload"} and router.reload_at == router.moment + timedelta(minutes=2)
@@ -205,13 +205,13 @@ def test_each_cell_has_the_time_of_its_own_traffic(device: FakeDevice, door: Doo
     guard.disarm()
 
 
-def test_a_restart_may_be_days_away(device: FakeDevice, door: Door) -> None:
+def test_a_restart_may_be_days_away(device: FakeDevice, door: AccessProxies) -> None:
     typed(device.router, "write memory\r")
-    guard = DeadMan(door.ask, {"R1": RouterSettings(dead_man="reload")}, Duration.parse("40 h"))
+    guard = RollbackTimers(door.ask, {"R1": RouterSettings(rollback="reload")}, Duration.parse("40 h"))
     guard.arm(Duration.parse("40 h"))
     assert device.router.reload_at == device.router.moment + timedelta(hours=40, minutes=30)
     with pytest.raises(UserError, match="reload: its longest time is 34560 min"):
-        DeadMan(door.ask, {"R1": RouterSettings(dead_man="reload")}, Duration.parse("576 h")).arm(MINUTE)
+        RollbackTimers(door.ask, {"R1": RouterSettings(rollback="reload")}, Duration.parse("576 h")).arm(MINUTE)
 
 
 @pytest.mark.sample(3)
@@ -235,7 +235,7 @@ def test_a_restart_may_be_days_away(device: FakeDevice, door: Door) -> None:
     ],
 )
 def test_a_timer_that_could_not_be_stopped_is_reported_and_recorded(
-    way: Choice, denied: str, left: str, device: FakeDevice, door: Door
+    way: Choice, denied: str, left: str, device: FakeDevice, door: AccessProxies
 ) -> None:
     router = device.router
     router.device = Device(MODELS["2811"].hardware(), hostname="R1")
@@ -251,13 +251,13 @@ def test_a_timer_that_could_not_be_stopped_is_reported_and_recorded(
         return [said.get(line, "Command authorization failed.") for line in lines]
 
     kept: list[dict[str, str]] = []
-    routers = {"R1": RouterSettings(dead_man=way)}
-    guard = DeadMan(ask, routers, MINUTE, lambda armed: kept.append(dict(armed)))
+    routers = {"R1": RouterSettings(rollback=way)}
+    guard = RollbackTimers(ask, routers, MINUTE, lambda armed: kept.append(dict(armed)))
     if denied == "show reload":
         forbidden = []
     guard.arm(MINUTE)
     forbidden = [denied]
-    marks = Marks(guard, door.ask, ["R1"], "the run of alice")
+    marks = RunLocks(guard, door.ask, ["R1"], "the run of alice")
     marks.marked = ["R1"]
     door.ask("R1", *entered("the run of alice"))
     with pytest.raises(DeviceError) as found:
@@ -272,9 +272,9 @@ def test_a_timer_that_could_not_be_stopped_is_reported_and_recorded(
     assert stop(ask, "R1", way) == ""
 
 
-def test_an_expired_rollback_timer_is_reported_at_the_next_cell(device: FakeDevice, door: Door) -> None:
+def test_an_expired_rollback_timer_is_reported_at_the_next_cell(device: FakeDevice, door: AccessProxies) -> None:
     configured(device, "archive", "path flash:saved")
-    guard = dead_man(door, 7, None)
+    guard = rollback(door, 7, None)
     guard.arm(MINUTE)
     device.router.revert_after(None)
     with pytest.raises(
@@ -286,7 +286,7 @@ def test_an_expired_rollback_timer_is_reported_at_the_next_cell(device: FakeDevi
     stop(door.ask, "R1", "archive")
 
 
-def test_what_a_router_is_asked_leaves_it_as_it_was(device: FakeDevice, door: Door) -> None:
+def test_what_a_router_is_asked_leaves_it_as_it_was(device: FakeDevice, door: AccessProxies) -> None:
     clock, version = door.ask("R1", "show clock", "show version")
     assert clock == "*10:20:30.123 UTC Mon Mar 2 2026"
     assert version.startswith("Cisco IOS Software") and version.endswith("Configuration register is 0x2102")
@@ -301,11 +301,11 @@ def test_those_that_have_begun_are_stopped_where_another_cannot(device: FakeDevi
     with FakeDevice(tmp_path / "other") as other:
         each = {"R1": device, "R2": other}
         ways = {
-            name: Way("127.0.0.1", at.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)
+            name: AccessMethod("127.0.0.1", at.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)
             for name, at in each.items()
         }
-        with Door(ways, transcripts=tmp_path / "door") as door:
-            guard = dead_man(door, 7, None, "reload")
+        with AccessProxies(ways, transcripts=tmp_path / "door") as door:
+            guard = rollback(door, 7, None, "reload")
             with pytest.raises(UserError, match="R2 cannot roll back by itself"):
                 guard.arm(MINUTE)
             assert guard.armed == {"R1": "archive"} and device.router.revert_at is not None

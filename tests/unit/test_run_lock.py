@@ -20,11 +20,11 @@ from qoslab.model.units import Duration
 from qoslab.platforms import MODELS
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.real import rescue as rescuing
-from qoslab.run.real.access.methods import Way
-from qoslab.run.real.access.proxies import Door
+from qoslab.run.real.access.methods import AccessMethod
+from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.run.real.access.rollback_methods import COUNTDOWNS
-from qoslab.run.real.access.rollback_timer import DeadMan
-from qoslab.run.real.access.run_lock import TAKEN_OUT, Marks, marked, refuse_marked, unmark
+from qoslab.run.real.access.rollback_timer import RollbackTimers
+from qoslab.run.real.access.run_lock import TAKEN_OUT, RunLocks, marked, refuse_marked, unmark
 from qoslab.run.real.rescue import rescue
 
 MINUTE = Duration.parse("60 s")
@@ -38,17 +38,21 @@ def device(tmp_path: Path) -> Iterator[FakeDevice]:
 
 
 @pytest.fixture
-def door(device: FakeDevice) -> Iterator[Door]:
-    with Door({"R1": Way("127.0.0.1", device.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)}) as door:
+def door(device: FakeDevice) -> Iterator[AccessProxies]:
+    with AccessProxies(
+        {"R1": AccessMethod("127.0.0.1", device.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)}
+    ) as door:
         yield door
 
 
-def marks(door: Door, who: str, kept: list[str] | None = None) -> Marks:
+def marks(door: AccessProxies, who: str, kept: list[str] | None = None) -> RunLocks:
     keep = (lambda _: None) if kept is None else kept.append
-    return Marks(DeadMan(door.ask, {"R1": RouterSettings(dead_man="reload")}, MINUTE), door.ask, ["R1"], who, keep)
+    return RunLocks(
+        RollbackTimers(door.ask, {"R1": RouterSettings(rollback="reload")}, MINUTE), door.ask, ["R1"], who, keep
+    )
 
 
-def test_a_run_marks_a_router_and_leaves_nothing(device: FakeDevice, door: Door) -> None:
+def test_a_run_marks_a_router_and_leaves_nothing(device: FakeDevice, door: AccessProxies) -> None:
     typed(device.router, "enable\ropensesame\rwrite memory\r")
     (before,) = door.ask("R1", "show running-config")
     kept: list[str] = []
@@ -66,7 +70,7 @@ def test_a_run_marks_a_router_and_leaves_nothing(device: FakeDevice, door: Door)
     assert device.router.reload_at is None and "alias" not in (device.router.startup or "")
 
 
-def test_the_mark_stays_until_the_countdown_is_stopped(device: FakeDevice, door: Door) -> None:
+def test_the_mark_stays_until_the_countdown_is_stopped(device: FakeDevice, door: AccessProxies) -> None:
     typed(device.router, "enable\ropensesame\rwrite memory\r")
     order: list[str] = []
 
@@ -74,14 +78,14 @@ def test_the_mark_stays_until_the_countdown_is_stopped(device: FakeDevice, door:
         order.extend(line for line in lines if line in ("reload cancel", TAKEN_OUT[1]))
         return door.ask(router, *lines)
 
-    guard = Marks(DeadMan(ask, {"R1": RouterSettings(dead_man="reload")}, MINUTE), ask, ["R1"], ALICE)
+    guard = RunLocks(RollbackTimers(ask, {"R1": RouterSettings(rollback="reload")}, MINUTE), ask, ["R1"], ALICE)
     guard.arm(MINUTE)
     guard.disarm()
     # In between nobody else begins, whose countdown would be stopped.
     assert order == ["reload cancel", "no alias exec qoslab"]
 
 
-def test_another_run_is_refused_with_the_owner_of_the_lock(device: FakeDevice, door: Door) -> None:
+def test_another_run_is_refused_with_the_owner_of_the_lock(device: FakeDevice, door: AccessProxies) -> None:
     typed(device.router, "enable\ropensesame\rwrite memory\r")
     marks(door, ALICE).arm(MINUTE)
     second = marks(door, "the run of bob")
@@ -98,7 +102,7 @@ def test_another_run_is_refused_with_the_owner_of_the_lock(device: FakeDevice, d
     refuse_marked(door.ask, ["R1"])
 
 
-def test_a_mark_that_was_overwritten_is_noticed_at_the_next_cell(device: FakeDevice, door: Door) -> None:
+def test_a_mark_that_was_overwritten_is_noticed_at_the_next_cell(device: FakeDevice, door: AccessProxies) -> None:
     typed(device.router, "enable\ropensesame\rwrite memory\r")
     guard = marks(door, ALICE)
     guard.arm(MINUTE)
@@ -126,7 +130,7 @@ def killed(device: FakeDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.long
 def test_rescue_keeps_the_files_of_a_running_rollback_timer(
-    device: FakeDevice, door: Door, killed: tuple[Path, RestoreState], monkeypatch: pytest.MonkeyPatch
+    device: FakeDevice, door: AccessProxies, killed: tuple[Path, RestoreState], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inventory, state = killed
     typed(device.router, "enable\ropensesame\rwrite memory\r")
@@ -146,7 +150,7 @@ def test_rescue_keeps_the_files_of_a_running_rollback_timer(
 
 @pytest.mark.long
 def test_rescue_leaves_a_router_locked_by_another_run(
-    device: FakeDevice, door: Door, killed: tuple[Path, RestoreState]
+    device: FakeDevice, door: AccessProxies, killed: tuple[Path, RestoreState]
 ) -> None:
     inventory, state = killed
     # Alice's run was killed and its countdown has ended; then Bob's began.

@@ -27,7 +27,7 @@ from qoslab.results.records import (
 )
 from qoslab.run.cell.clock_checks import Clocks, HostClocks
 from qoslab.run.cell.pace import directions, fed_routers, probe_sender, senders
-from qoslab.run.protocols import ClockLook
+from qoslab.run.protocols import ClockReading
 from qoslab.schema import load_sweep
 from qoslab.traffic import FlowResult, Pace, StreamResult
 from qoslab.traffic.base import datagram_pace
@@ -343,16 +343,16 @@ class TestHosts:
 
     def test_looks_at_a_clock_become_its_record(self) -> None:
         class Host:
-            def __init__(self, *looks: ClockLook | None) -> None:
+            def __init__(self, *looks: ClockReading | None) -> None:
                 self._looks = list(looks)
 
-            def clock(self) -> ClockLook | None:
+            def clock(self) -> ClockReading | None:
                 return self._looks.pop(0)
 
         class Hosts:
             hosts: ClassVar = {
                 "near": Host(None),
-                "far": Host(ClockLook(100, 7, 1, 50, 60), ClockLook(1100, 9, 2, 53 + 4, 60 + 4)),
+                "far": Host(ClockReading(100, 7, 1, 50, 60), ClockReading(1100, 9, 2, 53 + 4, 60 + 4)),
             }
 
             def host(self, name: str) -> Host:

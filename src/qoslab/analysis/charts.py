@@ -17,7 +17,7 @@ from qoslab.analysis.statistics import Estimate
 
 BLACK = "#111111"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#7b3294", "#8c564b")
-"""Told apart by colour-blind readers too; after M. Okabe and K. Ito, with a darker yellow that shows on white."""
+"""Colours that colour-blind readers can distinguish (M. Okabe and K. Ito, with a darker yellow for white pages)."""
 DASHES = ("solid", "dash", "dot", "dashdot")
 """The next one when the colours are used up."""
 _GRID = "#e3e6ea"

@@ -65,7 +65,7 @@ class LabFigure:
 
 
 @dataclass(frozen=True)
-class AcrossFigure:
+class ComparedValue:
     """A figure of the experiment in all labs."""
 
     arm: str
@@ -108,12 +108,12 @@ class Fidelity:
 
 
 @dataclass(frozen=True)
-class Across:
+class LabComparison:
     """Results of several labs for one experiment."""
 
     runs: tuple[LabRun, ...]
     """The first is what the others are compared with."""
-    figures: tuple[AcrossFigure, ...]
+    figures: tuple[ComparedValue, ...]
     fidelity: tuple[Fidelity, ...]
 
     @property
@@ -137,7 +137,7 @@ class Across:
         return sum(each is not None and each.word == word for each in found)
 
 
-def across(runs: Sequence[LabRun]) -> Across:
+def across(runs: Sequence[LabRun]) -> LabComparison:
     """Lay the runs side by side, each of another lab; the newest says what is expected and was published."""
     newest = sorted(runs, key=lambda run: run.manifest.started, reverse=True)
     rows: dict[Key, tuple[dict[str, Any], Expectation | None, Where]] = {}
@@ -148,7 +148,7 @@ def across(runs: Sequence[LabRun]) -> Across:
     ordered = sorted(rows.values(), key=lambda each: order.get(str(each[0]["arm"]), len(order)))
     valid = [run.valid for run in runs]
     figures = tuple(_figure(runs, valid, *each) for each in ordered)
-    return Across(tuple(runs), figures, tuple(_fidelity(runs, valid)))
+    return LabComparison(tuple(runs), figures, tuple(_fidelity(runs, valid)))
 
 
 def _rows(run: LabRun) -> Iterator[tuple[Key, tuple[dict[str, Any], Expectation | None, Where]]]:
@@ -172,7 +172,7 @@ def _figure(
     row: Mapping[str, Any],
     expectation: Expectation | None,
     where: Where,
-) -> AcrossFigure:
+) -> ComparedValue:
     arm, metric, unit = row["arm"], row["metric"], cast(Unit, row["unit"])
     found = [_Values.of(metrics, arm, metric, where) for metrics in valid]
     shared = _shared(found)
@@ -187,7 +187,7 @@ def _figure(
             pairs = found[0].repetitions(shared), values.repetitions(shared)
             agreed = agreement(*pairs, estimate.value - first.value, margin.value)
         labs.append(LabFigure(run.lab, estimate, _verdict(expectation, estimate), agreed))
-    return AcrossFigure(
+    return ComparedValue(
         arm,
         metric,
         row["where"],
@@ -315,7 +315,7 @@ def _medians(metrics: pd.DataFrame) -> dict[tuple[str, str], float]:
     return {key: float(np.median(each)) for key, each in values.items()}
 
 
-def figures_table(found: Across) -> pd.DataFrame:
+def figures_table(found: LabComparison) -> pd.DataFrame:
     """A row for each figure and lab, with `COLUMNS`; what there is not is empty."""
     rows = []
     for figure in found.figures:
@@ -349,7 +349,7 @@ def figures_table(found: Across) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def fidelity_table(found: Across) -> pd.DataFrame:
+def fidelity_table(found: LabComparison) -> pd.DataFrame:
     """A row for each metric and further lab, with `FIDELITY_COLUMNS`."""
     rows = [{name: getattr(each, name) for name in FIDELITY_COLUMNS} for each in found.fidelity]
     return pd.DataFrame(rows, columns=FIDELITY_COLUMNS)

@@ -10,14 +10,14 @@ import pandas as pd
 from qoslab.analysis import sweeps
 from qoslab.analysis.statistics import average
 from qoslab.analysis.sweeps import Point
-from qoslab.model.comparison import Least
+from qoslab.model.comparison import MinimumParameter
 from qoslab.model.expressions import read_value
 from qoslab.model.matrix import as_number
 from qoslab.results import CellSummary
 
 
 def over_least(
-    wanted: Least, found: Sequence[Point], metrics: pd.DataFrame, cells: Sequence[CellSummary]
+    wanted: MinimumParameter, found: Sequence[Point], metrics: pd.DataFrame, cells: Sequence[CellSummary]
 ) -> list[Point]:
     """The points over the least value of the parameter at which a cell of the other arm is as good as theirs.
 
@@ -32,7 +32,9 @@ def over_least(
     return made
 
 
-def _as_good(wanted: Least, point: Point, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Iterator[float]:
+def _as_good(
+    wanted: MinimumParameter, point: Point, metrics: pd.DataFrame, cells: Sequence[CellSummary]
+) -> Iterator[float]:
     """The values of the parameter at which the other arm's cells are as good as a point's."""
     own = sweeps.points(metrics, point.cells, point.arm, wanted.metric, {})
     same = {name: point.parameters[name] for name in wanted.same}

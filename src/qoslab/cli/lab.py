@@ -82,12 +82,12 @@ def up(
     from qoslab.schema import parse_set
     from qoslab.schema.topology import load_topology
     from qoslab.virtual_lab import Lab
-    from qoslab.virtual_lab.ios_routers import WaysIn
+    from qoslab.virtual_lab.ios_routers import RouterLogins
 
     path = experiment_file(file)
     lines = "" if inert_config is None else _text_of(inert_config)
     found_name, topology = load_topology(path, dict(map(parse_set, sets)))
-    lab = Lab.up(topology, name=name or found_name, owned=False, ways=WaysIn(old_ssh, telnet, lines))
+    lab = Lab.up(topology, name=name or found_name, owned=False, ways=RouterLogins(old_ssh, telnet, lines))
     try:
         if expose is not None:
             _expose(lab, expose, together=single_host)

@@ -17,15 +17,15 @@ from qoslab.errors import ExitStatus
 from qoslab.system.printing import echo, printable
 
 if TYPE_CHECKING:
-    from qoslab.analysis.lab_comparison import Across, LabFigure
+    from qoslab.analysis.lab_comparison import LabComparison, LabFigure
     from qoslab.model.metrics import Unit
-    from qoslab.report.lab_comparison import AcrossPage
-    from qoslab.report.matching_runs import Counterparts
+    from qoslab.report.lab_comparison import LabComparisonPage
+    from qoslab.report.matching_runs import MatchingRuns
 
 _STYLE = {"within": "green", "outside": "bold red", "informative": "dim"}
 
 
-def lay_across(chosen: Counterparts, root: Path, *, as_json: bool) -> tuple[ExitStatus, Path]:
+def lay_across(chosen: MatchingRuns, root: Path, *, as_json: bool) -> tuple[ExitStatus, Path]:
     """Analyse the runs, write page and tables to the experiment's folder below `root`, print; status and page.
 
     The status is `OUTSIDE` where labs contradict each other in a figure of which something is expected.
@@ -69,7 +69,7 @@ def lay_across(chosen: Counterparts, root: Path, *, as_json: bool) -> tuple[Exit
     return ExitStatus.OUTSIDE if found.contrary else ExitStatus.WITHIN, written["report"][0]
 
 
-def _print(found: Across, page: AcrossPage) -> None:
+def _print(found: LabComparison, page: LabComparisonPage) -> None:
     for run in page.runs:
         echo(f"{run.lab}: {run.when}, {run.cells}, {run.repetitions} repetition{'' if run.repetitions == 1 else 's'}")
         for reason in run.left_out:
@@ -83,7 +83,7 @@ def _print(found: Across, page: AcrossPage) -> None:
     echo(page.verdict.sentence)
 
 
-def _figures(found: Across) -> Table:
+def _figures(found: LabComparison) -> Table:
     from qoslab.model.metrics import format_value
     from qoslab.report import text
     from qoslab.report.lab_comparison import KINDS
@@ -134,7 +134,7 @@ def _measured(each: LabFigure, unit: Unit) -> str:
     return f"{value} [{' to '.join(ends)}]" if ends else value
 
 
-def _fidelity(found: Across) -> Table:
+def _fidelity(found: LabComparison) -> Table:
     """Print the fidelity of metrics with an expectation; the page has all."""
     from qoslab.report import text
 

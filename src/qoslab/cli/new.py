@@ -137,12 +137,12 @@ def topology(source: Path, to: Path | None, model: str | None, rate: Rate, kinds
     Nodes become hosts, routers with an IOS command line, or Linux routers; links keep the addresses and rates of FILE.
     Omissions and invented values are reported; a node or link without a counterpart is refused with its location.
     """
-    from qoslab.exchange.topologies import Wishes, import_topology
+    from qoslab.exchange.topologies import ConversionOptions, import_topology
 
     if model is not None:
         _check_model(model)
     target = to or Path(f"{source.name.split('.')[0]}.topology.yml")
-    for note in import_topology(source, target, Wishes(model, rate, dict(map(_kind, kinds)))):
+    for note in import_topology(source, target, ConversionOptions(model, rate, dict(map(_kind, kinds)))):
         echo(f"  {note}")
     echo(f"Written: {target}")
     echo("Next:")

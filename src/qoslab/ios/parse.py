@@ -9,7 +9,7 @@ from qoslab.errors import IosError
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import Device, Hardware
-from qoslab.ios.model.inert_lines import KeptLine
+from qoslab.ios.model.inert_lines import InertLine
 
 # What `show running-config` prints above the configuration itself.
 HEADING = re.compile(
@@ -34,7 +34,7 @@ class Remark:
 
     number: int
     """Number from 1."""
-    line: KeptLine
+    line: InertLine
 
 
 def parse_config(text: str, hardware: Hardware, *, source: str = "configuration") -> Device:

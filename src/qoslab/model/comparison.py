@@ -19,7 +19,7 @@ from qoslab.model.metrics import Reference, Unit, as_float
 from qoslab.model.units import Percent
 
 
-class Least(Frozen):
+class MinimumParameter(Frozen):
     """Smallest value of a parameter in the cells of another arm that is equally good."""
 
     arm: Name
@@ -51,7 +51,7 @@ class Average(Frozen):
     """One average for each combination of values of these parameters in the run."""
     statistic: Literal["mean", "median"] = "mean"
     """Statistic over the cells; a cell's value is the median of its repetitions."""
-    least: Least | None = None
+    least: MinimumParameter | None = None
     """Use the ratio of the parameter to the smallest equally good value instead of the metric."""
     published: Bound | None = None
     """Published value."""

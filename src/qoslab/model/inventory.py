@@ -12,8 +12,8 @@ Isolation = Literal["namespace", "in place", "as it is"]
 ISOLATIONS: tuple[str, ...] = get_args(Isolation)
 Reach = Literal["ssh", "telnet"]
 REACHES: tuple[str, ...] = get_args(Reach)
-DeadManChoice = Literal["archive", "eem", "reload", "none"]
-DEAD_MAN_CHOICES: tuple[str, ...] = get_args(DeadManChoice)
+RollbackMethod = Literal["archive", "eem", "reload", "none"]
+ROLLBACK_METHODS: tuple[str, ...] = get_args(RollbackMethod)
 PREFIX = "qoslab_"
 EMULATED_BY = PREFIX + "emulated_by"
 """The variable, of the whole lab, that says what makes delay, jitter and loss of links, as `{wan: line}`."""
@@ -21,7 +21,7 @@ LINE = "line"
 """Word for the line itself, in place of a node's name in the inventory."""
 ANSWER_S = 30
 """Default time that a router may be silent; as in `ansible.cfg`."""
-DEAD_MAN_AFTER = Duration.parse("30 min")
+ROLLBACK_MARGIN = Duration.parse("30 min")
 """Margin for configuring, observing, and attempts to reach the router again."""
 
 
@@ -39,13 +39,13 @@ class RouterSettings:
     """A jump host, `user@host` or `user@host:port`, logged in to with the user's keys."""
     console: str | None = None
     """Console `host:port` of a terminal server, reached by telnet; for restoring, and in pyATS testbeds."""
-    dead_man: DeadManChoice | None = None
+    rollback: RollbackMethod | None = None
     """Rollback method if the run is interrupted; default: the first that the router supports.
 
     `archive`: its changes have to be confirmed. `eem`: an applet of its event manager puts a copy in force. `reload`:
     it restarts with its startup configuration, which must be its running one. `none`: nothing.
     """
-    dead_man_after: Duration = DEAD_MAN_AFTER
+    rollback_margin: Duration = ROLLBACK_MARGIN
     """Margin of the rollback timer above the traffic time of a cell."""
     show_every: Duration | None = None
     """Longest interval between readings of its counters by show commands during traffic; 0 s is before and after only.

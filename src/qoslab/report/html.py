@@ -18,7 +18,7 @@ from qoslab.errors import UserError
 from qoslab.overview import read_runs
 from qoslab.report.arms import Graph
 from qoslab.report.index import build_index
-from qoslab.report.lab_comparison import AcrossPage
+from qoslab.report.lab_comparison import LabComparisonPage
 from qoslab.report.page import Page, build_page
 from qoslab.results import RunFolder
 from qoslab.results.file_access import replace
@@ -51,7 +51,7 @@ def render_index(root: Path) -> Path:
     return file
 
 
-def across_html(page: AcrossPage) -> str:
+def across_html(page: LabComparisonPage) -> str:
     """Lay out what several labs made of one experiment."""
     return _environment().get_template("across.html.j2").render(page=page, style=_asset("report.css"))
 

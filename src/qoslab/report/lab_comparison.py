@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from qoslab import __version__
 from qoslab.analysis.equivalence import APART, DIFFERENT, EQUIVALENT, NEAR, OPEN, SAME, Agreement, Margin
-from qoslab.analysis.lab_comparison import Across, AcrossFigure, Fidelity, LabFigure, LabRun
+from qoslab.analysis.lab_comparison import ComparedValue, Fidelity, LabComparison, LabFigure, LabRun
 from qoslab.analysis.verdicts import OUTSIDE
 from qoslab.lab_kinds import LABS
 from qoslab.model.metrics import Reference, Unit
@@ -41,7 +41,7 @@ _WIDTH, _HEIGHT, _EDGE, _SPAN = 120, 20, 4, 2.0
 
 
 @dataclass(frozen=True)
-class AcrossRun:
+class LabComparisonRun:
     """A run's place in the head of the page."""
 
     lab: str
@@ -83,7 +83,7 @@ class Distance:
 
 
 @dataclass(frozen=True)
-class AcrossRow:
+class LabComparisonRow:
     """A figure."""
 
     name: str
@@ -101,11 +101,11 @@ class AcrossRow:
 
 
 @dataclass(frozen=True)
-class AcrossGroup:
+class LabComparisonGroup:
     """The figures of an arm."""
 
     title: str
-    rows: list[AcrossRow]
+    rows: list[LabComparisonRow]
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class FidelityRow:
 
 
 @dataclass(frozen=True)
-class AcrossPage:
+class LabComparisonPage:
     """The page."""
 
     version: str
@@ -131,10 +131,10 @@ class AcrossPage:
     verdict: Verdict
     labs: list[str]
     against: str
-    runs: list[AcrossRun]
+    runs: list[LabComparisonRun]
     passed: list[str]
-    groups: list[AcrossGroup]
-    informative: list[AcrossGroup]
+    groups: list[LabComparisonGroup]
+    informative: list[LabComparisonGroup]
     """Figures of which nothing is expected."""
     fidelity: list[FidelityRow]
     """Fidelity of metrics with an expectation."""
@@ -144,11 +144,13 @@ class AcrossPage:
     kinds: dict[str, str]
 
 
-def build_across(found: Across, folders: Sequence[RunFolder], passed: Sequence[str], place: Path) -> AcrossPage:
+def build_across(
+    found: LabComparison, folders: Sequence[RunFolder], passed: Sequence[str], place: Path
+) -> LabComparisonPage:
     """The page that will stand in the folder `place`."""
     experiment = max(found.runs, key=lambda run: run.manifest.started).manifest.experiment
     titles = {arm.name: arm.title or arm.name for arm in experiment.arms}
-    return AcrossPage(
+    return LabComparisonPage(
         version=__version__,
         title=experiment.title,
         name=experiment.name,
@@ -166,7 +168,7 @@ def build_across(found: Across, folders: Sequence[RunFolder], passed: Sequence[s
     )
 
 
-def across_verdict(found: Across) -> Verdict:
+def across_verdict(found: LabComparison) -> Verdict:
     """Return whether the labs contradict each other, and where."""
     labs = text.listed([LABS[run.lab].title if run.lab in LABS else run.lab for run in found.runs])
     counted = [(each, found.count(each)) for each, _ in MEANINGS]
@@ -188,13 +190,13 @@ def across_verdict(found: Across) -> Verdict:
     return Verdict("outside", "!", "Labs differ", sentence, details)
 
 
-def _run(run: LabRun, folder: RunFolder, place: Path) -> AcrossRun:
+def _run(run: LabRun, folder: RunFolder, place: Path) -> LabComparisonRun:
     manifest = run.manifest
     commit = f", commit {manifest.commit}" if manifest.commit else ""
     invalid = [reason for reason in run.outcome.reasons if reason.partition(": ")[0] in run.outcome.invalid]
     counted = sum(not each.spared for each in manifest.cells)
     relative = Path(os.path.relpath(folder.report, place)).as_posix()
-    return AcrossRun(
+    return LabComparisonRun(
         lab=run.lab,
         title=LABS[run.lab].title if run.lab in LABS else run.lab,
         when=text.moment(manifest.started),
@@ -207,19 +209,19 @@ def _run(run: LabRun, folder: RunFolder, place: Path) -> AcrossRun:
     )
 
 
-def _groups(figures: Sequence[AcrossFigure], titles: dict[str, str]) -> list[AcrossGroup]:
-    groups: dict[str, list[AcrossRow]] = {}
+def _groups(figures: Sequence[ComparedValue], titles: dict[str, str]) -> list[LabComparisonGroup]:
+    groups: dict[str, list[LabComparisonRow]] = {}
     for figure in figures:
         groups.setdefault(figure.arm, []).append(_row(figure))
     return [
-        AcrossGroup(" over ".join(titles.get(name, name) for name in arm.split("/")), rows)
+        LabComparisonGroup(" over ".join(titles.get(name, name) for name in arm.split("/")), rows)
         for arm, rows in groups.items()
     ]
 
 
-def _row(figure: AcrossFigure) -> AcrossRow:
+def _row(figure: ComparedValue) -> LabComparisonRow:
     unit, margin = figure.unit, figure.margin
-    return AcrossRow(
+    return LabComparisonRow(
         name=Reference.parse(figure.metric).description,
         metric=figure.metric,
         where=text.bound(figure.where),

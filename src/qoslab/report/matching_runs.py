@@ -28,7 +28,7 @@ NAMED = 4
 
 
 @dataclass(frozen=True)
-class Counterparts:
+class MatchingRuns:
     """A run of each of several labs, with the same settings."""
 
     runs: tuple[RunFolder, ...]
@@ -37,7 +37,7 @@ class Counterparts:
     """Newer runs that were passed over, each with the reason."""
 
 
-def counterparts(root: Path, given: Sequence[str]) -> Counterparts:
+def counterparts(root: Path, given: Sequence[str]) -> MatchingRuns:
     """The runs that a user means: by folder, or the experiment's by name, or those of the newest run's experiment.
 
     Several are taken as they are given. Beside one, or for an experiment, it is the newest run of each lab, whole ones
@@ -127,7 +127,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def _given(found: Sequence[_Candidate]) -> Counterparts:
+def _given(found: Sequence[_Candidate]) -> MatchingRuns:
     first, *others = found
     for other in others:
         _check_experiment(first, other)
@@ -141,10 +141,10 @@ def _given(found: Sequence[_Candidate]) -> Counterparts:
                 hint="`qoslab compare RUN RUN` lays two runs of one lab side by side",
             )
         by_lab[each.lab] = each
-    return Counterparts(_ordered(by_lab))
+    return MatchingRuns(_ordered(by_lab))
 
 
-def _beside(fixed: Sequence[_Candidate], others: Sequence[_Candidate]) -> Counterparts:
+def _beside(fixed: Sequence[_Candidate], others: Sequence[_Candidate]) -> MatchingRuns:
     """The newest of each lab with the same settings; `others` are the newest first."""
     preferred = sorted(others, key=lambda each: bool(each.lacks))
     for anchor in fixed or preferred:
@@ -153,7 +153,7 @@ def _beside(fixed: Sequence[_Candidate], others: Sequence[_Candidate]) -> Counte
             if each.lab not in chosen and next(anchor.differences(each), None) is None:
                 chosen[each.lab] = each
         if len(chosen) > 1:
-            return Counterparts(_ordered(chosen), tuple(_passed(anchor, chosen, others)))
+            return MatchingRuns(_ordered(chosen), tuple(_passed(anchor, chosen, others)))
     first = (fixed or preferred)[0]
     other = next((each for each in preferred if each.lab != first.lab), None)
     name = first.manifest.experiment.name

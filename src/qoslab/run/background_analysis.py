@@ -17,7 +17,7 @@ Begin = Callable[[], Callable[[Cell], Figures]]
 """Prepares, which may take seconds, and returns what is done with each cell."""
 
 
-class Meanwhile:
+class BackgroundAnalysis:
     """Thread for background work; its methods may be called from any thread, `end` from the main one."""
 
     def __init__(self, begin: Begin | None, told: Callable[[Figures], None], *, punctual: bool) -> None:

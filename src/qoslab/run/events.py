@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Tell(Protocol):
+class StepReceiver(Protocol):
     """Receiver of a cell's steps; `seconds` is the expected length, if known."""
 
     def __call__(self, cell: str, step: str, seconds: float | None = None) -> None:
@@ -17,7 +17,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def silent(cell: str, step: str, seconds: float | None = None) -> None:
-    """A `Tell` that tells nobody."""
+    """A `StepReceiver` that tells nobody."""
 
 
 def cells_at_a_time(count: int) -> str:

@@ -44,7 +44,7 @@ class Process(Protocol):
 
 
 @dataclass(frozen=True)
-class ClockLook:
+class ClockReading:
     """Offset of a host's clock from this machine's, and of its clocks from one another; in nanoseconds."""
 
     at_ns: int
@@ -82,7 +82,7 @@ class Host(Protocol):
     def fetch(self, to: Path) -> None:
         """Bring what was written to the scratch of `to` there, whole."""
 
-    def clock(self) -> ClockLook | None:
+    def clock(self) -> ClockReading | None:
         """Look at its clock; None where it has this machine's."""
 
     def stalls(self) -> StallRecord | None:

@@ -10,8 +10,8 @@ from qoslab.results.progress import FAILED, FINISHED, INTERRUPTED, ProgressFile
 from qoslab.run.progress_lines import RunProgress
 
 
-class Told:
-    """Takes what `RunProgress` takes, and more. Its methods may be called from any thread."""
+class ProgressReporter:
+    """Receiver of the messages of a run, with those of `RunProgress`. Its methods may be called from any thread."""
 
     def __init__(self, progress: RunProgress, folder: RunFolder, *, steps: bool) -> None:
         """`steps`: whether the user hears of steps; of cells that take no time they are nothing to look at."""
@@ -26,7 +26,7 @@ class Told:
         self._file.begin(title=plan.experiment.title, lab=plan.lab, cells=len(plan.cells), done=done)
 
     def __call__(self, cell: str, step: str, seconds: float | None = None) -> None:
-        """See `qoslab.run.events.Tell`."""
+        """See `qoslab.run.events.StepReceiver`."""
         self._file.step(cell, step, seconds)
         if self._steps:
             self._progress(cell, step, seconds)

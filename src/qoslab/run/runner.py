@@ -17,11 +17,11 @@ from qoslab.results import Cell, CellRecord, Manifest, RunFolder, RunOptions, Se
 from qoslab.results.redaction import KNOWN
 from qoslab.run import identity, provenance
 from qoslab.run.attempts import RunCells
-from qoslab.run.background_analysis import Meanwhile
+from qoslab.run.background_analysis import BackgroundAnalysis
 from qoslab.run.events import Interrupted, cells_at_a_time
 from qoslab.run.jobs import Jobs
 from qoslab.run.progress_lines import RunProgress
-from qoslab.run.reporter import Told
+from qoslab.run.reporter import ProgressReporter
 from qoslab.run.request import Request, resuming
 from qoslab.run.schedule import Schedule
 from qoslab.run.task import CellTask, Demands, demands_of
@@ -36,10 +36,10 @@ class _Shared:
 
     request: Request
     folder: RunFolder
-    told: Told
+    told: ProgressReporter
     schedule: Schedule
     interrupted: threading.Event
-    meanwhile: Meanwhile
+    meanwhile: BackgroundAnalysis
     lab: dict[str, Any] = field(default_factory=dict)
     """Description of the virtual lab."""
     configurations: dict[str, str] = field(default_factory=dict)
@@ -87,7 +87,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     with folder.working(request.options):
         folder.write_experiment(request.file.read_text(encoding="utf-8"))
         real_time = kind.real_time
-        told = Told(progress, folder, steps=real_time)
+        told = ProgressReporter(progress, folder, steps=real_time)
         facts = _Background(lambda: _facts({**made_with.packages(), **tools, **identity.facts(kind.programs)}))
         cells = RunCells(folder, request.plan.cells, tools)
         before = cells.find_results() if request.resume is not None else 0
@@ -105,7 +105,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
             attempts=request.attempts,
             enough=request.enough,
         )
-        meanwhile = Meanwhile(request.meanwhile, told.figures, punctual=real_time)
+        meanwhile = BackgroundAnalysis(request.meanwhile, told.figures, punctual=real_time)
         shared = _Shared(request, folder, told, schedule, interrupted, meanwhile)
         started = datetime.now(UTC)
         crew = _Crew(shared)
@@ -135,7 +135,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
         told.end()
 
 
-def _report_interrupted(request: Request, folder: RunFolder, told: Told) -> None:
+def _report_interrupted(request: Request, folder: RunFolder, told: ProgressReporter) -> None:
     """Write the report of an interrupted run, unless it is interrupted again."""
     told.note(REPORTING)
     with suppress(KeyboardInterrupt):

@@ -48,7 +48,7 @@ class Place:
 
 
 @dataclass
-class Looks:
+class FileChecks:
     """Checks of a file that run once for all its combinations."""
 
     found: dict[Any, list[Finding]] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Document:
     keys: dict[Steps, Place] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     """Duplicate keys and other things that YAML allows and we do not."""
-    looks: Looks = field(default_factory=Looks)
+    looks: FileChecks = field(default_factory=FileChecks)
     """The same of all documents that the file's values are filled into."""
 
     def get(self, steps: Iterable[Step]) -> Any:

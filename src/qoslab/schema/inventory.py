@@ -15,12 +15,12 @@ from qoslab.errors import Finding
 from qoslab.ios.model.ios_names import interface_name
 from qoslab.model.experiment import Experiment
 from qoslab.model.inventory import (
-    DEAD_MAN_CHOICES,
     EMULATED_BY,
     ISOLATIONS,
     LINE,
     PREFIX,
     REACHES,
+    ROLLBACK_METHODS,
     HostSettings,
     RouterSettings,
 )
@@ -192,8 +192,8 @@ def _console(value: Any) -> str:
     return "" if holds else "host:port of a terminal server, as 192.0.2.250:2003"
 
 
-def _dead_man(value: Any) -> str:
-    return "" if value in DEAD_MAN_CHOICES else one_of(DEAD_MAN_CHOICES)
+def _rollback(value: Any) -> str:
+    return "" if value in ROLLBACK_METHODS else one_of(ROLLBACK_METHODS)
 
 
 def _duration(value: Any) -> str:
@@ -217,7 +217,7 @@ def _longer(value: Any) -> str:
 _MADE: Mapping[str, Callable[[Any], object]] = {
     "model": str,
     "show_every": Duration.parse,
-    "dead_man_after": Duration.parse,
+    "rollback_margin": Duration.parse,
 }
 """Values that become more than what YAML makes of them."""
 _EXPECTED = {
@@ -229,8 +229,8 @@ _EXPECTED = {
     "jump": _jump,
     "console": _console,
     "model": _model,
-    "dead_man": _dead_man,
-    "dead_man_after": _longer,
+    "rollback": _rollback,
+    "rollback_margin": _longer,
     "show_every": _duration,
 }
 """Expected value of each variable; empty if the value is valid."""

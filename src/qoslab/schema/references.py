@@ -10,7 +10,7 @@ from typing import Protocol, cast
 
 from qoslab.errors import ExperimentError, Finding
 from qoslab.model.capture_filters import filter_text_problem
-from qoslab.model.comparison import Answer, Average, Comparison, Least, NoteFigure, Pair
+from qoslab.model.comparison import Answer, Average, Comparison, MinimumParameter, NoteFigure, Pair
 from qoslab.model.experiment import (
     MOMENTS_LIMIT,
     TCP_PROFILES,
@@ -476,7 +476,7 @@ class _Checker:
             except QuantityError as error:
                 yield self.document.finding((*steps, key), error.message, error.hint)
 
-    def least(self, steps: Steps, average: Average, least: Least) -> Iterator[Finding]:
+    def least(self, steps: Steps, average: Average, least: MinimumParameter) -> Iterator[Finding]:
         """Arm, metric and parameters must exist, and the parameter's values be of the average's metric's kind."""
         yield from self.of_cells(steps, least.arm, least.metric, "")
         yield from self.metric((*steps, "metric"), least.metric, (average.arm,))

@@ -166,7 +166,7 @@ def _inventory(
                 "qoslab_known_hosts": str(known_hosts),
                 **({"qoslab_old_ssh": True} if (lab.host_key or "").startswith("ssh-rsa ") else {}),
                 # They end with the lab.
-                "qoslab_dead_man": "none",
+                "qoslab_rollback": "none",
             },
             "hosts": routers,
         }

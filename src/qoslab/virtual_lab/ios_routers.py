@@ -23,7 +23,7 @@ SPEC_FORMAT = 1
 
 
 @dataclass(frozen=True)
-class WaysIn:
+class RouterLogins:
     """Logins of virtual IOS routers, and their inert configuration lines."""
 
     old_ssh: bool = False
@@ -34,7 +34,7 @@ class WaysIn:
     """A running configuration, of which the lines that they do not have are in theirs, too, without any effect."""
 
 
-MODERN_SSH = WaysIn()
+MODERN_SSH = RouterLogins()
 
 
 def credentials() -> dict[str, str]:
@@ -46,7 +46,7 @@ def credentials() -> dict[str, str]:
     }
 
 
-def cluttered(config: str, topology: Topology, router: str, ways: WaysIn) -> str:
+def cluttered(config: str, topology: Topology, router: str, ways: RouterLogins) -> str:
     """A router's startup configuration with the clutter that it is to have. `UserError` where that is none."""
     if not ways.clutter:
         return config
@@ -63,7 +63,7 @@ def specification(
     login: Mapping[str, str],
     runtime: Path,
     ports: Mapping[str, int] | None = None,
-    ways: WaysIn = MODERN_SSH,
+    ways: RouterLogins = MODERN_SSH,
 ) -> dict[str, Any]:
     """The specification file of `qoslab.virtual_lab.iosd`; `runtime` is the lab's folder as seen from inside it.
 

@@ -25,7 +25,7 @@ from qoslab.platforms.startup import startup_config
 from qoslab.system.programs import how_ended, own_program, python_module, variable_of
 from qoslab.virtual_lab import data_planes, ios_routers, netlink
 from qoslab.virtual_lab.control import ControlClient
-from qoslab.virtual_lab.ios_routers import MODERN_SSH, WaysIn
+from qoslab.virtual_lab.ios_routers import MODERN_SSH, RouterLogins
 from qoslab.virtual_lab.lab_processes import LabProcess, enter_argv
 from qoslab.virtual_lab.linux_names import linux_interface
 from qoslab.virtual_lab.rights import DAEMONS
@@ -172,7 +172,7 @@ class Lab:
         tcp_profile: TcpProfile | None = None,
         seed: int = 1,
         ssh: Mapping[str, Ssh] | None = None,
-        ways: WaysIn = MODERN_SSH,
+        ways: RouterLogins = MODERN_SSH,
     ) -> Lab:
         """Bring a lab up; with `owned` it ends with this process, however this process ends.
 
@@ -546,7 +546,7 @@ class Lab:
             for space in spaces.values():
                 space.close()
 
-    def _start_routers(self, routers: Sequence[str], ways: WaysIn) -> None:
+    def _start_routers(self, routers: Sequence[str], ways: RouterLogins) -> None:
         """Start the routers' command lines, and wait for these and the data planes."""
         ios = reached_by(self.topology, "command line")
         if ios:
@@ -570,7 +570,7 @@ class Lab:
         name = data_planes.process_name(list(self._wiring.ports))
         self.spawn(name, [str(program), "--lab", str(inside / "lab.json")], inside / "log", DAEMONS["data plane"])
 
-    def _start_iosd(self, routers: Sequence[str], ways: WaysIn) -> None:
+    def _start_iosd(self, routers: Sequence[str], ways: RouterLogins) -> None:
         before: dict[str, dict[str, Any]] = {router: self._state["ssh"].get(router, {}) for router in routers}
         known = next(filter(None, before.values()), None)
         login = ios_routers.credentials() if known is None else {name: known[name] for name in _LOGIN}

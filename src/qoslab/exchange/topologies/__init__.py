@@ -4,6 +4,6 @@ What has no counterpart is refused with its place: nodes that are neither host n
 two ends, tunnels, links to the machine itself. What only configures a node is left out and told.
 """
 
-from qoslab.exchange.topologies.convert import Wishes, import_topology
+from qoslab.exchange.topologies.convert import ConversionOptions, import_topology
 
-__all__ = ["Wishes", "import_topology"]
+__all__ = ["ConversionOptions", "import_topology"]

@@ -46,7 +46,7 @@ _ETHERNET = re.compile(r"(Fast|Gigabit|TenGigabit)?Ethernet")
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ConversionOptions:
     """Options for parts missing in the other file."""
 
     model: str | None = None
@@ -71,7 +71,7 @@ class _Link:
     rate: Rate
 
 
-def import_topology(source: Path, to: Path, wishes: Wishes) -> list[str]:
+def import_topology(source: Path, to: Path, wishes: ConversionOptions) -> list[str]:
     """Write a topology file of ours from one of containerlab or netlab; what was left out or made up, for people.
 
     `ExperimentError` lists all that has no counterpart, with its place; `UserError` where `to` is there already.
@@ -99,7 +99,7 @@ def import_topology(source: Path, to: Path, wishes: Wishes) -> list[str]:
     return found.notes
 
 
-def _platforms(found: Foreign, wishes: Wishes) -> dict[str, str]:
+def _platforms(found: Foreign, wishes: ConversionOptions) -> dict[str, str]:
     """Return the platforms by node; a kind without counterpart is refused."""
     platforms = {}
     for name, node in found.nodes.items():
@@ -116,7 +116,7 @@ def _platforms(found: Foreign, wishes: Wishes) -> dict[str, str]:
     return platforms
 
 
-def _models(found: Foreign, platforms: Mapping[str, str], wishes: Wishes) -> dict[str, str]:
+def _models(found: Foreign, platforms: Mapping[str, str], wishes: ConversionOptions) -> dict[str, str]:
     """The models of routers with an IOS command line, by node; each stand-in is noted."""
     models = {}
     for name, node in found.nodes.items():
@@ -153,7 +153,9 @@ def _ports_of(model: str) -> list[str]:
     return [each.name for each in MODELS[model].interfaces if _ETHERNET.match(each.name)]
 
 
-def _links(found: Foreign, platforms: Mapping[str, str], models: Mapping[str, str], wishes: Wishes) -> Iterator[_Link]:
+def _links(
+    found: Foreign, platforms: Mapping[str, str], models: Mapping[str, str], wishes: ConversionOptions
+) -> Iterator[_Link]:
     """Yield the links with interfaces of our nodes, in the order of the links, and addresses."""
     taken: dict[str, int] = {}
     given = [each.network for link in found.links for end in link.ends if (each := end.address) is not None]

@@ -24,7 +24,7 @@ from qoslab.ios.cli.grammar import (
 )
 from qoslab.ios.model import generations
 from qoslab.ios.model.device import Device, Hardware, HostInterface, Interface, Line
-from qoslab.ios.model.inert_lines import KeptLine, indented
+from qoslab.ios.model.inert_lines import InertLine, indented
 from qoslab.ios.model.policy import ClassMap, PolicyClass, PolicyMap
 
 
@@ -139,7 +139,7 @@ class ConfigSession:
         self.notices: list[str] = []
         self.restoring = False
         """True while a whole running configuration is read, with lines written by macros."""
-        self.remarks: list[KeptLine] = []
+        self.remarks: list[InertLine] = []
         """The lines that were kept without effect; the reader empties it."""
         self._banner: _Banner | None = None
         self.indent = 0

@@ -18,7 +18,7 @@ from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.inert_commands import FAMILIES, Family
 from qoslab.ios.model.device import Device, Interface
-from qoslab.ios.model.inert_lines import KeptLine, KeptLines, entered, taken_out
+from qoslab.ios.model.inert_lines import InertLine, InertLines, entered, taken_out
 from qoslab.ios.registry import BLOCKS, INTERFACE_LINES
 from qoslab.ios.undecided import UNDECIDED, VIRTUAL_INTERFACE
 
@@ -38,7 +38,7 @@ def text_of(args: Args) -> str:
     return " ".join(str(each.value) for each in args.ordered())
 
 
-def _change(session: ConfigSession, change: Callable[[KeptLines], KeptLines]) -> None:
+def _change(session: ConfigSession, change: Callable[[InertLines], InertLines]) -> None:
     """Change what is kept where the session is."""
     if session.position.mode in ("interface", "subinterface"):
         session.interface.kept = change(session.interface.kept)
@@ -55,7 +55,7 @@ def _change(session: ConfigSession, change: Callable[[KeptLines], KeptLines]) ->
         session.device.kept = change(session.device.kept)
 
 
-def _keep(session: ConfigSession, line: KeptLine) -> None:
+def _keep(session: ConfigSession, line: InertLine) -> None:
     _change(session, lambda kept: kept.with_line(line))
     session.remarks.append(line)
 
@@ -73,8 +73,8 @@ def _help(family: Family) -> str:
     return f"{UNDECIDED_HELP if family.undecided else 'Kept without effect: '}{family.about}"
 
 
-def _line(family: Family, key: str, text: str) -> KeptLine:
-    return KeptLine(key, text, family.about, family.place, family.undecided)
+def _line(family: Family, key: str, text: str) -> InertLine:
+    return InertLine(key, text, family.about, family.place, family.undecided)
 
 
 def _keep_block(session: ConfigSession, family: Family, key: str, text: str) -> None:
@@ -153,7 +153,7 @@ def _below(session: ConfigSession, args: Args) -> None:
     for head, word, reason in inert_commands.UNDECIDED_BELOW:
         if line.key.split()[0] == head and words.split()[0] == word:
             key = f"{head} {words}"
-            session.remarks.append(KeptLine(key, words, reason, line.place, undecided=True))
+            session.remarks.append(InertLine(key, words, reason, line.place, undecided=True))
     block = session.block
     text = " " * max(session.indent - block.depth - 1, 0) + words
     changed, cursor = taken_out(line, text, block.cursor) if args.unset else (line, block.cursor)

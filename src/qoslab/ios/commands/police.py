@@ -16,7 +16,7 @@ from qoslab.ios.commands.drop import discards
 from qoslab.ios.commands.inert_lines import text_of
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.generations import QosGeneration
-from qoslab.ios.model.inert_lines import KeptLine
+from qoslab.ios.model.inert_lines import InertLine
 from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.policy import (
     COLOURS,
@@ -244,7 +244,7 @@ def _remark(session: ConfigSession, args: Args) -> None:
     """Report the actions of a line that set what no packet of a lab has."""
     for action, reason in UNDECIDED.items():
         if action in args and not args.unset:
-            session.remarks.append(KeptLine(action, text_of(args), f"{reason}: {action} is transmit", 0, True))
+            session.remarks.append(InertLine(action, text_of(args), f"{reason}: {action} is transmit", 0, True))
 
 
 for _colour in COLOURS:

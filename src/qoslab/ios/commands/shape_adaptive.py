@@ -13,7 +13,7 @@ from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class
-from qoslab.ios.model.inert_lines import KeptLine
+from qoslab.ios.model.inert_lines import InertLine
 from qoslab.ios.model.policy import PolicyClass
 from qoslab.ios.registry import CLASS_LINES, Layout
 
@@ -44,7 +44,7 @@ def _shape_adaptive(session: ConfigSession, args: Args) -> None:
         change_class(session, replace(present, kept=present.kept.without(key)))
         return
     rate = args.optional("rate", int)
-    line = KeptLine(key, key if rate is None else f"{key} {rate}", ABOUT, 0)
+    line = InertLine(key, key if rate is None else f"{key} {rate}", ABOUT, 0)
     change_class(session, replace(present, kept=present.kept.with_line(line)))
     session.remarks.append(line)
 

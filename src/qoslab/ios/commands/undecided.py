@@ -9,7 +9,7 @@ from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.class_map import change_match
 from qoslab.ios.commands.inert_lines import text_of
 from qoslab.ios.inert_commands import Family
-from qoslab.ios.model.inert_lines import KeptLine
+from qoslab.ios.model.inert_lines import InertLine
 from qoslab.ios.model.policy import Criterion
 from qoslab.ios.undecided import CRITERIA
 
@@ -30,7 +30,7 @@ def _register(family: Family, row: str) -> None:
         if criterion.undecided and not args.unset:
             text, name = text_of(args), session.class_map.name
             about = f"class {name}: {family.about}; no packet matches"
-            session.remarks.append(KeptLine(text, text, about, family.place, undecided=True))
+            session.remarks.append(InertLine(text, text, about, family.place, undecided=True))
 
     help = dict.fromkeys(syntax.names(row), f"{UNDECIDED}{family.about}")
     CONFIG.add(

@@ -16,7 +16,7 @@ from qoslab.ios.config import CONFIG, MODES, ConfigSession
 from qoslab.ios.device_config.diff import subject
 from qoslab.ios.model.device import Clutter, Device, Hardware, Interface
 from qoslab.ios.model.generations import generations_of_train
-from qoslab.ios.model.inert_lines import KeptLine
+from qoslab.ios.model.inert_lines import InertLine
 from qoslab.ios.model.ios_names import interface_kind, interface_name
 from qoslab.ios.parse import HEADING
 from qoslab.model.generation import Generation
@@ -67,7 +67,7 @@ class Carried:
     """Mode and names after the line."""
     text: str
     """One blank between words."""
-    remarks: tuple[KeptLine, ...] = ()
+    remarks: tuple[InertLine, ...] = ()
     """Lines without effect."""
 
 

@@ -15,7 +15,7 @@ from typing import Literal
 from qoslab.ios.catalyst.model import DEFAULT_PORT, DEFAULT_QOS, SwitchPort, SwitchQos
 from qoslab.ios.model.circuit import Circuit
 from qoslab.ios.model.generations import GENERATIONS, QosGeneration
-from qoslab.ios.model.inert_lines import NONE_KEPT, KeptLines
+from qoslab.ios.model.inert_lines import NONE_KEPT, InertLines
 from qoslab.ios.model.interface_queueing import CustomList, PriorityList, Shaper
 from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.model.ip_sla import IpSla
@@ -137,7 +137,7 @@ class Interface:
     service_policy_output: str | None = None
     port: SwitchPort | None = None
     """Port settings of a switch."""
-    kept: KeptLines = NONE_KEPT
+    kept: InertLines = NONE_KEPT
     """Lines without effect."""
 
     @property
@@ -182,7 +182,7 @@ class HostInterface:
     shutdown: bool = False
     service_policy_input: str | None = None
     """Input policy of a VLAN interface."""
-    kept: KeptLines = NONE_KEPT
+    kept: InertLines = NONE_KEPT
 
     @property
     def secondary_addresses(self) -> tuple[IPv4Interface, ...]:
@@ -285,7 +285,7 @@ class Line:
     password: str | None = None
     transport_input: tuple[str, ...] | None = None
     privilege: int | None = None
-    kept: KeptLines = NONE_KEPT
+    kept: InertLines = NONE_KEPT
     """Lines without effect."""
 
     @property
@@ -366,7 +366,7 @@ class Device:
     """Lines by `con 0`, `aux 0`, `vty 0` to `vty 4` or further; a switch has no `aux 0`."""
     switch: SwitchQos | None = None
     """Settings of a switch."""
-    kept: KeptLines = NONE_KEPT
+    kept: InertLines = NONE_KEPT
     """Lines without effect."""
     clutter: Clutter = ()
     """Lines that the model does not have at all: printed where they stand, never typed, and without effect."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
-class KeptLine:
+class InertLine:
     """A line without effect here, with those below it."""
 
     key: str
@@ -32,40 +32,40 @@ class KeptLine:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KeptLines:
+class InertLines:
     """Lines without effect in the order in which they were first entered; the order does not tell two apart."""
 
-    lines: tuple[KeptLine, ...] = ()
+    lines: tuple[InertLine, ...] = ()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, KeptLines) and set(self.lines) == set(other.lines)
+        return isinstance(other, InertLines) and set(self.lines) == set(other.lines)
 
     def __hash__(self) -> int:
         return hash(frozenset(self.lines))
 
-    def __iter__(self) -> Iterator[KeptLine]:
+    def __iter__(self) -> Iterator[InertLine]:
         return iter(self.lines)
 
-    def at(self, place: int) -> list[KeptLine]:
+    def at(self, place: int) -> list[InertLine]:
         """Return the lines of a block of the running configuration."""
         return [line for line in self.lines if line.place == place]
 
-    def find(self, key: str) -> KeptLine | None:
+    def find(self, key: str) -> InertLine | None:
         """Return the line about that, or None."""
         return next((line for line in self.lines if line.key == key), None)
 
-    def with_line(self, line: KeptLine) -> KeptLines:
+    def with_line(self, line: InertLine) -> InertLines:
         """Return these and one more, which takes the place of the line about the same."""
         if self.find(line.key) is None:
-            return KeptLines((*self.lines, line))
-        return KeptLines(tuple(line if each.key == line.key else each for each in self.lines))
+            return InertLines((*self.lines, line))
+        return InertLines(tuple(line if each.key == line.key else each for each in self.lines))
 
-    def without(self, key: str) -> KeptLines:
+    def without(self, key: str) -> InertLines:
         """Return these without the line about that, and without those about more of the same."""
-        return KeptLines(tuple(each for each in self.lines if not f"{each.key} ".startswith(f"{key} ")))
+        return InertLines(tuple(each for each in self.lines if not f"{each.key} ".startswith(f"{key} ")))
 
 
-NONE_KEPT = KeptLines()
+NONE_KEPT = InertLines()
 
 
 def indented(line: str) -> int:
@@ -73,7 +73,7 @@ def indented(line: str) -> int:
     return len(line) - len(line.lstrip(" "))
 
 
-def entered(line: KeptLine, text: str, cursor: int) -> tuple[KeptLine, int]:
+def entered(line: InertLine, text: str, cursor: int) -> tuple[InertLine, int]:
     """Return the block with a line entered behind the one at `cursor` (-1: the first), and where that line stands.
 
     A line that comes next anyway, at the same depth, is not entered twice: text may be pasted again. One that was
@@ -92,7 +92,7 @@ def entered(line: KeptLine, text: str, cursor: int) -> tuple[KeptLine, int]:
     return replace(line, below=(*below[:at], text, *below[at:])), at
 
 
-def taken_out(line: KeptLine, text: str, cursor: int) -> tuple[KeptLine, int]:
+def taken_out(line: InertLine, text: str, cursor: int) -> tuple[InertLine, int]:
     """Return the block without the lines at the place of `cursor` that begin with `text`, and the place again."""
     return _without_siblings(line, cursor, text, lambda each: f"{each} ".startswith(f"{text} "))
 
@@ -104,7 +104,9 @@ def _negated(text: str) -> str:
     return " " * indented(text) + plain[3:] if plain.startswith("no ") else "\n"
 
 
-def _without_siblings(line: KeptLine, cursor: int, text: str, unwanted: Callable[[str], bool]) -> tuple[KeptLine, int]:
+def _without_siblings(
+    line: InertLine, cursor: int, text: str, unwanted: Callable[[str], bool]
+) -> tuple[InertLine, int]:
     """Return the block without the lines beside `text`, with what is below them, and the cursor where it was."""
     below, depth = list(line.below), indented(text)
     first = min(cursor, len(below) - 1)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from qoslab.ios.catalyst.model import TrustState
 from qoslab.ios.model import engine_defaults
-from qoslab.ios.model.inert_lines import NONE_KEPT, KeptLines
+from qoslab.ios.model.inert_lines import NONE_KEPT, InertLines
 from qoslab.ios.model.nbar import DECIDED, MATCH_LIST, PROTOCOL_LIST, PROTOCOLS
 
 CLASS_DEFAULT = "class-default"
@@ -349,7 +349,7 @@ class PolicyClass:
     aggregate: str | None = None
     """Name of the shared policer on a switch, instead of `police`."""
     service_policy: str | None = None
-    kept: KeptLines = NONE_KEPT
+    kept: InertLines = NONE_KEPT
     """Lines without effect."""
 
     @property

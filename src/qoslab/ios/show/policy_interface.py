@@ -64,7 +64,7 @@ def _attached(
 
 
 class _Printer:
-    """Prints the policies of one interface."""
+    """Printer of the policies of one interface."""
 
     def __init__(self, config: program_formats.RouterConfig, load_interval_s: int) -> None:
         self.config = config

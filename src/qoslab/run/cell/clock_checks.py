@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from qoslab.results import ClockRecord, HostClockRecord
-from qoslab.run.protocols import ClockLook, Lab
+from qoslab.run.protocols import ClockReading, Lab
 from qoslab.run.threads import side_by_side
 
 READINGS = 20
@@ -51,7 +51,7 @@ class HostClocks:
         after = self._looks(self._before)
         return {host: _record(before, after[host]) for host, before in self._before.items()}
 
-    def _looks(self, hosts: Iterable[str]) -> dict[str, ClockLook | None]:
+    def _looks(self, hosts: Iterable[str]) -> dict[str, ClockReading | None]:
         """Read all of them in parallel: a remote one takes its time."""
         found, errors = side_by_side({name: self._lab.host(name).clock for name in hosts})
         if errors:
@@ -59,7 +59,7 @@ class HostClocks:
         return found
 
 
-def _record(before: ClockLook, after: ClockLook | None) -> HostClockRecord:
+def _record(before: ClockReading, after: ClockReading | None) -> HostClockRecord:
     assert after is not None
     own, then = (Clocks(look.wall_ahead_ns, look.boot_ahead_ns) for look in (before, after))
     return HostClockRecord(

@@ -32,7 +32,7 @@ from qoslab.results import (
     Step,
 )
 from qoslab.results.redaction import KNOWN
-from qoslab.run.events import Tell
+from qoslab.run.events import StepReceiver
 from qoslab.run.task import CellTask
 
 CONFIGURATION = re.compile(r"sh\w* +(?:run|start|conf|arch|deri|tech)|more\b", re.IGNORECASE)
@@ -61,7 +61,7 @@ class Findings:
 class Journal:
     """Keeps what becomes `cell.json`. Steps are opened by the keys of the plan, in its order."""
 
-    def __init__(self, task: CellTask, cell: Cell, tell: Tell) -> None:
+    def __init__(self, task: CellTask, cell: Cell, tell: StepReceiver) -> None:
         self.cell = cell
         self.task = task
         self.findings = Findings()

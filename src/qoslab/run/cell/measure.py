@@ -23,7 +23,7 @@ from qoslab.run.cell.captures import RunningCapture, start_capture
 from qoslab.run.cell.clock_checks import Clocks, HostClocks
 from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
 from qoslab.run.cell.journal import Journal
-from qoslab.run.cell.nic_counters import Cards
+from qoslab.run.cell.nic_counters import NicCounters
 from qoslab.run.cell.observing import Observe, observe_all
 from qoslab.run.cell.pace import directions, fed_routers, senders
 from qoslab.run.cell.periodic_show import ShowSampler
@@ -143,7 +143,7 @@ class CellRun:
         probes = self._probes(running)
         self._keep_host_counters(0)
         hosts = hosts_of(self._experiment.topology)
-        cards = Cards(self._lab, self._experiment.topology, hosts)
+        cards = NicCounters(self._lab, self._experiment.topology, hosts)
         triggered = Triggered(self._lab, self._data_planes, self._journal, self._commands.observe)
 
         def started(zero: float) -> None:

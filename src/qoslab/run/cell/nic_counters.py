@@ -16,7 +16,7 @@ Counts = dict[str, dict[str, int]]
 """Counters by interface, with the experiment's names."""
 
 
-class Cards:
+class NicCounters:
     """The interfaces of hosts, from now on."""
 
     def __init__(self, lab: Lab, topology: Topology, hosts: Iterable[str]) -> None:

@@ -11,7 +11,7 @@ from qoslab.model.experiment import Experiment
 from qoslab.platforms import hosts_of, reached_by
 from qoslab.run.devices.ansible_inventory import LabInventory
 from qoslab.run.faults import PassingFault
-from qoslab.run.real.access.proxies import Door
+from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.run.real.channel import Channel
 from qoslab.run.real.nodes import ExternalHost, ExternalLab, Place
 from qoslab.run.real.preflight import look, refusal
@@ -34,7 +34,7 @@ def reach_hosts(
     inventory: LabInventory,
     experiment: Experiment,
     who: str,
-    door: Door | None = None,
+    door: AccessProxies | None = None,
     check: Callable[[], None] = unwatched,
 ) -> ExternalLab:
     """Have an agent on each host of the experiment, and be let in by all routers; nothing is changed.

@@ -18,7 +18,7 @@ from qoslab.model.units import Duration
 from qoslab.platforms import hosts_of, tcp
 from qoslab.platforms.startup import EVERYWHERE, static_routes
 from qoslab.results import StallRecord
-from qoslab.run.protocols import ClockLook, Load, Tap
+from qoslab.run.protocols import ClockReading, Load, Tap
 from qoslab.run.real.channel import Channel, HostLost, Output
 from qoslab.run.threads import side_by_side
 from qoslab.system.programs import OWN_PROGRAMS, own_program
@@ -185,7 +185,7 @@ class ExternalHost:
         }
         return list(failed)
 
-    def clock(self) -> ClockLook:
+    def clock(self) -> ClockReading:
         """See `run.protocols.Host`: of many answers the quickest counts."""
         found: list[tuple[int, int, int, int, Mapping[str, Any]]] = []
         deadline = time.monotonic() + CLOCK_S
@@ -197,7 +197,7 @@ class ExternalHost:
             found.append((took, middle, int(said["wall_ns"]) - middle, steady + took // 2, said))
         took, at, ahead, steady, there = min(found, key=lambda each: each[:3])
         self._steady = int(there["wall_ns"]) - int(there["wall_ahead_ns"]) - steady, took
-        return ClockLook(at, ahead, took // 2, int(there["wall_ahead_ns"]), int(there["boot_ahead_ns"]))
+        return ClockReading(at, ahead, took // 2, int(there["wall_ahead_ns"]), int(there["boot_ahead_ns"]))
 
     @property
     def notice_s(self) -> float:

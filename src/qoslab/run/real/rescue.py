@@ -14,7 +14,7 @@ from qoslab.run.devices.ansible_inventory import read_routers, write_inventory
 from qoslab.run.devices.pushed_routers import Routers
 from qoslab.run.devices.state import About, RestoreState
 from qoslab.run.real.access.inventory_proxies import ways_to
-from qoslab.run.real.access.proxies import Door
+from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.run.real.access.rollback_timer import refuse_left, stop
 from qoslab.run.real.access.run_lock import refuse_marked, unmark
 from qoslab.run.scratch import Scratch
@@ -35,7 +35,7 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
     Those of `consoles` are reached by telnet to the line of a terminal server, which the inventory has where none is
     given. What others changed since stays, and `note` is told. `RouterError` where one is not back, `DeviceError` where
     its countdown goes on, `UserError` where a run is under way, a router is missing or carries the mark of another run,
-    `DoorFault` or `DoorClosed` where one is not reached; the state is kept then.
+    `AccessFault` or `ProxyClosed` where one is not reached; the state is kept then.
     """
     routers, settings = read_routers(inventory)
     state = RestoreState.of(inventory)
@@ -61,7 +61,7 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
         for name, given in consoles.items():
             host, port = given or _console(name, settings[name].console)
             ways[name] = replace(ways[name], host=host, port=port, by="telnet", console=True, jump=None)
-        with Scratch("rescue") as scratch, Door(ways) as door:
+        with Scratch("rescue") as scratch, AccessProxies(ways) as door:
             door.open()
             # Whoever has a router by now has its countdown as well.
             refuse_marked(door.ask, ways, state.mark())

@@ -14,7 +14,7 @@ from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
 from qoslab.plan import Plan
 from qoslab.results import Cell, CellRecord
-from qoslab.run.events import Tell
+from qoslab.run.events import StepReceiver
 from qoslab.run.task import CellTask, Demands
 
 
@@ -54,7 +54,7 @@ class WorkerSlot:
     """Folder for what was printed when routers were restored."""
     shared: Shared
     """Result of `Machinery.shared`."""
-    tell: Tell
+    tell: StepReceiver
     note: Callable[[str], None]
     """Takes lines for people."""
     interrupted: threading.Event

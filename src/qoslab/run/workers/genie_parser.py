@@ -15,7 +15,7 @@ UNPARSED = (
 )
 
 
-class Prints:
+class GenieParser:
     """The parser of a process that simulates; its methods may be called from any thread.
 
     Where the extra `devices` is not installed, prints are kept without being parsed.

@@ -34,7 +34,7 @@ from qoslab.run.events import Interrupted
 from qoslab.run.provenance import package_versions
 from qoslab.run.task import CellTask
 from qoslab.run.workers.base import Machinery, WorkerSlot
-from qoslab.run.workers.genie_parser import Prints
+from qoslab.run.workers.genie_parser import GenieParser
 from qoslab.simulation.history import History
 from qoslab.simulation.result import Result, SimulationError, read_flow, read_result
 from qoslab.simulation.routers import Router
@@ -65,7 +65,7 @@ class SimulatedWorker:
         self._tell = slot.tell
         self._interrupted = slot.interrupted
         self._processes = _Processes()
-        assert isinstance(slot.shared, Prints)  # `MACHINERY` made it
+        assert isinstance(slot.shared, GenieParser)  # `MACHINERY` made it
         self._prints = slot.shared
 
     def __enter__(self) -> Self:
@@ -125,7 +125,7 @@ class _Processes:
 class _CellRun:
     """One cell while it runs."""
 
-    def __init__(self, journal: Journal, check: Callable[[], None], processes: _Processes, prints: Prints) -> None:
+    def __init__(self, journal: Journal, check: Callable[[], None], processes: _Processes, prints: GenieParser) -> None:
         self._journal = journal
         self._task = journal.task
         self._cell = journal.cell
@@ -323,7 +323,7 @@ PACKAGES = ("pandas", "genie")
 """Packages that influence the values."""
 MACHINERY = Machinery(
     SimulatedWorker,
-    Prints,
+    GenieParser,
     lambda place, experiment: {PROGRAM: version()},
     lambda: package_versions(PACKAGES),
 )

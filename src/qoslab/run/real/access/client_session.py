@@ -11,7 +11,7 @@ import asyncssh
 from qoslab.run.devices.login_failures import Kind
 from qoslab.run.real.access.device_logins import Call, Device
 from qoslab.run.real.access.login_dialogue import PROMPT
-from qoslab.run.real.access.methods import DoorError, Trouble
+from qoslab.run.real.access.methods import AccessError, Trouble
 from qoslab.run.real.access.transport import READ
 
 GOODBYE_S = 1.0
@@ -22,7 +22,7 @@ _TAIL = 200
 """Characters that a prompt has room in."""
 
 
-class Visit:
+class ClientSession:
     """One login of a client."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Visit:
         """Log in to the device; where that fails, the client is told."""
         try:
             self._call = await self._device.call()
-        except DoorError as error:
+        except AccessError as error:
             self._tell(error.trouble)
             self._refuse(str(error.trouble))
             return False

@@ -9,7 +9,7 @@ from pathlib import Path
 from qoslab.results.redaction import Redaction
 from qoslab.run.devices.login_failures import Kind
 from qoslab.run.real.access.login_dialogue import Login
-from qoslab.run.real.access.methods import FINAL, DoorError, Trouble, Way
+from qoslab.run.real.access.methods import FINAL, AccessError, AccessMethod, Trouble
 from qoslab.run.real.access.transcript import Transcript
 from qoslab.run.real.access.transport import reach
 
@@ -35,7 +35,7 @@ class Call:
 class Device:
     """One device: logs in to it, one login after the other."""
 
-    def __init__(self, name: str, way: Way, transcripts: Path | None, redaction: Redaction) -> None:
+    def __init__(self, name: str, way: AccessMethod, transcripts: Path | None, redaction: Redaction) -> None:
         self.name = name
         self._way = way
         self._transcripts = transcripts
@@ -47,13 +47,13 @@ class Device:
         self._refused: Trouble | None = None
 
     async def keep(self) -> Call:
-        """A login for whoever comes next. `DoorError` where there is none."""
+        """A login for whoever comes next. `AccessError` where there is none."""
         if self._kept is None or self._kept.line.gone:
             self._kept = await self._log_in()
         return self._kept
 
     async def call(self) -> Call:
-        """A login, a fresh one or the one that was kept, at its present prompt. `DoorError` where there is none."""
+        """A login, a fresh one or the one that was kept, at its present prompt. `AccessError` where there is none."""
         kept, self._kept = self._kept, None
         if kept is None:
             return await self._log_in()
@@ -62,13 +62,13 @@ class Device:
             kept.prompt = await kept.login.prompt_now()
         except BaseException as error:
             await self.leave(kept)
-            if isinstance(error, DoorError) and error.trouble.kind is Kind.HUNG_UP:
+            if isinstance(error, AccessError) and error.trouble.kind is Kind.HUNG_UP:
                 return await self._log_in()
             raise
         return kept
 
     async def ask(self, lines: Sequence[str]) -> list[str]:
-        """Return the device's answer to each line. `DoorError` where it lets nobody in, or does not answer."""
+        """Return the device's answer to each line. `AccessError` where it lets nobody in, or does not answer."""
         call = await self.call()
         try:
             answers = [await call.login.ask(line, call.prompt) for line in lines]
@@ -94,16 +94,16 @@ class Device:
     async def _log_in(self) -> Call:
         async with self._turn:
             if self._refused is not None:
-                raise DoorError(self._refused.kind, self._refused.message, self._refused.hint)
+                raise AccessError(self._refused.kind, self._refused.message, self._refused.hint)
             if self._way.console and self._calls:
                 message = f"{self._way.place} has one line, and somebody of this run is on it"
-                raise DoorError(Kind.BUSY, message, "A console is for restoring; reach the device by SSH or telnet.")
+                raise AccessError(Kind.BUSY, message, "A console is for restoring; reach the device by SSH or telnet.")
             loop = asyncio.get_running_loop()
             await asyncio.sleep(max(0.0, self._free_at - loop.time()))
             transcript = Transcript.opened(self._transcripts, self.name, self._redaction)
             try:
                 return await self._attempt(transcript)
-            except DoorError as error:
+            except AccessError as error:
                 transcript.remark(str(error.trouble))
                 transcript.close()
                 if error.trouble.kind in FINAL:

@@ -8,10 +8,12 @@ from pathlib import Path
 from qoslab.errors import UserError
 from qoslab.model.inventory import ANSWER_S, RouterSettings
 from qoslab.run.devices.ansible_inventory import Access, IosAccess, known_hosts_of
-from qoslab.run.real.access.methods import SSH_PORT, TELNET_PORT, Hop, Way
+from qoslab.run.real.access.methods import SSH_PORT, TELNET_PORT, AccessMethod, Hop
 
 
-def ways_to(source: Path, routers: Mapping[str, Access], settings: Mapping[str, RouterSettings]) -> dict[str, Way]:
+def ways_to(
+    source: Path, routers: Mapping[str, Access], settings: Mapping[str, RouterSettings]
+) -> dict[str, AccessMethod]:
     """Return how each IOS router of the inventory `source` is reached; Linux routers have no command line."""
     return {
         name: way_to(source, access, settings.get(name, RouterSettings()))
@@ -20,7 +22,7 @@ def ways_to(source: Path, routers: Mapping[str, Access], settings: Mapping[str, 
     }
 
 
-def way_to(source: Path, access: IosAccess, settings: RouterSettings) -> Way:
+def way_to(source: Path, access: IosAccess, settings: RouterSettings) -> AccessMethod:
     """Return how one is reached. `UserError` where its known_hosts file cannot be read."""
     keys = known_hosts_of(source, settings)
     try:
@@ -29,7 +31,7 @@ def way_to(source: Path, access: IosAccess, settings: RouterSettings) -> Way:
         raise UserError(f"{keys} with the routers' host keys cannot be read: {error.strerror}") from error
     # Port 22 is what an inventory has that names none.
     telnet_port = TELNET_PORT if access.port == SSH_PORT else access.port
-    return Way(
+    return AccessMethod(
         access.host,
         access.port if settings.reach == "ssh" else telnet_port,
         settings.reach,

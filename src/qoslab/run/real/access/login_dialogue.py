@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 
 from qoslab.run.devices.login_failures import Kind
-from qoslab.run.real.access.methods import ANSWER_TIMES, LOGIN_TIMES, DoorError, Way
+from qoslab.run.real.access.methods import ANSWER_TIMES, LOGIN_TIMES, AccessError, AccessMethod
 from qoslab.run.real.access.transcript import Transcript
 from qoslab.run.real.access.transport import Line
 
@@ -52,7 +52,7 @@ _PROMPTS = 10
 class Login:
     """A line on which somebody logs in; `text` is what the device said since it was last spoken to."""
 
-    def __init__(self, line: Line, way: Way, transcript: Transcript) -> None:
+    def __init__(self, line: Line, way: AccessMethod, transcript: Transcript) -> None:
         self.line = line
         self.transcript = transcript
         self._way = way
@@ -62,7 +62,7 @@ class Login:
         """Duration of the last line of `UNPAGED` and the prompt after it."""
 
     async def enter(self) -> str:
-        """Log in and return the prompt; privileged, where the way has an enable secret. `DoorError` where refused."""
+        """Log in and return the prompt; privileged, where the way has an enable secret. `AccessError` where refused."""
         self._limit(LOGIN_TIMES)
         if self._way.console:
             await self._wake()
@@ -119,7 +119,7 @@ class Login:
     async def until(self, *patterns: re.Pattern[str], within_s: float | None = None) -> re.Match[str]:
         """Read until what the device said ends as one of the patterns says; the first of these that matches.
 
-        `DoorError` where it is silent for longer than `within_s` (as the way has it), hangs up, or comes to no end
+        `AccessError` where it is silent for longer than `within_s` (as the way has it), hangs up, or comes to no end
         within the limits of time and size that `_limit` has set.
         """
         while True:
@@ -138,7 +138,7 @@ class Login:
                 last = self.text.strip().splitlines()[-1:]
                 said = f"; it said last: {last[0]}" if last else ""
                 hint = "Check that it has a free line, and that this machine may log in (access-class)."
-                raise DoorError(Kind.HUNG_UP, f"{self._way.place} hung up during the login{said}", hint)
+                raise AccessError(Kind.HUNG_UP, f"{self._way.place} hung up during the login{said}", hint)
             self.transcript.received(data)
             self.text += data.decode(errors="replace")
             self._bytes += len(data)
@@ -156,7 +156,7 @@ class Login:
             await self._write(b"\r")
             try:
                 await self.until(USERNAME, PASSWORD, PROMPT, within_s=_WAKE_S)
-            except DoorError as error:
+            except AccessError as error:
                 if error.trouble.kind is not Kind.NO_ANSWER:
                     raise
             else:
@@ -180,7 +180,7 @@ class Login:
             answer = answers.pop(found.re)
             if answer is None:
                 hint = f"Give ansible_{'user' if found.re is USERNAME else 'password'} in the inventory."
-                raise DoorError(
+                raise AccessError(
                     Kind.LOGIN_REFUSED, f"{self._way.place} asks for a {what}, and the inventory has none", hint
                 )
             self.text = ""
@@ -237,7 +237,7 @@ class Login:
             found = await self.until(BAD_SECRET, PASSWORD, PROMPT)
         if found.re is not PROMPT or not found[1].endswith("#"):
             message = f"{self._way.place} refused the enable secret"
-            raise DoorError(Kind.ENABLE_REFUSED, message, "Check ansible_become_password in the inventory.")
+            raise AccessError(Kind.ENABLE_REFUSED, message, "Check ansible_become_password in the inventory.")
         return await self._prompt_now()
 
     async def _send_secret(self, secret: str, what: str) -> None:
@@ -247,18 +247,18 @@ class Login:
     async def _write(self, data: bytes) -> None:
         await self.line.write(data)
 
-    def _login_refused(self) -> DoorError:
+    def _login_refused(self) -> AccessError:
         message = f"{self._way.place} refused user {self._way.user!r}"
-        return DoorError(Kind.LOGIN_REFUSED, message, "Check user and password in the inventory.")
+        return AccessError(Kind.LOGIN_REFUSED, message, "Check user and password in the inventory.")
 
-    def _endless(self, what: str) -> DoorError:
+    def _endless(self, what: str) -> AccessError:
         last = self.text[-_LATEST:].strip().splitlines()[-1:]
         said = f"; it printed last: {last[0][-80:]}" if last else ""
         hint = "Switch off unsolicited output there (undebug all), and check that its prompt does not change."
-        return DoorError(Kind.ENDLESS, f"{self._way.place} printed {what} without an end of its answer{said}", hint)
+        return AccessError(Kind.ENDLESS, f"{self._way.place} printed {what} without an end of its answer{said}", hint)
 
-    def _silent(self, seconds: float) -> DoorError:
+    def _silent(self, seconds: float) -> AccessError:
         last = self.text.strip().splitlines()[-1:]
         said = f"; it said last: {last[0]}" if last else " at all"
         hint = "See whether the device is busy, and whether its prompt ends with > or #."
-        return DoorError(Kind.NO_ANSWER, f"{self._way.place} did not answer within {seconds:g} s{said}", hint)
+        return AccessError(Kind.NO_ANSWER, f"{self._way.place} did not answer within {seconds:g} s{said}", hint)

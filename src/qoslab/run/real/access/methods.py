@@ -25,7 +25,7 @@ class Hop:
 
 
 @dataclass(frozen=True)
-class Way:
+class AccessMethod:
     """Address and login of a device."""
 
     host: str
@@ -83,8 +83,8 @@ class Trouble:
         return f"{self.kind}: {self.message}"
 
 
-class DoorError(Exception):
-    """A device lets nobody in."""
+class AccessError(Exception):
+    """Refusal of a login by a device."""
 
     def __init__(self, kind: Kind, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -92,10 +92,10 @@ class DoorError(Exception):
 
 
 @dataclass(frozen=True)
-class Doors:
+class ProxySettings:
     """Start data of the proxy process."""
 
-    ways: dict[str, Way]
+    ways: dict[str, AccessMethod]
     passwords: dict[str, str] = field(repr=False)
     """Client password of each device's proxy."""
     transcripts: str | None = None

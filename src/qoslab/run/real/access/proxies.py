@@ -18,7 +18,7 @@ from qoslab.run.devices.ansible_inventory import IOS_GROUP, IosAccess
 from qoslab.run.devices.login_failures import PASSING, Kind
 from qoslab.run.faults import PassingFault
 from qoslab.run.helper_process import HelperProcess, Message
-from qoslab.run.real.access.methods import USER, Doors, Trouble, Way
+from qoslab.run.real.access.methods import USER, AccessMethod, ProxySettings, Trouble
 from qoslab.run.scratch import Scratch
 from qoslab.run.threads import result_of
 from qoslab.system.programs import python_module
@@ -34,31 +34,31 @@ PAUSE_ROUND_TRIPS, PAUSE_LEAST_S, PAUSE_MOST_S = 5, 0.02, 0.05
 """Parameters of `pause_of`."""
 
 
-class DoorFault(DeviceError):  # noqa: N818 - the field's word
-    """A device lets nobody in, and will not at another try either."""
+class AccessFault(DeviceError):  # noqa: N818 - the field's word
+    """Refusal of a login that would be repeated."""
 
     def __init__(self, message: str, kind: Kind, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.kind = kind
 
 
-class DoorClosed(PassingFault):
-    """A device lets nobody in; another try may find it otherwise."""
+class ProxyClosed(PassingFault):
+    """Refusal of a login that may succeed later."""
 
     def __init__(self, message: str, kind: Kind, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.kind = kind
 
 
-class Door:
-    """A context manager: the doors of several devices, and the process behind them.
+class AccessProxies:
+    """Access proxies of several devices, and their process; a context manager.
 
     The passwords of the doors are made for it and end with it. Its methods may be called from any thread.
     """
 
     def __init__(
         self,
-        ways: Mapping[str, Way],
+        ways: Mapping[str, AccessMethod],
         *,
         transcripts: Path | None = None,
         note: Callable[[str], None] = lambda _: None,
@@ -81,7 +81,9 @@ class Door:
         """Reason for the end of its process; empty while it runs."""
         self._told: list[Callable[[str], None]] = []
         self._helper = HelperProcess(PROGRAM, PROCESS, heard=self._heard, gone=self._gone)
-        self._helper.tell(asdict(Doors(self._ways, self._passwords, None if transcripts is None else str(transcripts))))
+        self._helper.tell(
+            asdict(ProxySettings(self._ways, self._passwords, None if transcripts is None else str(transcripts)))
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -122,7 +124,7 @@ class Door:
     def open(self, *devices: str) -> None:
         """Log in to these, or to all, side by side, for whoever comes first.
 
-        `DoorFault` or `DoorClosed` names every device that lets nobody in, and why; its kind is that of the first.
+        `AccessFault` or `ProxyClosed` names every device that lets nobody in, and why; its kind is that of the first.
         """
         self._wait(self._opened, START_S, "did not open")
         asked = {name: self._helper.ask(device=name, op="open") for name in devices or self._ways}
@@ -139,7 +141,7 @@ class Door:
     def ask(self, device: str, *lines: str) -> list[str]:
         """Return a device's answers to these lines, in one login; its questions about them are answered.
 
-        Nothing is saved by that, and what was asked for is confirmed. `DoorFault` or `DoorClosed` where it is not
+        Nothing is saved by that, and what was asked for is confirmed. `AccessFault` or `ProxyClosed` where it is not
         reached, or does not answer.
         """
         patience_s = (5 + len(lines)) * self._ways[device].answer_s
@@ -208,9 +210,9 @@ def _trouble(said: Mapping[str, str]) -> Trouble:
     return Trouble(Kind(said["kind"]), said["message"], said["hint"])
 
 
-def _fault(troubles: Mapping[str, Trouble]) -> DoorFault | DoorClosed:
+def _fault(troubles: Mapping[str, Trouble]) -> AccessFault | ProxyClosed:
     first = next(iter(troubles.values()))
     message = "\n".join(f"{name}: {trouble}" for name, trouble in troubles.items())
     hint = " ".join(dict.fromkeys(trouble.hint for trouble in troubles.values() if trouble.hint))
-    kind = DoorClosed if all(each.kind in PASSING for each in troubles.values()) else DoorFault
+    kind = ProxyClosed if all(each.kind in PASSING for each in troubles.values()) else AccessFault
     return kind(message, first.kind, hint=hint)

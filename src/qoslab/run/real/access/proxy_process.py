@@ -29,9 +29,9 @@ from pydantic import TypeAdapter
 
 from qoslab.results.redaction import Redaction
 from qoslab.run.devices.login_failures import Kind
-from qoslab.run.real.access.client_session import Visit
+from qoslab.run.real.access.client_session import ClientSession
 from qoslab.run.real.access.device_logins import Device
-from qoslab.run.real.access.methods import USER, DoorError, Doors, Trouble
+from qoslab.run.real.access.methods import USER, AccessError, ProxySettings, Trouble
 from qoslab.system.peer import is_own, own_listener
 
 LISTEN = "127.0.0.1"
@@ -63,7 +63,7 @@ class _Visitor(asyncssh.SSHServer):
 class Server:
     """All doors."""
 
-    def __init__(self, doors: Doors, replies: Any) -> None:
+    def __init__(self, doors: ProxySettings, replies: Any) -> None:
         self._doors = doors
         self._replies = replies
         self._redaction = Redaction(secret for way in doors.ways.values() for secret in way.secrets)
@@ -125,7 +125,7 @@ class Server:
         def tell(trouble: Trouble) -> None:
             self._say({"device": device.name, "trouble": self._shown(trouble)})
 
-        await Visit(device, process, tell).run()
+        await ClientSession(device, process, tell).run()
 
     async def _answer(self, request: dict[str, Any]) -> None:
         reply: dict[str, Any] = {"id": request["id"], "ok": True}
@@ -136,7 +136,7 @@ class Server:
             else:
                 kept = await device.keep()
                 reply["round_trip_s"] = kept.login.round_trip_s
-        except DoorError as error:
+        except AccessError as error:
             reply |= {"ok": False, "trouble": self._shown(error.trouble)}
         except Exception as error:
             # Who asked waits for an answer, whatever went wrong.
@@ -168,7 +168,7 @@ def main() -> None:
         if not byte:
             return
         first += byte
-    asyncio.run(Server(TypeAdapter(Doors).validate_json(first), replies).serve())
+    asyncio.run(Server(TypeAdapter(ProxySettings).validate_json(first), replies).serve())
 
 
 if __name__ == "__main__":

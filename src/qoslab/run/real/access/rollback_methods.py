@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from qoslab.ios.device_config.restore import APPLETS, VOLATILE
 from qoslab.ios.refusals import refusal_in
-from qoslab.model.inventory import DeadManChoice as Choice
+from qoslab.model.inventory import RollbackMethod as Choice
 
 Lines = tuple[str, ...]
 Said = Callable[..., Sequence[str]]
@@ -39,7 +39,7 @@ _HEADING = re.compile(r"^(?:Building configuration|Current configuration|Using \
 
 
 @dataclass(frozen=True)
-class Kept:
+class RollbackState:
     """Router data that some rollback method needs, as shown."""
 
     running: str = field(repr=False)
@@ -75,7 +75,7 @@ class Countdown(ABC):
         """Return the remains of the timer, from the router's answers to `looks`; empty if there are none."""
 
     @abstractmethod
-    def can(self, kept: Kept) -> str:
+    def can(self, kept: RollbackState) -> str:
         """Return why the router cannot, as far as that is known without starting it; empty where nothing is known."""
 
     @abstractmethod
@@ -106,7 +106,7 @@ class Confirmation(Countdown):
         """See `Countdown`."""
         return "its rollback timer is still running" if "Timer type" in shown[0] else ""
 
-    def can(self, kept: Kept) -> str:
+    def can(self, kept: RollbackState) -> str:
         """See `Countdown`."""
         return "" if _ARCHIVE.search(kept.running) else "it has no `archive` with a `path` in its configuration"
 
@@ -147,7 +147,7 @@ class Applet(Countdown):
         copy = COPY.partition(":")[2]
         return f"{COPY} still exists, with all secrets of its configuration" if copy in files.split() else ""
 
-    def can(self, kept: Kept) -> str:
+    def can(self, kept: RollbackState) -> str:
         """See `Countdown`."""
         if refused := refusal_in(kept.flash):
             return refused
@@ -207,7 +207,7 @@ class Restart(Countdown):
         """See `Countdown`."""
         return "its reload is still scheduled" if _SCHEDULED in shown[0] else ""
 
-    def can(self, kept: Kept) -> str:
+    def can(self, kept: RollbackState) -> str:
         """See `Countdown`."""
         if _steady(kept.running) == _steady(kept.startup):
             return ""
@@ -215,7 +215,7 @@ class Restart(Countdown):
 
     def begin(self, said: Said, minutes: int) -> str:
         """See `Countdown`."""
-        if reason := self.can(Kept(*said("show running-config", "show startup-config"))):
+        if reason := self.can(RollbackState(*said("show running-config", "show startup-config"))):
             return reason
         *_, shown = said(*self.start(minutes), *self.looks)
         return "" if _SCHEDULED in shown else refusal_in(shown) or f"it says: {shown.strip()}"

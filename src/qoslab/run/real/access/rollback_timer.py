@@ -12,17 +12,17 @@ from functools import partial
 
 from qoslab.errors import DeviceError, UserError
 from qoslab.ios.refusals import refusal_in
-from qoslab.model.inventory import DeadManChoice as Choice
+from qoslab.model.inventory import RollbackMethod as Choice
 from qoslab.model.inventory import RouterSettings
 from qoslab.model.units import Duration
 from qoslab.run.real.access.rollback_methods import COUNTDOWNS, refusal_of
 
 Ask = Callable[..., Sequence[str]]
-"""`ask("R1", "show clock")`: what a router answers to each line, as `qoslab.run.real.access.proxies.Door.ask`."""
+"""`ask("R1", "show clock")`: what a router answers to each line, as `AccessProxies.ask`."""
 
 
-class DeadMan:
-    """The countdowns of the routers of a lab."""
+class RollbackTimers:
+    """Rollback timers on the routers of a lab."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class DeadMan:
 
     def _start(self, router: str, settings: RouterSettings, minutes: int) -> None:
         reasons = {}
-        for choice in tried(settings.dead_man):
+        for choice in tried(settings.rollback):
             if reason := too_long(choice, minutes_of(settings, self._longest)):
                 reasons[choice] = reason
                 continue
@@ -82,7 +82,7 @@ class DeadMan:
         told = "\n".join(f"  {choice}: {reason}" for choice, reason in reasons.items())
         raise UserError(
             f"{router} cannot roll back by itself if this run is interrupted:\n{told}",
-            hint=f"Fix that, or run without a rollback timer: qoslab_dead_man: none for {router} in the inventory.",
+            hint=f"Fix that, or run without a rollback timer: qoslab_rollback: none for {router} in the inventory.",
         )
 
     def _renew(self, router: str, choice: Choice, minutes: int) -> None:
@@ -100,7 +100,7 @@ class DeadMan:
 
 def minutes_of(settings: RouterSettings, traffic: Duration) -> int:
     """Return how long a router counts for a cell whose traffic takes so long."""
-    return max(math.ceil((traffic.seconds + settings.dead_man_after.seconds) / 60), 1)
+    return max(math.ceil((traffic.seconds + settings.rollback_margin.seconds) / 60), 1)
 
 
 def too_long(choice: Choice, minutes: int) -> str:

@@ -56,8 +56,8 @@ def unmark(ask: Ask, router: str, who: str) -> None:
         ask(router, *TAKEN_OUT)
 
 
-class Marks:
-    """A guard that also marks the routers."""
+class RunLocks:
+    """Rollback timers together with the run locks of the routers."""
 
     def __init__(
         self, inner: Guard, ask: Ask, routers: Iterable[str], who: str, keep: Callable[[str], None] = lambda _: None

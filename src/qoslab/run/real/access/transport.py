@@ -12,7 +12,7 @@ from asyncssh.public_key import get_default_public_key_algs
 
 from qoslab.run.devices.login_failures import Kind
 from qoslab.run.devices.old_ssh import OLD, OLD_CIPHERS, OLD_KEY_EXCHANGES, OLD_MACS
-from qoslab.run.real.access.methods import SSH_PORT, TELNET_PORT, DoorError, Hop, Way
+from qoslab.run.real.access.methods import SSH_PORT, TELNET_PORT, AccessError, AccessMethod, Hop
 from qoslab.system.telnet import Telnet
 
 READ = 65536
@@ -42,8 +42,8 @@ class Line(Protocol):
         """True if the device has hung up already."""
 
 
-async def reach(way: Way) -> Line:
-    """Connect, as far as there is a command line or a question for a user. `DoorError` where that fails."""
+async def reach(way: AccessMethod) -> Line:
+    """Connect, as far as there is a command line or a question for a user. `AccessError` where that fails."""
     try:
         async with asyncio.timeout(way.answer_s):
             jump = None if way.jump is None else await _connect_hop(way.jump)
@@ -55,23 +55,23 @@ async def reach(way: Way) -> Line:
                 raise
     except TimeoutError as error:
         message = f"{way.place} did not answer within {way.answer_s:g} s"
-        raise DoorError(Kind.NO_ANSWER, message, "See whether the device is up, or busy.") from error
+        raise AccessError(Kind.NO_ANSWER, message, "See whether the device is up, or busy.") from error
     except asyncssh.HostKeyNotVerifiable as error:
         raise _key_trouble(way) from error
     except (asyncssh.KeyExchangeFailed, asyncssh.ConnectionLost) as error:
         # Either end may find out first, and a device just hangs up then.
         old_only = await _old_only(way)
         if isinstance(error, asyncssh.ConnectionLost) and not old_only:
-            raise DoorError(Kind.OUT_OF_REACH, f"{way.place}: {error}", _REACH_HINT) from error
+            raise AccessError(Kind.OUT_OF_REACH, f"{way.place}: {error}", _REACH_HINT) from error
         raise _algorithm_trouble(way, old_only, str(error)) from error
     except asyncssh.PermissionDenied as error:
         message = f"{way.place} refused user {way.user!r}"
-        raise DoorError(Kind.LOGIN_REFUSED, message, "Check user and password in the inventory.") from error
+        raise AccessError(Kind.LOGIN_REFUSED, message, "Check user and password in the inventory.") from error
     except asyncssh.ChannelOpenError as error:
         hint = "See whether the jump host may connect to it." if way.jump else "See whether it has a free vty line."
-        raise DoorError(Kind.OUT_OF_REACH, f"{way.place}: {error.reason}", hint) from error
+        raise AccessError(Kind.OUT_OF_REACH, f"{way.place}: {error.reason}", hint) from error
     except (asyncssh.Error, OSError) as error:
-        raise DoorError(Kind.OUT_OF_REACH, f"{way.place}: {error or type(error).__name__}", _REACH_HINT) from error
+        raise AccessError(Kind.OUT_OF_REACH, f"{way.place}: {error or type(error).__name__}", _REACH_HINT) from error
 
 
 # SSH
@@ -103,7 +103,7 @@ class _SshLine:
         return self._process.stdout.at_eof() or self._process.is_closing()
 
 
-async def _by_ssh(way: Way, jump: asyncssh.SSHClientConnection | None) -> Line:
+async def _by_ssh(way: AccessMethod, jump: asyncssh.SSHClientConnection | None) -> Line:
     port = way.port or SSH_PORT
     keys = _keys(way)
     connection = await asyncssh.connect(
@@ -125,14 +125,14 @@ async def _by_ssh(way: Way, jump: asyncssh.SSHClientConnection | None) -> Line:
     return _SshLine(process, [connection, *([jump] if jump else [])])
 
 
-def _keys(way: Way) -> dict[str, Any]:
-    """Return the keys for asyncssh. `DoorError` where the one that is named cannot be used."""
+def _keys(way: AccessMethod) -> dict[str, Any]:
+    """Return the keys for asyncssh. `AccessError` where the one that is named cannot be used."""
     if way.key is not None:
         try:
             return {"client_keys": [asyncssh.read_private_key(way.key)], "agent_path": None}
         except (OSError, ValueError) as error:
             hint = "Name one without a passphrase, or leave ansible_ssh_private_key_file out and give it to the agent."
-            raise DoorError(
+            raise AccessError(
                 Kind.LOGIN_REFUSED, f"{way.place}: the key {way.key} cannot be used: {error}", hint
             ) from error
     # With a password only that is tried: a device counts each key that it does not know as a wrong login.
@@ -145,74 +145,74 @@ async def _connect_hop(hop: Hop) -> asyncssh.SSHClientConnection:
         return await asyncssh.connect(hop.host, hop.port, username=hop.user or (), password=hop.password, **keys)
     except asyncssh.PermissionDenied as error:
         message = f"the jump host {hop.host} refused user {hop.user!r}"
-        raise DoorError(Kind.LOGIN_REFUSED, message, "Check how it is logged in to, by hand with ssh.") from error
+        raise AccessError(Kind.LOGIN_REFUSED, message, "Check how it is logged in to, by hand with ssh.") from error
     except asyncssh.HostKeyNotVerifiable as error:
         message = f"the host key of the jump host {hop.host} is not in known_hosts, or another one"
-        raise DoorError(Kind.KEY_UNKNOWN, message, "Log in once with ssh, and accept its key.") from error
+        raise AccessError(Kind.KEY_UNKNOWN, message, "Log in once with ssh, and accept its key.") from error
     except (asyncssh.Error, OSError) as error:
         message = f"the jump host {hop.host} port {hop.port}: {error}"
-        raise DoorError(Kind.OUT_OF_REACH, message, "Check its address and port.") from error
+        raise AccessError(Kind.OUT_OF_REACH, message, "Check its address and port.") from error
 
 
-def _with_old(way: Way, old: tuple[str, ...], never: str) -> str | tuple[()]:
+def _with_old(way: AccessMethod, old: tuple[str, ...], never: str) -> str | tuple[()]:
     """asyncssh's own choice, with what is old or without."""
     if way.old_ssh:
         return "+" + ",".join(old)
     return f"-{never}" if never else ()
 
 
-def _known_hosts(way: Way) -> asyncssh.SSHKnownHosts:
+def _known_hosts(way: AccessMethod) -> asyncssh.SSHKnownHosts:
     if way.known_hosts is not None:
         return asyncssh.import_known_hosts(way.known_hosts)
     file = _USERS_FILE.expanduser()
     return asyncssh.import_known_hosts(file.read_text(encoding="utf-8", errors="replace") if file.exists() else "")
 
 
-def _known_keys(way: Way, port: int) -> list[asyncssh.SSHKey]:
+def _known_keys(way: AccessMethod, port: int) -> list[asyncssh.SSHKey]:
     # Without an address, which is another matter than a name, and which nobody has looked up yet.
     found = _known_hosts(way).match(way.host, "", port)
     return list(found[0])
 
 
-def _signatures(way: Way, port: int) -> list[str]:
+def _signatures(way: AccessMethod, port: int) -> list[str]:
     """Algorithms of host keys: first of those that are known, so that the device shows one that can be compared."""
     known = [name for key in _known_keys(way, port) for name in key.sig_algorithms]
     names = [name.decode() for name in dict.fromkeys((*known, *get_default_public_key_algs()))]
     return [name for name in names if way.old_ssh or name not in OLD]
 
 
-def _key_trouble(way: Way) -> DoorError:
+def _key_trouble(way: AccessMethod) -> AccessError:
     port = way.port or SSH_PORT
     file = "the known_hosts file" if way.known_hosts is None else "its known host keys"
     if _known_keys(way, port):
         message = f"{way.place} showed another host key than {file} has"
         hint = "If the device was replaced or has a new key, remove the old key (ssh-keygen -R) and log in once."
-        return DoorError(Kind.KEY_CHANGED, message, hint)
+        return AccessError(Kind.KEY_CHANGED, message, hint)
     option = " -oHostKeyAlgorithms=+ssh-rsa -oKexAlgorithms=+diffie-hellman-group1-sha1" if way.old_ssh else ""
     hint = f"Log in once with ssh{option}, compare its key, and accept it."
-    return DoorError(Kind.KEY_UNKNOWN, f"{way.place}: its host key is not in {file}", hint)
+    return AccessError(Kind.KEY_UNKNOWN, f"{way.place}: its host key is not in {file}", hint)
 
 
-def _algorithm_trouble(way: Way, old_only: list[str], said: str) -> DoorError:
+def _algorithm_trouble(way: AccessMethod, old_only: list[str], said: str) -> AccessError:
     hint = "Telnet or the console remain: set qoslab_reach: telnet for it in the inventory."
     if not way.old_ssh:
         found = ": these are SHA-1 and CBC." if old_only else f" (SHA-1 and CBC as well). Else: {hint}"
         hint = f"Set qoslab_old_ssh: true for it in the inventory{found}"
     what = f"it offers only {', '.join(old_only)}" if old_only else said
-    return DoorError(Kind.NO_ALGORITHM, f"{way.place}: {what}", hint)
+    return AccessError(Kind.NO_ALGORITHM, f"{way.place}: {what}", hint)
 
 
-async def _old_only(way: Way) -> list[str]:
+async def _old_only(way: AccessMethod) -> list[str]:
     """Return the old algorithms if a device offers no others of a kind; empty if unknown."""
     try:
         async with asyncio.timeout(way.answer_s):
             offered = await _offered(way)
-    except (*GONE, DoorError, TimeoutError, ValueError):
+    except (*GONE, AccessError, TimeoutError, ValueError):
         return []
     return [name for names in offered if names and OLD.issuperset(names) for name in names]
 
 
-async def _offered(way: Way) -> list[list[str]]:
+async def _offered(way: AccessMethod) -> list[list[str]]:
     """The key exchanges, host keys, ciphers and MACs in a server's first words (RFC 4253, 4.2 and 7.1)."""
     jump = None if way.jump is None else await _connect_hop(way.jump)
     try:
@@ -280,11 +280,11 @@ class _TelnetLine:
         return bool(self._reader.at_eof())
 
 
-async def _by_telnet(way: Way, jump: asyncssh.SSHClientConnection | None) -> Line:
+async def _by_telnet(way: AccessMethod, jump: asyncssh.SSHClientConnection | None) -> Line:
     return _TelnetLine(*await _open(way, way.port or TELNET_PORT, jump), jump)
 
 
-async def _open(way: Way, port: int, jump: asyncssh.SSHClientConnection | None) -> tuple[Any, Any]:
+async def _open(way: AccessMethod, port: int, jump: asyncssh.SSHClientConnection | None) -> tuple[Any, Any]:
     """A connection to the device, from the jump host where there is one: what reads and what writes."""
     if jump is None:
         return await asyncio.open_connection(way.host, port)

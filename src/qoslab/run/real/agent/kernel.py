@@ -16,7 +16,7 @@ MOMENTARY = ("linkdown", "dead")
 
 
 class RefusedError(Exception):
-    """Told to the controller in these words."""
+    """Message for the controller."""
 
 
 def call(*argv: str, pass_fds: tuple[int, ...] = ()) -> str:

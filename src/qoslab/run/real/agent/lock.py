@@ -22,7 +22,7 @@ def _name(device: str) -> str:
     return f"\0qoslab-agent/{device}"
 
 
-class Hold:
+class InterfaceLock:
     """One interface, held from now on until this process ends."""
 
     def __init__(self, device: str, who: str) -> None:

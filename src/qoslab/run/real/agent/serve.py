@@ -31,7 +31,7 @@ from qoslab.run.real.agent.host_facts import look_around, on_cable
 from qoslab.run.real.agent.kernel import RefusedError
 from qoslab.run.real.agent.lateness import Watch
 from qoslab.run.real.agent.lock import holder
-from qoslab.run.real.agent.settings import CHUNK, Keeper, Settings, differences
+from qoslab.run.real.agent.settings import CHUNK, Settings, Watchdog, differences
 
 LENGTHS = struct.Struct("!II")
 PATIENCE_S = 3.5
@@ -49,7 +49,7 @@ class Agent:
 
     def __init__(self, who: str) -> None:
         self.folder = tempfile.mkdtemp(prefix="qoslab-agent-")
-        self.keeper = Keeper(self.folder)
+        self.keeper = Watchdog(self.folder)
         self.settings = Settings(self.keeper, who)
         self.children: dict[int, Child] = {}
         self.watch = Watch(self.running)

@@ -38,7 +38,7 @@ from qoslab.run.real.agent.kernel import (
     read_sysctl,
     write_sysctl,
 )
-from qoslab.run.real.agent.lock import UNKNOWN, Hold, holder
+from qoslab.run.real.agent.lock import UNKNOWN, InterfaceLock, holder
 from qoslab.run.real.agent.nic import addresses, as_it_is, check_movable
 
 CHUNK = 1 << 16
@@ -157,8 +157,8 @@ def _reset(key: str, value: str) -> None:
         write_sysctl(key, value)
 
 
-class Keeper:
-    """The process that puts back and removes, when the agent ends in whatever way."""
+class Watchdog:
+    """Process that restores the settings of the host when the agent ends."""
 
     def __init__(self, folder: str) -> None:
         self._channel, theirs = socket.socketpair()
@@ -234,12 +234,12 @@ def _put_back_of(path: str, token: str) -> list[str]:
 class Settings:
     """Interfaces, routes and settings of the kernel: changed, compared, put back."""
 
-    def __init__(self, keeper: Keeper, who: str) -> None:
+    def __init__(self, keeper: Watchdog, who: str) -> None:
         self._keeper = keeper
         self._who = who
         self._way = "as it is"
         self._journals: dict[str, Journal] = {}
-        self._holds: list[Hold] = []
+        self._holds: list[InterfaceLock] = []
         self._kept: set[str] = set()
         self.failed: list[str] = []
 
@@ -271,7 +271,7 @@ class Settings:
 
     def _hold(self, device: str) -> None:
         try:
-            self._holds.append(Hold(device, self._who))
+            self._holds.append(InterfaceLock(device, self._who))
         except OSError:
             raise RefusedError(f"{device} is held by {holder(device) or UNKNOWN}") from None
 

@@ -18,7 +18,7 @@ from qoslab.run.real.preflight.host_needs import clocks, disk, programs, rights
 from qoslab.run.real.preflight.idle_links import at_rest
 from qoslab.run.real.preflight.link_state import damage, ports
 from qoslab.run.real.preflight.management import management
-from qoslab.run.real.preflight.rollback_timer import dead_man
+from qoslab.run.real.preflight.rollback_timer import rollback
 from qoslab.run.real.preflight.router_models import devices, interfaces
 from qoslab.run.real.preflight.tcp_settings import tcp
 
@@ -31,7 +31,7 @@ LOOKS: tuple[Look, ...] = (
     interfaces,
     addresses,
     configuration,
-    dead_man,
+    rollback,
     ports,
     cabling,
     management,

@@ -12,11 +12,11 @@ from qoslab.model.generation import Generation
 from qoslab.model.inventory import HostSettings, RouterSettings
 from qoslab.model.units import Duration
 from qoslab.platforms import platform_of
-from qoslab.run.real.access.rollback_methods import Kept
+from qoslab.run.real.access.rollback_methods import RollbackState
 
 
 @dataclass(frozen=True)
-class Card:
+class HostNic:
     """An interface of a host."""
 
     up: bool
@@ -80,7 +80,7 @@ class HostFacts:
     root: bool
     machine: str
     """Unique identity of the machine; empty if unknown."""
-    cards: Mapping[str, Card]
+    cards: Mapping[str, HostNic]
     routes: Mapping[str, tuple[str, str]]
     """Output interface and matching prefix (`default`), by far address."""
     management: str
@@ -148,7 +148,7 @@ class RouterFacts:
     """Serial number in `show version`."""
     running: str = ""
     """Running configuration as printed."""
-    kept: Kept | None = None
+    kept: RollbackState | None = None
     """Data for its rollback methods; None if unknown."""
     refused: str = ""
     """Refusal of the command that shows its configuration."""
@@ -180,7 +180,7 @@ class Facts:
         router = self.routers.get(end.node)
         return None if router is None else router.ports.get(self.device(end))
 
-    def card(self, end: LinkEnd) -> Card | None:
+    def card(self, end: LinkEnd) -> HostNic | None:
         """The host's interface at an end; None of routers, and where it lacks it."""
         host = self.hosts.get(end.node)
         return None if host is None else host.cards.get(self.device(end))
@@ -237,9 +237,9 @@ def plain_mac(text: object) -> str:
     return ":".join(digits[at : at + 2] for at in range(0, 12, 2)) if len(digits) == 12 else ""
 
 
-def cards_of(told: Mapping[str, Mapping[str, Any]]) -> dict[str, Card]:
+def cards_of(told: Mapping[str, Mapping[str, Any]]) -> dict[str, HostNic]:
     """The interfaces that an agent has told of."""
     return {
-        name: Card(**{**card, "addresses": tuple(card["addresses"]), "mac": plain_mac(card["mac"]) or card["mac"]})
+        name: HostNic(**{**card, "addresses": tuple(card["addresses"]), "mac": plain_mac(card["mac"]) or card["mac"]})
         for name, card in told.items()
     }

@@ -11,7 +11,7 @@ from qoslab.model.experiment import Experiment, Link
 from qoslab.platforms import is_switch, platform_of, routers_of
 from qoslab.run.devices.ansible_inventory import LabInventory
 from qoslab.run.devices.collector import Collector
-from qoslab.run.real.access.proxies import Door
+from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.run.real.nodes import ExternalHost, ExternalLab
 from qoslab.run.real.preflight.facts import Facts, HostFacts, OnCable, RoundTrips, RouterFacts, cards_of
 from qoslab.run.real.preflight.idle_links import requests_to_tell
@@ -48,7 +48,7 @@ class Gathering:
     experiment: Experiment
     inventory: LabInventory
     lab: ExternalLab
-    door: Door | None
+    door: AccessProxies | None
     """None where no router has a command line."""
     collector: Collector
     """Parses."""

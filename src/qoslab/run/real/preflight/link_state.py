@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qoslab.model.experiment import Link, LinkEnd
-from qoslab.run.real.preflight.facts import Card, Facts, Found, Port
+from qoslab.run.real.preflight.facts import Facts, Found, HostNic, Port
 
 NO_LINE = frozenset({"", "veth", "dummy", "bridge", "tun", "virtio_net", "macvlan", "802.1Q VLAN Support"})
 """Drivers of cards whose speed and duplex are words only."""
@@ -43,7 +43,7 @@ def _of_router(link: Link, node: str, device: str, port: Port) -> Iterator[Found
         yield Found(node, message, "set `clock rate`, unless the experiment's configuration does", grave=False)
 
 
-def _of_host(facts: Facts, link: Link, end: LinkEnd, card: Card) -> Iterator[Found]:
+def _of_host(facts: Facts, link: Link, end: LinkEnd, card: HostNic) -> Iterator[Found]:
     device = facts.device(end)
     if not card.up:
         if facts.host_settings[end.node].isolate == "as it is":

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from qoslab.ios.refusals import refusal_in
-from qoslab.run.real.access.rollback_methods import Kept
+from qoslab.run.real.access.rollback_methods import RollbackState
 from qoslab.run.real.preflight.facts import Port, RoundTrips, RouterFacts, plain_mac
 
 Parse = Callable[[str, str], Mapping[str, Any]]
@@ -68,7 +68,7 @@ def router_facts(
         address=address,
         board=board[1] if (board := _BOARD.search(version)) else "",
         running=answers["show running-config"],
-        kept=Kept(answers["show running-config"], answers[STARTUP], answers[FLASH]),
+        kept=RollbackState(answers["show running-config"], answers[STARTUP], answers[FLASH]),
         refused=refusal_in(answers["show running-config"]) or "",
     )
 

@@ -17,7 +17,7 @@ from qoslab.ios.device_config.restore import restoration
 from qoslab.ios.parse import apply, parse_config
 from qoslab.model.experiment import Experiment, Topology, probe_number
 from qoslab.model.instants import traffic_time
-from qoslab.model.inventory import DeadManChoice, RouterSettings
+from qoslab.model.inventory import RollbackMethod, RouterSettings
 from qoslab.plan import Plan
 from qoslab.platforms import reached_by
 from qoslab.platforms.startup import startup_config
@@ -61,12 +61,12 @@ class _Router:
         self._name = name
         self._settings = settings
         self._names = InterfaceNames(settings.interfaces)
-        self._ways: list[DeadManChoice] = []
+        self._ways: list[RollbackMethod] = []
         """Rollback methods that last for the longest cell."""
 
     def lines(self, tasks: Sequence[tuple[str, CellTask]]) -> Iterator[str]:
         longest = max(self._minutes(task) for _, task in tasks)
-        against = {way: too_long(way, longest) for way in tried(self._settings.dead_man) if way != "none"}
+        against = {way: too_long(way, longest) for way in tried(self._settings.rollback) if way != "none"}
         self._ways = [way for way, reason in against.items() if not reason]
         yield f"lines sent to {self._name}, in order, without show commands"
         yield from (f"  rollback timer: {way} is not used: {reason}" for way, reason in against.items() if reason)
@@ -78,7 +78,7 @@ class _Router:
 
     def _of_a_lab(self, tasks: Sequence[tuple[str, CellTask]]) -> Iterator[str]:
         first = tasks[0][1].experiment
-        yield from self._dead_man(self._minutes(tasks[0][1]))
+        yield from self._rollback(self._minutes(tasks[0][1]))
         yield "  the run lock, until the end of the run"
         yield from self._indented(entered(who_runs(first, since="…")))
         before = ""
@@ -100,8 +100,8 @@ class _Router:
     def _minutes(self, task: CellTask) -> int:
         return minutes_of(self._settings, traffic_time(task.experiment, task.arm))
 
-    def _dead_man(self, minutes: int) -> Iterator[str]:
-        if not self._ways and self._settings.dead_man != "none":
+    def _rollback(self, minutes: int) -> Iterator[str]:
+        if not self._ways and self._settings.rollback != "none":
             yield "  rollback timer: none is long enough, so a run is refused"
             return
         if not self._ways:
@@ -113,7 +113,7 @@ class _Router:
             yield f"    {way}: {COUNTDOWNS[way].effect}"
         yield from self._by_way({way: COUNTDOWNS[way].start(minutes) for way in self._ways})
 
-    def _by_way(self, lines: Mapping[DeadManChoice, Sequence[str]]) -> Iterator[str]:
+    def _by_way(self, lines: Mapping[RollbackMethod, Sequence[str]]) -> Iterator[str]:
         mark = len(lines) > 1
         for way, each in lines.items():
             yield from (f"    {f'[{way}] ' if mark else ''}{line}" for line in each)

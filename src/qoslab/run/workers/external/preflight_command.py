@@ -16,7 +16,7 @@ from qoslab.run.devices.ansible_inventory import read_lab
 from qoslab.run.devices.collector import Collector
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.real.access.inventory_proxies import ways_to
-from qoslab.run.real.access.proxies import Door
+from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.run.real.access.run_lock import marked
 from qoslab.run.real.connect import reach_hosts, taken
 from qoslab.run.real.preflight import look, refusal
@@ -30,7 +30,7 @@ from qoslab.schema.inventory import lacking
 
 
 @dataclass(frozen=True)
-class Looked:
+class CheckResult:
     """Facts and findings of a check."""
 
     facts: Facts | None
@@ -67,7 +67,7 @@ def check(place: str, plan: Plan) -> Checked:
     return Checked(looked.seen, notes, refusal(looked.found))
 
 
-def check_lab(file: Path, plan: Plan, collector: Collector) -> Looked:
+def check_lab(file: Path, plan: Plan, collector: Collector) -> CheckResult:
     """Look at all nodes of an inventory for what is planned. `UserError` where one cannot be looked at.
 
     `collector` parses; one that has been started just now is ready when there is something to parse.
@@ -78,14 +78,14 @@ def check_lab(file: Path, plan: Plan, collector: Collector) -> Looked:
     routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
     ways = ways_to(inventory.file, routers, inventory.nodes.routers)
     with ExitStack() as stack:
-        door = stack.enter_context(Door(ways)) if ways else None
+        door = stack.enter_context(AccessProxies(ways)) if ways else None
         lab = reach_hosts(inventory, experiment, f"a check by {getpass.getuser()} on {platform.node()}", door)
         stack.callback(lab.close)
         marks = {} if door is None else {name: marked(door.ask, name) for name in routers}
         if found := taken(lab, marks):
-            return Looked(None, (*_left_behind(file), *found))
+            return CheckResult(None, (*_left_behind(file), *found))
         facts = Gathering(experiment, inventory, lab, door, collector, demands_of(plan.cells)).facts()
-    return Looked(facts, (*_left_behind(file), *look(facts)))
+    return CheckResult(facts, (*_left_behind(file), *look(facts)))
 
 
 def _left_behind(file: Path) -> list[Found]:

@@ -24,9 +24,9 @@ from qoslab.run.devices.state import RestoreState
 from qoslab.run.faults import LabDied
 from qoslab.run.provenance import TOOLS
 from qoslab.run.real.access.inventory_proxies import ways_to
-from qoslab.run.real.access.proxies import Door
-from qoslab.run.real.access.rollback_timer import DeadMan
-from qoslab.run.real.access.run_lock import Marks, refuse_marked
+from qoslab.run.real.access.proxies import AccessProxies
+from qoslab.run.real.access.rollback_timer import RollbackTimers
+from qoslab.run.real.access.run_lock import RunLocks, refuse_marked
 from qoslab.run.real.channel import Channel
 from qoslab.run.real.connect import (
     isolate,
@@ -59,7 +59,7 @@ class ExternalWorker(MeasuredWorker):
         self._began_in = slot.began_in
         self._lab: ExternalLab | None = None
         self._topology: Topology | None = None
-        self._door: Door | None = None
+        self._door: AccessProxies | None = None
         self._times = 0
         """Number of times that the lab was reached."""
         self._left_behind: RestoreState | None = None
@@ -91,7 +91,7 @@ class ExternalWorker(MeasuredWorker):
         try:
             self._tell(self._label, "reach the lab")
             self._shared.get()  # takes seconds to start, and reads what routers show
-            # Left last: the routers are restored by their doors.
+            # Left last: the routers are restored by their access proxies.
             door = self._open_doors(inventory, experiment)
             self._enter(experiment, state.folder)
             who = who_runs(experiment)
@@ -128,7 +128,7 @@ class ExternalWorker(MeasuredWorker):
         isolate(gathering.lab, self._note)
         return look_around(gathering, lambda _: None) if unseen(facts) else facts
 
-    def _open_doors(self, inventory: LabInventory, experiment: Experiment) -> Door | None:
+    def _open_doors(self, inventory: LabInventory, experiment: Experiment) -> AccessProxies | None:
         """Doors to the routers that have a command line; None where there are none."""
         routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
         ways = ways_to(inventory.file, routers, inventory.nodes.routers)
@@ -136,12 +136,14 @@ class ExternalWorker(MeasuredWorker):
             return None
         transcripts = self._restored.parent / "door" / f"{self._number}-{self._times}"
         self._door = self._exit.enter_context(
-            Door(ways, transcripts=transcripts, note=self._note, check=self._check_user)
+            AccessProxies(ways, transcripts=transcripts, note=self._note, check=self._check_user)
         )
         return self._door
 
-    def _reach_routers(self, inventory: LabInventory, experiment: Experiment, door: Door | None, who: str) -> None:
-        """Tell Ansible and the observer of the routers, those with a command line by their doors."""
+    def _reach_routers(
+        self, inventory: LabInventory, experiment: Experiment, door: AccessProxies | None, who: str
+    ) -> None:
+        """Tell Ansible and the observer of the routers, those with a command line by their access proxies."""
         routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
         if door is None:
             write_inventory(self._scratch / "inventory.json", routers, lab=False)
@@ -152,9 +154,9 @@ class ExternalWorker(MeasuredWorker):
         write_inventory(self._scratch / "inventory.json", {**routers, **doors}, lab=False)
         self._shared.connect(doors, known_hosts=door.known_hosts(), lab=str(self._number))
         settings = {name: inventory.nodes.routers[name] for name in doors}
-        dead_man = DeadMan(door.ask, settings, self._demands.longest, self._state.keep_countdowns)
+        rollback = RollbackTimers(door.ask, settings, self._demands.longest, self._state.keep_countdowns)
         self._names = {name: InterfaceNames(each.interfaces) for name, each in settings.items()}
-        self._know_routers(experiment, Marks(dead_man, door.ask, doors, who, self._state.keep_mark))
+        self._know_routers(experiment, RunLocks(rollback, door.ask, doors, who, self._state.keep_mark))
 
     def _check(self) -> None:
         """See `MeasuredWorker`. Ansible would wait half a minute for an answer, also while it restores."""
@@ -284,7 +286,7 @@ def _shut_out(inventory: LabInventory, experiment: Experiment) -> list[QoslabErr
     ways = ways_to(inventory.file, routers, inventory.nodes.routers)
     if not ways:
         return []
-    with Door(ways) as door:
+    with AccessProxies(ways) as door:
         return side_by_side({"routers": door.open})[1]
 
 
