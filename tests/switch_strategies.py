@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from ios_strategies import access_lists, dscps, maybe, several
-from qoslab.ios.catalyst.model import (
+from qoslab.ios.model.catalyst import (
     DEFAULT_COS_OUTPUT,
     DEFAULT_DSCP_COS,
     DEFAULT_DSCP_INPUT,

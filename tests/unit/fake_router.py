@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Interface
 from typing import Any
 
-from qoslab.ios.cli.shell import Shell
 from qoslab.ios.environment import (
     Activity,
     CpuUse,
@@ -24,6 +23,7 @@ from qoslab.ios.environment import (
 )
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.message_log import MessageLog
+from qoslab.ios.shell import Shell
 from qoslab.platforms.ios import MODELS
 from qoslab.system.program_formats import Counters, InterfaceCounters, SwitchPortCounters
 from qoslab.virtual_lab.virtual_router import load_configuration

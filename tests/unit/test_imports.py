@@ -226,12 +226,31 @@ def test_nobody_imports_a_kind_of_lab_by_name() -> None:
     assert not found
 
 
+def parts_of(package: str) -> dict[str, set[str]]:
+    """By part of a package, a module or a package in it, the parts that it imports from."""
+    found: dict[str, set[str]] = {}
+    for own, targets in graph(FILES).items():
+        for target in targets:
+            if own.startswith(f"{package}.") and target.startswith(f"{package}."):
+                one, other = (name[len(package) + 1 :].split(".")[0] for name in (own, target))
+                found.setdefault(one, set()).update({other} - {one})
+    return found
+
+
+@pytest.mark.parametrize("package", ["qoslab.ios", "qoslab.run", "qoslab.exchange", "qoslab.schema", "qoslab.analysis"])
+def test_parts_of_a_package_import_in_one_direction(package: str) -> None:
+    try:
+        graphlib.TopologicalSorter(parts_of(package)).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
 TOP_MODULES = {"__init__.py", "__main__.py", "api.py", "conformance.py", "errors.py"}
 """Entry points, and the exceptions of all packages; everything else has a package."""
 ONE_SUBJECT = re.findall(
     r"\w+",
     """
-    answer applets atm automation_tools averages base compile convert expectations flent gate idle
+    answer applets atm automation_tools averages base catalyst compile convert expectations flent gate idle
     ignored inert_lines interface_queueing inventory ip_sla iperf2 iperf3 ipv6 lab lab_comparison
     measured metrics mls_qos mtu nodes object_groups page pasted policy policy_map probes qos
     queue_lists queueing rate_limit render rollback_timer running_config scenario services show

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from levels import examples
 from qoslab.ios.cli import output_filters
 from qoslab.ios.cli.grammar import CliError
-from qoslab.ios.cli.shell import Shell
 from qoslab.ios.cli.terminal import Terminal
 from qoslab.ios.config import commands_of
 from qoslab.ios.environment import DataPlaneDownError
 from qoslab.ios.exec import EXEC
 from qoslab.ios.model.ip_sla import IpSla
+from qoslab.ios.shell import Shell
 
 LONG = "terminal length 0\r"
 

@@ -16,10 +16,10 @@ from genie.libs.parser.iosxe.show_interface import ShowInterfacesCounters
 from genie.libs.parser.iosxe.show_interface_counters import ShowInterfacesCountersErrors
 
 from qoslab.genie.show_parser import parse
-from qoslab.ios.catalyst.show import counters as switch_counters
-from qoslab.ios.catalyst.show.mls_qos import operational_text
 from qoslab.ios.compile import compile_device
 from qoslab.ios.parse import apply
+from qoslab.ios.show.catalyst import counters as switch_counters
+from qoslab.ios.show.catalyst.mls_qos import operational_text
 from qoslab.system.program_formats import SwitchPortCounters
 
 TESTS = Path(__file__).parents[1]

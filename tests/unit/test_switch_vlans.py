@@ -7,13 +7,13 @@ from ios_configured import lines_of
 
 from qoslab.errors import IosError
 from qoslab.genie.show_parser import parse
-from qoslab.ios.catalyst.show.mls_qos import show_vlan
-from qoslab.ios.catalyst.show.policy import show_policy_map, show_policy_map_interface
 from qoslab.ios.compile import compile_device
 from qoslab.ios.device_config.config_equivalence import configuration_differences
 from qoslab.ios.model.device import Device
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
+from qoslab.ios.show.catalyst.mls_qos import show_vlan
+from qoslab.ios.show.catalyst.policy import show_policy_map, show_policy_map_interface
 from qoslab.platforms import MODELS
 from undoing import undo_lines
 

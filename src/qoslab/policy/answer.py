@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from qoslab.ios.catalyst.model import FULL_LIMIT
+from qoslab.ios.model.catalyst import FULL_LIMIT
 from qoslab.ios.model.device import Family
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.model.generation import Generation

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from qoslab.errors import Finding
-from qoslab.ios.catalyst.model import FIRST_VLAN, SwitchPort
+from qoslab.ios.model.catalyst import FIRST_VLAN, SwitchPort
 from qoslab.ios.model.device import Device
 from qoslab.model.experiment import Experiment, LinkEnd
 from qoslab.schema.document import Document

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Literal
 
-from qoslab.ios.catalyst.model import SwitchPort
+from qoslab.ios.model.catalyst import SwitchPort
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.routes import NULL, installable_routes
 from qoslab.model.experiment import Address, Family, LinkEnd, Topology

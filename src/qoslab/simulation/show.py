@@ -7,8 +7,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from qoslab.errors import QoslabError
-from qoslab.ios.cli.login import PRIVILEGED_LEVEL
-from qoslab.ios.cli.shell import Shell
 from qoslab.ios.environment import (
     Activity,
     CpuUse,
@@ -19,9 +17,11 @@ from qoslab.ios.environment import (
     Port,
     RouteEntry,
 )
+from qoslab.ios.login import PRIVILEGED_LEVEL
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.hardware import Chassis, Software
 from qoslab.ios.model.message_log import MessageLog
+from qoslab.ios.shell import Shell
 from qoslab.ios.show.interfaces import unwired
 from qoslab.model.experiment import SECOND_NS, Node
 from qoslab.platforms import MODELS

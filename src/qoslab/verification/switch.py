@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import Any
 
 from qoslab.genie import mls_qos
-from qoslab.ios.catalyst.model import DEFAULT_MUTATION, DEFAULT_PORT, DEFAULT_QOS, Place, SwitchPort, SwitchQos
+from qoslab.ios.model.catalyst import DEFAULT_MUTATION, DEFAULT_PORT, DEFAULT_QOS, Place, SwitchPort, SwitchQos
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.parse import apply
 from qoslab.platforms import MODELS

@@ -12,8 +12,8 @@ from typing import Any
 
 import asyncssh
 
-from qoslab.ios.cli.shell import Shell
 from qoslab.ios.environment import Environment
+from qoslab.ios.shell import Shell
 from qoslab.system.peer import is_own, own_listener
 
 IDENTIFICATION = "Cisco-1.25"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from qoslab.ios.cli.shell import Shell
 from qoslab.ios.cli.terminal import Disconnected, Interrupted
 from qoslab.ios.environment import Environment
+from qoslab.ios.shell import Shell
 from qoslab.system.peer import is_own, own_listener
 from qoslab.system.telnet import Telnet
 from qoslab.virtual_lab.sshd import LAST_WORDS_S, Judge

@@ -12,10 +12,7 @@ from hmac import compare_digest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qoslab.ios.catalyst.show.counters import since
 from qoslab.ios.cli.grammar import CliError
-from qoslab.ios.cli.login import PRIVILEGED_LEVEL, USER_LEVEL
-from qoslab.ios.cli.shell import Shell
 from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.device_config.running_config_parser import clutter_of, read_onto
@@ -33,11 +30,14 @@ from qoslab.ios.environment import (
     RouteEntry,
     StorageError,
 )
+from qoslab.ios.login import PRIVILEGED_LEVEL, USER_LEVEL
 from qoslab.ios.model.applets import applets
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.hardware import Chassis, Software
 from qoslab.ios.model.message_log import MessageLog
 from qoslab.ios.model.password_hash import verify
+from qoslab.ios.shell import Shell
+from qoslab.ios.show.catalyst.counters import since
 from qoslab.virtual_lab.applets import Applets
 from qoslab.virtual_lab.control import ControlClient
 from qoslab.virtual_lab.countdown import Countdown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qoslab.ios.catalyst.model import Place, QueueSet, SwitchPort, SwitchQos
+from qoslab.ios.model.catalyst import Place, QueueSet, SwitchPort, SwitchQos
 from qoslab.ios.model.device import Speed
 from qoslab.ios.model.policy import PolicyClass
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from qoslab.ios.catalyst.model import (
+from qoslab.ios.model.catalyst import (
     DEFAULT_PORT,
     DEFAULT_QOS,
     FULL_LIMIT,

@@ -27,6 +27,7 @@ from qoslab.ios.model.policy import (
     PoliceAction,
     PolicyClass,
 )
+from qoslab.ios.model.printed_rates import policy_rate
 from qoslab.ios.registry import (
     CLASS_LINES,
     COUNTED_CLASS,
@@ -35,7 +36,6 @@ from qoslab.ios.registry import (
     CountedClass,
     Layout,
 )
-from qoslab.ios.show.rates import policy_rate
 from qoslab.ios.undecided import NO_DROP_BIT, NO_LABELS, NO_SECOND_TAG, NO_TUNNELS
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands import account
+from qoslab.ios.commands.class_queue_lines import classic_queueing, hqf_queueing
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import (
@@ -37,7 +38,6 @@ from qoslab.ios.registry import (
     Layout,
 )
 from qoslab.ios.rules import interface_bandwidth_kbps
-from qoslab.ios.show.class_queue import classic_queueing, hqf_queueing
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats

@@ -3,11 +3,10 @@
 The modules here and `catalyst.exec` register their commands with `EXEC` when they are imported.
 """
 
-from qoslab.ios.catalyst import exec as catalyst
-from qoslab.ios.cli.login import EXEC, ExecSession
 from qoslab.ios.exec import (
     applets,
     automation_tools,
+    catalyst,
     configuration,
     flash_files,
     ip_sla,
@@ -19,6 +18,7 @@ from qoslab.ios.exec import (
     show,
     system,
 )
+from qoslab.ios.login import EXEC, ExecSession
 
 __all__ = [
     "EXEC",

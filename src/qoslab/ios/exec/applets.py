@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.login import EXEC, PRIVILEGED, ExecSession
+from qoslab.ios.login import EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.model.applets import applets
 
 _HEADING = "No.  Class     Type    Event Type          Trap  Time Registered           Name\n"

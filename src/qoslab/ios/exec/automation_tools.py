@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.login import ANY_MODE, EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.exec.configuration import NVRAM_BYTES
+from qoslab.ios.login import ANY_MODE, EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.show import automation_tools
 
 _FLASH = re.compile(r"(\d+)K bytes of (?:(?:ATA|flash-simulated)|(?P<class_b>processor board System flash))")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from qoslab.ios import running_config
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.login import EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.commands.class_map import class_map_block, class_order
 from qoslab.ios.commands.policy_map import policy_map_block, policy_order
+from qoslab.ios.login import EXEC, PRIVILEGED, ExecSession
 
 NVRAM_BYTES = 55 * 1024
 """Room for the startup configuration, as `show version` of a 3725 says."""

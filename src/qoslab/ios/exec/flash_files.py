@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from qoslab.ios import running_config
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.login import EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.exec.automation_tools import NO_FLASH, flash_bytes, offers_to_erase
+from qoslab.ios.login import EXEC, PRIVILEGED, ExecSession
 
 FLASH = "flash:"
 _COPY = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.login import ANY_MODE, EXEC, ExecSession
+from qoslab.ios.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.show.ip_sla import (
     print_of,
     show_aggregated,

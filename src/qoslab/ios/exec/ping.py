@@ -6,8 +6,8 @@ import asyncio
 from ipaddress import IPv4Address, IPv6Address
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.environment import PingOptions, PingOutcome
+from qoslab.ios.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.model.ios_names import ipv6_text
 
 _LINE = 70

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.login import ANY_MODE, EXEC, ExecSession
+from qoslab.ios.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.show.policy_interface import Direction, show_policy_map_interface
 from qoslab.ios.show.policy_map import show_class_map, show_policy_map
 

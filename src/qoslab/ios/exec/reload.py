@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from qoslab.ios import running_config
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.login import EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.exec.configuration import save
+from qoslab.ios.login import EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.show.times import in_words, moment_text
 
 MOST_MINUTES = 24 * 24 * 60

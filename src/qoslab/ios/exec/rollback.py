@@ -9,9 +9,9 @@ import difflib
 
 from qoslab.ios import running_config
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.login import EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.exec.flash_files import FLASH, missing, named
+from qoslab.ios.login import EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.model.device import Device
 from qoslab.ios.show.times import in_words, moment_text
 

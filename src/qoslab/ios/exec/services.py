@@ -5,8 +5,8 @@ from __future__ import annotations
 from ipaddress import IPv4Address
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.exec.automation_tools import flash_bytes, nvram_bytes
+from qoslab.ios.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.show import services
 from qoslab.ios.show.ip import show_ip_route_of, show_ip_route_summary
 

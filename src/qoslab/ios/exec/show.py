@@ -6,7 +6,7 @@ from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.login import ANY_MODE, EXEC, ExecSession
+from qoslab.ios.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.show.access_lists import show_access_lists, show_object_groups
 from qoslab.ios.show.atm import show_atm_pvc
 from qoslab.ios.show.interfaces import InterfaceView, show_ip_interface_brief, unwired

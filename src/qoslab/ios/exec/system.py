@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.login import ANY_MODE, EXEC, PRIVILEGED, PRIVILEGED_LEVEL, USER_LEVEL, ExecSession
 from qoslab.ios.config import ConfigSession
+from qoslab.ios.login import ANY_MODE, EXEC, PRIVILEGED, PRIVILEGED_LEVEL, USER_LEVEL, ExecSession
 
 ENABLE_TRIES = 3
 

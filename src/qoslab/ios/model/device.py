@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 from typing import Literal
 
-from qoslab.ios.catalyst.model import DEFAULT_PORT, DEFAULT_QOS, SwitchPort, SwitchQos
+from qoslab.ios.model.catalyst import DEFAULT_PORT, DEFAULT_QOS, SwitchPort, SwitchQos
 from qoslab.ios.model.circuit import Circuit
 from qoslab.ios.model.generations import GENERATIONS, QosGeneration
 from qoslab.ios.model.inert_lines import NONE_KEPT, InertLines

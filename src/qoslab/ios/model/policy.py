@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
-from qoslab.ios.catalyst.model import TrustState
 from qoslab.ios.model import engine_defaults
+from qoslab.ios.model.catalyst import TrustState
 from qoslab.ios.model.inert_lines import NONE_KEPT, InertLines
 from qoslab.ios.model.nbar import DECIDED, MATCH_LIST, PROTOCOL_LIST, PROTOCOLS
 

@@ -13,9 +13,9 @@ from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.generations import QosGeneration
 from qoslab.ios.model.hardware import Chassis
 from qoslab.ios.model.mtu import line_mtu
+from qoslab.ios.model.printed_rates import interval_text, rate_shown
 from qoslab.ios.model.routes import NULL
 from qoslab.ios.show.queueing import queue_lines
-from qoslab.ios.show.rates import interval_text, rate_shown
 from qoslab.ios.show.times import elapsed_text
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
+from qoslab.ios.commands.class_queue_lines import has_level, hqf_priority_queue
 from qoslab.ios.config import load
 from qoslab.ios.model.device import Interface
 from qoslab.ios.model.generations import GENERATIONS
+from qoslab.ios.model.printed_rates import interval_text, policy_rate
 from qoslab.ios.registry import COUNTED_CLASS, CountedClass
-from qoslab.ios.show.class_queue import has_level, hqf_priority_queue
 from qoslab.ios.show.match import policy_match
-from qoslab.ios.show.rates import interval_text, policy_rate
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats

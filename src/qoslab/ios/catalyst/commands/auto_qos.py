@@ -9,7 +9,10 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TypeVar
 
-from qoslab.ios.catalyst.model import (
+from qoslab.ios.cli.grammar import Args
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
+from qoslab.ios.model.catalyst import (
     DEFAULT_PORT,
     DEFAULT_QOS,
     IDENTITY,
@@ -21,9 +24,6 @@ from qoslab.ios.catalyst.model import (
     Thresholds,
     TrustState,
 )
-from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.session import CONFIG, ConfigSession
-from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.policy import Amount, ClassMap, Criterion, Mark, Police, PoliceAction, PolicyClass, PolicyMap
 from qoslab.ios.rules import check_attachable
 

@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from qoslab.ios.catalyst.commands.vlan_interface import vlan_interfaces
 from qoslab.ios.catalyst.compile import compile_qos
-from qoslab.ios.catalyst.model import (
+from qoslab.ios.catalyst.running_config import qos_lines, vlan_blocks
+from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.cli.undo import Undo
+from qoslab.ios.model.catalyst import (
     DEFAULT_COS_DSCP,
     DEFAULT_COS_INPUT,
     DEFAULT_COS_OUTPUT,
@@ -27,10 +31,6 @@ from qoslab.ios.catalyst.model import (
     QueueSet,
     Thresholds,
 )
-from qoslab.ios.catalyst.running_config import qos_lines, vlan_blocks
-from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
-from qoslab.ios.cli.session import CONFIG, ConfigSession
-from qoslab.ios.cli.undo import Undo
 from qoslab.ios.model.device import (
     Device,
 )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from qoslab.ios.catalyst.commands.mls_qos import POLICE_BURST, POLICE_RATE
 from qoslab.ios.catalyst.commands.vlan_interface import check_vlan_levels
 from qoslab.ios.catalyst.compile import compile_class
-from qoslab.ios.catalyst.model import TrustState
 from qoslab.ios.catalyst.running_config import policing_lines
 from qoslab.ios.cli.grammar import Args, InvalidInputError, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
@@ -17,6 +16,7 @@ from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.class_map import add_match, change_match, ports_between
 from qoslab.ios.commands.marking import change_marks
 from qoslab.ios.commands.policy_map import change_class
+from qoslab.ios.model.catalyst import TrustState
 from qoslab.ios.model.policy import (
     Amount,
     Criterion,

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from qoslab.ios.catalyst.commands.mls_qos import MLS
 from qoslab.ios.catalyst.commands.vlan_interface import check_port_level
 from qoslab.ios.catalyst.compile import compile_port
-from qoslab.ios.catalyst.model import DEFAULT_PORT, FULL_LIMIT, SwitchPort, TrustState
 from qoslab.ios.catalyst.running_config import queueing_lines, switching_lines
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.service_policy import attach_policy
+from qoslab.ios.model.catalyst import DEFAULT_PORT, FULL_LIMIT, SwitchPort, TrustState
 from qoslab.ios.model.device import (
     Device,
     Interface,

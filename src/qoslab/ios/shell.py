@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from qoslab.ios.cli import output_filters
 from qoslab.ios.cli.grammar import CliError, Column, HelpItem, InvalidInputError, tokenise
-from qoslab.ios.cli.login import USER_LEVEL
 from qoslab.ios.cli.terminal import (
     CompletionRequested,
     Disconnected,
@@ -22,6 +21,7 @@ from qoslab.ios.cli.terminal import (
 from qoslab.ios.config import ConfigSession, commands_of
 from qoslab.ios.environment import CommandFailedError, DataPlaneDownError, Environment
 from qoslab.ios.exec import EXEC, ExecSession
+from qoslab.ios.login import USER_LEVEL
 from qoslab.ios.model.device import Device
 
 DATA_PLANE_DOWN = "Data plane is not responding"

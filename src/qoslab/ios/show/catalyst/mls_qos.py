@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from qoslab.ios.catalyst.model import (
+from qoslab.ios.model.catalyst import (
     DEFAULT_MUTATION,
     FULL_LIMIT,
     IDENTITY,

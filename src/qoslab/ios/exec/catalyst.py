@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qoslab.ios.catalyst.show import counters as switch_counters
-from qoslab.ios.catalyst.show import mls_qos
-from qoslab.ios.catalyst.show import policy as switch_policy
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.login import ANY_MODE, EXEC, PRIVILEGED, ExecSession
+from qoslab.ios.login import ANY_MODE, EXEC, PRIVILEGED, ExecSession
+from qoslab.ios.show.catalyst import counters as switch_counters
+from qoslab.ios.show.catalyst import mls_qos
+from qoslab.ios.show.catalyst import policy as switch_policy
 from qoslab.ios.show.interfaces import unwired
 
 if TYPE_CHECKING:
