@@ -1,0 +1,216 @@
+"""Kinds of qdiscs, filters and actions that a kernel has.
+
+Each kind is tried in a network namespace of its own, since no file lists the built-in kinds of a kernel. Trying also
+loads modules if the machine allows it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from qoslab.errors import MachineError
+
+QDISCS: dict[str, str] = {
+    "bfifo": "limit 10000",
+    "cake": "bandwidth 1mbit",
+    "choke": "limit 100 bandwidth 1mbit",
+    "codel": "",
+    "drr": "",
+    "ets": "bands 2",
+    "fq": "",
+    "fq_codel": "",
+    "fq_pie": "",
+    "gred": "setup DPs 2 default 0",
+    "hfsc": "",
+    "hhf": "",
+    "htb": "",
+    "netem": "delay 1ms",
+    "pfifo": "limit 100",
+    "pfifo_fast": "",
+    "pie": "",
+    "prio": "",
+    "qfq": "",
+    "red": "limit 100000 avpkt 1000 bandwidth 1mbit",
+    "sfb": "",
+    "sfq": "",
+    "skbprio": "",
+    "tbf": "rate 1mbit burst 10000 limit 10000",
+    "clsact": "",
+    "ingress": "",
+}
+"""Qdiscs by kind, with the least parameters that tc accepts."""
+ON_INGRESS = ("clsact", "ingress")
+
+FILTERS: dict[str, str] = {
+    "basic": "classid 1:1",
+    "bpf": "bytecode '1,6 0 0 4294967295' classid 1:1",
+    "cgroup": "",
+    "flow": "map key dst divisor 4",
+    "flower": "classid 1:1",
+    "fw": "classid 1:1",
+    "matchall": "classid 1:1",
+    "route": "from 1 classid 1:1",
+    "u32": "match u32 0 0 classid 1:1",
+}
+"""Filters by kind, on a qdisc with classes."""
+
+ACTIONS: dict[str, str] = {
+    "connmark": "",
+    "csum": "ip",
+    "ctinfo": "dscp 0xfc000000 0x01000000",
+    "gact": "ok",
+    "ife": "encode allow mark",
+    "mirred": "egress redirect dev lo",
+    "pedit": "munge offset 0 u8 set 0",
+    "police": "rate 1mbit burst 10000 drop",
+    "sample": "rate 10 group 1",
+    "skbedit": "priority 1",
+    "skbmod": "swap mac",
+    "tunnel_key": "unset",
+    "vlan": "pop",
+}
+"""Actions by kind, on a filter that matches everything."""
+_CARRIERS = ("matchall", "u32 match u32 0 0", "basic")
+_HANDLES = {"fw": ("handle", "1"), "cgroup": ("handle", "1"), "flow": ("handle", "1")}
+WITH_CLASSES = ("htb", "prio", "drr", "hfsc")
+"""Qdiscs to which filters can be attached, the first that the kernel has is taken."""
+DEVICE = "qoslab-probe"
+NOT_PERMITTED = "Operation not permitted"
+_UNKNOWN = re.compile(
+    r"unknown|not found|not supported|no such file or directory|failed to load|unspecific|can't find", re.IGNORECASE
+)
+"""Words of tc if the kernel or tc does not have the kind. Other words are about parameters."""
+MODULE_PREFIXES = {"qdisc": "sch", "filter": "cls", "action": "act"}
+MODULE_NAMES = {"pfifo": "", "bfifo": "", "pfifo_fast": "", "clsact": "sch_ingress"}
+"""Modules with other names than the prefix and the kind; empty: part of every kernel with traffic control."""
+
+Run = Callable[[Sequence[str]], tuple[int, str]]
+"""Runs a command in the kernel; returns its exit status and its output, standard error included."""
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """Kinds that a kernel has."""
+
+    release: str
+    qdiscs: frozenset[str]
+    filters: frozenset[str]
+    actions: frozenset[str]
+
+    def missing(
+        self, qdiscs: Iterable[str] = (), filters: Iterable[str] = (), actions: Iterable[str] = ()
+    ) -> list[str]:
+        """Return the kinds that the kernel lacks, each as `qdisc cake (module sch_cake)`."""
+        wanted = (("qdisc", qdiscs, self.qdiscs), ("filter", filters, self.filters), ("action", actions, self.actions))
+        return [
+            described(what, kind) for what, kinds, has in wanted for kind in dict.fromkeys(kinds) if kind not in has
+        ]
+
+
+def module_of(what: str, kind: str) -> str:
+    """Return the kernel module of a kind; empty for what has none."""
+    return MODULE_NAMES.get(kind, f"{MODULE_PREFIXES[what]}_{kind}")
+
+
+def described(what: str, kind: str) -> str:
+    """Return the name of a kind and of its kernel module."""
+    module = module_of(what, kind)
+    return f"{what} {kind}" + (f" (module {module})" if module else "")
+
+
+def run_here(argv: Sequence[str]) -> tuple[int, str]:
+    """Run a command in this process's own network namespace."""
+    done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def probe(run: Run = run_here) -> Kinds:
+    """Try every kind in the network namespace of `run`; of the loopback interface if there are no dummy devices.
+
+    Qdiscs of that namespace's loopback interface are lost: use `probe_machine` for the running kernel. `MachineError`
+    if it is not allowed to set qdiscs.
+    """
+    release = run(["uname", "-r"])[1].strip()
+    dummy = run(["ip", "link", "add", DEVICE, "type", "dummy"])[0] == 0
+    on = ["dev", DEVICE if dummy else "lo"]
+
+    def accepts(*argv: str) -> bool:
+        status, said = run(["tc", *argv])
+        if status != 0 and NOT_PERMITTED in said:
+            raise MachineError(f"tc {' '.join(argv)}: {said.strip()}", hint="It needs CAP_NET_ADMIN in its namespace.")
+        return status == 0 or _UNKNOWN.search(said) is None
+
+    def clear() -> None:
+        for place in ("root", "ingress"):
+            run(["tc", "qdisc", "del", *on, place])
+
+    qdiscs, filters, actions = set(), set(), set()
+    for kind, arguments in QDISCS.items():
+        clear()
+        place = [kind] if kind in ON_INGRESS else ["root", "handle", "1:", kind]
+        if accepts("qdisc", "add", *on, *place, *shlex.split(arguments)):
+            qdiscs.add(kind)
+    clear()
+    base = next((kind for kind in WITH_CLASSES if kind in qdiscs), None)
+    if base is not None:
+        run(["tc", "qdisc", "add", *on, "root", "handle", "1:", base])
+        place = ["filter", "add", *on, "parent", "1:", "protocol", "ip", "prio"]
+        for number, (kind, arguments) in enumerate(FILTERS.items(), 1):
+            if accepts(*place, str(number), *_HANDLES.get(kind, ()), kind, *shlex.split(arguments)):
+                filters.add(kind)
+        carrier = next((each for each in _CARRIERS if each.split()[0] in filters), None)
+        for number, (kind, arguments) in enumerate(ACTIONS.items() if carrier is not None else (), 100):
+            if accepts(*place, str(number), *str(carrier).split(), "action", kind, *shlex.split(arguments)):
+                actions.add(kind)
+    clear()
+    if dummy:
+        run(["ip", "link", "del", DEVICE])
+    return Kinds(release, frozenset(qdiscs), frozenset(filters), frozenset(actions))
+
+
+@cache
+def probe_machine() -> Kinds:
+    """Return the kinds of the running kernel, tried in a network namespace of their own.
+
+    Needs root or user namespaces; `MachineError` without them.
+    """
+    own = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
+    argv = [*own, sys.executable, "-m", "qoslab.tc.kinds"]
+    done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()
+        raise MachineError(f"the kernel's queueing disciplines cannot be tried: {lines[-1] if lines else argv[0]}")
+    found = json.loads(done.stdout)
+    return Kinds(found["release"], *(frozenset(found[key]) for key in ("qdiscs", "filters", "actions")))
+
+
+def kinds_of_modules(modules: Path) -> Kinds:
+    """Return the kinds of a kernel by its modules in this folder, which is called by the kernel's release."""
+    names = {path.stem.replace("-", "_") for path in (modules / "kernel/net/sched").glob("*.ko*")}
+    found = {
+        what: frozenset(
+            kind for kind in kinds if module_of(what, kind) == "" or module_of(what, kind).replace("-", "_") in names
+        )
+        for what, kinds in (("qdisc", QDISCS), ("filter", FILTERS), ("action", ACTIONS))
+    }
+    return Kinds(modules.name, found["qdisc"], found["filter"], found["action"])
+
+
+def main() -> None:
+    """Print the kinds of the kernel as JSON, found in this process's network namespace."""
+    found = probe()
+    lists = {key: sorted(getattr(found, key)) for key in ("qdiscs", "filters", "actions")}
+    print(json.dumps({"release": found.release, **lists}))
+
+
+if __name__ == "__main__":
+    main()

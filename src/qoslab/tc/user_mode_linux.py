@@ -1,0 +1,299 @@
+"""Linux kernel in user mode: kernel features that this machine's kernel lacks, without a virtual machine.
+
+The kernel is `linux.uml` of the Debian package user-mode-linux with its modules. It needs no installation: the package
+unpacked by `dpkg -x` is enough. The guest sees this machine's files, read-only, and runs this machine's programs.
+Time is real time, but the guest has one processor and may stall for some milliseconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from qoslab.errors import DeviceError, MachineError
+from qoslab.tc import guest
+from qoslab.tc.kinds import Kinds, kinds_of_modules
+
+VARIABLE = "QOSLAB_UML"
+"""Environment variable with the path of linux.uml, or of the folder that the package was unpacked to."""
+PROGRAM = "linux.uml"
+MODULE_FOLDERS = ("../lib/uml/modules", "/usr/lib/uml/modules")
+"""Folders of modules by release, relative to the folder of linux.uml."""
+HINT = (
+    "Install the Debian package user-mode-linux, or unpack it (apt-get download user-mode-linux; "
+    f"dpkg -x user-mode-linux_*.deb FOLDER) and set {VARIABLE}=FOLDER."
+)
+BOOT_TIMEOUT_S = 30.0
+STOP_TIMEOUT_S = 5.0
+MEMORY = "192M"
+CONSOLE_TAIL = 2000
+SHARED_MEMORY = "/dev/shm"
+
+MODULES = (
+    *("kernel/net/sched/", "kernel/net/netfilter/nf_tables.ko", "kernel/net/netfilter/nft_"),
+    *("kernel/drivers/net/dummy.ko", "kernel/drivers/net/ifb.ko", "kernel/drivers/net/veth.ko"),
+    *("kernel/net/8021q/", "kernel/net/ipv4/tcp_"),
+)
+"""Modules to load unless others are named: paths in modules.dep that begin so, as far as they exist."""
+NOT_LOADED = ("kernel/net/netfilter/nft_tunnel.ko", "kernel/net/netfilter/nft_xfrm.ko", "kernel/net/sched/sch_teql.ko")
+"""Modules that are not loaded: they need many others and are of no use here."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """A user-mode kernel and its modules."""
+
+    program: Path
+    modules: Path
+    """Folder that contains modules.dep."""
+
+    @property
+    def release(self) -> str:
+        """The kernel's release, as the folder of its modules is called."""
+        return self.modules.name
+
+    def kinds(self) -> Kinds:
+        """Return the kinds of qdiscs, filters and actions that it has, without starting it."""
+        return kinds_of_modules(self.modules)
+
+
+@dataclass(frozen=True)
+class Device:
+    """A network device of the guest, connected to one of this machine."""
+
+    name: str
+    """Name in the guest."""
+    interface: str
+    """Interface of this machine, in the network namespace in which the kernel is started."""
+    mac: str
+    """Hardware address in the guest."""
+    transport: str = "raw"
+    """`raw`: a packet socket on any interface (needs CAP_NET_RAW); `tap`: an existing tap device."""
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A command that ended in the guest."""
+
+    argv: tuple[str, ...]
+    status: int
+    stdout: str
+    stderr: str
+
+    def check(self) -> str:
+        """Return the standard output; `DeviceError` with the command's message if its status is not 0."""
+        if self.status != 0:
+            said = (self.stderr or self.stdout).strip()
+            raise DeviceError(f"{' '.join(self.argv)} in user-mode Linux: exit status {self.status}: {said}")
+        return self.stdout
+
+
+def find(environment: Mapping[str, str] = os.environ) -> Image | None:
+    """Return the kernel that `QOSLAB_UML` or PATH names; None if there is none. `MachineError` if it is incomplete."""
+    named = environment.get(VARIABLE)
+    if named is None:
+        found = shutil.which(PROGRAM, path=environment.get("PATH"))
+        if found is None:
+            return None
+        program = Path(found)
+    else:
+        program = Path(named)
+        if program.is_dir():
+            program = program / "usr/bin" / PROGRAM
+        if not os.access(program, os.X_OK):
+            raise MachineError(f"{VARIABLE} is {named}: found no program {program}", hint=HINT)
+    program = program.resolve()
+    for folder in MODULE_FOLDERS:
+        modules = sorted((program.parent / folder).resolve().glob("*/modules.dep"))
+        if modules:
+            return Image(program, modules[-1].parent)
+    raise MachineError(f"{program} has no modules in {' or '.join(MODULE_FOLDERS)}", hint=HINT)
+
+
+def required() -> Image:
+    """Return the kernel; `MachineError` with the way to get it if there is none."""
+    image = find()
+    if image is None:
+        raise MachineError(f"found no user-mode Linux kernel ({PROGRAM})", hint=HINT)
+    return image
+
+
+def load_order(modules: Path, wanted: Sequence[str] = MODULES) -> list[str]:
+    """Return the paths of these modules and of those they need, each after its dependencies.
+
+    `wanted` are beginnings of paths in modules.dep; a beginning that matches nothing is built in or does not exist.
+    """
+    needs: dict[str, list[str]] = {}
+    for line in (modules / "modules.dep").read_text(encoding="utf-8").splitlines():
+        path, _, rest = line.partition(":")
+        needs[path] = rest.split()
+    order: dict[str, None] = {}
+
+    def add(path: str) -> None:
+        if path not in order:
+            for needed in reversed(needs[path]):
+                add(needed)
+            order[path] = None
+
+    for path in needs:
+        if path.startswith(tuple(wanted)) and path not in NOT_LOADED:
+            add(path)
+    return [str(modules / path) for path in order]
+
+
+class Kernel:
+    """A running user-mode kernel: use it as a context manager; it and its files are gone afterwards.
+
+    `run` executes this machine's programs in it, as root. /run/job in the guest is `folder`, writable; /run is
+    private (TMPDIR is there); everything else is read-only.
+    """
+
+    def __init__(
+        self,
+        devices: Sequence[Device] = (),
+        *,
+        image: Image | None = None,
+        modules: Sequence[str] = MODULES,
+        memory: str = MEMORY,
+        name: str = "uml",
+        prefix: Sequence[str] = (),
+    ) -> None:
+        """Start the kernel and wait for it. `MachineError` if it does not start.
+
+        `prefix` is put in front of its command line, such as `ip netns exec NAME`, and must pass on descriptors.
+        """
+        self.image = required() if image is None else image
+        self._folder = tempfile.TemporaryDirectory(prefix="qoslab-uml-", dir=_memory_folder())
+        self._number = 0
+        self.folder = Path(self._folder.name)
+        settings = {
+            "name": name,
+            "devices": [{"name": each.name, "mac": each.mac} for each in devices],
+            "modules": load_order(self.image.modules, modules),
+        }
+        (self.folder / "guest.json").write_text(json.dumps(settings), encoding="utf-8")
+        self._socket, far = socket.socketpair()
+        try:
+            argv = [*prefix, *self._command_line(devices, memory, far.fileno())]
+            with (self.folder / "console").open("wb") as console:
+                self._process = subprocess.Popen(
+                    argv,
+                    stdin=subprocess.DEVNULL,
+                    stdout=console,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=[far.fileno()],
+                    # Its memory is a file in TMPDIR, without a name.
+                    env={"PATH": guest.PATH, "TMPDIR": _memory_folder(), "HOME": str(self.folder)},
+                    start_new_session=True,
+                )
+        except OSError as error:
+            self.close()
+            raise MachineError(f"cannot start {argv[0]}: {error.strerror}") from error
+        finally:
+            far.close()
+        self._reader = self._socket.makefile("rb")
+        try:
+            state = self._receive(BOOT_TIMEOUT_S)
+            if "error" in state:
+                raise MachineError(f"user-mode Linux is not ready: {state['error']}\n{self.console()}")
+        except BaseException:
+            self.close()
+            raise
+        self.release: str = state["release"]
+        self.refused_modules: dict[str, str] = state["refused"]
+
+    def _command_line(self, devices: Sequence[Device], memory: str, serial: int) -> list[str]:
+        vectors = [
+            f"vec{number}:transport={each.transport},ifname={each.interface}" for number, each in enumerate(devices)
+        ]
+        return [
+            str(self.image.program),
+            f"mem={memory}",
+            *("rootfstype=hostfs", "rootflags=/", "ro", "quiet", f"init={sys.executable}"),
+            *(f"uml_dir={self.folder}", "con0=null,fd:1", "con=null", f"ssl0=fd:{serial}", "ssl=null"),
+            *vectors,
+            *("--", "-I", "-S", str(Path(guest.__file__).resolve()), str(self.folder)),
+        ]
+
+    def run(self, argv: Sequence[str], *, input: str = "", timeout_s: float = 60.0) -> Completed:
+        """Run a command in the guest; `MachineError` if the kernel ends or the command does not within `timeout_s`."""
+        request = {"argv": list(argv), "input": input, "timeout_s": timeout_s}
+        self._number += 1
+        (self.folder / f"request-{self._number}.json").write_text(json.dumps(request), encoding="utf-8")
+        try:
+            self._socket.sendall(f"{self._number}\n".encode())
+        except OSError as error:
+            raise MachineError(f"user-mode Linux has ended\n{self.console()}") from error
+        found = self._receive(timeout_s + STOP_TIMEOUT_S)
+        if found["status"] is None:
+            raise MachineError(f"{' '.join(argv)} in user-mode Linux: no end after {timeout_s:g} s\n{found['stderr']}")
+        return Completed(tuple(argv), found["status"], found["stdout"], found["stderr"])
+
+    def run_script(self, text: str, *arguments: str, timeout_s: float = 60.0) -> Completed:
+        """Run a Python script in the guest by the Python of this process; it can import the packages of this process.
+
+        It finds `folder` as /run/job.
+        """
+        paths = [path for path in sys.path if path]
+        head = f"import sys; sys.path[:] = {paths!r}\n"
+        argv = [sys.executable, "-", *arguments]
+        return self.run(argv, input=head + text, timeout_s=timeout_s)
+
+    def console(self) -> str:
+        """Return the end of the kernel's console output."""
+        return (self.folder / "console").read_text(encoding="utf-8", errors="replace")[-CONSOLE_TAIL:]
+
+    def _receive(self, timeout_s: float) -> dict[str, Any]:
+        self._socket.settimeout(timeout_s)
+        try:
+            line = self._reader.readline()
+        except TimeoutError:
+            raise MachineError(f"user-mode Linux does not answer after {timeout_s:g} s\n{self.console()}") from None
+        except OSError:
+            line = b""
+        if not line:
+            raise MachineError(f"user-mode Linux has ended\n{self.console()}")
+        answer = self.folder / f"answer-{line.decode().strip()}.json"
+        found: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+        answer.unlink()
+        (self.folder / f"request-{self._number}.json").unlink(missing_ok=True)
+        return found
+
+    def close(self) -> None:
+        """Power off the guest, kill what is left of it and remove its files."""
+        process = getattr(self, "_process", None)
+        with contextlib.suppress(OSError):
+            self._socket.sendall(f"{guest.END}\n".encode())
+        if process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(STOP_TIMEOUT_S)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        self._socket.close()
+        self._folder.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _memory_folder() -> str:
+    """Return the folder for the guest's memory: one in memory if there is one."""
+    return SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else tempfile.gettempdir()
