@@ -25,7 +25,8 @@ from qoslab.model.experiment import Family, Flow, Node
 from qoslab.model.framing import Framing
 from qoslab.model.metrics import METRICS, AddedMetric
 from qoslab.model.units import Duration, Rate, Size
-from qoslab.platforms import PLATFORMS, Platform, Reach
+from qoslab.platforms import PLATFORMS, Platform
+from qoslab.platforms.base import ACCESS_METHODS
 from qoslab.results import tables
 from qoslab.system.plugins import KINDS, ONE, Kind, PluginError, Registry, installed, package_of
 from qoslab.traffic import TOOLS, Commands, Endpoints, Output, TrafficError, TrafficTool
@@ -144,8 +145,11 @@ def _of_commands(tool: TrafficTool, commands: Commands, duration: Duration) -> I
 
 def problems_of_platform(name: str, platform: Platform) -> Iterator[str]:
     """Yield the errors of a platform: access, role that pushes its configuration, properties of a node."""
-    if platform.reached_by not in get_args(Reach):
-        yield f'reached_by is "{platform.reached_by}", expected one of {", ".join(get_args(Reach))}'
+    if platform.access not in ACCESS_METHODS:
+        known = ", ".join(each.name for each in ACCESS_METHODS)
+        yield f"its access method is {platform.access!r}, expected one of {known}"
+    if platform.is_router and None in (platform.language, platform.forwarding, platform.counters):
+        yield "it is a router, and has no language, no forwarding or no counters"
     node = Node.model_validate({"platform": name})
     try:
         if list(platform.check(node)):

@@ -113,8 +113,8 @@ def test_the_plan_tells_of_probes() -> None:
 
 
 def test_every_platform_has_a_prober() -> None:
-    assert set(PROBERS) == {platform.reached_by for platform in PLATFORMS.values()}
-    assert platform_of(Node(platform="host")).reached_by in PROBERS
+    assert set(PROBERS) == {platform.access for platform in PLATFORMS.values()}
+    assert platform_of(Node(platform="host")).access in PROBERS
 
 
 def test_each_operation_keeps_its_own_lines() -> None:

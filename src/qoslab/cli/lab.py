@@ -273,7 +273,7 @@ def _console(text: str) -> tuple[str, tuple[str, int] | None]:
 def _has_command_line(lab: Lab, node: str) -> bool:
     """Return whether the node is a router with an IOS command line."""
     found = lab.nodes.get(node)
-    return found is not None and platform_of(found.node).reached_by == "command line"
+    return found is not None and platform_of(found.node).access.command_line
 
 
 def _ssh_argv(lab: Lab, router: str) -> list[str]:
@@ -296,7 +296,7 @@ def _how_to_reach(lab: Lab) -> list[str]:
     for name, node in lab.nodes.items():
         addresses = ", ".join(f"{interface} {' '.join(each)}" for interface, each in node.addresses.items())
         lines.append(f"{name} ({node.node.platform}): {addresses or 'no address'}")
-        if platform_of(node.node).reached_by == "command line":
+        if platform_of(node.node).access.command_line:
             login = lab.ssh(name)
             lines.append(f"  ssh -p {login.port} {login.user}@{login.host}   password {login.password}")
             if login.telnet is not None:
@@ -310,7 +310,7 @@ def _facts(lab: Lab) -> dict[str, Any]:
     nodes: dict[str, dict[str, Any]] = {}
     for name, node in lab.nodes.items():
         nodes[name] = {"platform": node.node.platform, "addresses": node.addresses}
-        if platform_of(node.node).reached_by == "command line":
+        if platform_of(node.node).access.command_line:
             nodes[name]["ssh"] = asdict(lab.ssh(name))
         if platform_of(node.node).is_router:
             nodes[name]["control"] = str(lab.runtime(name) / "control.sock")

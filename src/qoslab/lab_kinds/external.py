@@ -43,7 +43,7 @@ class External(Measured):
                 hint = "nobody sees the interface of a router from outside; capture at the host behind it"
                 found.append(document.finding(("captures", index, "node"), message, hint))
         for name, node in topology.nodes.items():
-            if platform_of(node).reached_by == "control socket":
+            if not platform_of(node).access.remote:
                 message = f"found the platform {node.platform} of {name}, expected a router with a command line"
                 hint = "its counters can only be read on its own machine; use --lab virtual"
                 found.append(document.finding(("topology", "nodes", name, "platform"), message, hint))

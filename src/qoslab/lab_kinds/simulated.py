@@ -58,7 +58,7 @@ class Simulated(LabKind):
         """Return the parts that are not modelled."""
         from qoslab.simulation.check import problems  # it compiles configurations
 
-        return problems(experiment, document, file)
+        return super().check(experiment, document, file) or problems(experiment, document, file)
 
     def tools_used(self, experiment: Experiment) -> tuple[str, ...]:
         """The simulator."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from qoslab.platforms.base import Platform, Problem, Reach
+from qoslab.platforms.base import AccessMethod, Platform, Problem
 from qoslab.platforms.host import Host
 from qoslab.platforms.ios import MODELS, Ios
 from qoslab.platforms.ios_model import SOFTWARE, RouterModel
@@ -44,22 +44,22 @@ def hosts_of(topology: Topology) -> tuple[str, ...]:
     return tuple(name for name, node in topology.nodes.items() if not platform_of(node).is_router)
 
 
-def reached_by(topology: Topology, way: Reach) -> tuple[str, ...]:
-    """Names of the nodes that are reached so."""
-    return tuple(name for name, node in topology.nodes.items() if platform_of(node).reached_by == way)
+def with_command_line(topology: Topology) -> tuple[str, ...]:
+    """Names of the nodes that have an IOS command line."""
+    return tuple(name for name, node in topology.nodes.items() if platform_of(node).access.command_line)
 
 
 __all__ = [
     "MODELS",
     "PLATFORMS",
     "SOFTWARE",
+    "AccessMethod",
     "Platform",
     "Problem",
-    "Reach",
     "RouterModel",
     "hosts_of",
     "is_switch",
     "platform_of",
-    "reached_by",
     "routers_of",
+    "with_command_line",
 ]

@@ -25,12 +25,38 @@ class Problem:
     """Values that could be meant, for near matches."""
 
 
-Reach = Literal["command line", "control socket", "programs"]
-"""Access to a node: an IOS command line, the control socket of its data plane, or programs on it."""
+@dataclass(frozen=True)
+class AccessMethod:
+    """Method to configure, observe and probe a node."""
+
+    name: str
+    command_line: bool = False
+    """True if the node has an IOS command line: logins by SSH or telnet, show commands, lines of configuration."""
+    remote: bool = False
+    """True if the node may be another machine; otherwise it is part of a virtual lab on this one."""
+
+
+COMMAND_LINE = AccessMethod("command line", command_line=True, remote=True)
+CONTROL_SOCKET = AccessMethod("control socket")
+"""The control protocol of a data plane (docs/internals/control-protocol.md)."""
+PROGRAMS = AccessMethod("programs", remote=True)
+"""Programs that are started on the node."""
+ACCESS_METHODS = (COMMAND_LINE, CONTROL_SOCKET, PROGRAMS)
+"""Access methods that have a driver, an inventory entry and a prober."""
+
+Language = Literal["ios", "tc"]
+"""Language of a platform's templates: IOS commands, which are compiled for the engine, or tc(8) commands.
+
+The checker and the compiler of a language are found by it: `schema.devices`, `run.devices.drivers`.
+"""
+Forwarding = Literal["engine", "kernel"]
+"""The part that forwards and queues packets in a virtual lab: the program qos-router, or the kernel."""
+CounterSource = Literal["data plane", "qdiscs"]
+"""Reader of the counters of a router in a virtual lab: the engine's, or that of the kernel's qdiscs."""
 
 
 class Platform(Protocol):
-    """A kind of node: what it is called, how it is reached, what an experiment may say about it."""
+    """A kind of node: its name, its access method, and the keys that an experiment may set."""
 
     @property
     def name(self) -> str:
@@ -38,15 +64,30 @@ class Platform(Protocol):
 
     @property
     def is_router(self) -> bool:
-        """True if the platform forwards packets and accepts IOS templates."""
+        """True if the platform forwards packets and accepts templates."""
 
     @property
-    def reached_by(self) -> Reach:
-        """Access for configuration, observation and probes."""
+    def access(self) -> AccessMethod:
+        """Method for configuration, observation and probes."""
+
+    @property
+    def language(self) -> Language | None:
+        """Language of its templates; None for hosts, which have none."""
+
+    @property
+    def forwarding(self) -> Forwarding | None:
+        """The part that forwards its packets in a virtual lab; None for hosts."""
+
+    @property
+    def counters(self) -> CounterSource | None:
+        """Reader of its counters in a virtual lab; None for hosts."""
 
     @property
     def has_startup_config(self) -> bool:
         """True if addresses, routes and logins come from a startup configuration; otherwise the lab sets them."""
+
+    def alternative_to(self, lab: str) -> str | None:
+        """Return the alternative to name in a kind of lab that cannot have this platform; None if it can."""
 
     def ansible_role(self, node: Node) -> str | None:
         """The role that pushes its configuration, also its inventory group; None where nothing is pushed."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qoslab.platforms.base import Problem, Reach
+from qoslab.platforms.base import PROGRAMS, AccessMethod, CounterSource, Forwarding, Language, Problem
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Hardware
@@ -24,8 +24,15 @@ class Host:
 
     name: str = "host"
     is_router: bool = False
-    reached_by: Reach = "programs"
+    access: AccessMethod = PROGRAMS
+    language: Language | None = None
+    forwarding: Forwarding | None = None
+    counters: CounterSource | None = None
     has_startup_config: bool = False
+
+    def alternative_to(self, lab: str) -> str | None:
+        """Return None: all labs have hosts."""
+        return None
 
     def ansible_role(self, node: Node) -> str | None:
         """Return None: no configuration is pushed to a host."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qoslab.platforms.base import Problem, Reach
+from qoslab.platforms.base import COMMAND_LINE, AccessMethod, CounterSource, Forwarding, Language, Problem
 from qoslab.platforms.ios_later import LATER_ROUTERS
 from qoslab.platforms.ios_model import InterfaceHardware, RouterModel, Software
 
@@ -158,8 +158,15 @@ class Ios:
 
     name: str = "ios"
     is_router: bool = True
-    reached_by: Reach = "command line"
+    access: AccessMethod = COMMAND_LINE
+    language: Language | None = "ios"
+    forwarding: Forwarding | None = "engine"
+    counters: CounterSource | None = "data plane"
     has_startup_config: bool = True
+
+    def alternative_to(self, lab: str) -> str | None:
+        """Return None: all labs have it."""
+        return None
 
     def ansible_role(self, node: Node) -> str | None:
         """Return the Ansible role; Catalyst switches have a separate one."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from qoslab.model.framing import MEDIUM, Medium
-from qoslab.platforms.base import Problem, Reach
+from qoslab.platforms.base import CONTROL_SOCKET, AccessMethod, CounterSource, Forwarding, Language, Problem
 from qoslab.platforms.ios import MODELS, Ios
 
 if TYPE_CHECKING:
@@ -38,9 +38,16 @@ class Linux:
 
     name: str = "linux"
     is_router: bool = True
-    reached_by: Reach = "control socket"
+    access: AccessMethod = CONTROL_SOCKET
+    language: Language | None = "ios"
+    forwarding: Forwarding | None = "engine"
+    counters: CounterSource | None = "data plane"
     has_startup_config: bool = False
     _ios: Ios = field(default_factory=Ios, repr=False)
+
+    def alternative_to(self, lab: str) -> str | None:
+        """Return None: the external lab refuses every platform that is no other machine."""
+        return None
 
     def ansible_role(self, node: Node) -> str | None:
         """The same for every model."""

@@ -110,7 +110,7 @@ class _Checker:
     def commands(self, router: Router) -> Iterator[Finding]:
         for index, observation in enumerate(self.experiment.observe):
             node = self.experiment.topology.nodes[observation.node]
-            if observation.node != router.name or platform_of(node).reached_by != "command line":
+            if observation.node != router.name or not platform_of(node).access.command_line:
                 continue
             try:
                 answer(node, router, observation.command, blank_history(node, router))

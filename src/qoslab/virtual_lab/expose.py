@@ -14,7 +14,7 @@ from typing import Any
 
 from qoslab.errors import ExperimentError, UserError
 from qoslab.model.inventory import EMULATED_BY, LINE
-from qoslab.platforms import hosts_of, is_switch, reached_by
+from qoslab.platforms import hosts_of, is_switch, routers_of, with_command_line
 from qoslab.system.openssh import with_host_keys
 from qoslab.system.programs import python_module
 from qoslab.virtual_lab.lab import HOSTD, RUNTIME, Lab
@@ -33,7 +33,7 @@ HEAD = """\
 
 def refuse_what_has_no_ssh(lab: Lab) -> None:
     """Raise `ExperimentError` where a node could not be reached by SSH alone."""
-    linux = reached_by(lab.topology, "control socket")
+    linux = [name for name in routers_of(lab.topology) if name not in with_command_line(lab.topology)]
     if linux:
         raise ExperimentError(
             f"found the Linux router {linux[0]}, expected hosts and IOS routers in a lab that is exposed",
@@ -57,7 +57,7 @@ def expose(lab: Lab, file: Path, *, together: bool = False) -> None:
     file = file.absolute()
     known, private = file.with_suffix(".known_hosts"), file.with_suffix(".key")
     known_hosts = [f"[{LISTEN}]:{way['port']} {way['host_key']}\n" for way in ways.values()]
-    for router in reached_by(lab.topology, "command line"):
+    for router in with_command_line(lab.topology):
         login = lab.ssh(router)
         known_hosts.append(f"[{login.host}]:{login.port} {lab.host_key}\n")
     try:
@@ -145,7 +145,7 @@ def _inventory(
     }
     routers: dict[str, Any] = {}
     switches: dict[str, Any] = {}
-    for name in reached_by(lab.topology, "command line"):
+    for name in with_command_line(lab.topology):
         login = lab.ssh(name)
         of_kind = switches if is_switch(lab.topology.nodes[name]) else routers
         of_kind[name] = {

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from qoslab.errors import ExperimentError, MachineError, UserError
 from qoslab.model.experiment import TCP_PROFILES, Link, Node, TcpProfile, Topology
-from qoslab.platforms import hosts_of, platform_of, reached_by, routers_of, tcp
+from qoslab.platforms import hosts_of, platform_of, routers_of, tcp, with_command_line
 from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import startup_config
 from qoslab.system.programs import how_ended, own_program, python_module, variable_of
@@ -548,7 +548,7 @@ class Lab:
 
     def _start_routers(self, routers: Sequence[str], ways: RouterLogins) -> None:
         """Start the routers' command lines, and wait for these and the data planes."""
-        ios = reached_by(self.topology, "command line")
+        ios = with_command_line(self.topology)
         if ios:
             self._start_iosd(ios, ways)
         for name in self._wiring.ports:

@@ -120,7 +120,7 @@ def _models(found: Foreign, platforms: Mapping[str, str], wishes: ConversionOpti
     """The models of routers with an IOS command line, by node; each stand-in is noted."""
     models = {}
     for name, node in found.nodes.items():
-        if PLATFORMS[platforms[name]].reached_by != "command line":
+        if not PLATFORMS[platforms[name]].access.command_line:
             continue
         models[name] = model = wishes.model or MODEL_OF_KIND.get(node.kind, OTHER_MODEL)
         hardware = MODELS[model]

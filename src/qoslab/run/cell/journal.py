@@ -16,7 +16,7 @@ from qoslab.lab_kinds import lab_kind
 from qoslab.model.experiment import Observation, Stage, Trigger
 from qoslab.model.matrix import as_texts
 from qoslab.model.steps import Step as PlannedStep
-from qoslab.platforms import reached_by
+from qoslab.platforms import with_command_line
 from qoslab.results import (
     CaptureRecord,
     Cell,
@@ -72,7 +72,7 @@ class Journal:
         self._lateness: set[str] = set()
         self._warnings: list[str] = []
         self._observed: list[ObservedCommand] = []
-        self._command_lines = reached_by(task.experiment.topology, "command line")
+        self._command_lines = with_command_line(task.experiment.topology)
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -9,12 +9,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
-from qoslab.errors import DeviceError, UserError
+from qoslab.errors import DeviceError, ExperimentError, UserError
 from qoslab.ios.device_config.interface_names import AS_THEY_ARE, InterfaceNames
 from qoslab.ios.parse import apply, parse_config
 from qoslab.model.experiment import Topology
 from qoslab.model.units import Duration
-from qoslab.platforms import reached_by
+from qoslab.platforms import platform_of, routers_of
+from qoslab.platforms.base import COMMAND_LINE, CONTROL_SOCKET
 from qoslab.platforms.startup import data_plane, hardware
 from qoslab.results import Cell
 from qoslab.results.file_access import writing
@@ -76,14 +77,24 @@ class Routers:
         self._base = base
         self.command_lines = {
             router: CommandLineRouter(router, topology, names.get(router, AS_THEY_ARE), state)
-            for router in reached_by(topology, "command line")
+            for router in routers_of(topology)
+            if platform_of(topology.nodes[router]).access == COMMAND_LINE
         }
         """The routers that have one."""
         sockets = {
             router: ControlSocketRouter(router, partial(self.compiled, router, source=f"{router}.ios"), state)
-            for router in reached_by(topology, "control socket")
+            for router in routers_of(topology)
+            if platform_of(topology.nodes[router]).access == CONTROL_SOCKET
         }
         self._drivers: dict[str, RouterDriver] = {**self.command_lines, **sockets}
+        for router in routers_of(topology):
+            if router not in self._drivers:
+                platform = platform_of(topology.nodes[router])
+                raise ExperimentError(
+                    f"{router}: nothing configures a router of platform {platform.name}, "
+                    f"which is reached by {platform.access.name}",
+                    hint=f"Its access method must be {COMMAND_LINE.name} or {CONTROL_SOCKET.name}.",
+                )
         self._prepared = False
         self._touched = False
         """True if lines may have been pushed that are not restored yet."""

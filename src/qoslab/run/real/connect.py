@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from qoslab.errors import QoslabError, UserError
 from qoslab.model.experiment import Experiment
-from qoslab.platforms import hosts_of, reached_by
+from qoslab.platforms import hosts_of, with_command_line
 from qoslab.run.devices.ansible_inventory import LabInventory
 from qoslab.run.faults import PassingFault
 from qoslab.run.real.access.proxies import AccessProxies
@@ -55,7 +55,7 @@ def reach_hosts(
     opening = in_thread(functools.partial(side_by_side, {"routers": open_door}))
     hosts, errors = side_by_side({name: functools.partial(begin, name) for name in names}, check)
     errors = [*result_of(opening, check)[1], *errors]
-    routers = reached_by(experiment.topology, "command line")
+    routers = with_command_line(experiment.topology)
     show_every = {name: inventory.nodes.routers[name].show_every for name in routers}
     lab = ExternalLab(hosts, settings, show_every)
     if errors:

@@ -18,7 +18,7 @@ from qoslab.lab_kinds.measured import CONFIGURE
 from qoslab.model.experiment import Experiment
 from qoslab.model.instants import traffic_time
 from qoslab.model.interface_selection import of_the_experiment
-from qoslab.platforms import reached_by
+from qoslab.platforms import with_command_line
 from qoslab.platforms.startup import startup_config
 from qoslab.results import Cell, CellRecord
 from qoslab.run.cell.journal import Journal
@@ -107,7 +107,7 @@ class MeasuredWorker(ABC):
         folder = self._exit.enter_context(Scratch("run"))
         scratch = self._scratch = folder.path
         self._state = RestoreState(before or scratch / "before")
-        modules = IOS_MODULES if reached_by(experiment.topology, "command line") else ()
+        modules = IOS_MODULES if with_command_line(experiment.topology) else ()
         self._session = AnsibleSession(
             scratch / "inventory.json", before=self._state.folder, check=self._check, modules=modules
         )

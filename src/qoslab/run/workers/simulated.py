@@ -276,7 +276,7 @@ class _CellRun:
         file = self._cell.path / "probes" / probe.name
         self._cell.write(file.with_name(f"{probe.name}.samples.json"), json.dumps(report) + "\n")
         node = experiment.topology.nodes[probe.source]
-        if platform_of(node).reached_by != "command line":
+        if not platform_of(node).access.command_line:
             figures = figures_of_report(report, jitter=probe.jitter)
         else:
             number = probe_number(experiment, probe)

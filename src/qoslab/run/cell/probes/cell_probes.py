@@ -9,17 +9,18 @@ from collections.abc import Callable, Mapping
 
 from qoslab.errors import QoslabError, RunInvalid
 from qoslab.model.experiment import Experiment, Probe
-from qoslab.platforms import Reach, hosts_of, platform_of
+from qoslab.platforms import AccessMethod, hosts_of, platform_of
+from qoslab.platforms.base import COMMAND_LINE, CONTROL_SOCKET, PROGRAMS
 from qoslab.results import SenderRecord
 from qoslab.run.cell.probes.base import Prober, Setting
 from qoslab.run.cell.probes.host_program import CONTROL_PORT, HostProber, HostResponder
 from qoslab.run.cell.probes.ios_router import IosProber
 from qoslab.run.cell.probes.linux_router import LinuxProber
 
-PROBERS: Mapping[Reach, Callable[[Setting, Probe], Prober]] = {
-    "command line": IosProber,
-    "control socket": LinuxProber,
-    "programs": HostProber,
+PROBERS: Mapping[AccessMethod, Callable[[Setting, Probe], Prober]] = {
+    COMMAND_LINE: IosProber,
+    CONTROL_SOCKET: LinuxProber,
+    PROGRAMS: HostProber,
 }
 """Probers by access method of the sending node."""
 LOOK_AT = 0.8
@@ -38,7 +39,7 @@ class Probes:
         self._stop = threading.Event()
         experiment = setting.experiment
         self._probers = [
-            PROBERS[platform_of(experiment.topology.nodes[probe.source]).reached_by](setting, probe)
+            PROBERS[platform_of(experiment.topology.nodes[probe.source]).access](setting, probe)
             for probe in experiment.probes
         ]
         self._threads = [

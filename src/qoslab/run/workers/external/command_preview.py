@@ -19,7 +19,7 @@ from qoslab.model.experiment import Experiment, Topology, probe_number
 from qoslab.model.instants import traffic_time
 from qoslab.model.inventory import RollbackMethod, RouterSettings
 from qoslab.plan import Plan
-from qoslab.platforms import reached_by
+from qoslab.platforms import with_command_line
 from qoslab.platforms.startup import startup_config
 from qoslab.run.cell.periodic_show import reading_commands
 from qoslab.run.cell.probes.ios_router import ended, scheduled
@@ -49,7 +49,7 @@ def sent(place: str, plan: Plan) -> Iterator[str]:
 def sent_lines(plan: Plan, settings: Mapping[str, RouterSettings]) -> Iterator[str]:
     """The same, with what the inventory says of each router; one block of lines for each."""
     tasks = [(f"cell {index}: {cell.name}", make_task(cell, {})) for index, cell in enumerate(plan.cells, 1)]
-    for router in reached_by(plan.experiment.topology, "command line"):
+    for router in with_command_line(plan.experiment.topology):
         yield ""
         yield from _Router(router, settings[router]).lines(tasks)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from qoslab.errors import ExperimentError
 from qoslab.platforms import platform_of
+from qoslab.platforms.base import COMMAND_LINE, CONTROL_SOCKET
 from qoslab.run.devices.ansible_inventory import Access, IosAccess, LinuxAccess
 from qoslab.system.programs import own_program
 from qoslab.virtual_lab import Lab
@@ -22,10 +24,10 @@ def lab_routers(lab: Lab, sockets: Path | None = None) -> dict[str, Access]:
         group = platform.ansible_role(node.node)
         if group is None:
             continue
-        if platform.reached_by == "command line":
+        if platform.access == COMMAND_LINE:
             ssh = lab.ssh(name)
             routers[name] = IosAccess(ssh.host, ssh.user, ssh.password, ssh.port, ssh.enable, group)
-        elif platform.reached_by == "control socket":
+        elif platform.access == CONTROL_SOCKET:
             socket = lab.runtime(name) / "control.sock"
             if sockets is not None:
                 link = sockets / name
@@ -33,4 +35,10 @@ def lab_routers(lab: Lab, sockets: Path | None = None) -> dict[str, Access]:
                 link.symlink_to(socket)
                 socket = link
             routers[name] = LinuxAccess(str(socket), str(own_program("qos-router")), group=group)
+        else:
+            raise ExperimentError(
+                f"{name}: the platform {platform.name} is reached by {platform.access.name}, "
+                "expected an access method of the virtual lab's routers",
+                hint=f"{COMMAND_LINE.name} or {CONTROL_SOCKET.name}: docs/internals/extending.md",
+            )
     return routers

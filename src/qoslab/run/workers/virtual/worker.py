@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from qoslab.model.experiment import Experiment, Topology
-from qoslab.platforms import reached_by, routers_of
+from qoslab.platforms import routers_of, with_command_line
 from qoslab.run.devices.ansible_inventory import write_inventory
 from qoslab.run.workers.base import WorkerSlot
 from qoslab.run.workers.measured import MeasuredWorker
@@ -64,7 +64,7 @@ class LabWorker(MeasuredWorker):
 
     def _start(self, experiment: Experiment) -> None:
         scratch, topology = self._scratch, experiment.topology
-        command_lines = reached_by(topology, "command line")
+        command_lines = with_command_line(topology)
         ssh: dict[str, Ssh] = {}
         if self._lab is not None:
             ssh = {name: self._lab.ssh(name) for name in command_lines}
