@@ -1,8 +1,9 @@
 """First process of a user-mode Linux kernel: loads modules, names network devices, runs commands.
 
 It runs inside the guest with the standard library only. Its argument is a folder of the machine, which it mounts at
-/run/job, with guest.json: the guest's name, devices and modules. Requests and answers are files there, named by numbers
-on the first serial line, one request at a time: the line itself stalls when it carries hundreds of kilobytes.
+/run/job, with guest.json: the guest's name, devices and modules. Requests and answers are files there. A byte on the
+first serial line announces a request, and its end ends the guest; the line alone is no channel, since user-mode Linux
+loses interrupts of it under load.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import contextlib
 import ctypes
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -29,8 +31,10 @@ POWER_OFF = 0x4321FEDC
 """LINUX_REBOOT_CMD_POWER_OFF of reboot(2)."""
 LOADED = (17,)
 """EEXIST: the module is part of the kernel or loaded."""
-END = "end"
-"""The word on the serial line that ends the guest."""
+END = "!"
+"""The character on the serial line that ends the guest."""
+LOOK_S = 0.02
+"""Seconds between two looks for requests."""
 OFFLOADS_OFF = ("gro", "off", "gso", "off", "tso", "off", "tx", "off", "sg", "off")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -116,23 +120,27 @@ def main(folder: str) -> None:
     settings = json.loads((JOB / "guest.json").read_text(encoding="utf-8"))
     line = os.open(SERIAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     tty.setraw(line, termios.TCSANOW)
-    with open(line, "rb", closefd=False) as reader:
-
-        def answer(number: str, value: dict[str, Any]) -> None:
-            (JOB / f"answer-{number}.json").write_text(json.dumps(value), encoding="utf-8")
-            # hostfs writes behind: what the command wrote must be there too.
-            libc.sync()
-            os.write(line, f"{number}\n".encode())
-
-        try:
-            answer("0", prepare(settings))
-        except (OSError, subprocess.CalledProcessError) as error:
-            answer("0", {"error": str(error)})
-        for text in reader:
-            number = text.decode().strip()
-            if number == END:
-                break
+    try:
+        answer(0, prepare(settings))
+    except (OSError, subprocess.CalledProcessError) as error:
+        answer(0, {"error": str(error)})
+    number = 1
+    while True:
+        if select.select([line], [], [], LOOK_S)[0] and END.encode() in (os.read(line, 4096) or END.encode()):
+            return
+        # A listing is always the machine's; a name that was looked up in vain would be remembered.
+        while f"request-{number}.json" in {each.name for each in JOB.iterdir()}:
             answer(number, run(json.loads((JOB / f"request-{number}.json").read_text(encoding="utf-8"))))
+            number += 1
+
+
+def answer(number: int, value: dict[str, Any]) -> None:
+    """Write an answer that appears as a whole."""
+    partial = JOB / f"partial-{number}"
+    partial.write_text(json.dumps(value), encoding="utf-8")
+    # hostfs writes behind: what the command wrote must be there too.
+    libc.sync()
+    partial.rename(JOB / f"answer-{number}.json")
 
 
 def report() -> None:

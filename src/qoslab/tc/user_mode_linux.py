@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,12 +40,14 @@ BOOT_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 5.0
 MEMORY = "192M"
 CONSOLE_TAIL = 2000
+LOOK_S = 0.005
+"""Seconds between two looks for an answer."""
 SHARED_MEMORY = "/dev/shm"
 
 MODULES = (
     *("kernel/net/sched/", "kernel/net/netfilter/nf_tables.ko", "kernel/net/netfilter/nft_"),
     *("kernel/drivers/net/dummy.ko", "kernel/drivers/net/ifb.ko", "kernel/drivers/net/veth.ko"),
-    *("kernel/net/8021q/", "kernel/net/ipv4/tcp_"),
+    *("kernel/net/8021q/", "kernel/net/ipv6/ipv6.ko", "kernel/net/ipv4/tcp_"),
 )
 """Modules to load unless others are named: paths in modules.dep that begin so, as far as they exist."""
 NOT_LOADED = ("kernel/net/netfilter/nft_tunnel.ko", "kernel/net/netfilter/nft_xfrm.ko", "kernel/net/sched/sch_teql.ko")
@@ -169,13 +172,15 @@ class Kernel:
         memory: str = MEMORY,
         name: str = "uml",
         prefix: Sequence[str] = (),
+        parent: Path | None = None,
     ) -> None:
         """Start the kernel and wait for it. `MachineError` if it does not start.
 
         `prefix` is put in front of its command line, such as `ip netns exec NAME`, and must pass on descriptors.
+        `parent` is the folder for its own folder and for its memory; default: one in memory if there is one.
         """
         self.image = required() if image is None else image
-        self._folder = tempfile.TemporaryDirectory(prefix="qoslab-uml-", dir=_memory_folder())
+        self._folder = tempfile.TemporaryDirectory(prefix="qoslab-uml-", dir=parent or _memory_folder())
         self._number = 0
         self.folder = Path(self._folder.name)
         settings = {
@@ -195,7 +200,7 @@ class Kernel:
                     stderr=subprocess.STDOUT,
                     pass_fds=[far.fileno()],
                     # Its memory is a file in TMPDIR, without a name.
-                    env={"PATH": guest.PATH, "TMPDIR": _memory_folder(), "HOME": str(self.folder)},
+                    env={"PATH": guest.PATH, "TMPDIR": self._folder.name, "HOME": str(self.folder)},
                     start_new_session=True,
                 )
         except OSError as error:
@@ -203,7 +208,6 @@ class Kernel:
             raise MachineError(f"cannot start {argv[0]}: {error.strerror}") from error
         finally:
             far.close()
-        self._reader = self._socket.makefile("rb")
         try:
             state = self._receive(BOOT_TIMEOUT_S)
             if "error" in state:
@@ -231,11 +235,11 @@ class Kernel:
         """Run a command in the guest; `MachineError` if the kernel ends or the command does not within `timeout_s`."""
         request = {"argv": list(argv), "input": input, "timeout_s": timeout_s}
         self._number += 1
-        (self.folder / f"request-{self._number}.json").write_text(json.dumps(request), encoding="utf-8")
-        try:
-            self._socket.sendall(f"{self._number}\n".encode())
-        except OSError as error:
-            raise MachineError(f"user-mode Linux has ended\n{self.console()}") from error
+        partial = self.folder / "partial"
+        partial.write_text(json.dumps(request), encoding="utf-8")
+        partial.rename(self.folder / f"request-{self._number}.json")
+        with contextlib.suppress(OSError):
+            self._socket.sendall(b".")
         found = self._receive(timeout_s + STOP_TIMEOUT_S)
         if found["status"] is None:
             raise MachineError(f"{' '.join(argv)} in user-mode Linux: no end after {timeout_s:g} s\n{found['stderr']}")
@@ -256,18 +260,17 @@ class Kernel:
         return (self.folder / "console").read_text(encoding="utf-8", errors="replace")[-CONSOLE_TAIL:]
 
     def _receive(self, timeout_s: float) -> dict[str, Any]:
-        self._socket.settimeout(timeout_s)
-        try:
-            line = self._reader.readline()
-        except TimeoutError:
-            raise MachineError(f"user-mode Linux does not answer after {timeout_s:g} s\n{self.console()}") from None
-        except OSError:
-            line = b""
-        if not line:
-            raise MachineError(f"user-mode Linux has ended\n{self.console()}")
-        answer = self.folder / f"answer-{line.decode().strip()}.json"
-        found: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
-        answer.unlink()
+        """Return the answer to the last request."""
+        path = self.folder / f"answer-{self._number}.json"
+        deadline = time.monotonic() + timeout_s
+        while not path.exists():
+            if self._process.poll() is not None:
+                raise MachineError(f"user-mode Linux has ended\n{self.console()}")
+            if time.monotonic() > deadline:
+                raise MachineError(f"user-mode Linux does not answer after {timeout_s:g} s\n{self.console()}")
+            time.sleep(LOOK_S)
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        path.unlink()
         (self.folder / f"request-{self._number}.json").unlink(missing_ok=True)
         return found
 
@@ -275,7 +278,7 @@ class Kernel:
         """Power off the guest, kill what is left of it and remove its files."""
         process = getattr(self, "_process", None)
         with contextlib.suppress(OSError):
-            self._socket.sendall(f"{guest.END}\n".encode())
+            self._socket.sendall(guest.END.encode())
         if process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(STOP_TIMEOUT_S)
