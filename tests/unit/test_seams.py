@@ -37,7 +37,8 @@ class Seam:
 PLATFORM = Seam(
     "platforms",
     names=frozenset({"platform"}),
-    words=frozenset(PLATFORMS) - {"host"},  # which is also a column, a key of addresses and an IOS keyword
+    # `host` is also a column, a key of addresses and an IOS keyword; `tc` is also a program and a language.
+    words=frozenset(PLATFORMS) - {"host", "tc"},
     classes=frozenset(type(platform).__name__ for platform in PLATFORMS.values()),
 )
 

@@ -29,6 +29,7 @@ _KINDS = {
     ".jsonl": "application/jsonl",
     ".txt": "text/plain",
     ".ios": "text/plain",
+    ".tc": "text/plain",
     ".err": "text/plain",
     ".yml": "application/yaml",
     ".csv": "text/csv",

@@ -11,6 +11,7 @@ from qoslab.model.experiment import Experiment, Flow
 from qoslab.model.instants import traffic_time
 from qoslab.model.steps import SIMULATION, Step
 from qoslab.model.units import Duration
+from qoslab.platforms import platform_of
 from qoslab.system.programs import SIMULATOR
 
 if TYPE_CHECKING:
@@ -58,7 +59,12 @@ class Simulated(LabKind):
         """Return the parts that are not modelled."""
         from qoslab.simulation.check import problems  # it compiles configurations
 
-        return super().check(experiment, document, file) or problems(experiment, document, file)
+        found = []
+        for name, node in experiment.topology.nodes.items():
+            if alternative := platform_of(node).unsimulated:
+                message = f"found the platform {node.platform} of {name}, expected one that a simulation has"
+                found.append(document.finding(("topology", "nodes", name, "platform"), message, alternative))
+        return found or problems(experiment, document, file)
 
     def tools_used(self, experiment: Experiment) -> tuple[str, ...]:
         """The simulator."""

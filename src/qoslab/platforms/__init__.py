@@ -8,18 +8,19 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from qoslab.platforms.base import AccessMethod, Platform, Problem
+from qoslab.platforms.base import AccessMethod, Language, Platform, Problem
 from qoslab.platforms.host import Host
 from qoslab.platforms.ios import MODELS, Ios
 from qoslab.platforms.ios_model import SOFTWARE, RouterModel
 from qoslab.platforms.linux import Linux
+from qoslab.platforms.tc import Tc
 from qoslab.system.plugins import Registry, lacking
 
 if TYPE_CHECKING:
     from qoslab.model.experiment import Node, Topology
 
 PLATFORMS: Registry[Platform] = Registry(
-    "platforms", {"host": Host(), "ios": Ios(), "linux": Linux()}, partial(lacking, Platform)
+    "platforms", {"host": Host(), "ios": Ios(), "linux": Linux(), "tc": Tc()}, partial(lacking, Platform)
 )
 """Platforms by their name in experiment files; others come from packages (docs/internals/extending.md)."""
 
@@ -37,6 +38,21 @@ def is_switch(node: Node) -> bool:
 def routers_of(topology: Topology) -> tuple[str, ...]:
     """Names of the nodes that forward."""
     return tuple(name for name, node in topology.nodes.items() if platform_of(node).is_router)
+
+
+def routers_in(topology: Topology, language: Language) -> tuple[str, ...]:
+    """Names of the routers with templates in that language."""
+    return tuple(name for name in routers_of(topology) if platform_of(topology.nodes[name]).language == language)
+
+
+def has_engine(node: Node) -> bool:
+    """Return whether the engine forwards and queues the node's packets in a virtual lab."""
+    return platform_of(node).forwarding == "engine"
+
+
+def has_kernel(node: Node) -> bool:
+    """Return whether a kernel forwards and queues the node's packets in a virtual lab."""
+    return platform_of(node).forwarding == "kernel"
 
 
 def hosts_of(topology: Topology) -> tuple[str, ...]:
@@ -57,9 +73,12 @@ __all__ = [
     "Platform",
     "Problem",
     "RouterModel",
+    "has_engine",
+    "has_kernel",
     "hosts_of",
     "is_switch",
     "platform_of",
+    "routers_in",
     "routers_of",
     "with_command_line",
 ]

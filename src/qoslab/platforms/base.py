@@ -86,8 +86,9 @@ class Platform(Protocol):
     def has_startup_config(self) -> bool:
         """True if addresses, routes and logins come from a startup configuration; otherwise the lab sets them."""
 
-    def alternative_to(self, lab: str) -> str | None:
-        """Return the alternative to name in a kind of lab that cannot have this platform; None if it can."""
+    @property
+    def unsimulated(self) -> str:
+        """The alternative to name in a simulation that cannot have this platform; empty if it can."""
 
     def ansible_role(self, node: Node) -> str | None:
         """The role that pushes its configuration, also its inventory group; None where nothing is pushed."""

@@ -28,11 +28,8 @@ class Host:
     language: Language | None = None
     forwarding: Forwarding | None = None
     counters: CounterSource | None = None
+    unsimulated: str = ""
     has_startup_config: bool = False
-
-    def alternative_to(self, lab: str) -> str | None:
-        """Return None: all labs have hosts."""
-        return None
 
     def ansible_role(self, node: Node) -> str | None:
         """Return None: no configuration is pushed to a host."""

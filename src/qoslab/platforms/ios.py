@@ -162,11 +162,8 @@ class Ios:
     language: Language | None = "ios"
     forwarding: Forwarding | None = "engine"
     counters: CounterSource | None = "data plane"
+    unsimulated: str = ""
     has_startup_config: bool = True
-
-    def alternative_to(self, lab: str) -> str | None:
-        """Return None: all labs have it."""
-        return None
 
     def ansible_role(self, node: Node) -> str | None:
         """Return the Ansible role; Catalyst switches have a separate one."""

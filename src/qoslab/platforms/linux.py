@@ -42,12 +42,9 @@ class Linux:
     language: Language | None = "ios"
     forwarding: Forwarding | None = "engine"
     counters: CounterSource | None = "data plane"
+    unsimulated: str = ""
     has_startup_config: bool = False
     _ios: Ios = field(default_factory=Ios, repr=False)
-
-    def alternative_to(self, lab: str) -> str | None:
-        """Return None: the external lab refuses every platform that is no other machine."""
-        return None
 
     def ansible_role(self, node: Node) -> str | None:
         """The same for every model."""

@@ -429,8 +429,10 @@ def _indented(content: str) -> str:
 def _configurations(cell: Cell, lab: str) -> list[Part]:
     names = {
         ".ios": f"{{}}: {lab_kind(lab).configured}",
+        ".tc": f"{{}}: {lab_kind(lab).configured}",
         ".running.ios": "{}: running configuration with it",
         ".engine.json": "{}: active data-plane configuration",
+        ".tc.json": "{}: active tc commands, with their lines",
         ".before.ios": "{}: running configuration before",
         ".after.ios": "{}: running configuration after it was restored",
     }
@@ -444,5 +446,5 @@ def _configurations(cell: Cell, lab: str) -> list[Part]:
                 content = _shown(cell, file)
                 if suffix.endswith("json"):
                     content = _indented(content)
-                parts.append(Part(title.format(device), content.strip("\n"), suffix == ".ios"))
+                parts.append(Part(title.format(device), content.strip("\n"), suffix in (".ios", ".tc")))
     return parts

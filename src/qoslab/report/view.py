@@ -240,7 +240,7 @@ class RunView:
     def configuration(self, arm: str, device: str) -> Text:
         """Return the configuration pushed to a router."""
         cell = self._cell(arm)
-        return Text(cell.text(cell.configuration(f"{device}.ios")).strip("\n"))
+        return Text(cell.text(cell.given(device)).strip("\n"))
 
     def _cell(self, arm: str) -> Cell:
         for cell in self.folder.cells():

@@ -98,6 +98,11 @@ class Cell(Identified):
         files = {name: self.configuration(f"{name}.ios") for name in routers}
         return {name: self.text(file) for name, file in files.items() if file.exists()}
 
+    def given(self, device: str) -> Path:
+        """The file of the configuration that a router was given: IOS commands, or tc commands."""
+        tc = self.configuration(f"{device}.tc")
+        return tc if tc.exists() else self.configuration(f"{device}.ios")
+
     def ansible(self, intent: str) -> Path:
         """Folder of what ansible-runner left of a playbook; made where it is missing."""
         folder = self.path / "ansible" / intent

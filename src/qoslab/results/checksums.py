@@ -21,7 +21,7 @@ CRATE = "ro-crate-metadata.json"
 """Metadata file of an RO-Crate in a run's folder; it lists every file with its SHA-256."""
 MOST_BYTES = 4 * 2**30
 """Greatest size of a file that is read for a comparison: no file of a cell is larger."""
-_TEXT = frozenset({".json", ".jsonl", ".txt", ".ios", ".err", ".yml", ".csv"})
+_TEXT = frozenset({".json", ".jsonl", ".txt", ".ios", ".tc", ".err", ".yml", ".csv"})
 """Endings of files that have lines."""
 _SEAL = re.compile(rb'\A\{\n  "seal": "([0-9a-f]{64})",\n')
 _BLOCK = 2**20

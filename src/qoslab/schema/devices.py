@@ -5,7 +5,7 @@ These are rendered templates, then what the probes need.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,17 +16,18 @@ from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.ios.parse import RefusedLineError, Remark, apply, parse_config
 from qoslab.model.experiment import Experiment
-from qoslab.platforms import is_switch, routers_of
+from qoslab.platforms import is_switch, routers_in
 from qoslab.platforms.startup import hardware, startup_config
 from qoslab.schema import memory
 from qoslab.schema.circuits import unfit
-from qoslab.schema.document import Document
+from qoslab.schema.document import Document, Place
 from qoslab.schema.link_vlans import unmatched
 from qoslab.schema.loops import switched_loop
 from qoslab.schema.near import did_you_mean, one_of
 from qoslab.schema.probe_lines import probe_lines
 from qoslab.schema.templates import render_lines
 from qoslab.schema.traffic_ways import unrouted
+from qoslab.tc.template import RefusedError, parse
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 LEAST_OF_INTERFACE = 3
@@ -45,7 +46,12 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
     for arm in experiment.arms:
         layers = experiment.configurations_of(arm)
         devices: dict[str, Device] = configured.setdefault(arm.name, {})
-        for router in routers_of(experiment.topology):
+        for router in routers_in(experiment.topology, "tc"):
+            lines = [line for layer in layers.get(router, ()) for line in render_lines(file, layer)]
+            for finding in _refused_tc(experiment, arm.name, router, lines):
+                complete = False
+                yield finding
+        for router in routers_in(experiment.topology, "ios"):
             node = experiment.topology.nodes[router]
             base = startup_config(experiment.topology, router, LOGIN)
             lines = [line for layer in layers.get(router, ()) for line in render_lines(file, layer)]
@@ -86,6 +92,16 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
         yield from _unknown_idle(experiment, document, configured)
 
 
+def _refused_tc(experiment: Experiment, arm: str, router: str, lines: Sequence[tuple[str, Place]]) -> Iterator[Finding]:
+    """Yield the first line of a router's tc commands that is refused without a kernel."""
+    interfaces = [near.interface for _, near, _ in experiment.topology.links_of(router)]
+    try:
+        parse("\n".join(text for text, _ in lines), interfaces)
+    except RefusedError as error:
+        place = lines[error.number - 1][1]
+        yield place.finding(f"arms.{arm}.configure.{router}", error.message, error.hint)
+
+
 def _unknown_idle(
     experiment: Experiment, document: Document, devices: Mapping[str, Mapping[str, Device]]
 ) -> Iterator[Finding]:
@@ -111,7 +127,7 @@ def _near_interface(line: str, chassis: Hardware) -> str:
 def configured_devices(experiment: Experiment, texts: Mapping[str, str]) -> dict[str, Device]:
     """All routers with these texts of configuration, which nobody changes; those that refuse a line are left out."""
     found = {}
-    for router in routers_of(experiment.topology):
+    for router in routers_in(experiment.topology, "ios"):
         base = startup_config(experiment.topology, router, LOGIN)
         device, _, _ = _taken(base, texts.get(router, ""), hardware(experiment.topology, router))
         if device is not None:
@@ -124,6 +140,8 @@ def without_effect(experiment: Experiment, file: Path) -> list[Finding]:
     found: dict[tuple[str, int], Finding] = {}
     for arm in experiment.arms:
         for router, layers in experiment.configurations_of(arm).items():
+            if router not in routers_in(experiment.topology, "ios"):
+                continue
             lines = [line for layer in layers for line in render_lines(file, layer)]
             base = startup_config(experiment.topology, router, LOGIN)
             text = "\n".join(text for text, _ in lines)

@@ -12,18 +12,18 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from qoslab.errors import ExperimentError, MachineError, UserError
 from qoslab.model.experiment import TCP_PROFILES, Link, Node, TcpProfile, Topology
-from qoslab.platforms import hosts_of, platform_of, routers_of, tcp, with_command_line
+from qoslab.platforms import has_engine, has_kernel, hosts_of, platform_of, routers_of, tcp, with_command_line
 from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import startup_config
 from qoslab.system.programs import how_ended, own_program, python_module, variable_of
-from qoslab.virtual_lab import data_planes, ios_routers, netlink
+from qoslab.virtual_lab import data_planes, ios_routers, kernels, netlink
 from qoslab.virtual_lab.control import ControlClient
 from qoslab.virtual_lab.ios_routers import MODERN_SSH, RouterLogins
 from qoslab.virtual_lab.lab_processes import LabProcess, enter_argv
@@ -146,7 +146,7 @@ class Lab:
         self.name: str = state["name"]
         self.topology = Topology.model_validate_json(json.dumps(state["topology"]))
         self.seed: int = state.get("seed", 1)  # A lab that an earlier version brought up has none.
-        self._wiring = wire(self.topology, self.seed)
+        self._wiring = wire(self.topology, self.seed, state.get("guests", ()))
         self.nodes = {
             name: LabNode(
                 name,
@@ -173,17 +173,19 @@ class Lab:
         seed: int = 1,
         ssh: Mapping[str, Ssh] | None = None,
         ways: RouterLogins = MODERN_SSH,
+        guests: Collection[str] = (),
     ) -> Lab:
         """Bring a lab up; with `owned` it ends with this process, however this process ends.
 
         `seed` decides jitter and loss of its links. `ssh` are ports and logins that an earlier lab had, which is
         down: whoever knew the way to its routers knows the way to these; `ways` is how one may log in there. Hosts
-        start with `tcp_profile` (`modern` where absent). Raises `ExperimentError` for a topology that the virtual lab
-        cannot do, `MachineError` where the machine lacks something, `UserError` where this user has a lab of that name.
+        start with `tcp_profile` (`modern` where absent). `guests` are routers whose kernel is user-mode Linux.
+        Raises `ExperimentError` for a topology that the virtual lab cannot do, `MachineError` where the machine lacks
+        something, `UserError` where this user has a lab of that name.
         """
         if _NAME.fullmatch(name) is None:
             raise UserError(f"{name!r} cannot be a lab's name: letters, digits and . _ -, at most 40")
-        wiring = wire(topology, seed)
+        wiring = wire(topology, seed, guests)
         routers = routers_of(topology)
         for router in routers:
             if router in RESERVED:
@@ -195,6 +197,7 @@ class Lab:
                 "name": name,
                 "owned": owned,
                 "seed": seed,
+                "guests": sorted(guests),
                 "started": time.time(),
                 "topology": topology.model_dump(mode="json", by_alias=True),
                 "ssh": {router: asdict(way) for router, way in (ssh or {}).items()},
@@ -204,8 +207,10 @@ class Lab:
             state["handles"] = _make_namespaces(supervisor, wiring, topology, profile)
             lab = cls(supervisor, state)
             lab._build(program, profile)
+            lab._start_kernels()
             if program is not None:
                 lab._start_routers(routers, ways)
+            lab._wait_for_kernels()
             lab._save()
             supervisor.request("ready")
             return lab
@@ -346,7 +351,7 @@ class Lab:
 
     def interface(self, node: str, interface: str) -> tuple[str, str]:
         """Return where the packets of an interface's link are seen: namespace (for `popen`) and Linux name."""
-        if platform_of(self.nodes[node].node).is_router:
+        if has_engine(self.nodes[node].node):
             return node + DATA_PLANE_SUFFIX, linux_interface(interface)
         return node, interface
 
@@ -558,6 +563,24 @@ class Lab:
             for router, space in self._supervisor.namespaces(ios).items():
                 with contextlib.closing(space):
                     space.transact(_neighbours(self._wiring, router, booted=True))
+
+    def _kernels(self) -> list[str]:
+        """Routers whose data plane is a kernel."""
+        return [name for name, node in self.topology.nodes.items() if has_kernel(node)]
+
+    def _start_kernels(self) -> None:
+        for router in self._kernels():
+            folder = self.runtime(router)
+            folder.mkdir()
+            spec = kernels.specification(self.topology, self._wiring, router, self._state["handles"], RUNTIME)
+            (folder / kernels.SPEC).write_text(json.dumps(spec), encoding="utf-8")
+            inside = RUNTIME / router
+            argv = python_module("qoslab.tc.daemon", str(inside / kernels.SPEC))
+            self.spawn(f"{router} tc", argv, inside / kernels.LOG, DAEMONS["kernel"])
+
+    def _wait_for_kernels(self) -> None:
+        for router in self._kernels():
+            self._wait_for(f"{router} tc", self.runtime(router) / data_planes.CONTROL)
 
     def _start_data_planes(self, program: Path) -> None:
         for name in self._wiring.ports:

@@ -37,6 +37,8 @@ SERVING = ("dac_override",)
 DAEMONS = {
     "data plane": (*OTHERS, "sys_ptrace", "sys_admin"),
     "command lines": (*SERVING, *ENTERING),
+    # It enters namespaces and makes new ones for trials; a user-mode kernel traces its own processes.
+    "kernel": (*OTHERS, "sys_ptrace", "sys_admin"),
     # They are machines to those who log in.
     "hosts": (*OTHERS, "sys_ptrace", "sys_admin"),
 }

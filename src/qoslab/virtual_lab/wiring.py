@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TYPE_CHECKING
 
 from qoslab.errors import ExperimentError
 from qoslab.model.framing import COUNTED_HEADER, ETHERNET_EXTRA, line_bytes
-from qoslab.platforms import platform_of, tcp
+from qoslab.platforms import has_engine, has_kernel, platform_of, tcp
 from qoslab.platforms.emulation import link_configuration
 from qoslab.platforms.startup import static_routes
 from qoslab.virtual_lab.linux_names import linux_interface
@@ -130,6 +130,16 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
+class GuestNeighbour:
+    """A neighbour's address in a router in user-mode Linux, which has an ARP table of its own."""
+
+    node: str
+    interface: str
+    address: IPv4Address | IPv6Address
+    mac: str
+
+
+@dataclass(frozen=True)
 class StaticRoute:
     """A route by next hop."""
 
@@ -153,6 +163,9 @@ class Wiring:
     """The links between two routers, whose frames do not pass the pair of interfaces (docs/internals/qos-router.md)."""
     lines: tuple[str, ...] = ()
     """Data planes that are no router's, but in the middle of a link between two hosts."""
+    guests: frozenset[str] = frozenset()
+    """Routers in user-mode Linux: their namespace has the ends of their links and no addresses."""
+    guest_neighbours: tuple[GuestNeighbour, ...] = ()
 
     def interfaces(self) -> Iterator[Interface]:
         """Both ends of every pair."""
@@ -183,17 +196,17 @@ class _Numbers:
         return "02:00:5e:" + ":".join(f"{self._mac >> shift & 0xFF:02x}" for shift in (16, 8, 0))
 
 
-def wire(topology: Topology, seed: int = 1) -> Wiring:
-    """The wiring of a topology; `seed` decides jitter and loss of its links.
+def wire(topology: Topology, seed: int = 1, guests: Collection[str] = ()) -> Wiring:
+    """The wiring of a topology; `seed` decides jitter and loss of its links, `guests` are routers in user-mode Linux.
 
     Raises `ExperimentError` where the virtual lab cannot do it: names that meet, an interface used twice.
     """
     namespaces: dict[str, dict[str, str | int]] = {}
     lines: list[str] = []
     for name, node in topology.nodes.items():
-        router = platform_of(node).is_router
-        own = [(name, ROUTER_SYSCTLS if router else HOST_SYSCTLS)]
-        if router:
+        settings = ROUTER_SYSCTLS if platform_of(node).is_router else HOST_SYSCTLS
+        own = [(name, COMMON_SYSCTLS if name in guests else settings)]
+        if has_engine(node):
             own.append((name + DATA_PLANE_SUFFIX, COMMON_SYSCTLS))
         for namespace, sysctls in own:
             if namespace in namespaces:
@@ -205,15 +218,16 @@ def wire(topology: Topology, seed: int = 1) -> Wiring:
     numbers = _Numbers()
     pairs: list[tuple[Interface, Interface]] = []
     neighbours: list[Neighbour] = []
+    inside: list[GuestNeighbour] = []
     ports: dict[str, dict[str, program_formats.PortConfig]] = {
-        name: {} for name, node in topology.nodes.items() if platform_of(node).is_router
+        name: {} for name, node in topology.nodes.items() if has_engine(node)
     }
     used: set[tuple[str, str]] = set()
     for link in topology.links:
         _check(topology, link, used)
         # The kernel addresses frames with the interface's own address where it does not ask for the other's.
         line = None if link.framing == "ethernet" else numbers.mac()
-        ends = [_end(topology, link, end, numbers, line) for end in link.ends]
+        ends = [_end(topology, link, end, numbers, line, guests) for end in link.ends]
         if link.emulated and all(each.port is None for each in ends):
             name = link.name + LINE_SUFFIX
             if name in namespaces:
@@ -238,15 +252,29 @@ def wire(topology: Topology, seed: int = 1) -> Wiring:
                     "link": link_configuration(link, end.node, seed),
                     "paced_by_peer": far.port is not None,
                 }
-            neighbours += _neighbours(near.layer3, far.layer3.mac, end, far_end)
-    routes, memory = tuple(_routes(topology)), tuple(_memory(topology))
-    return Wiring(namespaces, tuple(pairs), routes, tuple(neighbours), ports, memory, tuple(lines))
+            found = _neighbours(near.layer3, far.layer3.mac, end, far_end)
+            if end.node in guests:
+                inside += [GuestNeighbour(end.node, end.interface, each.address, each.mac) for each in found]
+            else:
+                neighbours += found
+    routes, memory = tuple(_routes(topology, guests)), tuple(_memory(topology))
+    return Wiring(
+        namespaces,
+        tuple(pairs),
+        routes,
+        tuple(neighbours),
+        ports,
+        memory,
+        tuple(lines),
+        frozenset(guests),
+        tuple(inside),
+    )
 
 
 def _memory(topology: Topology) -> Iterator[program_formats.MemoryLink]:
     for link in topology.links:
         nodes = {end.node for end in link.ends}
-        if len(nodes) == len(link.ends) and all(platform_of(topology.nodes[node]).is_router for node in nodes):
+        if len(nodes) == len(link.ends) and all(has_engine(topology.nodes[node]) for node in nodes):
             yield {"ends": [{"router": end.node, "port": end.interface} for end in link.ends]}
 
 
@@ -294,7 +322,7 @@ def _check(topology: Topology, link: Link, used: set[tuple[str, str]]) -> None:
                 f"interface {end.interface} of {end.node} is used by two links, {link.name} the second"
             )
         used.add((end.node, end.interface))
-    hosts = [end.node for end in link.ends if not platform_of(topology.nodes[end.node]).is_router]
+    hosts = [end.node for end in link.ends if not has_engine(topology.nodes[end.node])]
     if hosts and link.framing != "ethernet":
         raise ExperimentError(
             f"link {link.name} has {link.framing} framing and ends at the host {hosts[0]}",
@@ -302,9 +330,23 @@ def _check(topology: Topology, link: Link, used: set[tuple[str, str]]) -> None:
         )
 
 
-def _end(topology: Topology, link: Link, end: LinkEnd, numbers: _Numbers, line: str | None) -> _End:
+def _of_kernel(end: LinkEnd, numbers: _Numbers, *, in_guest: bool, ipv6: bool) -> Interface:
+    """The interface of a router whose kernel queues; its daemon sets the line rate.
+
+    A guest's address is in the guest: this end only passes frames on.
+    """
+    addresses = () if in_guest else end.addresses
+    index = numbers.index(end.node)
+    return Interface(end.node, end.interface, index, numbers.mac(), True, addresses, ipv6=ipv6 and not in_guest)
+
+
+def _end(
+    topology: Topology, link: Link, end: LinkEnd, numbers: _Numbers, line: str | None, guests: Collection[str]
+) -> _End:
     """`line` is the hardware address that both ends of a serial line have."""
     node, ipv6 = topology.nodes[end.node], end.ipv6_address is not None
+    if has_kernel(node):
+        return _End(_of_kernel(end, numbers, in_guest=end.node in guests, ipv6=ipv6), None)
     if not platform_of(node).is_router:
         index = numbers.index(end.node)
         shaper = TokenBucket.for_link(link.rate.bps)
@@ -331,8 +373,8 @@ def _end(topology: Topology, link: Link, end: LinkEnd, numbers: _Numbers, line: 
     )
 
 
-def _routes(topology: Topology) -> Iterator[StaticRoute]:
+def _routes(topology: Topology, guests: Collection[str]) -> Iterator[StaticRoute]:
     for name, node in topology.nodes.items():
-        if not platform_of(node).has_startup_config:
+        if name not in guests and not platform_of(node).has_startup_config:
             for route in static_routes(topology, name):
                 yield StaticRoute(name, route.prefix, route.via)

@@ -17,7 +17,7 @@ from qoslab.lab_kinds.measured import CAPTURE_OFF, CAPTURE_ON, OBSERVE_AFTER, OB
 from qoslab.model.experiment import Stage
 from qoslab.model.instants import looks, traffic_time
 from qoslab.model.steps import TRAFFIC
-from qoslab.platforms import hosts_of, routers_of
+from qoslab.platforms import hosts_of, platform_of, routers_of
 from qoslab.platforms.tcp import without_effect
 from qoslab.run.cell.captures import RunningCapture, start_capture
 from qoslab.run.cell.clock_checks import Clocks, HostClocks
@@ -76,6 +76,10 @@ class CellRun:
         self._arm = journal.task.arm
         self._demand = journal.task.demand
         self._data_planes = tuple(name for name in routers_of(self._experiment.topology) if name in lab.data_planes)
+        self._kernels = tuple(
+            name for name, node in self._experiment.topology.nodes.items() if platform_of(node).counters == "qdiscs"
+        )
+        """Routers whose counters are those of a kernel's qdiscs."""
         self._traffic_s = traffic_time(self._experiment, self._arm).seconds
 
     def check(self) -> None:
@@ -98,7 +102,7 @@ class CellRun:
             with self._journal.step(SET_HOSTS):
                 self._prepare()
             moments_s = [each.seconds for each in looks(self._experiment, self._demand)]
-            sampler = CounterSampler(self._lab, self._data_planes, self.cell, moments_s)
+            sampler = CounterSampler(self._lab, (*self._data_planes, *self._kernels), self.cell, moments_s)
             readings = self._readings()
             with ExitStack() as running:
                 try:
@@ -125,7 +129,7 @@ class CellRun:
             self._lab.host(host).apply_tcp(profile, answers=answers)
         for router in self._data_planes:
             self._keep_engine_configuration(router)
-        start_afresh(self._lab, (*self._data_planes, *self._lab.lines))
+        start_afresh(self._lab, (*self._data_planes, *self._lab.lines), self._kernels)
 
     def _measure(
         self,

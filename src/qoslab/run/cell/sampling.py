@@ -37,8 +37,10 @@ def read_health(lab: Lab, routers: Sequence[str]) -> dict[str, Health]:
     return asyncio.run(ask())
 
 
-def start_afresh(lab: Lab, routers: Sequence[str]) -> None:
+def start_afresh(lab: Lab, routers: Sequence[str], kernels: Sequence[str] = ()) -> None:
     """Empty each data plane's queues and let it count anew, its lateness and losses too.
+
+    Those of `kernels` are configured again, which empties their queues.
 
     A flood leaves a slow line's queue full, and a queue outlives the policy that filled it: the next cell would begin
     with packets of the one before.
@@ -48,6 +50,9 @@ def start_afresh(lab: Lab, routers: Sequence[str]) -> None:
         for router in routers:
             async with lab.control(router) as client:
                 await _empty_queues(client)
+                await client.clear()
+        for router in kernels:
+            async with lab.control(router) as client:
                 await client.clear()
 
     asyncio.run(ask())

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 from qoslab.ios.device_config.config_equivalence import configuration_differences
 from qoslab.ios.device_config.interface_names import InterfaceNames
@@ -17,9 +17,6 @@ from qoslab.platforms.startup import hardware
 from qoslab.results import Cell
 from qoslab.results.redaction import KNOWN
 from qoslab.run.devices.state import RestoreState
-
-if TYPE_CHECKING:
-    from qoslab.system import program_formats
 
 SHOW = "show running-config"
 
@@ -154,17 +151,18 @@ class ControlSocketRouter:
     """A router whose data plane is told a whole configuration, and the one from before the run afterwards."""
 
     def __init__(
-        self, router: str, compile: Callable[[str], program_formats.RouterConfig], state: RestoreState
+        self, router: str, compile: Callable[[str], Mapping[str, Any]], state: RestoreState, kept: str = "engine.json"
     ) -> None:
-        """`compile` makes the data plane's configuration of the experiment's."""
+        """`compile` makes the data plane's configuration of the experiment's; the cell has it as ROUTER.`kept`."""
         self._name = router
         self._compile = compile
         self._state = state
+        self._kept = kept
 
     def intend(self, cell: Cell, folder: Path, text: str | None) -> None:
         """See `RouterDriver`."""
         engine = json.dumps(self._compile(text or ""), indent=1) + "\n"
-        cell.write(cell.configuration(f"{self._name}.engine.json"), engine)
+        cell.write(cell.configuration(f"{self._name}.{self._kept}"), engine)
         (folder / f"{self._name}.engine.json").write_text(engine, encoding="utf-8")
 
     @property

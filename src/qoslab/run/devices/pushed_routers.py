@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from qoslab.errors import DeviceError, ExperimentError, UserError
 from qoslab.ios.device_config.interface_names import AS_THEY_ARE, InterfaceNames
 from qoslab.ios.parse import apply, parse_config
 from qoslab.model.experiment import Topology
 from qoslab.model.units import Duration
-from qoslab.platforms import platform_of, routers_of
+from qoslab.platforms import platform_of, routers_in, routers_of
 from qoslab.platforms.base import COMMAND_LINE, CONTROL_SOCKET
 from qoslab.platforms.startup import data_plane, hardware
 from qoslab.results import Cell
@@ -24,6 +24,8 @@ from qoslab.run.devices.ansible.playbooks import AnsibleSession, Intent, Outcome
 from qoslab.run.devices.drivers import CommandLineRouter, ControlSocketRouter, RouterDriver
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.faults import LabDied, PassingFault
+from qoslab.tc.daemon import CONFIG_FORMAT
+from qoslab.tc.template import RefusedError, parse
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -82,7 +84,7 @@ class Routers:
         }
         """The routers that have one."""
         sockets = {
-            router: ControlSocketRouter(router, partial(self.compiled, router, source=f"{router}.ios"), state)
+            router: self._by_control_socket(router)
             for router in routers_of(topology)
             if platform_of(topology.nodes[router]).access == CONTROL_SOCKET
         }
@@ -103,6 +105,25 @@ class Routers:
         self._note = note
         self._noted: set[str] = set()
 
+    def _by_control_socket(self, router: str) -> ControlSocketRouter:
+        """The driver of a router with a control socket, with the compiler of its language."""
+        if router in routers_in(self._topology, "tc"):
+            return ControlSocketRouter(router, partial(self.tc_commands, router), self._state, "tc.json")
+        return ControlSocketRouter(router, partial(self.compiled, router, source=f"{router}.ios"), self._state)
+
+    def tc_commands(self, router: str, text: str) -> Mapping[str, Any]:
+        """The configuration of `qoslab.tc.daemon` for a router with this template."""
+        interfaces = [near.interface for _, near, _ in self._topology.links_of(router)]
+        try:
+            commands = parse(text, interfaces)
+        except RefusedError as error:
+            raise UserError(f"{router}.tc line {error.number}: {error.message}", hint=error.hint) from error
+        return {
+            "format": CONFIG_FORMAT,
+            "router": router,
+            "commands": [{"line": each.number, "words": list(each.words)} for each in commands],
+        }
+
     def configure(self, cell: Cell, texts: Mapping[str, str], commands: Sequence[str], *, traffic: Duration) -> Outcome:
         """Put the configuration of a cell in force and verify it. `texts` are IOS configurations by router.
 
@@ -116,7 +137,8 @@ class Routers:
             for router, driver in self._drivers.items():
                 driver.intend(cell, intended, texts.get(router))
         for router, text in texts.items():
-            cell.write(cell.configuration(f"{router}.ios"), text)
+            suffix = platform_of(self._topology.nodes[router]).language
+            cell.write(cell.configuration(f"{router}.{suffix}"), text)
         if not self._prepared:
             self._session.carry_out(["prepare"], keep=cell.path / "ansible")
             self._prepared = True

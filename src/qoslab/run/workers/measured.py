@@ -148,6 +148,7 @@ class MeasuredWorker(ABC):
         What makes its figures worthless is in the record. Raises errors that the user has to fix; the folder stays
         as it is.
         """
+        self._expect(task)
         if not self.fits(task.experiment):
             self.start(task.experiment)
         lab = self.lab
@@ -177,6 +178,9 @@ class MeasuredWorker(ABC):
             self._give_up()
             return journal.record(broken=True)
         return journal.conclude()
+
+    def _expect(self, task: CellTask) -> None:  # noqa: B027 (most labs are the same for every cell of an experiment)
+        """Note what the lab of a cell needs, before `fits` is asked."""
 
     def _look_after(self, task: CellTask, journal: Journal) -> None:  # noqa: B027 (most labs have nothing to note)
         """Yield notes on the lab after the traffic of a cell."""

@@ -13,7 +13,7 @@ from qoslab import virtual_lab as virtual
 from qoslab.errors import RunInvalid
 from qoslab.model.experiment import TcpProfile
 from qoslab.model.units import Duration
-from qoslab.platforms import routers_of
+from qoslab.platforms import has_engine
 from qoslab.run.protocols import Load, Tap
 from qoslab.run.workers.virtual.cpu import CpuMeter
 from qoslab.system.programs import OWN_PROGRAMS, own_program
@@ -136,8 +136,8 @@ class VirtualLab:
 
     @property
     def data_planes(self) -> Collection[str]:
-        """See `run.protocols.Lab`: all routers."""
-        return routers_of(self._lab.topology)
+        """See `run.protocols.Lab`: all routers that the engine forwards for."""
+        return [name for name, node in self._lab.topology.nodes.items() if has_engine(node)]
 
     @property
     def show_every(self) -> Mapping[str, Duration | None]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 
 from qoslab.model.experiment import Experiment, Topology
-from qoslab.platforms import routers_of, with_command_line
+from qoslab.platforms import routers_in, routers_of, with_command_line
 from qoslab.run.devices.ansible_inventory import write_inventory
+from qoslab.run.task import CellTask
 from qoslab.run.workers.base import WorkerSlot
 from qoslab.run.workers.measured import MeasuredWorker
 from qoslab.run.workers.virtual.access import lab_routers
 from qoslab.run.workers.virtual.nodes import VirtualLab
+from qoslab.tc.place import guests
+from qoslab.tc.template import parse
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.lab import Ssh
 
@@ -20,8 +23,10 @@ class LabWorker(MeasuredWorker):
 
     def __init__(self, slot: WorkerSlot) -> None:
         super().__init__(slot)
-        self._wired: tuple[Topology, int] | None = None
-        """Topology and seed of the lab that is up."""
+        self._wired: tuple[Topology, int, frozenset[str]] | None = None
+        """Topology and seed of the lab that is up, and its routers in user-mode Linux."""
+        self._guests: frozenset[str] = frozenset()
+        """Routers that the next lab has in user-mode Linux."""
         self._labs = 0
         self._lab: Lab | None = None
         self._reached: list[tuple[str, str]] = []
@@ -34,8 +39,17 @@ class LabWorker(MeasuredWorker):
 
     def fits(self, experiment: Experiment) -> bool:
         """See `MeasuredWorker`."""
-        same = self._wired == (experiment.topology, experiment.seed)
+        same = self._wired == (experiment.topology, experiment.seed, self._guests)
         return same and self._lab is not None and self._lab.alive()
+
+    def _expect(self, task: CellTask) -> None:
+        """Choose the kernels of routers with tc commands by the kinds that these want."""
+        topology = task.experiment.topology
+        commands = {}
+        for router in routers_in(topology, "tc"):
+            interfaces = [near.interface for _, near, _ in topology.links_of(router)]
+            commands[router] = parse(task.configurations.get(router, ""), interfaces)
+        self._guests = guests(commands)
 
     def start(self, experiment: Experiment) -> None:
         """Bring a lab up for cells of this experiment's topology; the one from before ends.
@@ -84,6 +98,7 @@ class LabWorker(MeasuredWorker):
             tcp_profile=experiment.tcp_of(experiment.arms[0]),
             seed=experiment.seed,
             ssh=ssh,
+            guests=self._guests,
         )
         self._lab = lab
         for name in command_lines:
@@ -99,7 +114,7 @@ class LabWorker(MeasuredWorker):
         if lab.host_key is not None:
             self._shared.connect(access, known_hosts=lab.known_hosts(), lab=str(self._number))
         self._know_routers(experiment)
-        self._wired = (topology, experiment.seed)
+        self._wired = (topology, experiment.seed, self._guests)
         self._tell(self._label, "")
 
     def _give_up(self) -> None:

@@ -1,0 +1,216 @@
+"""Control socket of a router whose data plane is the Linux kernel: `python -m qoslab.tc.daemon SPEC`.
+
+SPEC is a JSON file:
+
+    {"format": 1,
+     "router": "R1",
+     "control": "/run/qoslab/R1/control.sock",
+     "netns": "/proc/1/fd/7",        namespace of the interfaces; null: that of this process
+     "guest": false,                 true: the router is a user-mode kernel, connected to these interfaces
+     "interfaces": {"eth0": {"mac": "02:00:5e:00:00:01", "line": null}},
+     "setup": [["ip", "address", "add", "10.0.0.1/24", "dev", "eth0"]]}
+
+`line` is null, or has the fields of `qoslab.tc.kernel.Line`. `setup` are commands that make the router forward, run in
+its kernel at the start. Only these interfaces are touched.
+
+Requests and replies are those of docs/internals/control-protocol.md, `hello`, `configure`, `config`, `counters`,
+`clear` and `shutdown`. A configuration is `{"format": 1, "router": "R1", "commands": [{"line": 3, "words": ["qdisc",
+"add", …]}]}`; it is tried in a network namespace of its own, applied, read back and compared with the trial, or not
+applied at all. `config` is null if the interfaces are not as they were configured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from qoslab import __version__
+from qoslab.errors import DeviceError, ExitStatus, QoslabError
+from qoslab.tc.kernel import Line, Qdiscs, RefusedCommandError, Run
+from qoslab.tc.user_mode_linux import Device, Kernel
+
+SPEC_FORMAT = CONFIG_FORMAT = 1
+LINE_LIMIT = 4 * 1024 * 1024
+"""Bytes of a request."""
+COMMAND_TIMEOUT_S = 20.0
+FAULTS = (LookupError, TypeError, ValueError, AttributeError, OSError, subprocess.SubprocessError)
+"""Errors raised by a request that is no configuration, or by commands that cannot be run."""
+
+
+def runner(netns: str | None) -> Run:
+    """Return a function that runs commands of this machine in a network namespace."""
+    prefix = [] if netns is None else ["nsenter", f"--net={netns}", "--"]
+
+    def run(argv: Sequence[str], text: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            [*prefix, *argv],
+            input=text,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=COMMAND_TIMEOUT_S,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+def guest_runner(kernel: Kernel) -> Run:
+    """Return a function that runs commands in a user-mode kernel."""
+
+    def run(argv: Sequence[str], text: str) -> tuple[int, str, str]:
+        done = kernel.run(argv, input=text, timeout_s=COMMAND_TIMEOUT_S)
+        return done.status, done.stdout, done.stderr
+
+    return run
+
+
+class Router:
+    """The requests of one router."""
+
+    def __init__(self, name: str, run: Run, interfaces: Mapping[str, Any]) -> None:
+        lines = {name: Line(**each["line"]) for name, each in interfaces.items() if each["line"] is not None}
+        self._name = name
+        self._run = run
+        self._qdiscs = Qdiscs(run, list(interfaces), lines)
+        self._config: dict[str, Any] = {"format": CONFIG_FORMAT, "router": name, "commands": []}
+        self._state = ""
+        """Listing of the interfaces as they were configured last."""
+
+    def start(self, setup: Sequence[Sequence[str]]) -> None:
+        """Run the commands that make the router forward, and give its interfaces their line rates."""
+        for argv in setup:
+            status, output, said = self._run(argv, "")
+            if status != 0:
+                raise DeviceError(f"{self._name}: {' '.join(argv)}: {(said or output).strip()}")
+        self._qdiscs.refuse_foreign()
+        self._put([])
+
+    def _commands(self) -> list[list[str]]:
+        return [each["words"] for each in self._config["commands"]]
+
+    def _put(self, commands: Sequence[Sequence[str]]) -> None:
+        expected = self._qdiscs.try_out(commands)
+        self._qdiscs.apply(commands)
+        self._state = self._qdiscs.listing(commands)
+        if self._state != expected:
+            missing = sorted(set(expected.splitlines()) - set(self._state.splitlines()))
+            found = sorted(set(self._state.splitlines()) - set(expected.splitlines()))
+            self._qdiscs.clear()
+            raise DeviceError(f"the kernel took the commands and shows {found}, expected {missing}")
+
+    def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the reply to a request, without `ok`. `QoslabError` for one that fails."""
+        operations: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+            "hello": self._hello,
+            "configure": self._configure,
+            "config": self._show,
+            "counters": self._counters,
+            "clear": self._clear,
+        }
+        operation = operations.get(request.get("op", ""))
+        if operation is None:
+            raise DeviceError(f"unknown operation {request.get('op')!r}, expected {', '.join(operations)}")
+        return operation(request)
+
+    def _hello(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        release = self._run(["uname", "-r"], "")[1].strip()
+        return {"program": "qoslab.tc", "version": __version__, "router": self._name, "kernel": release}
+
+    def _configure(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        config = request["config"]
+        if config.get("format") != CONFIG_FORMAT or not isinstance(config.get("commands"), list):
+            raise DeviceError(f"found no configuration of tc commands in format {CONFIG_FORMAT}")
+        commands = config["commands"]
+        try:
+            self._put([each["words"] for each in commands])
+        except RefusedCommandError as error:
+            raise DeviceError(f"{self._name}.tc line {commands[error.index]['line']}: {error.message}") from error
+        self._config = dict(config)
+        return {}
+
+    def _show(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        same = self._qdiscs.listing(self._commands()) == self._state
+        return {"config": self._config if same else None}
+
+    def _counters(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        found = self._qdiscs.counters(self._commands())
+        return {"time_ns": found["time_ns"], "interfaces": {}, "tc": found["interfaces"]}
+
+    def _clear(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        """Configure again what is in force: queues are empty and counters zero."""
+        self._qdiscs.apply(self._commands())
+        return {}
+
+
+async def serve(router: Router, control: Path) -> None:
+    """Answer requests until SIGTERM, SIGINT or the request `shutdown`."""
+    ended = asyncio.Event()
+    lock = asyncio.Lock()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Connections that are open at the end are cancelled.
+        with contextlib.suppress(ConnectionError, asyncio.LimitOverrunError, ValueError, asyncio.CancelledError):
+            while line := await reader.readline():
+                reply: dict[str, Any]
+                try:
+                    request = json.loads(line)
+                    if request.get("op") == "shutdown":
+                        reply = {}
+                        ended.set()
+                    else:
+                        async with lock:
+                            reply = await asyncio.to_thread(router.handle, request)
+                    reply = {"ok": True, **reply}
+                except QoslabError as error:
+                    reply = {"ok": False, "error": {"code": "refused", "message": error.message}}
+                except FAULTS as error:
+                    reply = {"ok": False, "error": {"code": "invalid", "message": f"{type(error).__name__}: {error}"}}
+                writer.write(json.dumps(reply).encode() + b"\n")
+                await writer.drain()
+        writer.close()
+
+    control.unlink(missing_ok=True)
+    server = await asyncio.start_unix_server(answer, control, limit=LINE_LIMIT)
+    async with server:
+        await ended.wait()
+    control.unlink(missing_ok=True)
+
+
+def main(path: str) -> None:
+    """Run the router of a specification."""
+    spec = json.loads(Path(path).read_text(encoding="utf-8"))
+    if spec["format"] != SPEC_FORMAT:
+        raise DeviceError(f"{path}: format {spec['format']!r}, expected {SPEC_FORMAT}")
+    with contextlib.ExitStack() as stack:
+        if spec["guest"]:
+            devices = [Device(name, name, each["mac"]) for name, each in spec["interfaces"].items()]
+            prefix = [] if spec["netns"] is None else ["nsenter", f"--net={spec['netns']}", "--"]
+            # In a lab this folder vanishes with the lab, however that ends.
+            parent = Path(spec["control"]).parent
+            kernel = Kernel(devices, prefix=prefix, name=spec["router"].lower(), parent=parent)
+            run = guest_runner(stack.enter_context(kernel))
+        else:
+            run = runner(spec["netns"])
+        router = Router(spec["router"], run, spec["interfaces"])
+        router.start(spec["setup"])
+        asyncio.run(serve(router, Path(spec["control"])))
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1])
+    except QoslabError as error:
+        print(error.message, error.hint, file=sys.stderr)
+        sys.exit(ExitStatus.USER_MISTAKE)

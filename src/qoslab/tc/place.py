@@ -1,0 +1,47 @@
+"""Choice of the kernel of each router of platform `tc` in a virtual lab: this machine's, or user-mode Linux."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from qoslab.errors import ExperimentError, MachineError
+from qoslab.tc.kinds import probe_machine
+from qoslab.tc.template import Command, lacking
+from qoslab.tc.user_mode_linux import HINT, find
+
+
+def guests(commands: Mapping[str, list[Command]]) -> frozenset[str]:
+    """Return the routers that need a user-mode kernel: this machine's kernel lacks a kind that they want.
+
+    `commands` are those of each router. `MachineError` names the missing kinds and their lines if there is no user-mode
+    kernel, `ExperimentError` if that one lacks them too.
+    """
+    if not any(commands.values()):
+        return frozenset()
+    here = probe_machine()
+    found = {router: list(lacking(each, here)) for router, each in commands.items()}
+    found = {router: missing for router, missing in found.items() if missing}
+    if not found:
+        return frozenset()
+    image = find()
+    if image is None:
+        raise MachineError(
+            f"the kernel {here.release} lacks {_said(found)}, and found no user-mode Linux kernel", hint=HINT
+        )
+    kinds = image.kinds()
+    still = {router: list(lacking(commands[router], kinds)) for router in found}
+    still = {router: missing for router, missing in still.items() if missing}
+    if still:
+        raise ExperimentError(
+            f"the kernel {here.release} and user-mode Linux {image.release} lack {_said(still)}",
+            hint="Use another kind, or a machine whose kernel has it (qoslab doctor names them).",
+        )
+    return frozenset(found)
+
+
+def _said(missing: Mapping[str, list[tuple[int, str]]]) -> str:
+    words = []
+    for router, each in missing.items():
+        first = {kind: number for number, kind in reversed(each)}
+        words += [f"{kind} of {router} (line {number})" for kind, number in first.items()]
+    return ", ".join(words)

@@ -1,0 +1,60 @@
+"""Routers of a lab whose data plane is a kernel: specification of their daemon `qoslab.tc.daemon`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from qoslab.model.experiment import Topology
+from qoslab.platforms.startup import static_routes
+from qoslab.tc.kernel import Line
+from qoslab.virtual_lab import data_planes
+from qoslab.virtual_lab.wiring import ROUTER_SYSCTLS, TokenBucket, Wiring
+
+SPEC = "tc.json"
+"""File with the specification, in the router's folder."""
+LOG = "tc.log"
+
+
+def specification(
+    topology: Topology, wiring: Wiring, router: str, handles: Mapping[str, int], runtime: Path
+) -> dict[str, Any]:
+    """The content of `SPEC`; `handles` are the supervisor's descriptors of namespaces, `runtime` the folder in the lab.
+
+    A guest gets addresses, routes and neighbours by commands; otherwise the lab has set them.
+    """
+    own = {interface.name: interface for interface in wiring.interfaces() if interface.namespace == router}
+    interfaces = {}
+    for link, near, _ in topology.links_of(router):
+        bucket = TokenBucket.for_link(link.rate.bps)
+        line = Line(bucket.rate_bps, bucket.overhead_bytes, bucket.minimum_bytes, bucket.burst_bytes)
+        interfaces[near.interface] = {"mac": own[near.interface].mac, "line": asdict(line)}
+    guest = router in wiring.guests
+    return {
+        "format": 1,
+        "router": router,
+        "control": str(runtime / router / data_planes.CONTROL),
+        "netns": f"/proc/1/fd/{handles[router]}",
+        "guest": guest,
+        "interfaces": interfaces,
+        "setup": _setup(topology, wiring, router) if guest else [],
+    }
+
+
+def _setup(topology: Topology, wiring: Wiring, router: str) -> list[list[str]]:
+    """Commands that give a guest what the lab gives to a namespace of its own."""
+    commands = [["sysctl", "-qw", *(f"{key}={value}" for key, value in ROUTER_SYSCTLS.items())]]
+    for _, near, _ in topology.links_of(router):
+        if near.ipv6_address is not None:
+            commands.append(["sysctl", "-qw", f"net.ipv6.conf.{near.interface}.disable_ipv6=0"])
+        for address in near.addresses:
+            commands.append(["ip", "address", "add", str(address), "dev", near.interface])
+    for each in wiring.guest_neighbours:
+        if each.node == router:
+            words = [str(each.address), "lladdr", each.mac, "dev", each.interface, "nud", "permanent"]
+            commands.append(["ip", "neighbour", "replace", *words])
+    for route in static_routes(topology, router):
+        commands.append(["ip", "route", "add", str(route.prefix), "via", str(route.via)])
+    return commands

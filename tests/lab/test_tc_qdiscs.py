@@ -1,0 +1,94 @@
+"""Qdiscs of this kernel: tried before they are applied, read back, counted, and removed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from qoslab.errors import DeviceError
+from qoslab.tc.daemon import runner
+from qoslab.tc.kernel import Line, Qdiscs, RefusedCommandError
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.skipif(os.geteuid() != 0, reason="makes network namespaces"),
+]
+
+HTB = [
+    line.split()
+    for line in (
+        "qdisc add dev eth1 root handle 1: htb default 20",
+        "class add dev eth1 parent 1: classid 1:10 htb rate 1mbit ceil 4mbit",
+        "qdisc add dev eth1 parent 1:10 handle 10: pfifo limit 50",
+        "filter add dev eth1 parent 1: protocol ip prio 1 u32 match ip dsfield 0xb8 0xfc flowid 1:10",
+        "qdisc add dev eth0 ingress",
+    )
+]
+WRONG = "class add dev eth1 parent 1: classid 1:30 htb rate 1mbit burst many"
+
+
+def shell(text: str) -> str:
+    return subprocess.run(["sh", "-ec", text], check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def space() -> Iterator[str]:
+    """A network namespace with the interfaces eth0 and eth1, without offloads."""
+    name = f"tc{os.getpid()}"
+    shell(f"ip netns add {name}")
+    try:
+        for number in (0, 1):
+            shell(
+                f"ip -n {name} link add eth{number} type veth peer name p{number};"
+                f"ip -n {name} link set eth{number} up;"
+                f"ip -n {name} link set p{number} up;"
+                f"ip netns exec {name} ethtool -K eth{number} tso off gso off gro off >/dev/null"
+            )
+        yield name
+    finally:
+        shell(f"ip netns delete {name}")
+
+
+def qdiscs(space: str, *, line: bool = True) -> Qdiscs:
+    lines = {name: Line(20_000_000, 24, 84, 12_500) for name in ("eth0", "eth1")} if line else {}
+    return Qdiscs(runner(f"/run/netns/{space}"), ["eth0", "eth1"], lines)
+
+
+def test_applied_commands_are_those_of_the_trial_and_below_the_line(space: str) -> None:
+    found = qdiscs(space)
+    found.refuse_foreign()
+    expected = found.try_out(HTB)
+    found.apply(HTB)
+    assert found.listing(HTB) == expected
+    assert "class htb 7fff:1 root leaf 1: prio 0 rate 20Mbit overhead 24 ceil 20Mbit" in expected
+    assert "qdisc htb 1: parent 7fff:1" in expected
+    assert "00b80000/00fc0000 at 0" in expected
+    counted = found.counters(HTB)["interfaces"]
+    assert sorted(each["kind"] for each in counted["eth1"]["qdiscs"]) == ["htb", "htb", "pfifo"]
+    assert {each["handle"] for each in counted["eth1"]["classes"]} == {"7fff:1", "1:10"}
+    found.clear()
+    assert "htb" not in shell(f"ip netns exec {space} tc qdisc show")
+
+
+def test_a_rejected_parameter_changes_nothing(space: str) -> None:
+    found = qdiscs(space)
+    found.apply([])
+    before = shell(f"ip netns exec {space} tc qdisc show")
+    wrong = [*HTB, WRONG.split()]
+    with pytest.raises(RefusedCommandError, match='burst many": Illegal "burst"') as refused:
+        found.try_out(wrong)
+    assert refused.value.index == 5
+    assert shell(f"ip netns exec {space} tc qdisc show") == before
+
+
+def test_foreign_qdiscs_and_offloads_are_refused(space: str) -> None:
+    found = qdiscs(space, line=False)
+    shell(f"ip netns exec {space} tc qdisc add dev eth1 root handle 5: pfifo limit 10")
+    with pytest.raises(DeviceError, match="eth1 has the qdisc pfifo 5:, expected none"):
+        found.refuse_foreign()
+    shell(f"ip netns exec {space} tc qdisc del dev eth1 root; ip netns exec {space} ethtool -K eth0 gro on")
+    with pytest.raises(DeviceError, match="eth0 has generic-receive-offload on"):
+        found.refuse_foreign()

@@ -1,0 +1,92 @@
+"""Templates of tc commands: accepted lines, refusals without a kernel, kinds that a kernel must have."""
+
+from __future__ import annotations
+
+import pytest
+
+from qoslab.errors import ExperimentError, MachineError
+from qoslab.tc import place
+from qoslab.tc.kinds import Kinds
+from qoslab.tc.template import RefusedError, lacking, parse
+
+INTERFACES = ("eth0", "eth1")
+HTB = r"""
+# A shaped gateway.
+tc qdisc add dev eth1 root handle 1: htb default 20
+tc class add dev eth1 parent 1: classid 1:10 htb rate 1mbit \
+    ceil 4mbit
+tc qdisc add dev eth1 parent 1:10 handle 10: fq_codel
+tc filter add dev eth1 parent 1: protocol ip prio 1 u32 match ip dsfield 0xb8 0xfc \
+    police rate 1mbit burst 10k drop flowid 1:10
+tc qdisc add dev eth0 ingress
+tc filter add dev eth0 parent ffff: matchall action pedit munge offset 0 u8 set 0 action drop
+"""
+
+
+def test_commands_have_lines_interfaces_and_kinds() -> None:
+    found = parse(HTB, INTERFACES)
+    assert [(each.number, each.what, each.interface, each.kind) for each in found] == [
+        (3, "qdisc", "eth1", "htb"),
+        (4, "class", "eth1", "htb"),
+        (6, "qdisc", "eth1", "fq_codel"),
+        (7, "filter", "eth1", "u32"),
+        (9, "qdisc", "eth0", "ingress"),
+        (10, "filter", "eth0", "matchall"),
+    ]
+    assert found[1].words[-2:] == ("ceil", "4mbit")
+    assert [each.actions for each in found if each.actions] == [("police",), ("pedit", "gact")]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("cake bandwidth 20mbit", "expected tc qdisc"),
+        ("tc qdisc del dev eth1 root", "expected tc qdisc"),
+        ("ip link set eth1 down", "expected tc qdisc"),
+        ("tc qdisc add dev eth9 root cake", "found the interface eth9 .*expected dev with an interface .*eth0, eth1"),
+        ("tc qdisc add root cake", "found no dev"),
+        ("tc qdisc add dev eth1 root caek", "found the qdisc caek, expected one of .*cake"),
+        ("tc qdisc add dev eth1 root", "expected a kind of qdisc"),
+        ("tc filter add dev eth1 matchall", "expected parent HANDLE: or ingress"),
+        ("tc filter add dev eth1 parent 1: matchall action explode", "found the action explode"),
+        ("tc qdisc add dev eth1 root cake 'x", "No closing quotation"),
+    ],
+)
+def test_lines_are_refused_with_their_number(line: str, message: str) -> None:
+    with pytest.raises(RefusedError, match=message) as refused:
+        parse(f"# comment\n{line}\n", INTERFACES)
+    assert refused.value.number == 2
+
+
+def test_kinds_that_a_kernel_lacks_are_named_with_their_lines() -> None:
+    has = Kinds("6.18", frozenset({"htb", "ingress"}), frozenset({"u32"}), frozenset({"gact"}))
+    assert list(lacking(parse(HTB, INTERFACES), has)) == [
+        (6, "qdisc fq_codel (module sch_fq_codel)"),
+        (7, "action police (module act_police)"),
+        (10, "filter matchall (module cls_matchall)"),
+        (10, "action pedit (module act_pedit)"),
+    ]
+
+
+def test_routers_without_commands_run_in_this_kernel() -> None:
+    assert place.guests({"R1": []}) == frozenset()
+
+
+def test_missing_kind_without_a_user_mode_kernel_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = Kinds("6.18", frozenset({"htb"}), frozenset(), frozenset())
+    monkeypatch.setattr(place, "probe_machine", lambda: here)
+    commands = parse("tc qdisc add dev eth1 root handle 1: cake\n", INTERFACES)
+    monkeypatch.setattr(place, "find", lambda: None)
+    with pytest.raises(MachineError, match=r"6\.18 lacks qdisc cake \(module sch_cake\) of R1 \(line 1\)") as refused:
+        place.guests({"R1": commands})
+    assert "user-mode-linux" in refused.value.hint
+
+    class Image:
+        release = "6.1"
+
+        def kinds(self) -> Kinds:
+            return here
+
+    monkeypatch.setattr(place, "find", Image)
+    with pytest.raises(ExperimentError, match=r"user-mode Linux 6\.1 lack qdisc cake"):
+        place.guests({"R1": commands})
