@@ -156,6 +156,9 @@ def _over_window(readings: pd.DataFrame, traffic_s: float, line: Line | None) ->
         "dropped": rate(lost, "the bytes of all drops"),
         "passed": rate(offered - lost - waiting(window, "bytes"), "the bytes of all drops and of its queue"),
     }
+    if isinstance(found["passed"], Missing) and window["time_error_s"].isna().all():
+        # A kernel counts the bytes that left and not those that it dropped.
+        found["passed"] = rate(window["queue_output_bytes"].astype(float), "the bytes that left its queue")
     packets = window["packets"].astype(float) - dropped(window, "packets") - waiting(window, "packets")
     if window["time_error_s"].notna().all():
         return _printed_window(window, found, packets, seconds, line)

@@ -10,6 +10,7 @@ from typing import Any
 
 from qoslab.analysis import raw
 from qoslab.analysis.classes import Line, Lines, ends_of
+from qoslab.analysis.kernel_counters import kernel_rows
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.show_readings import instants, last_counted, reading_rows
 from qoslab.capture.packet_tables import TCP, UDP
@@ -61,6 +62,8 @@ def add_counters(
             replies = list(cell.counter_replies(device))
             _check(device, replies, origin_ns, experiment)
             for name, row in _counted_rows(device, replies, origin_ns, names):
+                add(name, row)
+            for name, row in kernel_rows(device, replies, origin_ns):
                 add(name, row)
         except QoslabError as error:
             problems.append(error.message)
@@ -145,7 +148,7 @@ def _check(device: str, replies: Sequence[Mapping[str, Any]], origin_ns: int, ex
         raise DamageError(f"{device} left no counters", hint=hint)
     latest = traffic_time(experiment, experiment.arms[0]).seconds + STRAY_S
     for reply in replies:
-        if foreign := sorted(set(reply["interfaces"]) - interfaces):
+        if foreign := sorted({*reply["interfaces"], *reply.get("tc", ())} - interfaces):
             message = f'found counters of the interface "{foreign[0]}" of {device}, which the topology does not have'
             raise DamageError(message, hint=hint)
         time_s = (reply["time_ns"] - origin_ns) / 1e9
