@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 from pathlib import Path
+from typing import Any
 
 import asyncssh
 import pytest
@@ -16,13 +17,16 @@ from labs import ROUTED, Traces, ping, topology
 from test_iosd import session
 
 from qoslab.errors import ExperimentError, MachineError, UserError
+from qoslab.ios.environment import DataPlaneRefusedError
 from qoslab.model.experiment import Topology
 from qoslab.run.cell.sampling import read_health
 from qoslab.run.workers.virtual.nodes import VirtualLab
+from qoslab.tc.user_mode_linux import find
 from qoslab.virtual_lab import Lab, LabError
 from waiting import wait_until
 
 pytestmark = pytest.mark.lab
+NEEDS_UML = pytest.mark.skipif(find() is None, reason="needs the Debian package user-mode-linux or QOSLAB_UML")
 
 IOS = topology(client="host", R1={"platform": "ios", "model": "3725"}, server="host")(
     "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
@@ -61,6 +65,37 @@ def test_a_linux_router_routes_and_is_watched(name: str) -> None:
         assert wait_for_failure(lab) == "R1: its daemon was killed by SIGKILL"
         assert not lab.alive()
         assert ping(lab, "client", "10.2.0.2", 0.2) is None
+
+
+@pytest.mark.parametrize("guests", [(), pytest.param(("R1",), marks=[pytest.mark.long, NEEDS_UML])], ids=["own", "uml"])
+def test_a_router_whose_kernel_queues_routes_counts_and_is_watched(name: str, guests: tuple[str, ...]) -> None:
+    wires = ("client eth0 10.1.0.2/24 - R1 eth0 10.1.0.1/24", "R1 eth1 10.2.0.1/24 - server eth0 10.2.0.2/24")
+    described = topology(client="host", R1="tc", server="host")(*wires, rate="10 Mb/s")
+    qdisc = ["cake", "bandwidth", "8mbit"] if guests else ["pfifo", "limit", "20"]
+    with Lab.up(described, name=name, guests=guests) as lab:
+        assert ping(lab, "client", "10.2.0.2") == 63
+        assert lab.interface("R1", "eth1") == ("R1", "eth1")
+
+        async def talk() -> tuple[Any, Any]:
+            words = ["qdisc", "add", "dev", "eth1", "root", *qdisc]
+            config: Any = {"format": 1, "router": "R1", "commands": [{"line": 1, "words": words}]}
+            async with lab.control("R1") as client:
+                await client.configure(config)
+                assert ping(lab, "client", "10.2.0.2") == 63
+                with pytest.raises(DataPlaneRefusedError, match=r"R1\.tc line 7: tc refused .*nonesuch"):
+                    wrong = {"line": 7, "words": [*words, "nonesuch"]}
+                    await client.configure({**config, "commands": [wrong]})
+                return await client.config() == config, await client.counters()
+
+        same, counters = asyncio.run(talk())
+        assert same
+        found = {each["kind"]: each["packets"] for each in counters["tc"]["eth1"]["qdiscs"]}
+        assert set(found) == {"htb", qdisc[0]}
+        assert found[qdisc[0]] >= 1
+        own = lab.run("R1", ["tc", "qdisc", "show", "dev", "eth1"], check=True).stdout
+        assert ("htb" in own) == (not guests), "the qdiscs are those of the kernel that forwards"
+        lab.run(None, ["sh", "-c", "kill -KILL $(pgrep -f qoslab.tc.daemon)"])
+        assert "R1 tc: its daemon was killed by SIGKILL" in wait_for_failure(lab)
 
 
 def test_sigkill_of_the_supervisor_takes_the_router_along(name: str) -> None:

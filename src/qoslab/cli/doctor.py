@@ -38,6 +38,9 @@ DISK_MINIMUM = 1_000_000_000
 PATIENCE = 20.0
 """Seconds for a tool to say its version."""
 
+MODERN_QDISCS = ("cake", "codel", "fq_codel", "pie", "red", "sfq")
+"""Qdiscs that an experiment with a Linux router often has."""
+
 TOOLS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
     *((name, ("--version",), name, "required") for name in INSTALLED),
     ("dumpcap", ("--version",), "tshark", "required"),
@@ -47,7 +50,7 @@ TOOLS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
     ("env", ("--version",), "coreutils", "required"),
     ("ssh", ("-V",), "openssh-client", "required"),
     ("ip", ("-V",), "iproute2", "required"),
-    ("tc", ("-V",), "iproute2", "optional: to look at queues in `qoslab lab shell`"),
+    ("tc", ("-V",), "iproute2", "optional: for routers of platform tc, and to look at queues in `qoslab lab shell`"),
     ("ethtool", ("--version",), "ethtool", "optional: the tests read offloads back with it"),
 )
 """Program, how it says its version, Debian's package, whether it is needed."""
@@ -96,6 +99,7 @@ def examine() -> Iterator[Check]:
     yield _loopback()
     yield _disk()
     yield from _lab()
+    yield _qdiscs()
 
 
 def _version(argv: list[str]) -> str:
@@ -232,6 +236,25 @@ def _lab() -> Iterator[Check]:
         for name, check in (("packet sockets", _packet_socket), ("capture", _capture)):
             yield _inside(name, check, lab)
         yield from _congestion(lab)
+
+
+def _qdiscs() -> Check:
+    """Return where routers of platform tc would run, and the qdiscs that they can have."""
+    from qoslab.tc.kinds import probe_machine
+    from qoslab.tc.user_mode_linux import HINT, find
+
+    name = "kernel queueing"
+    try:
+        here, image = probe_machine(), find()
+    except QoslabError as error:
+        return Check(name, "optional", error.message, error.hint or "only routers of platform tc need it")
+    found = f"Linux {here.release} in the lab's namespaces: {', '.join(sorted(here.qdiscs))}"
+    if image is not None and (others := image.kinds().qdiscs - here.qdiscs):
+        return Check(name, "ok", f"{found}; user-mode Linux {image.release}: {', '.join(sorted(others))}")
+    absent = [kind for kind in MODERN_QDISCS if kind not in here.qdiscs]
+    if not absent:
+        return Check(name, "ok", found)
+    return Check(name, "optional", f"{found}; {', '.join(absent)} nowhere", f"{HINT} Only platform tc needs it.")
 
 
 def _inside(name: str, check: Callable[[Lab], str], lab: Lab) -> Check:
