@@ -18,7 +18,7 @@ from qoslab.cli.options import Choice, ask_option, experiment_argument, json_opt
 from qoslab.cli.places import experiment_file, open_sweep
 from qoslab.errors import UserError
 from qoslab.lab_kinds import kind_at
-from qoslab.platforms import platform_of, routers_of
+from qoslab.platforms import platform_of, routers_in, routers_of
 from qoslab.schema.named_files import FileRefusedError, read_bytes
 from qoslab.system.printing import echo
 
@@ -81,13 +81,16 @@ def up(
         raise click.UsageError("found --single-host without --expose, expected both: it changes how hosts are reached")
     from qoslab.schema import parse_set
     from qoslab.schema.topology import load_topology
+    from qoslab.tc.place import guests_by_hand
     from qoslab.virtual_lab import Lab
     from qoslab.virtual_lab.ios_routers import RouterLogins
 
     path = experiment_file(file)
     lines = "" if inert_config is None else _text_of(inert_config)
     found_name, topology = load_topology(path, dict(map(parse_set, sets)))
-    lab = Lab.up(topology, name=name or found_name, owned=False, ways=RouterLogins(old_ssh, telnet, lines))
+    guests = guests_by_hand(routers_in(topology, "tc"))
+    ways = RouterLogins(old_ssh, telnet, lines)
+    lab = Lab.up(topology, name=name or found_name, owned=False, ways=ways, guests=guests)
     try:
         if expose is not None:
             _expose(lab, expose, together=single_host)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from qoslab.errors import ExperimentError, MachineError
 from qoslab.tc.kinds import probe_machine
@@ -37,6 +37,16 @@ def guests(commands: Mapping[str, list[Command]]) -> frozenset[str]:
             hint="Use another kind, or a machine whose kernel has it (qoslab doctor names them).",
         )
     return frozenset(found)
+
+
+def guests_by_hand(routers: Collection[str]) -> frozenset[str]:
+    """Return the routers that need a user-mode kernel for use by hand: all, if it has kinds that this kernel lacks."""
+    image = find() if routers else None
+    if image is None:
+        return frozenset()
+    here, there = probe_machine(), image.kinds()
+    more = there.qdiscs - here.qdiscs or there.filters - here.filters or there.actions - here.actions
+    return frozenset(routers) if more else frozenset()
 
 
 def _said(missing: Mapping[str, list[tuple[int, str]]]) -> str:
