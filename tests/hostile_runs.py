@@ -482,7 +482,7 @@ OPTIONS: dict[str, tuple[str, str]] = {
     "a file with keys": (asked(file="\x1b[31m"), r"\\x1b\[31m: there is no such file"),
     "a folder for a file": (asked(file="/tmp"), "/tmp: Is a directory"),
     "a device for a file": (asked(file="/dev/zero"), "/dev/zero: it is no regular file"),
-    "values that are one text": (asked(sets="R1.platform=linux"), r"run\.json: sets: Input should be a valid array"),
+    "values that are one text": (asked(sets="R1.platform=engine"), r"run\.json: sets: Input should be a valid array"),
     "a value that is a number": (asked(sets=[7]), r"run\.json: sets\.0: Input should be a valid string"),
     "a value without a path": (asked(sets=["x"]), 'found "x", expected PATH=VALUE'),
     "arms that are nothing": (asked(arms=None), r"run\.json: arms: "),

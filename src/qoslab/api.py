@@ -71,7 +71,7 @@ class Checked:
 def load(experiment: str | Path, *, sets: Mapping[str, str] | None = None, lab: str = DEFAULT_LAB) -> Checked:
     """Read and check an experiment: a file, or the name of one in `experiments/` or of a shipped one.
 
-    `sets` changes single values, as `--set` does: `{"R1.platform": "linux"}`. `ExperimentError` lists what does not
+    `sets` changes single values, as `--set` does: `{"R1.platform": "engine"}`. `ExperimentError` lists what does not
     hold, and what a lab of this kind cannot run.
     """
     file, sweep = open_sweep(str(experiment), _words(sets), lab)

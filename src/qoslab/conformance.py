@@ -31,7 +31,7 @@ from qoslab.results import tables
 from qoslab.system.plugins import KINDS, ONE, Kind, PluginError, Registry, installed, package_of
 from qoslab.traffic import TOOLS, Commands, Endpoints, Output, TrafficError, TrafficTool
 
-ROLES = (None, "ios", "ios_switch", "linux_router")
+ROLES = (None, "ios", "ios_switch", "engine_router")
 """Roles in playbooks/roles that can push a configuration."""
 SECONDS = 3
 ENDS: dict[Family, Endpoints] = {

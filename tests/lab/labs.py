@@ -54,7 +54,7 @@ def topology(**nodes: Any) -> Callable[..., Topology]:
 
 
 TWO_HOSTS = topology(client="host", server="host")("client eth0 10.1.0.1/24 - server eth0 10.1.0.2/24")
-ROUTED = topology(client="host", R1="linux", server="host")(
+ROUTED = topology(client="host", R1="engine", server="host")(
     "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
     "R1 FastEthernet0/1 10.2.0.1/24 - server eth0 10.2.0.2/24",
 )

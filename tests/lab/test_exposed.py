@@ -102,7 +102,7 @@ def test_the_ports_close_with_the_lab(name: str, tmp_path: Path) -> None:
         socket.create_connection(("127.0.0.1", hosts["client"]["ansible_port"]))
 
 
-def test_a_linux_router_cannot_be_exposed(name: str, tmp_path: Path) -> None:
-    with Lab.up(ROUTED, name=name) as lab, pytest.raises(ExperimentError, match="found the Linux router R1"):
+def test_a_engine_router_cannot_be_exposed(name: str, tmp_path: Path) -> None:
+    with Lab.up(ROUTED, name=name) as lab, pytest.raises(ExperimentError, match="found the engine router R1"):
         expose(lab, tmp_path / "here.yml")
     assert not (tmp_path / "here.yml").exists()

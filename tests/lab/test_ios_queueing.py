@@ -60,7 +60,7 @@ def topology(generation: Generation) -> Topology:
     nodes = {
         "client": {"platform": "host"},
         "R1": {"platform": "ios", "model": "2811", "generation": generation, "routes": there},
-        "R2": {"platform": "linux", "model": "2811", "generation": generation, "routes": back},
+        "R2": {"platform": "engine", "model": "2811", "generation": generation, "routes": back},
         "server": {"platform": "host"},
     }
     ends = (

@@ -17,7 +17,7 @@ from waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.lab, pytest.mark.quiet]
 
-TWO_ROUTERS = topology(R1="linux", R2="linux")("R1 FastEthernet0/0 10.1.0.1/24 - R2 FastEthernet0/0 10.1.0.2/24")
+TWO_ROUTERS = topology(R1="engine", R2="engine")("R1 FastEthernet0/0 10.1.0.1/24 - R2 FastEthernet0/0 10.1.0.2/24")
 PROCESS_NS = 2_000_000
 NOW = {"life_s": None, "start": "now"}
 

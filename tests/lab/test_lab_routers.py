@@ -39,7 +39,7 @@ def wait_for_failure(lab: Lab) -> str:
     return str(wait_until(lab.failures, "the lab reports a failure")[0])
 
 
-def test_a_linux_router_routes_and_is_watched(name: str) -> None:
+def test_a_engine_router_routes_and_is_watched(name: str) -> None:
     with Lab.up(ROUTED, name=name) as lab:
         assert ping(lab, "client", "10.2.0.2") == 63
         assert ping(lab, "server", "10.1.0.2") == 63
@@ -134,7 +134,7 @@ def test_an_ios_router_routes_takes_logins_and_goes_with_the_lab(name: str) -> N
 
 def test_a_router_may_not_have_the_name_of_the_labs_own_files(name: str) -> None:
     with pytest.raises(ExperimentError, match="cannot be called iosd"):
-        Lab.up(topology(iosd="linux")(), name=name)
+        Lab.up(topology(iosd="engine")(), name=name)
 
 
 def test_no_data_plane_no_lab(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def neighbours(lab: Lab, node: str) -> dict[str, tuple[str, list[str], float]]:
     return {each["dev"]: (each["dst"], each["state"], drawn[each["dev"]]) for each in entries}
 
 
-@pytest.mark.parametrize("described", [ROUTED, pytest.param(IOS, marks=pytest.mark.long)], ids=["linux", "ios"])
+@pytest.mark.parametrize("described", [ROUTED, pytest.param(IOS, marks=pytest.mark.long)], ids=["engine", "ios"])
 def test_arp_entries_hold_as_long_as_on_a_router(described: Topology, name: str) -> None:
     with Lab.up(described, name=name) as lab:
         assert ping(lab, "client", "10.2.0.2") == 63

@@ -28,7 +28,7 @@ def impaired() -> Topology:
     """Two hosts with a router between them and a link of their own."""
     client = {"platform": "host", "routes": [{"prefix": "10.2.0.0/24", "via": "10.1.0.1"}]}
     server = {"platform": "host", "routes": [{"prefix": "10.1.0.0/24", "via": "10.2.0.1"}]}
-    plain = topology(client=client, R1="linux", server=server)(
+    plain = topology(client=client, R1="engine", server=server)(
         "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
         "R1 FastEthernet0/1 10.2.0.1/24 - server eth0 10.2.0.2/24",
         "client eth1 10.3.0.1/24 - server eth1 10.3.0.2/24",

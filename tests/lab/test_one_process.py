@@ -27,9 +27,9 @@ NEAR, FAR = "FastEthernet0/0", "FastEthernet0/1"
 
 
 def router(*routes: str) -> dict[str, Any]:
-    """A Linux router with routes `PREFIX VIA`."""
+    """An engine router with routes `PREFIX VIA`."""
     pairs = (route.split() for route in routes)
-    return {"platform": "linux", "routes": [{"prefix": prefix, "via": via} for prefix, via in pairs]}
+    return {"platform": "engine", "routes": [{"prefix": prefix, "via": via} for prefix, via in pairs]}
 
 
 CHAIN = topology(

@@ -53,7 +53,7 @@ from waiting import PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("push")]
 
-TOPOLOGY = topology(client="host", R1={"platform": "ios", "model": "3725"}, R2="linux", server="host")(
+TOPOLOGY = topology(client="host", R1={"platform": "ios", "model": "3725"}, R2="engine", server="host")(
     "client eth0 10.1.0.2/24 - R1 FastEthernet0/0 10.1.0.1/24",
     "R1 FastEthernet0/1 10.2.0.1/24 - R2 FastEthernet0/0 10.2.0.2/24",
     "R2 FastEthernet0/1 10.3.0.1/24 - server eth0 10.3.0.2/24",
@@ -95,7 +95,7 @@ class Rig:
         return folder
 
     def compiled(self, text: str) -> dict[str, object]:
-        """The data plane's configuration of a Linux router with this text."""
+        """The data plane's configuration of an engine router with this text."""
         device = parse_config(self.text_before(), HARDWARE)
         apply(device, text)
         return compile_device(device) | {"router": "R2"}
@@ -155,7 +155,7 @@ def test_a_policy_comes_and_goes(rig: Rig, collector: Collector, tmp_path: Path)
     assert shown.parsed is not None
     device = parse_config(outcome.answers("R1")["show running-config"], HARDWARE)
     assert policy_differences(shown.parsed, compile_device(device)) == []
-    # the Linux router was given the same policy
+    # the engine router was given the same policy
     engine = outcome.engine("R2")
     assert engine is not None
     assert engine["policy_maps"] == compile_device(device)["policy_maps"]

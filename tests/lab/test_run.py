@@ -57,7 +57,7 @@ captures:
 def test_both_push_paths_give_the_engine_the_same_and_run_probes_of_all_nodes(clean: Path) -> None:
     file = variant(clean, lambda text: text.replace("captures:\n", PROBES))
     engines = {}
-    for platform in ("ios", "linux"):
+    for platform in ("ios", "engine"):
         status, output, errors = run(
             clean,
             "run",
@@ -94,7 +94,7 @@ def test_both_push_paths_give_the_engine_the_same_and_run_probes_of_all_nodes(cl
             assert all(each["arrived_ns"] - each["sent_ns"] >= 2 * 6720 for each in samples)
         answered = json.loads((cell / "probes/responder-server.json").read_text())
         assert answered["control_messages"] >= 2 and answered["errors"] == 0
-    assert engines["ios"] == engines["linux"]
+    assert engines["ios"] == engines["engine"]
     assert engines["ios"]["ip_sla"]["responder"] is True
 
 

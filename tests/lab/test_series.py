@@ -31,8 +31,8 @@ title: Two routers in series
 topology:
   nodes:
     client: {platform: host}
-    R1: {platform: linux, model: "2811", routes: [{prefix: 10.0.20.0/24, via: 10.0.1.2}]}
-    R2: {platform: linux, model: "2811", routes: [{prefix: 10.0.10.0/24, via: 10.0.1.1}]}
+    R1: {platform: engine, model: "2811", routes: [{prefix: 10.0.20.0/24, via: 10.0.1.2}]}
+    R2: {platform: engine, model: "2811", routes: [{prefix: 10.0.10.0/24, via: 10.0.1.1}]}
     server: {platform: host}
   links:
     - name: lan

@@ -46,7 +46,7 @@ captures:
 
 def test_a_cell_is_the_same_each_time(tmp_path: Path) -> None:
     """Two attempts as a worker of a cluster makes them: all files alike, and where the virtual lab has them."""
-    file = experiment_file(tmp_path, "grid.yml", GRID.replace("platform: linux", "platform: ios") + OBSERVED)
+    file = experiment_file(tmp_path, "grid.yml", GRID.replace("platform: engine", "platform: ios") + OBSERVED)
     kind = lab_kind(Simulated.name)
     cell = make_plan(load_sweep(file, {"duration": "3s"}, kind.check), Options(lab=Simulated.name)).cells[0]
     folder = RunFolder.create(tmp_path / "runs", "grid")
@@ -115,7 +115,7 @@ observe:
 
 
 def test_prints_are_parsed_and_a_probe_has_the_figures_of_its_print(tmp_path: Path) -> None:
-    file = experiment_file(tmp_path, "grid.yml", GRID.replace("platform: linux", "platform: ios") + PROBED)
+    file = experiment_file(tmp_path, "grid.yml", GRID.replace("platform: engine", "platform: ios") + PROBED)
     kind = lab_kind(Simulated.name)
     cell = make_plan(load_sweep(file, {"duration": "4s"}, kind.check), Options(lab=Simulated.name)).cells[0]
     task = make_task(cell, machinery(kind).versions("", cell.experiment))
@@ -151,7 +151,7 @@ def test_a_figure_of_a_moment_is_what_was_printed_then(clean: Path) -> None:
 
 def test_traffic_that_starts_later_has_one_zero_in_all_tables(clean: Path) -> None:
     text = GRID.replace("to: server}", "to: server, start_after: 2 s}") + OBSERVED
-    file = experiment_file(clean, "grid.yml", text.replace("platform: linux", "platform: ios"))
+    file = experiment_file(clean, "grid.yml", text.replace("platform: engine", "platform: ios"))
     # The metrics of a second may be without a value, the tables are not.
     words = ("--lab", "simulated", "--duration", "2s", "--only", "rtt=10 ms", "--only", "pir=1 Mb/s")
     status, output, errors = run(clean, "run", str(file), *words)

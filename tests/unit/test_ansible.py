@@ -147,7 +147,7 @@ def test_reading_and_keeping_change_no_router() -> None:
 def test_every_intent_is_a_playbook_of_both_roles() -> None:
     for intent in ("prepare", "apply", "verify", "restore"):
         assert (shipped("playbooks") / f"{intent}.yml").exists()
-        for role in ("ios", "linux_router"):
+        for role in ("ios", "engine_router"):
             assert (shipped("playbooks") / "roles" / role / "tasks" / f"{intent}.yml").exists()
 
 
@@ -362,7 +362,7 @@ def test_a_session_loads_it_in_the_process_whose_forks_do_the_tasks(tmp_path: Pa
 def test_playbooks_ask_for_such_an_ansible(playbook: str) -> None:
     for play in yaml.safe_load((shipped("playbooks") / playbook).read_text()):
         first = play["tasks"][0]
-        if play["hosts"] != "ios:linux_router":  # the session's second play: its first has asked
+        if play["hosts"] != "ios:engine_router":  # the session's second play: its first has asked
             (asked,) = yaml.safe_load((shipped("playbooks") / first["ansible.builtin.import_tasks"]).read_text())
             assert "2.19" in asked["ansible.builtin.assert"]["that"]
 

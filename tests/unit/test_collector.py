@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from qoslab.errors import DeviceError
-from qoslab.run.devices.ansible_inventory import IosAccess, LinuxAccess
+from qoslab.run.devices.ansible_inventory import EngineAccess, IosAccess
 from qoslab.run.devices.collector import Collector, SharedCollector
 from qoslab.run.devices.collector_process import _LOGIN_TROUBLE, _said
 from qoslab.run.faults import PassingFault
@@ -75,8 +75,8 @@ def test_a_router_that_was_never_named(collector: Collector) -> None:
         collector.observe("R7", "show clock")
 
 
-def test_linux_routers_have_no_command_line(collector: Collector) -> None:
-    collector.connect({"R2": LinuxAccess("/run/none.sock")})
+def test_engine_routers_have_no_command_line(collector: Collector) -> None:
+    collector.connect({"R2": EngineAccess("/run/none.sock")})
 
 
 def test_a_shared_one_that_is_killed_is_started_again() -> None:

@@ -128,7 +128,7 @@ def test_the_plan_names_who_is_reached_and_left(inventory: Path, capsys: pytest.
     ("old", "new", "said"),
     [
         ("{name: server, node: server, interface: eth0,", "{name: r, node: R1, interface: FastEthernet0/0,", "R1"),
-        ('platform: ios, model: "3725"', "platform: linux", "found the platform linux of R1"),
+        ('platform: ios, model: "3725"', "platform: engine", "found the platform engine of R1"),
     ],
 )
 def test_what_no_real_lab_does_has_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:

@@ -63,7 +63,7 @@ def test_a_topology_of_containerlab_becomes_ours(tmp_path: Path, capsys: pytest.
     assert status == 0
     _, topology = load_topology(file)
     platforms = {name: node.platform for name, node in topology.nodes.items()}
-    assert platforms == {"r1": "linux", "r2": "ios", "PC1": "host", "PC2": "host"}
+    assert platforms == {"r1": "engine", "r2": "ios", "PC1": "host", "PC2": "host"}
     ends = [[(end.node, end.interface, str(end.address)) for end in link.ends] for link in topology.links]
     assert ends == [
         [("r1", "GigabitEthernet0/0", "10.64.0.1/24"), ("r2", "GigabitEthernet0/0", "10.64.0.2/24")],
@@ -168,9 +168,9 @@ def test_what_has_no_counterpart_is_refused(
     ("old", "new", "platform"),
     [
         ('image: "quay.io/frrouting/frr:10.5.1", ', "", "host"),
-        ('image: "quay.io/frrouting/frr:10.5.1", ', "kind: vyosnetworks_vyos, ", "linux"),
+        ('image: "quay.io/frrouting/frr:10.5.1", ', "kind: vyosnetworks_vyos, ", "engine"),
         ('"quay.io/frrouting/frr:10.5.1"', "frrouting/multitool", "host"),
-        ("  groups:\n", "  kinds: {linux: {image: frr}}\n  groups:\n", "linux"),
+        ("  groups:\n", "  kinds: {linux: {image: frr}}\n  groups:\n", "engine"),
     ],
 )
 def test_the_image_tells_a_router_of_containerlab_from_a_host(
@@ -216,11 +216,11 @@ def test_a_link_that_leads_nowhere_is_left_alone(tmp_path: Path, capsys: pytest.
 
 def test_other_kinds_are_taken_where_the_user_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = CONTAINERLAB.replace("cisco_iol", "nokia_srlinux")
-    status, file = made(tmp_path, text, "--as", "nokia_srlinux=linux", "--rate", "10 Mb/s")
+    status, file = made(tmp_path, text, "--as", "nokia_srlinux=engine", "--rate", "10 Mb/s")
     assert status == 0
     _, topology = load_topology(file)
-    assert topology.nodes["r2"].platform == "linux" and str(topology.links[0].rate) == "10 Mb/s"
-    assert made(tmp_path, text, "--as", "nokia_srlinux=linux")[0] == 2
+    assert topology.nodes["r2"].platform == "engine" and str(topology.links[0].rate) == "10 Mb/s"
+    assert made(tmp_path, text, "--as", "nokia_srlinux=engine")[0] == 2
     assert "found a file from before" in capsys.readouterr().err
     assert made(tmp_path, text, "--as", "nokia_srlinux=switch")[0] == 2
     assert made(tmp_path, text, "--model", "9999")[0] == 2

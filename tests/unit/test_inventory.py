@@ -18,8 +18,8 @@ from qoslab.model.experiment import Link, LinkEnd, Node, Topology
 from qoslab.model.units import Rate
 from qoslab.run.devices.ansible_inventory import (
     SWITCH_GROUP,
+    EngineAccess,
     IosAccess,
-    LinuxAccess,
     ansible_inventory,
     parse_inventory,
     read_inventory,
@@ -30,7 +30,7 @@ from qoslab.run.devices.testbed import testbed as make_testbed
 from qoslab.run.devices.testbed import testbed_yaml as as_yaml
 
 R1 = IosAccess("127.0.0.1", "lab", "secret", 40022, "enable secret")
-R2 = LinuxAccess("/proc/1/root/run/qoslab/R2/control.sock", "/opt/qos-router")
+R2 = EngineAccess("/proc/1/root/run/qoslab/R2/control.sock", "/opt/qos-router")
 
 
 def test_the_file_is_for_its_owner_only(tmp_path: Path) -> None:
@@ -46,9 +46,9 @@ def test_variables_of_virtual_routers() -> None:
     assert children["ios"]["vars"]["ansible_network_os"] == "cisco.ios.ios"
     assert children["ios"]["vars"]["ansible_host_key_checking"] is False
     assert children["ios"]["hosts"]["R1"]["ansible_become_password"] == "enable secret"
-    assert children["linux_router"]["hosts"]["R2"] == {
-        "linux_router_socket": R2.socket,
-        "linux_router_program": "/opt/qos-router",
+    assert children["engine_router"]["hosts"]["R2"] == {
+        "engine_router_socket": R2.socket,
+        "engine_router_program": "/opt/qos-router",
         "ansible_connection": "local",
         "ansible_python_interpreter": sys.executable,
     }
@@ -83,7 +83,7 @@ def test_ansible_gives_back_what_was_written(tmp_path: Path, lab: bool) -> None:
         "R1": R1,
         "R2": R2,
         "SW": switch,
-        "R3": LinuxAccess("/run/x.sock", "qos-router", "192.0.2.3", "u", None, 2022),
+        "R3": EngineAccess("/run/x.sock", "qos-router", "192.0.2.3", "u", None, 2022),
     }
     write_inventory(path, routers, lab=lab)
     # Those of the lab have no key that anybody knows beforehand.
@@ -99,7 +99,7 @@ def test_templates_in_an_inventory_are_rendered(tmp_path: Path, monkeypatch: pyt
         monkeypatch.setenv(name, value)
     routers = read_inventory(example)
     assert routers["R1"] == IosAccess("192.0.2.1", "kim", "{not a template}", 22, None)
-    assert isinstance(routers["R2"], LinuxAccess)
+    assert isinstance(routers["R2"], EngineAccess)
     assert isinstance(routers["SW"], IosAccess)
     assert routers["SW"].group == SWITCH_GROUP
     assert set(routers) == {"R1", "R2", "SW"}
@@ -136,7 +136,7 @@ def test_no_configuration_in_the_current_folder_is_used(tmp_path: Path, monkeypa
         (None, "there is no inventory"),
         ("all: {hosts: {client: {}}}", "found no router"),
         ("ios: {hosts: {R1: {ansible_port: ssh}}}", "found ansible_port 'ssh', expected a TCP port"),
-        ("ios: {hosts: {R1: {}}}\nlinux_router: {hosts: {R1: {}}}", "R1 is in both groups"),
+        ("ios: {hosts: {R1: {}}}\nengine_router: {hosts: {R1: {}}}", "R1 is in both groups"),
     ],
 )
 def test_unusable_inventories(tmp_path: Path, text: str | None, message: str) -> None:

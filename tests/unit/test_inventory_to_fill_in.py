@@ -120,7 +120,7 @@ def test_ansible_reads_it_with_a_switch_among_the_routers(tmp_path: Path) -> Non
 def test_names_that_yaml_takes_for_something_else_are_quoted(tmp_path: Path) -> None:
     file = tmp_path / "pair.yml"
     file.write_text(
-        'nodes: {"on": {platform: host}, "No": {platform: linux}}\nlinks:\n  - name: "yes"\n    rate: 10 Mb/s\n'
+        'nodes: {"on": {platform: host}, "No": {platform: engine}}\nlinks:\n  - name: "yes"\n    rate: 10 Mb/s\n'
         "    loss: {model: random, probability: 1 %}\n    ends:\n"
         '      - {node: "on", interface: "off", address: 10.0.0.1/24}\n'
         '      - {node: "No", interface: FastEthernet0/1, address: 10.0.0.2/24}\n'

@@ -37,7 +37,7 @@ ROUTED = topology(
     {
         "client": {"platform": "host"},
         "R1": {"platform": "ios", "model": "2811", "routes": [{"prefix": "10.3.0.0/16", "via": "10.2.0.2"}]},
-        "R2": {"platform": "linux", "routes": [{"prefix": "10.1.0.0/16", "via": "10.2.0.1"}]},
+        "R2": {"platform": "engine", "routes": [{"prefix": "10.1.0.0/16", "via": "10.2.0.1"}]},
     },
     {"ends": [end("client", "eth0", "10.1.0.2/24"), end("R1", "FastEthernet0/0", "10.1.0.1/24")]},
     {
@@ -105,7 +105,7 @@ def test_arp_entries_name_the_far_end_that_has_the_address() -> None:
 
 
 DUAL = Topology.model_validate_json("""{
-    "nodes": {"client": {"platform": "host"}, "server": {"platform": "host"}, "R1": {"platform": "linux"}},
+    "nodes": {"client": {"platform": "host"}, "server": {"platform": "host"}, "R1": {"platform": "engine"}},
     "links": [
         {"name": "a", "rate": "100 Mb/s", "ends": [
             {"node": "client", "interface": "eth0", "address": "10.1.0.2/24", "ipv6_address": "2001:db8:1::2/64"},
@@ -171,7 +171,7 @@ def test_the_token_bucket_holds_two_frames_and_five_milliseconds(rate: int) -> N
 
 def test_jitter_and_loss_are_those_of_the_control_protocol() -> None:
     impaired = topology(
-        {"client": {"platform": "host"}, "R1": {"platform": "linux"}},
+        {"client": {"platform": "host"}, "R1": {"platform": "engine"}},
         {
             "delay": "20 ms",
             "jitter": {"size": "2 ms", "distribution": "normal", "correlation": "25 %", "reorder": True},
@@ -229,7 +229,7 @@ SECOND = {"a": HOST, "b": HOST, "c": HOST}
             topology(SECOND, {"ends": [end("a", "e0"), end("b", "e0")]}, {"ends": [end("a", "e0"), end("c", "e0")]}),
             "interface e0 of a is used by two links, l1 the second",
         ),
-        (topology({"R1": {"platform": "linux"}, "R1.dp": HOST}), "namespace R1.dp"),
+        (topology({"R1": {"platform": "engine"}, "R1.dp": HOST}), "namespace R1.dp"),
     ],
 )
 def test_what_cannot_be_wired_is_refused(bad: Topology, message: str) -> None:

@@ -45,11 +45,11 @@ def test_probes_need_time_to_come_to_their_end() -> None:
     assert make_plan(ring, Options(duration=seconds(8))).cells
 
 
-def test_linux_router_has_another_role() -> None:
-    experiment = load_experiment(TOP / "experiments" / "policing-vs-shaping.yml", {"R1.platform": "linux"})
+def test_engine_router_has_another_role() -> None:
+    experiment = load_experiment(TOP / "experiments" / "policing-vs-shaping.yml", {"R1.platform": "engine"})
     details = [step.detail for cell in make_plan(experiment).cells for step in cell.steps if step.kind == "apply"]
     assert details
-    assert all("linux_router" in detail for detail in details)
+    assert all("engine_router" in detail for detail in details)
 
 
 @given(

@@ -12,7 +12,7 @@ HOST = Node(platform="host")
 R3725 = Node(platform="ios", model="3725")
 R2811 = Node(platform="ios", model="2811")
 SWITCH = Node(platform="ios", model="3750G")
-LINUX = Node(platform="linux")
+LINUX = Node(platform="engine")
 
 
 def test_registry() -> None:
@@ -20,7 +20,7 @@ def test_registry() -> None:
         assert platform.name == name
     assert platform_of(R3725) is PLATFORMS["ios"]
     roles = {node.model or node.platform: platform_of(node).ansible_role(node) for node in (HOST, R3725, SWITCH, LINUX)}
-    assert roles == {"host": None, "3725": "ios", "3750G": "ios_switch", "linux": "linux_router"}
+    assert roles == {"host": None, "3725": "ios", "3750G": "ios_switch", "engine": "engine_router"}
 
 
 @pytest.mark.parametrize(
@@ -31,17 +31,17 @@ def test_registry() -> None:
         (R2811, "hqf"),
         (Node(platform="ios", model="2811", generation="classic"), "classic"),
         (SWITCH, None),
-        (Node(platform="linux", model="3750G"), None),
+        (Node(platform="engine", model="3750G"), None),
         (LINUX, "hqf"),
-        (Node(platform="linux", model="3725"), "classic"),
-        (Node(platform="linux", model="3725", generation="hqf"), "hqf"),
+        (Node(platform="engine", model="3725"), "classic"),
+        (Node(platform="engine", model="3725", generation="hqf"), "hqf"),
     ],
 )
 def test_generation(node: Node, generation: str | None) -> None:
     assert platform_of(node).generation(node) == generation
 
 
-@pytest.mark.parametrize("platform", ["ios", "linux"])
+@pytest.mark.parametrize("platform", ["ios", "engine"])
 @pytest.mark.parametrize("model", MODELS)
 def test_both_router_platforms_share_a_model_s_interfaces(platform: str, model: str) -> None:
     node = Node.model_validate({"platform": platform, "model": model})
@@ -86,8 +86,8 @@ def test_interfaces(node: Node, interface: str, framing: str, right: bool) -> No
         (SWITCH, []),
         (Node(platform="ios", model="3750G", generation="hqf"), ["generation"]),
         (LINUX, []),
-        (Node(platform="linux", model="3726"), ["model"]),
-        (Node(platform="linux", model="3750G"), ["model"]),
+        (Node(platform="engine", model="3726"), ["model"]),
+        (Node(platform="engine", model="3750G"), ["model"]),
     ],
 )
 def test_node_keys(node: Node, keys: list[str]) -> None:

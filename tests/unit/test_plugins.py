@@ -181,6 +181,6 @@ def test_our_own_tools_conform(name: str) -> None:
     assert list(conformance.problems_of_tool(name, TOOLS[name])) == []
 
 
-@pytest.mark.parametrize("name", ["host", "ios", "linux"])
+@pytest.mark.parametrize("name", ["host", "ios", "engine"])
 def test_our_own_platforms_conform(name: str) -> None:
     assert list(conformance.problems_of_platform(name, PLATFORMS[name])) == []

@@ -32,7 +32,7 @@ ADDRESSES = {
 
 def experiment(*probes: dict[str, Any], families: tuple[int, ...] = (4,)) -> Experiment:
     """A router between two hosts, with addresses of these versions of IP."""
-    nodes = {"client": {"platform": "host"}, "R1": {"platform": "linux"}, "server": {"platform": "host"}}
+    nodes = {"client": {"platform": "host"}, "R1": {"platform": "engine"}, "server": {"platform": "host"}}
     links = []
     for name, (left, near, right, far) in ADDRESSES.items():
         ends = [
@@ -108,7 +108,7 @@ def test_the_plan_tells_of_probes() -> None:
     planned = [(step.nodes, step.after_s) for step in steps if step.kind == "probe"]
     assert planned == [(("R1", "client"), 3.0), (("client", "R1"), 0.0)]
     assert [step.detail for step in steps if step.kind == "apply"] == [
-        "IP SLA operations and responder by role linux_router"
+        "IP SLA operations and responder by role engine_router"
     ]
 
 

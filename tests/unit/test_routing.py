@@ -106,7 +106,7 @@ def test_routes_that_lead_in_a_circle_are_found(tmp_path: Path) -> None:
         "R1 FastEthernet0/2 10.0.13.1/24 - R3 FastEthernet0/2 10.0.13.3/24",
         "R3 FastEthernet0/0 10.0.2.1/24 - server eth0 10.0.2.2/24",
     ]
-    (found,) = findings(tmp_path, nodes.replace('ios, model: "3725"', "linux"), ends)
+    (found,) = findings(tmp_path, nodes.replace('ios, model: "3725"', "engine"), ends)
     assert "found a routing loop to 10.0.2.2: R1, R2, R1 for" in found
 
 
@@ -128,7 +128,7 @@ def test_a_probe_between_routers_is_traced_both_ways(tmp_path: Path) -> None:
 
     def found(*of_r3: str) -> list[str]:
         routers = node("R1", THERE, "10.0.23.0/24 10.0.12.2") + node("R2", BACK) + node("R3", *of_r3)
-        return findings(tmp_path, HOSTS + routers.replace('ios, model: "3725"', "linux"), ends, rest)
+        return findings(tmp_path, HOSTS + routers.replace('ios, model: "3725"', "engine"), ends, rest)
 
     assert found("10.0.12.0/24 10.0.23.2") == []
     (missing,) = found()

@@ -88,7 +88,7 @@ def test_overrides_reach_everything() -> None:
     experiment = load_experiment(
         ARTICLE,
         {
-            "R1.platform": "linux",
+            "R1.platform": "engine",
             "R1.model": "2811",
             "duration": "10s",
             "topology.links.wan.rate": "10 Mb/s",
@@ -99,7 +99,7 @@ def test_overrides_reach_everything() -> None:
         },
     )
     R1 = experiment.topology.nodes["R1"]  # noqa: N806 - a router's name
-    assert (R1.platform, R1.model) == ("linux", "2811")
+    assert (R1.platform, R1.model) == ("engine", "2811")
     assert experiment.duration == Duration.parse("10 s")
     assert [link.rate for link in experiment.topology.links] == [Rate.parse("100 Mb/s"), Rate.parse("10 Mb/s")]
     assert experiment.topology.links[0].delay == Duration.parse("5 ms")

@@ -26,7 +26,7 @@ title: A grid
 topology:
   nodes:
     client: {platform: host}
-    R1: {platform: linux, model: "3725"}
+    R1: {platform: engine, model: "3725"}
     server: {platform: host}
   links:
     - name: lan

@@ -115,7 +115,7 @@ class TestRouters:
 
 class TestSeries:
     TOPOLOGY = Topology.model_validate_json("""{
-        "nodes": {"h": {"platform": "host"}, "A": {"platform": "linux"}, "B": {"platform": "linux"}},
+        "nodes": {"h": {"platform": "host"}, "A": {"platform": "engine"}, "B": {"platform": "engine"}},
         "links": [
             {"name": "lan", "rate": "100 Mb/s",
              "ends": [{"node": "h", "interface": "eth0"}, {"node": "A", "interface": "FastEthernet0/0"}]},
@@ -155,7 +155,7 @@ class TestSeries:
     RING = Topology.model_validate_json(
         json.dumps(
             {
-                "nodes": {name: {"platform": "host" if name in "hs" else "linux"} for name in "hABCs"},
+                "nodes": {name: {"platform": "host" if name in "hs" else "engine"} for name in "hABCs"},
                 "links": [
                     {
                         "name": f"{a}{b}",

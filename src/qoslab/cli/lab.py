@@ -150,7 +150,7 @@ def list_labs(as_json: bool) -> None:
 @click.argument("node")
 @click.option("--lab", "name", help="Name of the lab; required if several are running.")
 def shell(node: str, name: str | None) -> None:
-    """Open a shell on a host or a Linux router; log in to an IOS router over SSH.
+    """Open a shell on a host or an engine router; log in to an IOS router over SSH.
 
     NODE is a node of the lab, or R1.dp for the namespace that contains the data-plane ports of R1.
     """

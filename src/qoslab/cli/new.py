@@ -129,12 +129,12 @@ def experiment(
     "kinds",
     multiple=True,
     metavar="KIND=host|ios|linux",
-    help="Treat nodes of this kind as a host, an IOS router or a Linux router. Repeatable.",
+    help="Treat nodes of this kind as a host, an IOS router or an engine router. Repeatable.",
 )
 def topology(source: Path, to: Path | None, model: str | None, rate: Rate, kinds: tuple[str, ...]) -> None:
     """Create a topology file from a containerlab or netlab topology.
 
-    Nodes become hosts, routers with an IOS command line, or Linux routers; links keep the addresses and rates of FILE.
+    Nodes become hosts, routers with an IOS command line, or engine routers; links keep the addresses and rates of FILE.
     Omissions and invented values are reported; a node or link without a counterpart is refused with its location.
     """
     from qoslab.exchange.topologies import ConversionOptions, import_topology

@@ -60,7 +60,7 @@ set_option = click.option(
     "sets",
     multiple=True,
     metavar="PATH=VALUE",
-    help="Override a value of the file, such as R1.platform=linux or arms.policed.configure.R1.variables.cir=2000000.",
+    help="Override a value of the file, such as R1.platform=engine or arms.policed.configure.R1.variables.cir=2000000.",
 )
 
 

@@ -54,11 +54,11 @@ _GROUPS = (
         child="ios_switch",
     ),
     _Group(
-        "linux_router",
+        "engine_router",
         (
             f"ansible_user: qoslab  # {MARK}",
-            f"linux_router_program: /usr/local/bin/qos-router  # {MARK}",
-            f"linux_router_socket: /run/qoslab/control.sock  # {MARK}",
+            f"engine_router_program: /usr/local/bin/qos-router  # {MARK}",
+            f"engine_router_socket: /run/qoslab/control.sock  # {MARK}",
         ),
     ),
     _Group(

@@ -57,7 +57,7 @@ def _known_platform(word: object) -> object:
     return word
 
 
-OwnPlatform = Literal["host", "ios", "linux", "tc"]
+OwnPlatform = Literal["host", "ios", "engine", "tc"]
 PlatformName = Annotated[
     str, BeforeValidator(_known_platform), WithJsonSchema({"enum": list(get_args(OwnPlatform)), "type": "string"})
 ]
@@ -67,8 +67,8 @@ class Node(Frozen):
     """A host or router of the topology."""
 
     platform: PlatformName
-    """`host`: an end system; `ios`: a router with an IOS command line; `linux`: a Linux router with the same data
-    plane; `tc`: a Linux router whose own kernel forwards and queues, configured by tc commands.
+    """`host`: an end system; `ios`: a router with an IOS command line; `engine`: a router with the same queueing
+    engine and no command line; `tc`: a Linux router whose own kernel forwards and queues, configured by tc commands.
     """
     model: str | None = None
     """Router hardware, as "3725" (in quotes): gives interfaces, defaults and QoS generation. Needed by `ios`."""

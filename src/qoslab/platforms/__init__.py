@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from qoslab.platforms.base import AccessMethod, Language, Platform, Problem
+from qoslab.platforms.engine import Engine
 from qoslab.platforms.host import Host
 from qoslab.platforms.ios import MODELS, Ios
 from qoslab.platforms.ios_model import SOFTWARE, RouterModel
-from qoslab.platforms.linux import Linux
 from qoslab.platforms.tc import Tc
 from qoslab.system.plugins import Registry, lacking
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from qoslab.model.experiment import Node, Topology
 
 PLATFORMS: Registry[Platform] = Registry(
-    "platforms", {"host": Host(), "ios": Ios(), "linux": Linux(), "tc": Tc()}, partial(lacking, Platform)
+    "platforms", {"host": Host(), "ios": Ios(), "engine": Engine(), "tc": Tc()}, partial(lacking, Platform)
 )
 """Platforms by their name in experiment files; others come from packages (docs/internals/extending.md)."""
 

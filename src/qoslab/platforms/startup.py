@@ -44,7 +44,7 @@ def hardware(topology: Topology, router: str) -> Hardware:
 
 
 def startup_config(topology: Topology, router: str, login: Mapping[str, str]) -> str:
-    """The configuration that a router boots with, in IOS order; a Linux router's base before the experiment's own."""
+    """The configuration that a router boots with, in IOS order; an engine router's base before the experiment's own."""
     node = topology.nodes[router]
     switch = is_switch(node)
     lines = [

@@ -28,12 +28,12 @@ class Tc:
     language: Language | None = "tc"
     forwarding: Forwarding | None = "kernel"
     counters: CounterSource | None = "qdiscs"
-    unsimulated: str = "use --lab virtual for the kernel's queueing, or the platform linux for a simulation"
+    unsimulated: str = "use --lab virtual for the kernel's queueing, or the platform engine for a simulation"
     has_startup_config: bool = False
 
     def ansible_role(self, node: Node) -> str | None:
         """Return the role of routers with a control socket."""
-        return "linux_router"
+        return "engine_router"
 
     def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
         """`KeyError`: it is no model of IOS router."""

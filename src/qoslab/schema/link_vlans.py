@@ -26,7 +26,7 @@ def unmatched(experiment: Experiment, document: Document, arm: str, devices: Map
                 found = f"found {vlan} on {each.name} of {near.node} as arm {arm} configures it"
                 if not platform_of(experiment.topology.nodes[near.node]).has_startup_config:
                     yield document.finding(
-                        steps, f"{found}, expected no subinterface on a Linux router", "use platform: ios"
+                        steps, f"{found}, expected no subinterface on an engine router", "use platform: ios"
                     )
                     continue
                 expected = _missing(experiment, each, each.vlan, far, devices.get(far.node))

@@ -36,8 +36,8 @@ def refuse_what_has_no_ssh(lab: Lab) -> None:
     linux = [name for name in routers_of(lab.topology) if name not in with_command_line(lab.topology)]
     if linux:
         raise ExperimentError(
-            f"found the Linux router {linux[0]}, expected hosts and IOS routers in a lab that is exposed",
-            hint=f"A Linux router has no SSH server of its own: --set {linux[0]}.platform=ios.",
+            f"found the engine router {linux[0]}, expected hosts and IOS routers in a lab that is exposed",
+            hint=f"An engine router has no SSH server of its own: --set {linux[0]}.platform=ios.",
         )
 
 

@@ -1,4 +1,4 @@
-"""A traffic tool and a platform of another package: iperf3 under another name, and a Linux router under another."""
+"""A traffic tool and a platform of another package: iperf3 under another name, and an engine router under another."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from qoslab.model.experiment import Flow
 from qoslab.model.units import Duration
-from qoslab.platforms.linux import Linux
+from qoslab.platforms.engine import Engine
 from qoslab.traffic import FlowResult, Output
 from qoslab.traffic.iperf3 import Iperf3
 
@@ -22,7 +22,7 @@ class Ramp(Iperf3):
 
 
 @dataclass(frozen=True)
-class Bsd(Linux):
-    """Is configured as a Linux router is, over the control socket of its data plane."""
+class Bsd(Engine):
+    """Is configured as an engine router is, over the control socket of its data plane."""
 
     name: str = "bsd"

@@ -222,12 +222,12 @@ def topology_of(network: Network) -> Topology:
             own = router.chassis.generation
             nodes[name] = Node(platform="ios", model=router.chassis.model, generation=own, routes=routes)
         else:
-            nodes[name] = Node(platform="linux", generation=router.chassis.generation, routes=routes)
+            nodes[name] = Node(platform="engine", generation=router.chassis.generation, routes=routes)
     for host in network.hosts:
         if host.far is not None:
             back = Route(prefix=IPv4Network("0.0.0.0/0"), via=host.at.address.ip)
             generation = network.routers[host.at.router].chassis.generation
-            nodes[host.far.name] = Node(platform="linux", generation=generation, routes=(back,))
+            nodes[host.far.name] = Node(platform="engine", generation=generation, routes=(back,))
         nodes[host.name] = Node(platform="host")
     links = [
         Link(

@@ -68,7 +68,7 @@ class Router:
             if lacking
             else f"the modelled {model.name} has no such lines"
         )
-        return f"{reason}: platform linux, with the same rules and interface names"
+        return f"{reason}: platform engine, with the same rules and interface names"
 
     def attached_at(self, port: str) -> Attached | None:
         """Return the interface of the topology that carries the packets of an interface of the configuration."""

@@ -14,13 +14,14 @@ from qoslab.exchange.shortest_paths import Near, shortest_routes
 from qoslab.exchange.topologies.common_form import Foreign, ForeignLink
 from qoslab.exchange.topologies.containerlab import is_containerlab, read_containerlab
 from qoslab.exchange.topologies.netlab import is_netlab, read_netlab
+from qoslab.model.experiment import Node
 from qoslab.model.units import Rate
 from qoslab.platforms import MODELS, PLATFORMS
 from qoslab.results.file_access import drafted
 from qoslab.schema.document import read_document
 from qoslab.schema.topology import load_topology
 
-OTHERS = "linux"
+OTHERS = "engine"
 """Substitute for a refused kind, so that all else is checked too."""
 KINDS = {
     **dict.fromkeys(("linux",), "host"),
@@ -29,7 +30,7 @@ KINDS = {
     **dict.fromkeys(("vr-csr", "vr-cisco_csr1000v", "vr-c8000v", "vr-cisco_c8000v"), "ios"),
     **dict.fromkeys(("iosv", "iol", "csr", "cat8000v"), "ios"),
     # Linux machines that forward.
-    **dict.fromkeys(("frr", "linux router", "vyosnetworks_vyos", "vyos"), "linux"),
+    **dict.fromkeys(("frr", "linux router", "vyosnetworks_vyos", "vyos"), "engine"),
 }
 """Platforms for nodes of containerlab (its kinds) and of netlab (its devices)."""
 MODEL_OF_KIND = {
@@ -109,7 +110,7 @@ def _platforms(found: Foreign, wishes: ConversionOptions) -> dict[str, str]:
             found.refuse(
                 node.steps,
                 f'found the kind "{node.kind}", expected one of {", ".join(KINDS)}',
-                f'--as "{node.kind}=linux" (or host, ios) takes it for one of ours',
+                f'--as "{node.kind}=engine" (or host, ios) takes it for one of ours',
             )
             word = OTHERS
         platforms[name] = word
@@ -145,7 +146,7 @@ def _check_ports(found: Foreign, models: Mapping[str, str]) -> None:
             found.refuse(
                 node.steps,
                 f"found {count} links, expected at most {most}: so many Ethernet ports has a {models[name]}",
-                f'--as "{node.kind}=linux" takes a router with any number, --model another model',
+                f'--as "{node.kind}=engine" takes a router with any number, --model another model',
             )
 
 
@@ -185,7 +186,9 @@ def _interface(word: str, model: str | None, number: int) -> str:
     """The name of a node's interface, from 0."""
     if model is not None:
         return _ports_of(model)[number]
-    return f"GigabitEthernet0/{number}" if PLATFORMS[word].is_router else f"eth{number}"
+    name = f"eth{number}"
+    taken = PLATFORMS[word].interface_problem(Node.model_validate({"platform": word}), name, "ethernet") is None
+    return name if taken else f"GigabitEthernet0/{number}"
 
 
 def _addresses(

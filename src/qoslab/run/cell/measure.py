@@ -330,7 +330,7 @@ class CellRun:
     def _keep_engine_configuration(self, router: str) -> None:
         path = self.cell.configuration(f"{router}.engine.json")
         if path.exists():
-            return  # what was pushed to a Linux router; `verify` has compared it with what is in force
+            return  # what was pushed to an engine router; `verify` has compared it with what is in force
         self.cell.write(path, json.dumps(read_engine_configuration(self._lab, router), indent=1) + "\n")
 
     def _engine_configuration(self, router: str) -> Mapping[str, Any]:

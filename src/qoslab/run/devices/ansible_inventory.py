@@ -66,8 +66,8 @@ VARIABLES = (
     "ansible_become_user",
     "ansible_become_method",
     "ansible_python_interpreter",
-    "linux_router_socket",
-    "linux_router_program",
+    "engine_router_socket",
+    "engine_router_program",
 )
 """Variables of a node that are read here; Ansible itself uses whatever there is."""
 
@@ -76,7 +76,7 @@ AS_WRITTEN = "_as_written"
 IOS_GROUP = "ios"
 SWITCH_GROUP = "ios_switch"
 """Group of switches within the group of IOS routers."""
-LINUX_GROUP = "linux_router"
+ENGINE_GROUP = "engine_router"
 """Groups of an inventory, named as the roles of `playbooks/`."""
 HOST_GROUP = "host"
 """Machines that send, receive and capture."""
@@ -108,8 +108,8 @@ class IosAccess:
 
 
 @dataclass(frozen=True)
-class LinuxAccess:
-    """Access to the data plane of a Linux router."""
+class EngineAccess:
+    """Access to the data plane of an engine router."""
 
     socket: str
     """The control socket's path, as seen where the control program runs."""
@@ -120,10 +120,10 @@ class LinuxAccess:
     user: str | None = None
     password: str | None = None
     port: int = 22
-    group: str = LINUX_GROUP
+    group: str = ENGINE_GROUP
 
 
-Access = IosAccess | LinuxAccess
+Access = IosAccess | EngineAccess
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def ansible_inventory(routers: Mapping[str, Access], *, lab: bool = True) -> dic
     """
     groups: dict[str, dict[str, Any]] = {}
     for name, access in routers.items():
-        variables = _ios_variables(access) if isinstance(access, IosAccess) else _linux_variables(access)
+        variables = _ios_variables(access) if isinstance(access, IosAccess) else _engine_variables(access)
         groups.setdefault(access.group, {})[name] = variables
     children: dict[str, Any] = {group: {"hosts": hosts} for group, hosts in groups.items()}
     within = {access.group for access in routers.values() if isinstance(access, IosAccess)} - {IOS_GROUP}
@@ -203,8 +203,8 @@ def _ios_variables(access: IosAccess) -> dict[str, Any]:
     return variables
 
 
-def _linux_variables(access: LinuxAccess) -> dict[str, Any]:
-    variables: dict[str, Any] = {"linux_router_socket": access.socket, "linux_router_program": access.program}
+def _engine_variables(access: EngineAccess) -> dict[str, Any]:
+    variables: dict[str, Any] = {"engine_router_socket": access.socket, "engine_router_program": access.program}
     if access.host is None:
         # the interpreter is named, since looking for one costs a second
         return variables | {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
@@ -226,13 +226,13 @@ def write_inventory(path: Path, routers: Mapping[str, Access], *, lab: bool = Tr
 def read_inventory(source: Path) -> dict[str, Access]:
     """The routers of an inventory for hardware, as `ansible-inventory` resolves it, by name.
 
-    Hosts of the group `ios` and of the group `linux_router` count; others are left out. `UserError` where the
+    Hosts of the group `ios` and of the group `engine_router` count; others are left out. `UserError` where the
     inventory does not exist or cannot be read, `DeviceError` where a router's variables do not suffice.
     """
     routers = parse_inventory(_listed(source))
     if not routers:
         raise UserError(
-            f"found no router in {source}", hint=f"Put routers into the groups {IOS_GROUP} or {LINUX_GROUP}."
+            f"found no router in {source}", hint=f"Put routers into the groups {IOS_GROUP} or {ENGINE_GROUP}."
         )
     return routers
 
@@ -415,7 +415,7 @@ def _resolve(source: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     wanted = ", ".join(f"'{name}': {name} | default(none)" for name in names)
     arguments = ["-m", "ansible.builtin.debug", "-a", f"msg={{{{ {{{wanted}}} }}}}"]
     printed = _ansible(
-        source, "ansible", f"{IOS_GROUP}:{LINUX_GROUP}:{HOST_GROUP}", *arguments, callback="ansible.posix.json"
+        source, "ansible", f"{IOS_GROUP}:{ENGINE_GROUP}:{HOST_GROUP}", *arguments, callback="ansible.posix.json"
     )
     try:
         results = json.loads(printed)["plays"][0]["tasks"][0]["hosts"]
@@ -484,10 +484,10 @@ def parse_inventory(listed: Mapping[str, Any]) -> dict[str, Access]:
     for name in _hosts(listed, IOS_GROUP):
         group = SWITCH_GROUP if name in switches else IOS_GROUP
         routers[name] = replace(_ios_access(name, variables.get(name, {})), group=group)
-    for name in _hosts(listed, LINUX_GROUP):
+    for name in _hosts(listed, ENGINE_GROUP):
         if name in routers:
-            raise DeviceError(f"{name} is in both groups, {IOS_GROUP} and {LINUX_GROUP}", hint="Keep one of them.")
-        routers[name] = _linux_access(name, variables.get(name, {}))
+            raise DeviceError(f"{name} is in both groups, {IOS_GROUP} and {ENGINE_GROUP}", hint="Keep one of them.")
+        routers[name] = _engine_access(name, variables.get(name, {}))
     return routers
 
 
@@ -550,12 +550,12 @@ def _know_secrets(variables: Mapping[str, Any]) -> None:
             _TAKEN[name] = os.environ.pop(name)
 
 
-def _linux_access(name: str, variables: Mapping[str, Any]) -> LinuxAccess:
+def _engine_access(name: str, variables: Mapping[str, Any]) -> EngineAccess:
     _know_secrets(variables)
     local = variables.get("ansible_connection") in ("local", "ansible.builtin.local")
-    return LinuxAccess(
-        socket=_text(variables, "linux_router_socket") or f"/run/qoslab/{name}/control.sock",
-        program=_text(variables, "linux_router_program") or "qos-router",
+    return EngineAccess(
+        socket=_text(variables, "engine_router_socket") or f"/run/qoslab/{name}/control.sock",
+        program=_text(variables, "engine_router_program") or "qos-router",
         host=None if local else _text(variables, "ansible_host", "ansible_ssh_host") or name,
         port=_port(name, variables),
         user=_text(variables, "ansible_user", "ansible_ssh_user"),

@@ -130,7 +130,7 @@ class MeasuredWorker(ABC):
 
     def _know_routers(self, experiment: Experiment, guard: Guard | None = None) -> None:
         """Nothing is pushed yet."""
-        # A Linux router boots with what an IOS router of the same topology has in its startup configuration.
+        # An engine router boots with what an IOS router of the same topology has in its startup configuration.
         login = {"user": "lab", "password": "unused", "enable": "unused"}
         self._routers = Routers(
             experiment.topology,

@@ -13,13 +13,13 @@ from qoslab.platforms import AccessMethod, hosts_of, platform_of
 from qoslab.platforms.base import COMMAND_LINE, CONTROL_SOCKET, PROGRAMS
 from qoslab.results import SenderRecord
 from qoslab.run.cell.probes.base import Prober, Setting
+from qoslab.run.cell.probes.engine_router import EngineProber
 from qoslab.run.cell.probes.host_program import CONTROL_PORT, HostProber, HostResponder
 from qoslab.run.cell.probes.ios_router import IosProber
-from qoslab.run.cell.probes.linux_router import LinuxProber
 
 PROBERS: Mapping[AccessMethod, Callable[[Setting, Probe], Prober]] = {
     COMMAND_LINE: IosProber,
-    CONTROL_SOCKET: LinuxProber,
+    CONTROL_SOCKET: EngineProber,
     PROGRAMS: HostProber,
 }
 """Probers by access method of the sending node."""

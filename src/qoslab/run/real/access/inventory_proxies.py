@@ -14,7 +14,7 @@ from qoslab.run.real.access.methods import SSH_PORT, TELNET_PORT, AccessMethod, 
 def ways_to(
     source: Path, routers: Mapping[str, Access], settings: Mapping[str, RouterSettings]
 ) -> dict[str, AccessMethod]:
-    """Return how each IOS router of the inventory `source` is reached; Linux routers have no command line."""
+    """Return how each IOS router of the inventory `source` is reached; engine routers have no command line."""
     return {
         name: way_to(source, access, settings.get(name, RouterSettings()))
         for name, access in routers.items()

@@ -7,7 +7,7 @@ from pathlib import Path
 from qoslab.errors import ExperimentError
 from qoslab.platforms import platform_of
 from qoslab.platforms.base import COMMAND_LINE, CONTROL_SOCKET
-from qoslab.run.devices.ansible_inventory import Access, IosAccess, LinuxAccess
+from qoslab.run.devices.ansible_inventory import Access, EngineAccess, IosAccess
 from qoslab.system.programs import own_program
 from qoslab.virtual_lab import Lab
 
@@ -34,7 +34,7 @@ def lab_routers(lab: Lab, sockets: Path | None = None) -> dict[str, Access]:
                 link.unlink(missing_ok=True)
                 link.symlink_to(socket)
                 socket = link
-            routers[name] = LinuxAccess(str(socket), str(own_program("qos-router")), group=group)
+            routers[name] = EngineAccess(str(socket), str(own_program("qos-router")), group=group)
         else:
             raise ExperimentError(
                 f"{name}: the platform {platform.name} is reached by {platform.access.name}, "

@@ -1,4 +1,4 @@
-"""Probes of Linux reference routers, which have no command line: over the data plane's control socket."""
+"""Probes of engine routers, which have no command line: over the data plane's control socket."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 NOW: program_formats.Schedule = {"life_s": None, "start": "now"}
 
 
-class LinuxProber(Prober):
+class EngineProber(Prober):
     """Gives the operation in the data plane's configuration a schedule."""
 
     def __init__(self, setting: Setting, probe: Probe) -> None:

@@ -1,4 +1,4 @@
-"""The Linux reference router: the same data plane without an IOS command line."""
+"""Routers without a command line: the queueing engine, configured by its control socket."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ DEFAULT_GENERATION: Generation = "hqf"
 
 
 @dataclass(frozen=True)
-class Linux:
+class Engine:
     """Takes the same IOS templates, compiled to the data plane's configuration.
 
     It imitates the defaults of a hardware model where the node names one, so that one experiment file serves both
     platforms; interfaces keep their IOS names, since templates name them.
     """
 
-    name: str = "linux"
+    name: str = "engine"
     is_router: bool = True
     access: AccessMethod = CONTROL_SOCKET
     language: Language | None = "ios"
@@ -48,7 +48,7 @@ class Linux:
 
     def ansible_role(self, node: Node) -> str | None:
         """The same for every model."""
-        return "linux_router"
+        return "engine_router"
 
     def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
         """Return the defaults of the model, without its processor; without a model, a router with these interfaces."""
@@ -70,7 +70,7 @@ class Linux:
             yield from self._ios.check(node)
             if node.model in MODELS and MODELS[node.model].family == "switch":
                 # Its data plane is a switch from the start, and this platform's starts as a router.
-                yield Problem("model", f'"{node.model}" on a Linux router', "a router's model, or platform: ios")
+                yield Problem("model", f'"{node.model}" on an engine router', "a router's model, or platform: ios")
 
     def interfaces(self, node: Node) -> tuple[str, ...] | None:
         """Return the interfaces of the model; None (any) without a model."""
