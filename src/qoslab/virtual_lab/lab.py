@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from pydantic import ValidationError
+
 from qoslab.errors import ExperimentError, MachineError, UserError
 from qoslab.model.experiment import TCP_PROFILES, Link, Node, TcpProfile, Topology
 from qoslab.platforms import has_engine, has_kernel, hosts_of, platform_of, routers_of, tcp, with_command_line
@@ -232,8 +234,8 @@ class Lab:
                     continue
                 state = json.loads((process / "root/run/qoslab" / STATE_FILE).read_text(encoding="utf-8"))
                 labs.append(cls(Supervisor.connect(int(process.name)), state))
-            except (OSError, LabError):
-                continue  # It ended meanwhile, is still coming up, or is out of reach.
+            except (OSError, LabError, ValidationError):
+                continue  # It ended meanwhile, is still coming up, is out of reach, or is of another version.
         return sorted(labs, key=lambda lab: lab.name)
 
     @classmethod
