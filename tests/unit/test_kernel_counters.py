@@ -38,8 +38,8 @@ def test_classes_of_htb_are_named_by_their_parents_and_count_their_leaves() -> N
 
 def test_tins_of_cake_are_below_it_and_add_up() -> None:
     interface, classes = rows("cake")
-    assert set(classes) == {"cake", "cake/Bulk", "cake/Best Effort", "cake/Voice"}
-    cake, tins = classes["cake"], [classes[f"cake/{name}"] for name in ("Bulk", "Best Effort", "Voice")]
+    assert set(classes) == {"cake", "cake/Bulk", "cake/Best-Effort", "cake/Voice"}
+    cake, tins = classes["cake"], [classes[f"cake/{name}"] for name in ("Bulk", "Best-Effort", "Voice")]
     assert cake["packets"] == sum(tin["packets"] for tin in tins)
     assert cake["bytes"] == sum(tin["bytes"] for tin in tins)
     assert cake["drops_random_packets"] == interface["output_drops"] > 0

@@ -105,7 +105,7 @@ def test_an_experiment_runs_with_what_another_package_adds(
     monkeypatch.setattr(plugins, "installed", lambda kind: {})
     monkeypatch.setattr("qoslab.model.experiment.installed", lambda kind: {})
     assert cli.main(["validate", "mine"]) == 2
-    assert 'R1.platform: found "bsd", expected one of host, ios, linux' in capsys.readouterr().err
+    assert 'R1.platform: found "bsd", expected one of host, ios, engine, tc' in capsys.readouterr().err
     assert cli.main(["report", "policing-vs-shaping"]) == 2
     assert "the package that adds it is not installed" in capsys.readouterr().err
 

@@ -17,11 +17,11 @@ from qoslab.tc.kernel import LINE, UNDER_LINE
 
 Row = dict[str, object]
 TINS: Mapping[str, tuple[str, ...]] = {
-    "besteffort": ("Best Effort",),
-    "diffserv3": ("Bulk", "Best Effort", "Voice"),
-    "diffserv4": ("Bulk", "Best Effort", "Video", "Voice"),
+    "besteffort": ("Best-Effort",),
+    "diffserv3": ("Bulk", "Best-Effort", "Voice"),
+    "diffserv4": ("Bulk", "Best-Effort", "Video", "Voice"),
 }
-"""Names of CAKE's tins as tc prints them; of other modes they have numbers."""
+"""Names of the tins of CAKE as tc prints them, without blanks; those of other modes are `tin-0`, `tin-1`, …"""
 EARLY = frozenset({"cake", "choke", "codel", "fq_codel", "fq_pie", "gred", "pie", "red", "sfb"})
 """Qdiscs that drop before they are full."""
 _MARKS = ("ecn_mark", "ecn_marks", "marked")
@@ -143,7 +143,7 @@ def _tins(policy: str, name: str, qdisc: Mapping[str, Any]) -> Iterator[Row]:
         yield {
             "direction": "output",
             "policy": policy,
-            "class": f"{name}/{names[number] if len(names) == len(tins) else f'tin {number}'}",
+            "class": f"{name}/{names[number] if len(names) == len(tins) else f'tin-{number}'}",
             "packets": tin["sent_packets"],
             "bytes": tin["sent_bytes"],
             **_drops({"random": drops}, 0 if drops == 0 else None),
