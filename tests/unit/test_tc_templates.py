@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from qoslab.errors import ExperimentError, MachineError
+from qoslab.schema import load_experiment
 from qoslab.tc import place
 from qoslab.tc.kinds import Kinds
 from qoslab.tc.template import RefusedError, lacking, parse
@@ -90,3 +93,58 @@ def test_missing_kind_without_a_user_mode_kernel_is_refused(monkeypatch: pytest.
     monkeypatch.setattr(place, "find", Image)
     with pytest.raises(ExperimentError, match=r"user-mode Linux 6\.1 lack qdisc cake"):
         place.guests({"R1": commands})
+
+
+GATEWAY = """\
+name: gateway
+title: A gateway
+description: A gateway.
+topology:
+  nodes: {client: {platform: host}, R1: {platform: tc}, server: {platform: host}}
+  links:
+    - name: near
+      rate: 100 Mb/s
+      ends:
+        - {node: client, interface: eth0, address: 10.1.0.10/24}
+        - {node: R1, interface: eth0, address: 10.1.0.1/24}
+    - name: line
+      rate: 10 Mb/s
+      ends:
+        - {node: R1, interface: eth1, address: 10.2.0.1/24}
+        - {node: server, interface: eth0, address: 10.2.0.10/24}
+duration: 5 s
+traffic:
+  - {name: bulk, tool: iperf3, from: client, to: server, protocol: tcp, port: 5001}
+arms:
+  - {name: one, title: One, configure: {R1: {template: one.tc.j2, variables: {qdisc: fq_codel}}}}
+"""
+
+
+def test_experiment_with_a_gateway_is_checked_at_its_template(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.yml"
+    file.write_text(GATEWAY, encoding="utf-8")
+    template = tmp_path / "one.tc.j2"
+    template.write_text("# shaped\ntc qdisc add dev eth1 root {{ qdisc }}\n", encoding="utf-8")
+    assert load_experiment(file).topology.nodes["R1"].platform == "tc"
+    template.write_text("# shaped\ntc qdisc add dev eth9 root {{ qdisc }}\n", encoding="utf-8")
+    with pytest.raises(ExperimentError) as refused:
+        load_experiment(file)
+    (finding,) = refused.value.findings
+    assert (Path(finding.file).name, finding.line) == ("one.tc.j2", 2)
+    assert "found the interface eth9" in finding.message
+
+
+def test_probes_and_show_commands_at_a_gateway_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.yml"
+    (tmp_path / "one.tc.j2").write_text("tc qdisc add dev eth1 root {{ qdisc }}\n", encoding="utf-8")
+    asked = """\
+probes:
+  - {name: own, type: icmp-echo, from: R1, to: server, frequency: 1 s, timeout: 900 ms}
+  - {name: udp, type: udp-echo, from: client, to: R1, port: 7000, frequency: 1 s, timeout: 900 ms}
+  - {name: ping, type: icmp-echo, from: client, to: R1, frequency: 1 s, timeout: 900 ms}
+observe: [{node: R1, command: show version, when: [after]}]
+"""
+    file.write_text(GATEWAY + asked, encoding="utf-8")
+    with pytest.raises(ExperimentError) as refused:
+        load_experiment(file)
+    assert [each.path for each in refused.value.findings] == ["probes.own.from", "probes.udp.to", "observe[0].node"]

@@ -39,6 +39,7 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
 
     The experiment has to hold otherwise.
     """
+    yield from _not_asked(experiment, document)
     of_probes = probe_lines(experiment)
     switches = [name for name, node in experiment.topology.nodes.items() if is_switch(node)]
     configured: dict[str, dict[str, Device]] = {}
@@ -90,6 +91,23 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
     if complete:
         yield from unrouted(experiment, document, configured)
         yield from _unknown_idle(experiment, document, configured)
+
+
+def _not_asked(experiment: Experiment, document: Document) -> Iterator[Finding]:
+    """Yield probes and show commands at routers with tc commands, which have neither IP SLA nor a command line."""
+    routers = routers_in(experiment.topology, "tc")
+    for index, probe in enumerate(experiment.probes):
+        if probe.source in routers:
+            message = f"found a probe from {probe.source}, a Linux kernel without IP SLA, expected one from a host"
+            yield document.finding(("probes", index, "from"), message, "send it from the host behind the router")
+        elif probe.destination in routers and not probe.type.startswith("icmp"):
+            message = f"found a {probe.type} probe to {probe.destination}, a Linux kernel without a responder"
+            yield document.finding(("probes", index, "to"), f"{message}, expected icmp-echo or icmp-jitter", "")
+    for index, observation in enumerate(experiment.observe):
+        if observation.node in routers:
+            message = f"found a show command at {observation.node}, which has no IOS command line"
+            hint = "its qdiscs are read once a second: metrics class.* and interface.*"
+            yield document.finding(("observe", index, "node"), f"{message}, expected a router of platform ios", hint)
 
 
 def _refused_tc(experiment: Experiment, arm: str, router: str, lines: Sequence[tuple[str, Place]]) -> Iterator[Finding]:
