@@ -1,0 +1,299 @@
+"""Classification, marking and policing of a policy as chains of filters on clsact.
+
+Chain 0 classifies. A class without a child policy has a chain with its actions; `goto` leads there. Actions run in the
+order of IOS: marks of the outer class, then of the inner one; the inner policer, then the outer one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from qoslab.ios.model.policy import CLASS_DEFAULT
+from qoslab.model.framing import COUNTED_HEADER
+from qoslab.tc.classify import QOS_GROUP_MASK, match_words
+from qoslab.tc.fidelity import Notes
+from qoslab.tc.matches import NETWORKS, Decision, NotExpressibleError, Row, class_decision
+from qoslab.tc.objects import Action, Control, Filter, Hook, Origin, Police, Protocol, SetClass, SetField, SetMark
+from qoslab.tc.port import Port
+from qoslab.tc.values import Config, PoliceValues, ordered_classes, police_values, rate_bps, reserved_bps
+
+PASS = Control()
+DROP = Control(drop=True)
+DSFIELD_MASK = {"dscp": 0xFC, "precedence": 0xE0}
+SHIFT = {"dscp": 2, "precedence": 5}
+TICK_S = 64e-9
+"""Unit of act_police's bucket."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Fields that a packet gets: of the differentiated services field by network, and the QoS group."""
+
+    ip: tuple[int, int] | None = None
+    ipv6: tuple[int, int] | None = None
+    qos_group: int | None = None
+
+    def then(self, field: str, value: int) -> Marks:
+        """Return the marks with a further `set`."""
+        if field == "qos_group":
+            return Marks(self.ip, self.ipv6, value)
+        kind = field.removeprefix("ip_")
+        bits = (value << SHIFT[kind], DSFIELD_MASK[kind])
+        ipv6 = self.ipv6 if field.startswith("ip_") else _over(self.ipv6, bits)
+        return Marks(_over(self.ip, bits), ipv6, self.qos_group)
+
+    @property
+    def fields(self) -> bool:
+        """True if a header field changes."""
+        return self.ip is not None or self.ipv6 is not None
+
+
+def _over(below: tuple[int, int] | None, bits: tuple[int, int]) -> tuple[int, int]:
+    if below is None:
+        return bits
+    return below[0] & ~bits[1] | bits[0], below[1] | bits[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """The position of a policy-map below others."""
+
+    path: tuple[str, ...] = ()
+    marks: Marks = Marks()
+    after: Control = PASS
+    """The policers of the classes above."""
+    rate_base_bps: int = 0
+    guaranteed_base_bps: int = 0
+
+
+@dataclass
+class Chains:
+    """The compiler of one interface's policy in one direction; `build` returns the filters."""
+
+    config: Config
+    port: Port
+    hook: Hook
+    devices: Mapping[str, str]
+    leaf_of_path: Mapping[tuple[str, ...], str]
+    notes: Notes
+
+    def __post_init__(self) -> None:
+        self.filters: list[Filter] = []
+        self.chain_of_path: dict[tuple[str, ...], int] = {}
+        """Chain with the actions of each class without a child policy."""
+        self._chain = 0
+        self._orders: dict[int, int] = {}
+
+    def build(self, policy: str) -> list[Filter]:
+        """Return the filters of a policy-map."""
+        if self._polices(policy):
+            # A router does not police what is no IP packet.
+            self._add(0, self._origin(policy, ()), "matchall", (PASS,), "arp")
+        base = self.port.bandwidth_bps
+        self._level(policy, 0, Inner(rate_base_bps=base, guaranteed_base_bps=base))
+        return sorted(self.filters, key=lambda each: (each.chain, each.order))
+
+    def _polices(self, policy: str) -> bool:
+        classes: Sequence[Config] = self.config["policy_maps"][policy]["classes"]
+        own = any(each.get("police") or (each.get("priority") or {}).get("number") for each in classes)
+        return own or any(each.get("service_policy") and self._polices(each["service_policy"]) for each in classes)
+
+    def _origin(self, policy: str, path: tuple[str, ...]) -> Origin:
+        direction = "input" if self.hook == "ingress" else "output"
+        return Origin(self.port.interface, direction, policy, path)
+
+    def _next(self) -> int:
+        self._chain += 1
+        return self._chain
+
+    def _add(
+        self, chain: int, origin: Origin, match: str, actions: tuple[Action, ...], protocol: Protocol = "all"
+    ) -> None:
+        order = self._orders[chain] = self._orders.get(chain, 0) + 1
+        made = Filter(self.port.device, self.hook, chain, order, protocol, match, actions, origin)
+        self.filters.append(made)
+
+    def _level(self, policy: str, chain: int, inner: Inner) -> None:
+        """Add the classification of a policy-map, and the actions of its classes."""
+        targets: list[tuple[Config, int]] = []
+        current = chain
+        for each in ordered_classes(self.config, policy):
+            origin = self._origin(policy, (*inner.path, each["name"]))
+            target = self._next()
+            targets.append((each, target))
+            if each["name"] == CLASS_DEFAULT:
+                self._add(current, origin, "matchall", (Control(target),))
+                continue
+            try:
+                decision = class_decision(self.config, each["name"])
+                current = self._class_rows(decision, current, target, origin)
+            except NotExpressibleError as error:
+                self.notes.refused(origin, str(error).split(":")[0], str(error).partition(": ")[2] or "no classifier")
+        for each, target in targets:
+            self._class(policy, each, target, inner)
+
+    def _class_rows(self, decision: Decision, chain: int, target: int, origin: Origin) -> int:
+        """Add the rows of a class; return the chain in which the next class follows."""
+        if any(row.packets.ports for row in decision.rows):
+            text = "ports of fragments are not seen: a fragment matches no entry with ports"
+            self.notes.approximate(origin, "match of ports", text)
+        plain = not decision.default and all(row.member for row in decision.rows)
+        if plain:
+            for row in decision.rows:
+                self._row(chain, row, Control(target), origin)
+            return chain
+        following = self._next()
+        if self._orders.get(chain) and chain:
+            own = self._next()
+            self._add(chain, origin, "matchall", (Control(own),))
+            chain = own
+        for row in decision.rows:
+            self._row(chain, row, Control(target if row.member else following), origin)
+        self._add(chain, origin, "matchall", (Control(target if decision.default else following),))
+        return following
+
+    def _row(self, chain: int, row: Row, control: Control, origin: Origin) -> None:
+        protocol, match = match_words(row.packets, self.devices)
+        self._add(chain, origin, match, (control,), protocol)
+
+    def _class(self, policy: str, each: Config, chain: int, inner: Inner) -> None:
+        """Add the actions of a class, or the classification of its child policy."""
+        path = (*inner.path, each["name"])
+        origin = self._origin(policy, path)
+        marks = inner.marks
+        for mark in each.get("set", ()):
+            if mark["field"] == "cos":
+                self.notes.refused(origin, "set cos", "VLAN tags are not part of a plan")
+                continue
+            marks = marks.then(mark["field"], mark["value"])
+            self.notes.exact(origin, f"set {mark['field'].replace('_', ' ')}", "pedit, or bits of the mark")
+        child = each.get("service_policy")
+        if child is None:
+            self.chain_of_path[path] = chain
+            self._leaf((policy, each), chain, inner, marks)
+            return
+        after = inner.after
+        if each.get("police") is not None:
+            after = Control(self._next())
+            self._police((policy, each), after.chain or 0, inner, ())
+        shape = each.get("shape")
+        base = None if shape is None else rate_bps(shape["rate"], inner.rate_base_bps)
+        guaranteed = base or reserved_bps(each, inner.guaranteed_base_bps) or inner.guaranteed_base_bps
+        below = Inner(path, marks, after, base or inner.rate_base_bps, guaranteed)
+        self._level(child, chain, below)
+
+    def _leaf(self, named: tuple[str, Config], chain: int, inner: Inner, marks: Marks) -> None:
+        """Add the actions of a class without a child policy."""
+        policy, each = named
+        path = (*inner.path, each["name"])
+        origin = self._origin(policy, path)
+        actions: list[Action] = []
+        if path in self.leaf_of_path:
+            actions.append(SetClass(self.leaf_of_path[path]))
+        if marks.qos_group is not None:
+            actions.append(SetMark(marks.qos_group, QOS_GROUP_MASK))
+        policed = each.get("police") is not None or (each.get("priority") or {}).get("number") is not None
+        if marks.fields and policed:
+            rest = Control(self._next())
+            self._mark(chain, origin, marks, (rest,))
+            chain = rest.chain or 0
+        elif marks.fields:
+            self._mark(chain, origin, marks, (*actions, inner.after))
+            return
+        if policed:
+            self._police(named, chain, inner, tuple(actions))
+        else:
+            self._add(chain, origin, "matchall", (*actions, inner.after))
+
+    def _mark(self, chain: int, origin: Origin, marks: Marks, actions: tuple[Action, ...]) -> None:
+        """Add filters that mark packets and go on with `actions`."""
+        for network, bits in zip(NETWORKS, (marks.ip, marks.ipv6), strict=True):
+            if bits is not None:
+                self._add(chain, origin, "matchall", (SetField(network, *bits), *actions), network)
+        self._add(chain, origin, "matchall", actions)
+
+    def _police(self, named: tuple[str, Config], chain: int, inner: Inner, ahead: tuple[Action, ...]) -> None:
+        """Add the policers of a class, behind the actions `ahead`."""
+        policy, each = named
+        origin = self._origin(policy, (*inner.path, each["name"]))
+        actions = [*ahead]
+        end = inner.after
+        if each.get("police") is not None:
+            values = police_values(each["police"], inner.rate_base_bps)
+            buckets, end = self._buckets(values, origin, end)
+            actions += buckets
+        priority = each.get("priority") or {}
+        if priority.get("number") is not None and end != DROP:
+            rate = reserved_bps(each, inner.guaranteed_base_bps) or 0
+            burst = priority.get("burst_bytes") or rate // 40
+            actions.append(self._bucket(rate, burst, DROP, origin, "priority"))
+        self._add(chain, origin, "matchall", (*actions, end))
+
+    def _buckets(self, values: PoliceValues, origin: Origin, after: Control) -> tuple[list[Police], Control]:
+        """Return the token buckets of a policer and what follows for packets that conform."""
+        if values.dynamic:
+            self.notes.refused(origin, "police dynamic", "a bucket of the kernel has a fixed size")
+            return [], after
+        exceed, violate = self._colour(values.exceed, origin, after), after
+        if values.algorithm == "single-rate" and values.exceed != values.violate:
+            text = "single rate, three colours (RFC 2697): a bucket of the kernel cannot fill another one"
+            self.notes.refused(origin, "police violate-action", text)
+            return [], after
+        conform = self._colour(values.conform, origin, after)
+        if values.algorithm == "two-rate":
+            violate = self._colour(values.violate, origin, after)
+            first = self._bucket(values.pir_bps, values.be_bytes, violate, origin, "police")
+            second = self._bucket(values.cir_bps, values.bc_bytes, exceed, origin, "police")
+            return [first, second], conform
+        drop = conform == DROP
+        bucket = self._bucket(values.cir_bps, values.bc_bytes, exceed, origin, "police", drop=drop)
+        return [bucket], conform
+
+    def _bucket(
+        self, rate: int, burst: int, exceed: Control, origin: Origin, action: str, *, drop: bool = False
+    ) -> Police:
+        counted = COUNTED_HEADER[self.port.framing]
+        seen = 0 if self.hook == "ingress" else self.port.device_header_bytes
+        overhead = counted - seen
+        if overhead < 0:
+            text = (
+                f"counts {-overhead} bytes more than the router: at most {-overhead / (64 + counted):.0%} of the rate "
+                "with packets of 64 bytes"
+            )
+            self.notes.approximate(origin, action, text)
+        elif action == "police":
+            quantum = rate * TICK_S / 8
+            self.notes.exact(origin, action, f"act_police, decisions equal within {quantum:.2g} bytes of the bucket")
+        if rate % 8:
+            self.notes.approximate(
+                origin, action, f"{rate} b/s becomes {rate // 8 * 8} b/s: tc counts bytes per second"
+            )
+        return Police(rate, burst, max(overhead, 0), exceed, drop)
+
+    def _colour(self, actions: Sequence[Config], origin: Origin, after: Control) -> Control:
+        """Return where packets of a colour go: on, to a chain that marks them, or nowhere."""
+        marks = Marks()
+        for each in actions:
+            match each["action"]:
+                case "drop":
+                    return DROP
+                case "transmit":
+                    continue
+                case "set-dscp-transmit":
+                    marks = marks.then("dscp", each["value"])
+                case "set-prec-transmit":
+                    marks = marks.then("precedence", each["value"])
+                case "set-qos-transmit":
+                    marks = marks.then("qos_group", each["value"])
+                case other:
+                    self.notes.refused(origin, f"police {other}", "the kernel has no such mark in a plan")
+        if marks == Marks():
+            return after
+        chain = self._next()
+        group = () if marks.qos_group is None else (SetMark(marks.qos_group, QOS_GROUP_MASK),)
+        if marks.fields:
+            self._mark(chain, origin, marks, (*group, after))
+        else:
+            self._add(chain, origin, "matchall", (*group, after))
+        return Control(chain)

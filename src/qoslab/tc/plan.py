@@ -1,0 +1,165 @@
+"""Plan of a router's QoS for the Linux kernel: qdiscs, classes and filters of each interface, with their fidelity.
+
+The input is the configuration of the engine (`qoslab.ios.compile.compile_device`), so that the kernel and the engine
+get the same policy. The plan is a pure function of it; `qoslab.tc.apply` carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from qoslab.errors import UserError
+from qoslab.tc.fidelity import Note, Notes
+from qoslab.tc.filters import Chains
+from qoslab.tc.objects import Filter, HtbClass, Origin, Qdisc, TcObject
+from qoslab.tc.port import Port
+from qoslab.tc.queues import Tree
+from qoslab.tc.values import Config, policy_queues
+
+OFFLOADS = ("gro", "gso", "tso")
+"""Offloads that join packets: queues and policers would count the joined ones."""
+MODULES = {
+    "htb": "sch_htb",
+    "sfq": "sch_sfq",
+    "red": "sch_red",
+    "pfifo": "",
+    "bfifo": "",
+    "clsact": "sch_ingress",
+    "flower": "cls_flower",
+    "matchall": "cls_matchall",
+    "basic": "cls_basic",
+    "cmp": "em_cmp",
+    "meta": "em_meta",
+    "gact": "act_gact",
+    "police": "act_police",
+    "pedit": "act_pedit",
+    "csum": "act_csum",
+    "skbedit": "act_skbedit",
+}
+"""Kernel module of each kind of qdisc, classifier, comparison and action; empty: a part of the kernel."""
+REFUSED_ON_INTERFACE = {
+    "virtual_circuit": ("vbr-nrt, cbr, ubr", "the kernel has no traffic contract of cells"),
+    "tx_ring_limit": ("tx-ring-limit", "a virtual device has no ring; on a network card use `ethtool -G`"),
+    "queueing": ("queue lists and traffic-shape", "older forms are not part of a plan"),
+    "rate_limit_input": ("rate-limit input", "a bucket of the kernel has no extended burst"),
+    "rate_limit_output": ("rate-limit output", "a bucket of the kernel has no extended burst"),
+    "access_groups_input": ("ip access-group in", "filters of forwarding are not part of a plan"),
+    "access_groups_output": ("ip access-group out", "filters of forwarding are not part of a plan"),
+    "subinterfaces": ("subinterfaces", "VLAN devices are not part of a plan"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ClassPlan:
+    """Where the kernel counts a class of a policy-map."""
+
+    path: tuple[str, ...]
+    policy: str
+    hook: str
+    chain: int
+    """Chain of its actions: the first filter of it counts the class's packets."""
+    leaf: str | None
+    """HTB class that queues its packets; other classes may share it."""
+
+
+@dataclass(frozen=True, slots=True)
+class InterfacePlan:
+    """The plan of one interface."""
+
+    port: Port
+    objects: tuple[TcObject, ...]
+    """In the order in which they can be added."""
+    classes: tuple[ClassPlan, ...]
+
+    def commands(self) -> list[str]:
+        """Return the tc commands, without `tc`."""
+        return [each.command() for each in self.objects]
+
+    def kinds(self) -> set[str]:
+        """Return the kinds of qdiscs, classifiers, comparisons and actions that the kernel needs."""
+        found = set()
+        for each in self.objects:
+            if isinstance(each, Qdisc):
+                found.add(each.kind)
+            elif isinstance(each, HtbClass):
+                found.add("htb")
+            else:
+                text = each.command()
+                found |= {kind for kind in ("flower", "matchall", "basic") if f" {kind}" in text}
+                found |= {kind for kind in ("cmp", "meta") if f"{kind}(" in text}
+                found |= {kind for kind in ("police", "pedit", "csum", "skbedit") if f"action {kind}" in text}
+                found |= {"gact"} if "action pass" in text or "action drop" in text or "action goto" in text else set()
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The plan of a router."""
+
+    router: str
+    interfaces: tuple[InterfacePlan, ...]
+    notes: tuple[Note, ...]
+
+    @property
+    def refused(self) -> tuple[Note, ...]:
+        """The actions that the kernel cannot carry out."""
+        return tuple(each for each in self.notes if each.degree == "refused")
+
+    def check(self) -> None:
+        """Raise UserError if the kernel cannot carry out a part of the configuration."""
+        if self.refused:
+            lines = "\n".join(f"  {each.origin}: {each.action}: {each.text}" for each in self.refused)
+            raise UserError(
+                f"{self.router}: found actions that the Linux kernel cannot carry out\n{lines}",
+                hint="remove these actions, or use a platform with the engine of qoslab",
+            )
+
+    def commands(self) -> Iterator[str]:
+        """Yield the tc commands of all interfaces, without `tc`."""
+        for each in self.interfaces:
+            yield from each.commands()
+
+
+def plan(config: Config, ports: Sequence[Port]) -> Plan:
+    """Return the plan of a router for these ports; other interfaces of the configuration have none.
+
+    `config` is the engine's configuration. Refused actions are notes of the plan; `Plan.check` raises an error.
+    """
+    notes = Notes()
+    if config.get("switch") is not None:
+        notes.refused(Origin(config["router"]), "mls qos", "queues of a Catalyst switch have no equivalent")
+        return Plan(config["router"], (), tuple(notes.found))
+    devices = {port.interface: port.device for port in ports}
+    made = tuple(_interface(config, port, devices, notes) for port in ports)
+    return Plan(config["router"], made, tuple(notes.found))
+
+
+def _interface(config: Config, port: Port, devices: Mapping[str, str], notes: Notes) -> InterfacePlan:
+    interface: Config = config["interfaces"].get(port.interface, {})
+    origin = Origin(port.interface)
+    for key, (action, reason) in REFUSED_ON_INTERFACE.items():
+        if interface.get(key):
+            notes.refused(origin, action, reason)
+    output, incoming = interface.get("service_policy_output"), interface.get("service_policy_input")
+    queueing = output if output is not None and policy_queues(config, output) else None
+    fair = interface.get("fair_queue")
+    if queueing is None and fair is not None and fair["enabled"]:
+        notes.refused(origin, "fair-queue", "weighted fair queueing by precedence has no equivalent in the kernel")
+    tree = Tree(config, port, notes)
+    objects: list[TcObject] = []
+    if queueing is not None or port.line_bps is not None:
+        objects += tree.build(queueing)
+    filters: list[Filter] = []
+    classes: list[ClassPlan] = []
+    for policy, hook in ((incoming, "ingress"), (output, "egress")):
+        if policy is None:
+            continue
+        leaves = tree.leaf_of_path if hook == "egress" else {}
+        chains = Chains(config, port, hook, devices, leaves, notes)  # type: ignore[arg-type]
+        filters += chains.build(policy)
+        for path, chain in chains.chain_of_path.items():
+            classes.append(ClassPlan(path, policy, hook, chain, leaves.get(path)))
+    if filters:
+        objects.append(Qdisc(port.device, "ffff:", "clsact", "clsact", (), origin))
+    return InterfacePlan(port, (*objects, *filters), tuple(classes))

@@ -1,0 +1,44 @@
+"""A router's interface as a network device of the kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qoslab.ios.model import engine_defaults
+from qoslab.model.framing import COUNTED_HEADER, Framing
+
+MTU = 1500
+ETHERNET_HEADER = 14
+"""Bytes of a frame that the kernel counts on output, and not on input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An interface and its device."""
+
+    interface: str
+    """IOS name."""
+    device: str
+    """Name in the kernel."""
+    bandwidth_bps: int
+    """`bandwidth` of the interface: base of percentages."""
+    line_bps: int | None = None
+    """Rate of the line, with the bytes of its framing; None if the device itself limits it."""
+    framing: Framing = "ethernet"
+    """Layer 2 whose header the router counts."""
+    mtu_bytes: int = MTU
+    device_header_bytes: int = ETHERNET_HEADER
+    """Bytes of layer 2 that the kernel counts on output: 0 for devices without a header, such as ppp0."""
+    hold_queue: int | None = None
+    """Packets of the queue without a policy; None for the default."""
+    max_reserved_percent: int = engine_defaults.CLASSIC_RESERVABLE_PERCENT
+
+    @property
+    def counted_offset(self) -> int:
+        """Bytes that the router counts beyond those that the kernel counts on output."""
+        return COUNTED_HEADER[self.framing] - self.device_header_bytes
+
+    @property
+    def frame_bytes(self) -> int:
+        """Bytes that the router counts of the longest packet."""
+        return self.mtu_bytes + COUNTED_HEADER[self.framing]

@@ -1,0 +1,422 @@
+"""Queueing of an output policy as a tree of HTB classes.
+
+A class's guaranteed rate is HTB's `rate`, its greatest rate `ceil`, and its part of the rate that others leave
+`quantum`. Priority classes may always send at the rate of what is around them, ahead of all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from qoslab.ios.model import engine_defaults
+from qoslab.ios.model.generations import GENERATIONS, QosGeneration
+from qoslab.ios.model.policy import CLASS_DEFAULT
+from qoslab.model.framing import AAL5_TRAILER, ATM_CORE_HEADER, MEDIUM, extra_bytes
+from qoslab.tc.fidelity import Notes
+from qoslab.tc.leaves import Leaf, Place, fifo, leaf_of, queue_limit
+from qoslab.tc.matches import NotExpressibleError, class_decision
+from qoslab.tc.objects import HtbClass, Origin, Qdisc
+from qoslab.tc.port import Port
+from qoslab.tc.values import (
+    Config,
+    Level,
+    ShapeValues,
+    class_queues,
+    ordered_classes,
+    police_values,
+    policy_queues,
+    reserved_bps,
+    shape_values,
+    weights,
+)
+
+LEAST_RATE_BPS = 8_000
+"""Rate of a class without a guarantee: HTB has no rate of 0."""
+PRIORITY_LEVELS = 2
+OTHERS = PRIORITY_LEVELS
+"""Priority in HTB of classes without priority."""
+TIMER_SLACK_MS = 1
+"""A bucket holds at least this time of its rate, so that late timers lose nothing."""
+LEAST_QUANTUM = 1000
+MOST_QUANTUM = 1_000_000
+"""Bytes. Greater differences between shares are cut."""
+FIRST_MINOR = 0x10
+ETHERNET_LEAST_LINE = 84
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """How HTB counts a packet: bytes beyond those of the qdisc, and cells."""
+
+    offset: int
+    cells: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Position of a policy-map in the tree."""
+
+    parent: str
+    """Class or qdisc above."""
+    rate_base_bps: int
+    guaranteed_base_bps: int
+    capacity_bps: int
+    path: tuple[str, ...]
+    length: Length
+
+
+@dataclass
+class Tree:
+    """The compiler of one interface's output queueing; `build` fills it."""
+
+    config: Config
+    port: Port
+    notes: Notes
+
+    def __post_init__(self) -> None:
+        self.classes: list[HtbClass] = []
+        self.qdiscs: list[Qdisc] = []
+        self.leaf_of_path: dict[tuple[str, ...], str] = {}
+        """HTB class of each class that has no child policy, or whose child has no queues."""
+        self.default = ""
+        """HTB class of packets that no filter classifies."""
+        self._minor = FIRST_MINOR
+        self._base = 0
+
+    @property
+    def qos(self) -> QosGeneration:
+        """The rules of the generation."""
+        return GENERATIONS[self.config["generation"]]
+
+    def origin(self, policy: str = "", path: tuple[str, ...] = ()) -> Origin:
+        """Return the origin of an object of a class."""
+        return Origin(self.port.interface, "output", policy, path)
+
+    def build(self, policy: str | None) -> list[Qdisc | HtbClass]:
+        """Return the qdiscs and classes of the interface; without a policy that of its line and default queue."""
+        counted = Length(self.port.counted_offset)
+        self._base = min(0, counted.offset, *self._account_offsets(policy))
+        line, bandwidth = self.port.line_bps, self.port.bandwidth_bps
+        parent = "1:"
+        if line is not None:
+            self._add(self._line_class(line))
+            parent = "1:1"
+        here = Here(parent, bandwidth, bandwidth, line or bandwidth, (), counted)
+        if policy is None:
+            self._plain(here)
+        else:
+            self._level(policy, here)
+        default = int(self.default.split(":")[1], 16)
+        stab = (("stab overhead", self._base),) if self._base else ()
+        root = Qdisc(self.port.device, "1:", "root", "htb", (("default", default), *stab), self.origin(policy or ""))
+        return [root, *self.classes, *self.qdiscs]
+
+    def _account_offsets(self, policy: str | None) -> list[int]:
+        if policy is None:
+            return [0]
+        offsets = [0]
+        for each in self.config["policy_maps"][policy]["classes"]:
+            offsets.append(self.port.counted_offset + account_length(each, 0).offset)
+            offsets += self._account_offsets(each.get("service_policy"))
+        return offsets
+
+    def _line_class(self, line_bps: int) -> HtbClass:
+        """Return the class of the line, which counts the bytes on it."""
+        medium = MEDIUM[self.port.framing]
+        offset = self.port.counted_offset
+        if medium == "atm":
+            length, mpu = Length(offset - ATM_CORE_HEADER + AAL5_TRAILER, cells=True), 0
+        else:
+            length = Length(offset + (extra_bytes(self.port.framing) or 0))
+            mpu = ETHERNET_LEAST_LINE if medium == "ethernet" else 0
+        made = self._class("1:", "1:1", (line_bps, line_bps), self.port.frame_bytes, 0, self.origin(), length)
+        return replace(made, mpu_bytes=mpu)
+
+    def _class(
+        self,
+        parent: str,
+        classid: str,
+        rates: tuple[int, int],
+        burst_bytes: int,
+        priority: int,
+        origin: Origin,
+        length: Length,
+        quantum: int = 0,
+    ) -> HtbClass:
+        rate, ceil = rates
+        slack = TIMER_SLACK_MS * ceil // 8000
+        return HtbClass(
+            self.port.device,
+            parent,
+            classid,
+            rate,
+            ceil,
+            max(self.port.frame_bytes, TIMER_SLACK_MS * rate // 8000, burst_bytes if rate == ceil else 0),
+            max(self.port.frame_bytes, slack, burst_bytes),
+            priority,
+            max(quantum or self.port.frame_bytes, LEAST_QUANTUM),
+            origin,
+            length.offset - self._base,
+            0,
+            length.cells,
+        )
+
+    def _add(self, made: HtbClass) -> None:
+        if made.overhead_bytes < 0:
+            self.notes.refused(made.origin, "account", "HTB cannot count fewer bytes than the size table of its qdisc")
+            made = replace(made, overhead_bytes=0)
+        self.classes.append(made)
+        for rate in dict.fromkeys((made.rate_bps, made.ceil_bps)):
+            if rate % 8 and rate > LEAST_RATE_BPS:
+                text = f"{rate} b/s becomes {rate // 8 * 8} b/s: HTB counts bytes per second"
+                self.notes.approximate(made.origin, "shape", text)
+
+    def _next(self) -> str:
+        self._minor += 1
+        return f"1:{self._minor - 1:x}"
+
+    def _leaf(self, made: HtbClass, leaf: Leaf) -> None:
+        self._add(made)
+        handle = f"{made.classid.split(':')[1]}:"
+        self.qdiscs.append(Qdisc(made.device, handle, made.classid, leaf.kind, leaf.options, made.origin))
+
+    def _plain(self, here: Here) -> None:
+        """Add the queue of an interface without queueing policy."""
+        limit = self.port.hold_queue or engine_defaults.FIFO_HOLD_QUEUE
+        self.default = self._next()
+        rates = (here.capacity_bps, here.capacity_bps)
+        made = self._class(here.parent, self.default, rates, 0, OTHERS, self.origin(), here.length)
+        self._leaf(made, Leaf("pfifo", (("limit", limit),)))
+
+    def _level(self, policy: str, here: Here) -> None:
+        """Add the classes of a policy-map that queues."""
+        classes = ordered_classes(self.config, policy)
+        queued = [each["name"] == CLASS_DEFAULT or class_queues(self.config, each) for each in classes]
+        shapes = [self._shape(policy, each, here) for each in classes]
+        of_interface = not self.qos.separate_queues and not here.path
+        reservable = self.port.max_reserved_percent if of_interface else 100
+        level = Level(self.config["generation"], here.guaranteed_base_bps, reservable)
+        parts = weights(level, classes, queued)
+        apart = self._joined_queue(classes, queued, shapes)
+        sharing = [index for index, each in enumerate(classes) if queued[index] and each.get("priority") is None]
+        least = min(parts[index] for index in sharing)
+        rates = self._rates(policy, (classes, parts, sharing, shapes), here)
+        self._priority(policy, classes, here)
+        for index in sharing:
+            each = classes[index]
+            quantum = self.port.frame_bytes * parts[index] // least
+            if quantum > MOST_QUANTUM:
+                text = f"its share is cut to {MOST_QUANTUM // self.port.frame_bytes} times that of the smallest class"
+                self.notes.approximate(self.origin(policy, (*here.path, each["name"])), "bandwidth", text)
+                quantum = MOST_QUANTUM
+            self._shared((policy, each), here, rates[index], shapes[index], (quantum, len(sharing)))
+        shared = self.leaf_of_path.get((*here.path, CLASS_DEFAULT), "")
+        if apart:
+            shared = self._others(policy, here, max(self.port.frame_bytes, self.port.frame_bytes * parts[-1] // least))
+        for each, own in zip(classes, queued, strict=True):
+            if not own:
+                self.leaf_of_path[(*here.path, each["name"])] = shared
+
+    def _joined_queue(
+        self, classes: Sequence[Config], queued: Sequence[bool], shapes: Sequence[ShapeValues | None]
+    ) -> bool:
+        """Return whether classes without a queue need one of their own: class-default's is shaped or has children."""
+        child = classes[-1].get("service_policy")
+        inner = child is not None and policy_queues(self.config, child)
+        return not all(queued) and (inner or shapes[-1] is not None)
+
+    def _shape(self, policy: str, each: Config, here: Here) -> ShapeValues | None:
+        if each.get("shape") is None:
+            return None
+        shape = shape_values(each["shape"], here.rate_base_bps, self.config["generation"])
+        origin = self.origin(policy, (*here.path, each["name"]))
+        bucket = self._bucket(shape)
+        longest = f"bursts of up to {bucket + self.port.frame_bytes} bytes after a pause"
+        router = max(self.port.frame_bytes, shape.limit_bytes)
+        text = f"the same rate; {longest}, of the router {router}"
+        if not shape.spaced:
+            text += f"; the router sends {shape.increment_bytes} bytes at once each {shape.interval_ms:g} ms"
+        self.notes.approximate(origin, f"shape {each['shape']['mode']}", text)
+        return shape
+
+    def _bucket(self, shape: ShapeValues) -> int:
+        """Return the bucket of a shaper: HTB sends one packet beyond it."""
+        slack = TIMER_SLACK_MS * shape.rate_bps // 8000
+        return max(self.port.frame_bytes, shape.limit_bytes - self.port.frame_bytes, slack)
+
+    def _rates(
+        self,
+        policy: str,
+        parts: tuple[Sequence[Config], Sequence[int], Sequence[int], Sequence[ShapeValues | None]],
+        here: Here,
+    ) -> dict[int, int]:
+        """Return the rate that each class without priority is guaranteed while all classes are busy."""
+        classes, shares, sharing, shapes = parts
+        if len(sharing) == 1 and all(each.get("priority") is None for each in classes):
+            only = sharing[0]
+            shape = shapes[only]
+            return {only: here.capacity_bps if shape is None else min(shape.rate_bps, here.capacity_bps)}
+        limits = [self._priority_limit(each, here) for each in classes if each.get("priority") is not None]
+        taken = sum(limit or 0 for limit in limits)
+        unlimited = None in limits
+        total = sum(shares[index] for index in sharing)
+        found = {}
+        for index in sharing:
+            each = classes[index]
+            origin = self.origin(policy, (*here.path, each["name"]))
+            minimum = reserved_bps(each, here.guaranteed_base_bps) if self.qos.minimum_and_excess else None
+            if minimum is not None and unlimited:
+                text = "HTB would let the classes exceed the rate around them; give priority a rate or police"
+                self.notes.refused(origin, "bandwidth beside priority without a rate", text)
+            if self.qos.minimum_and_excess:
+                rate = minimum or LEAST_RATE_BPS
+            else:
+                rate = LEAST_RATE_BPS if unlimited else (here.capacity_bps - taken) * shares[index] // total
+            shape = shapes[index]
+            ceil = here.capacity_bps if shape is None else min(shape.rate_bps, here.capacity_bps)
+            found[index] = max(min(rate // 8 * 8, ceil), min(LEAST_RATE_BPS, ceil))
+            self._sharing_note(origin, each, shares[index] / total)
+        return found
+
+    def _sharing_note(self, origin: Origin, each: Config, part: float) -> None:
+        bandwidth = each.get("bandwidth")
+        if bandwidth is None:
+            return
+        ((unit, _),) = bandwidth.items()
+        action = "bandwidth" + {"kbps": "", "percent": " percent"}.get(unit, f" {unit.replace('_', ' ')}")
+        if self.qos.minimum_and_excess and unit in ("kbps", "percent"):
+            self.notes.exact(origin, action, "rate of HTB; what is left is shared by quantum")
+        elif self.qos.minimum_and_excess:
+            self.notes.exact(origin, action, "quantum of HTB, a part of what minimum rates leave")
+        elif self.qos.separate_queues:
+            self.notes.exact(origin, action, f"rate and quantum of HTB: {part:.1%} of what priority leaves")
+        else:
+            text = f"{part:.1%} of what priority leaves, if class-default has one busy flow"
+            self.notes.approximate(origin, action, text)
+
+    def _priority_limit(self, each: Config, here: Here) -> int | None:
+        """Return the greatest rate of a priority class; None without one."""
+        own = reserved_bps(each, here.guaranteed_base_bps)
+        police = each.get("police")
+        if police is None:
+            return own
+        values = police_values(police, here.rate_base_bps)
+        drops = any(action["action"] == "drop" for action in values.exceed)
+        limit = values.cir_bps if drops else None
+        return limit if own is None else own if limit is None else min(own, limit)
+
+    def _priority(self, policy: str, classes: Sequence[Config], here: Here) -> None:
+        """Add a class for each priority level."""
+        of_level: dict[int, list[Config]] = {}
+        for each in classes:
+            if each.get("priority") is not None:
+                of_level.setdefault(each["priority"].get("level") or 1, []).append(each)
+        for number, members in sorted(of_level.items()):
+            paths = [(*here.path, each["name"]) for each in members]
+            classid = self._next()
+            rates = (here.capacity_bps, here.capacity_bps)
+            origin = self.origin(policy, paths[0])
+            made = self._class(here.parent, classid, rates, 0, number - 1, origin, here.length)
+            self._leaf(made, self._priority_queue(members, here, origin))
+            for path, each in zip(paths, members, strict=True):
+                self.leaf_of_path[path] = classid
+                where = self.origin(policy, path)
+                if each["priority"].get("number") is None:
+                    self.notes.exact(where, "priority", "HTB class with priority over all others; no policer")
+                else:
+                    text = "always policed; the router polices only while the line is congested"
+                    self.notes.approximate(where, "priority", text)
+
+    def _priority_queue(self, members: Sequence[Config], here: Here, origin: Origin) -> Leaf:
+        """Return the queue that the priority classes of a level share: the greatest limit that one asks for."""
+        place = self._place(here.capacity_bps, origin)
+        limits = []
+        for each in members:
+            if each.get("queue_limit") is None:
+                limits.append(("packets", self.qos.priority_queue_limit))
+            else:
+                limits.append(queue_limit(each, place))
+        unit, limit = max(limits, key=lambda found: (found[0] == "bytes", found[1]))
+        return Leaf("bfifo" if unit == "bytes" else "pfifo", (("limit", limit),))
+
+    def _place(self, rate_bps: int, origin: Origin) -> Place:
+        decision = None
+        if origin.path and origin.path[-1] != CLASS_DEFAULT:
+            try:
+                decision = class_decision(self.config, origin.path[-1])
+            except NotExpressibleError:
+                decision = None
+        generation, bandwidth = self.config["generation"], self.port.bandwidth_bps // 1000
+        return Place(generation, rate_bps, bandwidth, self.port.frame_bytes, origin, decision)
+
+    def _shared(
+        self,
+        named: tuple[str, Config],
+        here: Here,
+        rate_bps: int,
+        shape: ShapeValues | None,
+        sharing: tuple[int, int],
+    ) -> None:
+        """Add a class without priority and its queue, or the classes of its child."""
+        policy, each = named
+        quantum, siblings = sharing
+        path = (*here.path, each["name"])
+        origin = self.origin(policy, path)
+        ceil = here.capacity_bps if shape is None else min(shape.rate_bps, here.capacity_bps)
+        bucket = 0 if shape is None else self._bucket(shape)
+        length = account_length(each, self.port.counted_offset) if each.get("account") is not None else here.length
+        if each.get("account") is not None:
+            self.notes.exact(origin, "account", "overhead and linklayer of HTB")
+        classid = self._next()
+        made = self._class(here.parent, classid, (rate_bps, ceil), bucket, OTHERS, origin, length, quantum)
+        child = each.get("service_policy")
+        reserved = reserved_bps(each, here.guaranteed_base_bps)
+        if child is not None and policy_queues(self.config, child):
+            self._add(made)
+            if siblings > 1:
+                text = "the rate that other classes leave is shared by the number of busy classes below each"
+                self.notes.approximate(origin, "service-policy", text)
+            base = None if shape is None else shape.cir_bps
+            guaranteed = base or reserved or here.guaranteed_base_bps
+            below = Here(classid, base or here.rate_base_bps, guaranteed, ceil, path, length)
+            self._level(child, below)
+            return
+        reference = reserved or (None if shape is None else shape.cir_bps) or here.rate_base_bps
+        self._leaf(made, leaf_of(each, self._place(reference, origin), self.notes))
+        self.leaf_of_path[path] = classid
+        if all(name == CLASS_DEFAULT for name in path):
+            self.default = classid
+
+    def _others(self, policy: str, here: Here, quantum: int) -> str:
+        """Add the queue of classes without one, beside a class-default that is shaped or has a queueing child."""
+        classid = self._next()
+        origin = self.origin(policy, here.path)
+        rates = (LEAST_RATE_BPS, here.capacity_bps)
+        made = self._class(here.parent, classid, rates, 0, OTHERS, origin, here.length, quantum)
+        self._leaf(made, fifo({"name": ""}, self._place(here.rate_base_bps, origin), self.notes))
+        return classid
+
+
+def account_length(each: Config, counted_offset: int) -> Length:
+    """Return the length of packets for a rate by `account`, relative to the kernel's."""
+    account = each.get("account")
+    if account is None:
+        return Length(counted_offset)
+    if "user_defined" in account:
+        given = account["user_defined"]
+        return Length(counted_offset + given["offset"], bool(given.get("atm")))
+    given = account["aal5"]
+    counted = {"dot1q": 18, "qinq": 22}[given["access"]]
+    # Table 10-1 of the Cisco 10000's QoS guide, as in `crates/qos-core/src/compile/account.rs`.
+    taken = {
+        "snap-1483routed": 18,
+        "mux-1483routed": 8,
+        "snap-pppoa": 12,
+        "mux-pppoa": 10,
+        "snap-rbe": 32,
+        "mux-rbe": 22,
+        "snap-dot1q-rbe": 36,
+        "mux-dot1q-rbe": 26,
+    }[given["subscriber"]]
+    return Length(counted_offset + taken - counted, cells=True)
