@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from qoslab.cli.pasted import STDIN, model_of, rate_of, read_pasted, rtt_of, source_of
-from qoslab.errors import ExitStatus
+from qoslab.errors import ExitStatus, UserError
 from qoslab.system.printing import echo
 
 if TYPE_CHECKING:
@@ -25,16 +25,38 @@ if TYPE_CHECKING:
     help="Router model (3725, 2811, 7206VXR, 3750G) or release (classic, hqf). [default: from the `version` line]",
 )
 @click.option("--diff", "old", metavar="OLD", type=click.Path(), help="Show the class values that changed since OLD.")
+@click.option("--kernel", is_flag=True, help="Show the policy as tc commands for the Linux kernel, with differences.")
+@click.option(
+    "--device",
+    "devices",
+    metavar="INTERFACE=NAME",
+    multiple=True,
+    help="With --kernel: network device in place of an interface, such as Gi0/1=eth0. Can be repeated.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")
 def command(
-    file: str, rate: str | None, rtt: str | None, model: str | None, old: str | None, as_json: bool
+    file: str,
+    rate: str | None,
+    rtt: str | None,
+    model: str | None,
+    old: str | None,
+    kernel: bool,
+    devices: tuple[str, ...],
+    as_json: bool,
 ) -> ExitStatus:
     """Show the effective values of a QoS policy, with findings.
 
     FILE contains a policy-map or a whole running configuration, as pasted from a terminal. Without FILE, the command
     reads standard input. Lines that are not read are listed. Secrets are not printed. Exit status: 0 no errors,
-    1 findings of severity error, 2 the input cannot be read.
+    1 findings of severity error, or with --kernel an action that the kernel cannot carry out, 2 the input cannot be
+    read.
     """
+    if kernel:
+        if old is not None or rtt is not None:
+            raise UserError("found --kernel with --diff or --rtt, expected --kernel alone", hint="leave out the others")
+        return _kernel(file, rate, model, devices, as_json=as_json)
+    if devices:
+        raise UserError("found --device without --kernel", hint="add --kernel, or leave out --device")
     from qoslab.policy.answer import answer, differences, to_json
     from qoslab.policy.render import answer_text
 
@@ -55,3 +77,27 @@ def command(
     else:
         echo("\n".join(changed) if changed else "No class value changed.")
     return ExitStatus.OUTSIDE if new.errors else ExitStatus.WITHIN
+
+
+def _kernel(file: str, rate: str | None, model: str | None, devices: tuple[str, ...], *, as_json: bool) -> ExitStatus:
+    """Print the plan for the Linux kernel."""
+    from qoslab.policy.pasted_configuration import read_configuration
+    from qoslab.tc.pasted import plan_pasted
+    from qoslab.tc.script import script, to_json
+
+    family, generation = model_of(model)
+    rate_bps = rate_of(rate)
+    configuration = read_configuration(read_pasted(file), family=family, generation=generation, source=source_of(file))
+    made = plan_pasted(configuration, rate_bps, dict(map(_device, devices)))
+    echo(json.dumps(to_json(made), indent=2) if as_json else script(made), nl=as_json)
+    return ExitStatus.OUTSIDE if made.refused else ExitStatus.WITHIN
+
+
+def _device(text: str) -> tuple[str, str]:
+    """Return interface and device of --device. Raise UserError."""
+    from qoslab.ios.model.ios_names import interface_name
+
+    interface, found, name = text.partition("=")
+    if not found or not name:
+        raise UserError(f'--device: found "{text}", expected INTERFACE=NAME, such as Gi0/1=eth0')
+    return interface_name(interface) or interface, name

@@ -7,7 +7,7 @@ get the same policy. The plan is a pure function of it; `qoslab.tc.apply` carrie
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from qoslab.errors import UserError
 from qoslab.tc.fidelity import Note, Notes
@@ -138,6 +138,12 @@ def plan(config: Config, ports: Sequence[Port]) -> Plan:
 def _interface(config: Config, port: Port, devices: Mapping[str, str], notes: Notes) -> InterfacePlan:
     interface: Config = config["interfaces"].get(port.interface, {})
     origin = Origin(port.interface)
+    reserved = interface.get("max_reserved_percent")
+    port = replace(
+        port,
+        hold_queue=interface.get("hold_queue_out") or port.hold_queue,
+        max_reserved_percent=port.max_reserved_percent if reserved is None else reserved,
+    )
     for key, (action, reason) in REFUSED_ON_INTERFACE.items():
         if interface.get(key):
             notes.refused(origin, action, reason)

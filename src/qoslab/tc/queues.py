@@ -75,8 +75,7 @@ class Tree:
     notes: Notes
 
     def __post_init__(self) -> None:
-        self.classes: list[HtbClass] = []
-        self.qdiscs: list[Qdisc] = []
+        self.objects: list[Qdisc | HtbClass] = []
         self.leaf_of_path: dict[tuple[str, ...], str] = {}
         """HTB class of each class that has no child policy, or whose child has no queues."""
         self.default = ""
@@ -110,7 +109,7 @@ class Tree:
         default = int(self.default.split(":")[1], 16)
         stab = (("stab overhead", self._base),) if self._base else ()
         root = Qdisc(self.port.device, "1:", "root", "htb", (("default", default), *stab), self.origin(policy or ""))
-        return [root, *self.classes, *self.qdiscs]
+        return [root, *self.objects]
 
     def _account_offsets(self, policy: str | None) -> list[int]:
         if policy is None:
@@ -166,7 +165,7 @@ class Tree:
         if made.overhead_bytes < 0:
             self.notes.refused(made.origin, "account", "HTB cannot count fewer bytes than the size table of its qdisc")
             made = replace(made, overhead_bytes=0)
-        self.classes.append(made)
+        self.objects.append(made)
         for rate in dict.fromkeys((made.rate_bps, made.ceil_bps)):
             if rate % 8 and rate > LEAST_RATE_BPS:
                 text = f"{rate} b/s becomes {rate // 8 * 8} b/s: HTB counts bytes per second"
@@ -179,7 +178,7 @@ class Tree:
     def _leaf(self, made: HtbClass, leaf: Leaf) -> None:
         self._add(made)
         handle = f"{made.classid.split(':')[1]}:"
-        self.qdiscs.append(Qdisc(made.device, handle, made.classid, leaf.kind, leaf.options, made.origin))
+        self.objects.append(Qdisc(made.device, handle, made.classid, leaf.kind, leaf.options, made.origin))
 
     def _plain(self, here: Here) -> None:
         """Add the queue of an interface without queueing policy."""

@@ -1,0 +1,121 @@
+"""Plan of a pasted configuration, for a Linux computer in the place of the router."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from qoslab.errors import UserError
+from qoslab.ios.compile import compile_device, engine_config
+from qoslab.model.framing import MEDIUM, Framing
+from qoslab.policy.effective import base_rate, line_rate
+from qoslab.policy.pasted_configuration import Attachment, Configuration
+from qoslab.tc.fidelity import Note
+from qoslab.tc.objects import Origin
+from qoslab.tc.plan import Plan, plan
+from qoslab.tc.port import ETHERNET_HEADER, Port
+from qoslab.tc.values import policy_queues
+
+if TYPE_CHECKING:
+    from qoslab.ios.model.device import Interface
+
+DEVICE = re.compile(r"[^\s/]{1,15}")
+"""Name of a network device: no blank, no slash, at most 15 bytes (IFNAMSIZ)."""
+NOT_ATTACHED = "line"
+"""Interface of a policy-map that the input attaches to none."""
+
+
+def plan_pasted(configuration: Configuration, rate_bps: int | None, devices: Mapping[str, str]) -> Plan:
+    """Return the plan of the attached policy-maps, or of the outermost ones on a line of its own each.
+
+    `devices` are names of the kernel by IOS interface; others are eth0, eth1 and so on, or ppp0 on serial lines. Raise
+    UserError if a device has no interface, or if the rate of a line is not known.
+    """
+    device = configuration.device
+    config: dict[str, Any] = dict(engine_config(compile_device(device)))
+    attached = [each for each in configuration.attachments if each.policy in device.policy_maps and not each.refused]
+    if device.switch is None and not attached:
+        return _unattached(config, rate_bps, devices)
+    names = [name for name in device.interfaces if any(_port(device.interfaces, each) == name for each in attached)]
+    _check_devices(devices, names)
+    ports = []
+    numbers = {"eth": 0, "ppp": 0}
+    for name in names:
+        interface = device.interfaces[name]
+        at = next(each for each in attached if _port(device.interfaces, each) == name)
+        framing = _framing(config["interfaces"][name], interface)
+        header = ETHERNET_HEADER if MEDIUM[framing] == "ethernet" else 0
+        kind = "eth" if header else "ppp"
+        speed = configuration.speed_mbps(name)
+        base, _ = base_rate(interface, at, rate_bps, speed)
+        line = (line_rate(device, interface, rate_bps, speed) or (base, ""))[0]
+        output = config["interfaces"][name].get("service_policy_output")
+        queues = output is not None and policy_queues(config, output)
+        ports.append(
+            Port(
+                name,
+                devices.get(name, f"{kind}{numbers[kind]}"),
+                int(base.bps),
+                int(line.bps) if queues else None,
+                framing,
+                interface.mtu or 1500,
+                header,
+            )
+        )
+        numbers[kind] += 1
+    found = plan(config, ports)
+    others = tuple(_elsewhere(each) for each in attached if _port(device.interfaces, each) is None)
+    return Plan(found.router, found.interfaces, (*found.notes, *others))
+
+
+def _port(interfaces: Mapping[str, Interface], at: Attachment) -> str | None:
+    """Return the port of an attachment, which of a subinterface is its parent; None if its kind is not modelled."""
+    interface = interfaces.get(at.interface)
+    return None if interface is None else interface.parent or interface.name
+
+
+def _elsewhere(at: Attachment) -> Note:
+    origin = Origin(at.interface, at.direction, at.policy)
+    return Note("refused", origin, "service-policy", "this kind of interface is not part of a plan")
+
+
+def _framing(config: Mapping[str, Any], interface: Interface) -> Framing:
+    given: Framing | None = config.get("encapsulation")
+    if given is not None:
+        return given
+    return "aal5snap" if interface.atm else "hdlc" if interface.serial else "ethernet"
+
+
+def _check_devices(devices: Mapping[str, str], names: list[str]) -> None:
+    for interface, name in devices.items():
+        if interface not in names:
+            known = ", ".join(names) or "no interface"
+            raise UserError(f'--device: found interface "{interface}", expected one with a policy: {known}')
+        if not DEVICE.fullmatch(name):
+            raise UserError(f'--device: found "{name}", expected the name of a network device, such as eth0')
+
+
+def _unattached(config: dict[str, Any], rate_bps: int | None, devices: Mapping[str, str]) -> Plan:
+    """Return the plan of outermost policy-maps, each on an Ethernet line with the rate `rate_bps`."""
+    if rate_bps is None:
+        raise UserError(
+            "found no policy-map on an interface, expected the rate of the line for --kernel",
+            hint="add the rate, such as --rate 50m, or an interface with service-policy",
+        )
+    outer = list(_outermost(config))
+    names = [NOT_ATTACHED if len(outer) == 1 else f"{NOT_ATTACHED} {policy}" for policy in outer]
+    _check_devices(devices, names)
+    config["interfaces"] = {}
+    ports = []
+    for number, (name, policy) in enumerate(zip(names, outer, strict=True)):
+        queues = policy_queues(config, policy)
+        direction = "service_policy_output" if queues else "service_policy_input"
+        config["interfaces"][name] = {"enabled": True, "bandwidth_kbps": rate_bps // 1000, direction: policy}
+        ports.append(Port(name, devices.get(name, f"eth{number}"), rate_bps, rate_bps if queues else None))
+    return plan(config, ports)
+
+
+def _outermost(config: Mapping[str, Any]) -> Iterator[str]:
+    children = {each.get("service_policy") for one in config["policy_maps"].values() for each in one["classes"]}
+    return (name for name in config["policy_maps"] if name not in children)

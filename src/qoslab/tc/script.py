@@ -1,0 +1,110 @@
+"""Text of a plan: a shell script with its fidelity notes as comments, and plain values for JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from qoslab.tc.fidelity import Note
+from qoslab.tc.objects import Origin
+from qoslab.tc.plan import OFFLOADS, InterfacePlan, Plan
+
+WIDTH = 100
+"""Columns of comments; commands are not broken."""
+DEGREES = {
+    "refused": "Refused: the kernel cannot do this",
+    "approximate": "Approximate, with the difference",
+    "exact": "Exact",
+}
+
+
+def script(plan: Plan) -> str:
+    """Return the plan as a shell script; without its commands if an action is refused."""
+    lines = ["#!/bin/sh -e", *_comment(f"QoS of {plan.router} for tc(8), Linux 5.1 or later.")]
+    if plan.interfaces:
+        devices = ", ".join(f"{each.port.device} is {each.port.interface}" for each in plan.interfaces)
+        lines += _comment(f"Devices: {devices}.")
+    for degree, title in DEGREES.items():
+        notes = [each for each in plan.notes if each.degree == degree]
+        if notes:
+            lines += ["#", f"# {title}:", *(line for note in notes for line in _note(note))]
+    if plan.refused:
+        lines += ["#", *_comment("No commands are printed while an action is refused.")]
+        return "\n".join(lines) + "\n"
+    for each in plan.interfaces:
+        lines += ["", *_interface(each)]
+    return "\n".join(lines) + "\n"
+
+
+def _comment(text: str, indent: str = "# ") -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, initial_indent="# ", subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _note(note: Note) -> list[str]:
+    return _comment(f"  {note.origin}: {note.action}: {note.text}", "#     ")
+
+
+def _interface(interface: InterfacePlan) -> Iterator[str]:
+    device = interface.port.device
+    policies = ", ".join(_policies(interface))
+    yield f"# {interface.port.interface}, policies: {policies}"
+    yield f"ethtool -K {device} {' '.join(f'{each} off' for each in OFFLOADS)}"
+    if any(each.command().startswith("qdisc") and " root " in each.command() for each in interface.objects):
+        yield f"tc qdisc del dev {device} root 2>/dev/null || true"
+    yield f"tc qdisc del dev {device} clsact 2>/dev/null || true"
+    last: Origin | None = Origin(interface.port.interface)
+    for each in interface.objects:
+        if each.origin != last:
+            yield from _comment(_title(each.origin), "#   ")
+            last = each.origin
+        yield f"tc {each.command()}"
+
+
+def _policies(interface: InterfacePlan) -> list[str]:
+    words = {"ingress": "input", "egress": "output"}
+    return list(dict.fromkeys(f"{words[each.hook]} {each.policy}" for each in interface.classes))
+
+
+def _title(origin: Origin) -> str:
+    return ", ".join(str(origin).split(", ")[1:]) or "line"
+
+
+def to_json(plan: Plan) -> dict[str, Any]:
+    """Return the plan as plain values."""
+    return {
+        "router": plan.router,
+        "interfaces": [
+            {
+                "interface": each.port.interface,
+                "device": each.port.device,
+                "kinds": sorted(each.kinds()),
+                "commands": [f"tc {command}" for command in each.commands()],
+                "classes": [
+                    {
+                        "policy": one.policy,
+                        "path": list(one.path),
+                        "hook": one.hook,
+                        "chain": one.chain,
+                        "leaf": one.leaf,
+                    }
+                    for one in each.classes
+                ],
+            }
+            for each in plan.interfaces
+        ],
+        "notes": [
+            {
+                "degree": each.degree,
+                "interface": each.origin.interface,
+                "direction": each.origin.direction,
+                "policy": each.origin.policy,
+                "path": list(each.origin.path),
+                "action": each.action,
+                "text": each.text,
+            }
+            for each in plan.notes
+        ],
+    }
