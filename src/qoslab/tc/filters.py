@@ -167,7 +167,9 @@ class Chains:
                 self.notes.refused(origin, "set cos", "VLAN tags are not part of a plan")
                 continue
             marks = marks.then(mark["field"], mark["value"])
-            self.notes.exact(origin, f"set {mark['field'].replace('_', ' ')}", "pedit, or bits of the mark")
+            group = mark["field"] == "qos_group"
+            action = "set qos-group" if group else f"set {mark['field'].replace('_', ' ')}"
+            self.notes.exact(origin, action, "lowest 8 bits of the packet's mark" if group else "pedit")
         child = each.get("service_policy")
         if child is None:
             self.chain_of_path[path] = chain
@@ -235,12 +237,14 @@ class Chains:
         if values.dynamic:
             self.notes.refused(origin, "police dynamic", "a bucket of the kernel has a fixed size")
             return [], after
-        exceed, violate = self._colour(values.exceed, origin, after), after
+        exceed = self._colour(values.exceed, origin, after)
         if values.algorithm == "single-rate" and values.exceed != values.violate:
             text = "single rate, three colours (RFC 2697): a bucket of the kernel cannot fill another one"
             self.notes.refused(origin, "police violate-action", text)
             return [], after
         conform = self._colour(values.conform, origin, after)
+        tick_bytes = max(values.cir_bps, values.pir_bps) * TICK_S / 8
+        self.notes.exact(origin, "police", f"act_police, decisions equal within {tick_bytes:.2g} bytes of the bucket")
         if values.algorithm == "two-rate":
             violate = self._colour(values.violate, origin, after)
             first = self._bucket(values.pir_bps, values.be_bytes, violate, origin, "police")
@@ -262,9 +266,6 @@ class Chains:
                 "with packets of 64 bytes"
             )
             self.notes.approximate(origin, action, text)
-        elif action == "police":
-            quantum = rate * TICK_S / 8
-            self.notes.exact(origin, action, f"act_police, decisions equal within {quantum:.2g} bytes of the bucket")
         if rate % 8:
             self.notes.approximate(
                 origin, action, f"{rate} b/s becomes {rate // 8 * 8} b/s: tc counts bytes per second"

@@ -221,9 +221,12 @@ class Tree:
         self, classes: Sequence[Config], queued: Sequence[bool], shapes: Sequence[ShapeValues | None]
     ) -> bool:
         """Return whether classes without a queue need one of their own: class-default's is shaped or has children."""
-        child = classes[-1].get("service_policy")
-        inner = child is not None and policy_queues(self.config, child)
-        return not all(queued) and (inner or shapes[-1] is not None)
+        return not all(queued) and (self._inner(classes[-1]) or shapes[-1] is not None)
+
+    def _inner(self, each: Config) -> bool:
+        """Return whether a class has a child policy with queues."""
+        child = each.get("service_policy")
+        return child is not None and policy_queues(self.config, child)
 
     def _shape(self, policy: str, each: Config, here: Here) -> ShapeValues | None:
         if each.get("shape") is None:
@@ -260,6 +263,9 @@ class Tree:
         taken = sum(limit or 0 for limit in limits)
         unlimited = None in limits
         total = sum(shares[index] for index in sharing)
+        minimums = 0
+        if self.qos.minimum_and_excess:
+            minimums = sum(reserved_bps(classes[index], here.guaranteed_base_bps) or 0 for index in sharing)
         found = {}
         for index in sharing:
             each = classes[index]
@@ -268,10 +274,12 @@ class Tree:
             if minimum is not None and unlimited:
                 text = "HTB would let the classes exceed the rate around them; give priority a rate or police"
                 self.notes.refused(origin, "bandwidth beside priority without a rate", text)
-            if self.qos.minimum_and_excess:
+            if unlimited:
+                rate = LEAST_RATE_BPS
+            elif self.qos.minimum_and_excess and not self._inner(each):
                 rate = minimum or LEAST_RATE_BPS
             else:
-                rate = LEAST_RATE_BPS if unlimited else (here.capacity_bps - taken) * shares[index] // total
+                rate = (minimum or 0) + (here.capacity_bps - taken - minimums) * shares[index] // total
             shape = shapes[index]
             ceil = here.capacity_bps if shape is None else min(shape.rate_bps, here.capacity_bps)
             found[index] = max(min(rate // 8 * 8, ceil), min(LEAST_RATE_BPS, ceil))
@@ -369,9 +377,8 @@ class Tree:
             self.notes.exact(origin, "account", "overhead and linklayer of HTB")
         classid = self._next()
         made = self._class(here.parent, classid, (rate_bps, ceil), bucket, OTHERS, origin, length, quantum)
-        child = each.get("service_policy")
         reserved = reserved_bps(each, here.guaranteed_base_bps)
-        if child is not None and policy_queues(self.config, child):
+        if self._inner(each):
             self._add(made)
             if siblings > 1:
                 text = "the rate that other classes leave is shared by the number of busy classes below each"
@@ -379,7 +386,7 @@ class Tree:
             base = None if shape is None else shape.cir_bps
             guaranteed = base or reserved or here.guaranteed_base_bps
             below = Here(classid, base or here.rate_base_bps, guaranteed, ceil, path, length)
-            self._level(child, below)
+            self._level(each["service_policy"], below)
             return
         reference = reserved or (None if shape is None else shape.cir_bps) or here.rate_base_bps
         self._leaf(made, leaf_of(each, self._place(reference, origin), self.notes))

@@ -69,7 +69,7 @@ def _policies(interface: InterfacePlan) -> list[str]:
 
 
 def _title(origin: Origin) -> str:
-    return ", ".join(str(origin).split(", ")[1:]) or "line"
+    return ", ".join(str(origin).split(", ")[1:]) or ("line" if origin.direction else "filters")
 
 
 def to_json(plan: Plan) -> dict[str, Any]:
