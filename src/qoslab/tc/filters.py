@@ -22,8 +22,8 @@ PASS = Control()
 DROP = Control(drop=True)
 DSFIELD_MASK = {"dscp": 0xFC, "precedence": 0xE0}
 SHIFT = {"dscp": 2, "precedence": 5}
-TICK_S = 64e-9
-"""Unit of act_police's bucket."""
+TICK_S = 1e-6
+"""Unit of a bucket in tc(8): a microsecond of its rate, to which it cuts the burst."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,9 @@ def _fair(each: Config, fair: Config, place: Place, notes: Notes) -> Leaf:
 
 
 def _sfq(limit: int, depth: int, flows: int, place: Place) -> Leaf:
-    options = (("limit", limit), ("depth", depth), ("flows", flows), ("divisor", flows), ("quantum", place.frame_bytes))
+    # More flows at a time than packets are not possible.
+    most = min(flows, limit)
+    options = (("limit", limit), ("depth", depth), ("flows", most), ("divisor", flows), ("quantum", place.frame_bytes))
     return Leaf("sfq", options)
 
 
@@ -195,15 +197,16 @@ def red_burst(minimum_bytes: int, packet_bytes: int, weight: int) -> int | None:
     low, high = 1, MOST_RED_BURST
     while low < high:
         middle = (low + high) // 2
-        found = _weight_of(minimum_bytes, packet_bytes, middle)
+        found = red_weight(minimum_bytes, packet_bytes, middle)
         if found is not None and found < weight:
             low = middle + 1
         else:
             high = middle
-    return low if _weight_of(minimum_bytes, packet_bytes, low) == weight else None
+    return low if red_weight(minimum_bytes, packet_bytes, low) == weight else None
 
 
-def _weight_of(minimum_bytes: int, packet_bytes: int, burst: int) -> int | None:
+def red_weight(minimum_bytes: int, packet_bytes: int, burst: int) -> int | None:
+    """Return the weight of the mean that tc-red(8) takes for a burst; None if it refuses the burst."""
     least = burst + 1 - minimum_bytes / packet_bytes
     if least < 1:
         return 0

@@ -6,6 +6,7 @@ get the same policy. The plan is a pure function of it; `qoslab.tc.apply` carrie
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -78,19 +79,7 @@ class InterfacePlan:
 
     def kinds(self) -> set[str]:
         """Return the kinds of qdiscs, classifiers, comparisons and actions that the kernel needs."""
-        found = set()
-        for each in self.objects:
-            if isinstance(each, Qdisc):
-                found.add(each.kind)
-            elif isinstance(each, HtbClass):
-                found.add("htb")
-            else:
-                text = each.command()
-                found |= {kind for kind in ("flower", "matchall", "basic") if f" {kind}" in text}
-                found |= {kind for kind in ("cmp", "meta") if f"{kind}(" in text}
-                found |= {kind for kind in ("police", "pedit", "csum", "skbedit") if f"action {kind}" in text}
-                found |= {"gact"} if "action pass" in text or "action drop" in text or "action goto" in text else set()
-        return found
+        return set().union(*(kinds_of(each) for each in self.objects))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +108,20 @@ class Plan:
         """Yield the tc commands of all interfaces, without `tc`."""
         for each in self.interfaces:
             yield from each.commands()
+
+
+def kinds_of(each: TcObject) -> set[str]:
+    """Return the kinds of qdiscs, classifiers, comparisons and actions that an object needs."""
+    if isinstance(each, Qdisc):
+        return {each.kind}
+    if isinstance(each, HtbClass):
+        return {"htb"}
+    found = {each.match.split()[0]} | set(re.findall(r"(cmp|meta)\(", each.match))
+    for words in (action.words() for action in each.actions):
+        kind = words.split()[0]
+        found |= {kind if kind in MODULES else "gact"}
+        found |= {"csum"} if "action csum" in words else set()
+    return found
 
 
 def plan(config: Config, ports: Sequence[Port]) -> Plan:

@@ -13,7 +13,7 @@
 #   FastEthernet0/1 output, policy-map LOGIC, class BUSINESS: set dscp: pedit
 #   FastEthernet0/1 output, policy-map LOGIC, class ODD-HOSTS: set dscp: pedit
 #   FastEthernet0/1 output, policy-map LOGIC, class NOT-BUSINESS: police: act_police, decisions
-#     equal within 0.008 bytes of the bucket
+#     equal within 0.12 bytes of the bucket
 
 # FastEthernet0/1, policies: output LOGIC
 ethtool -K eth0 gro off gso off tso off

@@ -34,7 +34,7 @@ tc class add dev ppp0 parent 1:1 classid 1:11 htb rate 1869232bit ceil 2mbit bur
 tc qdisc add dev ppp0 parent 1:11 handle 11: pfifo limit 40
 # policy-map WAN, class class-default
 tc class add dev ppp0 parent 1:1 classid 1:12 htb rate 8kbit ceil 2mbit burst 1504 cburst 1504 prio 2 quantum 1504 overhead 4
-tc qdisc add dev ppp0 parent 1:12 handle 12: sfq limit 64 depth 64 flows 256 divisor 256 quantum 1504
+tc qdisc add dev ppp0 parent 1:12 handle 12: sfq limit 64 depth 64 flows 64 divisor 256 quantum 1504
 # filters
 tc qdisc add dev ppp0 clsact
 # policy-map WAN

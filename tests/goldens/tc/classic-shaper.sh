@@ -26,10 +26,10 @@ tc qdisc add dev eth0 root handle 1: htb default 0x11
 tc class add dev eth0 parent 1: classid 1:1 htb rate 100mbit ceil 100mbit burst 12500 cburst 12500 prio 0 quantum 1514 overhead 24 mpu 84
 # policy-map SHAPE, class WEB
 tc class add dev eth0 parent 1:1 classid 1:10 htb rate 512kbit ceil 512kbit burst 1686 cburst 1686 prio 2 quantum 1514
-tc qdisc add dev eth0 parent 1:10 handle 10: sfq limit 64 depth 64 flows 256 divisor 256 quantum 1514
+tc qdisc add dev eth0 parent 1:10 handle 10: sfq limit 64 depth 64 flows 64 divisor 256 quantum 1514
 # policy-map SHAPE, class class-default
 tc class add dev eth0 parent 1:1 classid 1:11 htb rate 1mbit ceil 1mbit burst 4736 cburst 4736 prio 2 quantum 1514
-tc qdisc add dev eth0 parent 1:11 handle 11: sfq limit 64 depth 64 flows 256 divisor 256 quantum 1514
+tc qdisc add dev eth0 parent 1:11 handle 11: sfq limit 64 depth 64 flows 64 divisor 256 quantum 1514
 # filters
 tc qdisc add dev eth0 clsact
 # policy-map SHAPE, class WEB

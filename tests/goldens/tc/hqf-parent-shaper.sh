@@ -17,7 +17,7 @@
 #
 # Exact:
 #   GigabitEthernet0/0 input, policy-map FROM-LAN, class VOICE: police: act_police, decisions equal
-#     within 0.001 bytes of the bucket
+#     within 0.016 bytes of the bucket
 #   GigabitEthernet0/1 output, policy-map WAN, class class-default / VIDEO: bandwidth percent: rate
 #     and quantum of HTB: 25.0% of what priority leaves
 #   GigabitEthernet0/1 output, policy-map WAN, class class-default / VIDEO: queue-limit: pfifo of
@@ -25,7 +25,7 @@
 #   GigabitEthernet0/1 output, policy-map WAN, class class-default / VOICE: set dscp: pedit
 #   GigabitEthernet0/1 output, policy-map WAN, class class-default / NOTUDP: set dscp: pedit
 #   GigabitEthernet0/1 output, policy-map WAN, class class-default / NOTUDP: police: act_police,
-#     decisions equal within 0.004 bytes of the bucket
+#     decisions equal within 0.062 bytes of the bucket
 
 # GigabitEthernet0/0, policies: input FROM-LAN
 ethtool -K eth0 gro off gso off tso off

@@ -19,9 +19,9 @@
 #   FastEthernet0/1 output, policy-map LLQ, class class-default / DATA: queue-limit: bfifo of 5000
 #     bytes
 #   FastEthernet0/1 output, policy-map LLQ, class class-default / VOICE: police: act_police,
-#     decisions equal within 0.0016 bytes of the bucket
+#     decisions equal within 0.025 bytes of the bucket
 #   FastEthernet0/1 output, policy-map LLQ, class class-default / VIDEO: police: act_police,
-#     decisions equal within 0.008 bytes of the bucket
+#     decisions equal within 0.12 bytes of the bucket
 
 # FastEthernet0/1, policies: output SHAPE
 ethtool -K eth0 gro off gso off tso off

@@ -4,13 +4,13 @@
 #
 # Exact:
 #   FastEthernet0/0 input, policy-map CUSTOMER, class PREMIUM: police: act_police, decisions equal
-#     within 0.0072 bytes of the bucket
+#     within 0.11 bytes of the bucket
 #   FastEthernet0/0 input, policy-map CUSTOMER, class class-default: police: act_police, decisions
-#     equal within 0.016 bytes of the bucket
+#     equal within 0.25 bytes of the bucket
 #   FastEthernet0/1 output, policy-map CUSTOMER, class PREMIUM: police: act_police, decisions equal
-#     within 0.0072 bytes of the bucket
+#     within 0.11 bytes of the bucket
 #   FastEthernet0/1 output, policy-map CUSTOMER, class class-default: police: act_police, decisions
-#     equal within 0.016 bytes of the bucket
+#     equal within 0.25 bytes of the bucket
 
 # FastEthernet0/0, policies: input CUSTOMER
 ethtool -K eth0 gro off gso off tso off
