@@ -5,6 +5,7 @@ All of it happens in the network namespace of this process, and on the devices o
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
@@ -13,8 +14,9 @@ from types import TracebackType
 from typing import Self
 
 from qoslab.errors import DeviceError, MachineError, UserError
+from qoslab.tc.kinds import probe_machine
 from qoslab.tc.objects import Filter, TcObject
-from qoslab.tc.plan import MODULES, InterfacePlan, Plan, kinds_of
+from qoslab.tc.plan import InterfacePlan, Plan, kinds_of
 from qoslab.tc.state import Key, State, differences, planned, seen, title
 
 TIMEOUT_S = 60.0
@@ -52,7 +54,8 @@ def dry_run(plan: Plan, line_of: LineOf = no_line) -> None:
     # A name longer than a pair's leaves no room for that of its other end.
     links = "".join(f"ip link add name {device} type veth peer name qoslab-{n}\n" for n, device in enumerate(devices))
     script = f"set -e\n{links}exec tc -batch -\n"
-    _run(["unshare", "--net", "sh", "-c", script], steps, line_of)
+    own = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
+    _run([*own, "sh", "-c", script], steps, line_of)
 
 
 def apply(plan: Plan, *, line_of: LineOf = no_line) -> Applied:
@@ -229,8 +232,13 @@ def _failure(step: Step, stderr: str, line_of: LineOf) -> str:
 
 
 def _hint(step: Step, stderr: str) -> str:
+    """Return the kinds that the kernel lacks; of comparisons, which cannot be tried alone, those that it needs."""
     if step.object is None or not UNKNOWN.search(stderr):
         return ""
-    kinds = sorted(kinds_of(step.object))
-    modules = [f"{kind} ({MODULES[kind]})" for kind in kinds if MODULES[kind]]
-    return f"the kernel may lack a kind that this needs; load its module: {', '.join(modules)}" if modules else ""
+    needed = kinds_of(step.object)
+    by_what = {what: [kind for one, kind in sorted(needed) if one == what] for what in ("qdisc", "filter", "action")}
+    lacking = probe_machine().missing(by_what["qdisc"], by_what["filter"], by_what["action"])
+    if lacking:
+        return f"the kernel lacks {', '.join(lacking)}"
+    ematches = [f"{kind} (module em_{kind})" for what, kind in sorted(needed) if what == "ematch"]
+    return f"the kernel may lack the ematch {', '.join(ematches)}" if ematches else ""

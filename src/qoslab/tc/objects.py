@@ -125,6 +125,11 @@ class Control:
     """The chain for `goto`."""
     drop: bool = False
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of actions that it needs."""
+        return ("gact",)
+
     def words(self) -> str:
         """Return the words behind `action`."""
         return self.verdict()
@@ -144,6 +149,11 @@ class Police:
     exceed: Control | None
     """None: packets that exceed go on like those that conform."""
     conform_drop: bool = False
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of actions that it needs."""
+        return ("police",)
 
     def words(self) -> str:
         """Return the words behind `action`."""
@@ -166,6 +176,11 @@ class SetField:
     value: int
     mask: int
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of actions that it needs."""
+        return ("pedit", "csum") if self.network == "ip" else ("pedit",)
+
     def words(self) -> str:
         """Return the words behind `action`; IPv4 needs a new header checksum."""
         field = "ip dsfield" if self.network == "ip" else "ip6 traffic_class"
@@ -179,6 +194,11 @@ class SetClass:
 
     classid: str
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of actions that it needs."""
+        return ("skbedit",)
+
     def words(self) -> str:
         """Return the words behind `action`."""
         return f"skbedit priority {self.classid} pipe"
@@ -190,6 +210,11 @@ class SetMark:
 
     value: int
     mask: int
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of actions that it needs."""
+        return ("skbedit",)
 
     def words(self) -> str:
         """Return the words behind `action`."""

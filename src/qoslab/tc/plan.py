@@ -20,25 +20,6 @@ from qoslab.tc.values import Config, policy_queues
 
 OFFLOADS = ("gro", "gso", "tso")
 """Offloads that join packets: queues and policers would count the joined ones."""
-MODULES = {
-    "htb": "sch_htb",
-    "sfq": "sch_sfq",
-    "red": "sch_red",
-    "pfifo": "",
-    "bfifo": "",
-    "clsact": "sch_ingress",
-    "flower": "cls_flower",
-    "matchall": "cls_matchall",
-    "basic": "cls_basic",
-    "cmp": "em_cmp",
-    "meta": "em_meta",
-    "gact": "act_gact",
-    "police": "act_police",
-    "pedit": "act_pedit",
-    "csum": "act_csum",
-    "skbedit": "act_skbedit",
-}
-"""Kernel module of each kind of qdisc, classifier, comparison and action; empty: a part of the kernel."""
 REFUSED_ON_INTERFACE = {
     "virtual_circuit": ("vbr-nrt, cbr, ubr", "the kernel has no traffic contract of cells"),
     "tx_ring_limit": ("tx-ring-limit", "a virtual device has no ring; on a network card use `ethtool -G`"),
@@ -49,6 +30,10 @@ REFUSED_ON_INTERFACE = {
     "access_groups_output": ("ip access-group out", "filters of forwarding are not part of a plan"),
     "subinterfaces": ("subinterfaces", "VLAN devices are not part of a plan"),
 }
+
+
+Kind = tuple[str, str]
+"""`qdisc`, `filter`, `ematch` or `action`, and its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +62,8 @@ class InterfacePlan:
         """Return the tc commands, without `tc`."""
         return [each.command() for each in self.objects]
 
-    def kinds(self) -> set[str]:
-        """Return the kinds of qdiscs, classifiers, comparisons and actions that the kernel needs."""
+    def kinds(self) -> set[Kind]:
+        """Return the kinds that the kernel needs."""
         return set().union(*(kinds_of(each) for each in self.objects))
 
 
@@ -110,17 +95,16 @@ class Plan:
             yield from each.commands()
 
 
-def kinds_of(each: TcObject) -> set[str]:
-    """Return the kinds of qdiscs, classifiers, comparisons and actions that an object needs."""
+def kinds_of(each: TcObject) -> set[Kind]:
+    """Return the kinds that an object needs."""
     if isinstance(each, Qdisc):
-        return {each.kind}
+        return {("qdisc", each.kind)}
     if isinstance(each, HtbClass):
-        return {"htb"}
-    found = {each.match.split()[0]} | set(re.findall(r"(cmp|meta)\(", each.match))
-    for words in (action.words() for action in each.actions):
-        kind = words.split()[0]
-        found |= {kind if kind in MODULES else "gact"}
-        found |= {"csum"} if "action csum" in words else set()
+        return {("qdisc", "htb")}
+    found = {("filter", each.match.split()[0])}
+    found |= {("ematch", kind) for kind in re.findall(r"(cmp|meta)\(", each.match)}
+    for action in each.actions:
+        found |= {("action", kind) for kind in action.kinds}
     return found
 
 

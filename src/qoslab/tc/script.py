@@ -80,7 +80,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
             {
                 "interface": each.port.interface,
                 "device": each.port.device,
-                "kinds": sorted(each.kinds()),
+                "kinds": [list(kind) for kind in sorted(each.kinds())],
                 "commands": [f"tc {command}" for command in each.commands()],
                 "classes": [
                     {
