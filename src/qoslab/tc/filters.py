@@ -80,8 +80,11 @@ class Chains:
 
     def __post_init__(self) -> None:
         self.filters: list[Filter] = []
-        self.chain_of_path: dict[tuple[str, ...], int] = {}
-        """Chain with the actions of each class without a child policy."""
+        self.chain_of_path: dict[tuple[str, ...], int | None] = {}
+        """Chain with the actions of each class; None for a class with a child policy, whose classes have them."""
+        self.police_chain_of_path: dict[tuple[str, ...], int] = {}
+        """Chain with the policers of each class that has some."""
+        self.policy_of_path: dict[tuple[str, ...], str] = {}
         self._chain = 0
         self._orders: dict[int, int] = {}
 
@@ -171,8 +174,9 @@ class Chains:
             action = "set qos-group" if group else f"set {mark['field'].replace('_', ' ')}"
             self.notes.exact(origin, action, "lowest 8 bits of the packet's mark" if group else "pedit")
         child = each.get("service_policy")
+        self.chain_of_path[path] = chain if child is None else None
+        self.policy_of_path[path] = policy
         if child is None:
-            self.chain_of_path[path] = chain
             self._leaf((policy, each), chain, inner, marks)
             return
         after = inner.after
@@ -218,7 +222,9 @@ class Chains:
     def _police(self, named: tuple[str, Config], chain: int, inner: Inner, ahead: tuple[Action, ...]) -> None:
         """Add the policers of a class, behind the actions `ahead`."""
         policy, each = named
-        origin = self._origin(policy, (*inner.path, each["name"]))
+        path = (*inner.path, each["name"])
+        self.police_chain_of_path[path] = chain
+        origin = self._origin(policy, path)
         actions = [*ahead]
         end = inner.after
         if each.get("police") is not None:

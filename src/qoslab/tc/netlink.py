@@ -99,6 +99,18 @@ def dump(request: int, device: str, parent: int = 0, info: int = 0, chain: int |
 
     `info` and `chain` select the filters of one preference and protocol in one chain.
     """
+    for payload in payloads(request, device, parent, info, chain):
+        yield message_of(payload)
+
+
+def message_of(payload: bytes) -> Message:
+    """Return the object in the payload of a message."""
+    _, _, handle, above, info = TCMSG.unpack_from(payload)
+    return Message(handle, above, info, attributes_of(payload[TCMSG.size :]))
+
+
+def payloads(request: int, device: str, parent: int = 0, info: int = 0, chain: int | None = None) -> Iterator[bytes]:
+    """Yield the payloads of the messages about the objects of a device; parameters as of `dump`."""
     try:
         index = socket.if_nametoindex(device)
     except OSError as error:
@@ -121,6 +133,5 @@ def dump(request: int, device: str, parent: int = 0, info: int = 0, chain: int |
                 if kind == ERROR:
                     number = -int(struct.unpack_from("=i", payload)[0])
                     raise DeviceError(f"{device}: the kernel refused to list its qdiscs: {os.strerror(number)}")
-                _, owner, handle, above, number_and_protocol = TCMSG.unpack_from(payload)
-                if owner == index:
-                    yield Message(handle, above, number_and_protocol, attributes_of(payload[TCMSG.size :]))
+                if TCMSG.unpack_from(payload)[1] == index:
+                    yield payload

@@ -43,8 +43,10 @@ class ClassPlan:
     path: tuple[str, ...]
     policy: str
     hook: str
-    chain: int
-    """Chain of its actions: the first filter of it counts the class's packets."""
+    chain: int | None
+    """Chain of its actions, whose filters count its packets; None if the classes of its child policy count them."""
+    police_chain: int | None
+    """Chain of its policers."""
     leaf: str | None
     """HTB class that queues its packets; other classes may share it."""
 
@@ -152,7 +154,8 @@ def _interface(config: Config, port: Port, devices: Mapping[str, str], notes: No
         chains = Chains(config, port, hook, devices, leaves, notes)  # type: ignore[arg-type]
         filters += chains.build(policy)
         for path, chain in chains.chain_of_path.items():
-            classes.append(ClassPlan(path, policy, hook, chain, leaves.get(path)))
+            police = chains.police_chain_of_path.get(path)
+            classes.append(ClassPlan(path, chains.policy_of_path[path], hook, chain, police, leaves.get(path)))
     if filters:
         objects.append(Qdisc(port.device, "ffff:", "clsact", "clsact", (), origin))
     return InterfacePlan(port, (*objects, *filters), tuple(classes))

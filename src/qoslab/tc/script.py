@@ -65,7 +65,8 @@ def _interface(interface: InterfacePlan) -> Iterator[str]:
 
 def _policies(interface: InterfacePlan) -> list[str]:
     words = {"ingress": "input", "egress": "output"}
-    return list(dict.fromkeys(f"{words[each.hook]} {each.policy}" for each in interface.classes))
+    outer = (each for each in interface.classes if len(each.path) == 1)
+    return list(dict.fromkeys(f"{words[each.hook]} {each.policy}" for each in outer))
 
 
 def _title(origin: Origin) -> str:
@@ -88,6 +89,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
                         "path": list(one.path),
                         "hook": one.hook,
                         "chain": one.chain,
+                        "police_chain": one.police_chain,
                         "leaf": one.leaf,
                     }
                     for one in each.classes
