@@ -17,7 +17,7 @@ from qoslab.errors import DeviceError, MachineError, UserError
 from qoslab.tc.kinds import probe_machine
 from qoslab.tc.objects import Filter, TcObject
 from qoslab.tc.plan import InterfacePlan, Plan, kinds_of
-from qoslab.tc.state import Key, State, differences, planned, seen, title
+from qoslab.tc.state import Key, State, Value, differences, planned, seen, title
 
 TIMEOUT_S = 60.0
 FAILED = re.compile(r"Command failed -:(\d+)")
@@ -181,9 +181,22 @@ def steps_to(interface: InterfacePlan, state: State) -> list[Step]:
             steps.append(Step(f"filter del dev {device} {key[1]} chain {key[2]} pref {key[3]}", None))
     changed = [objects[key] for key in differing if key in objects]
     verbs = {key: "add" if key[0] == "filter" or key not in state else "change" for key in objects}
+    for key in differing:
+        if _is_leaf(key, state) and key in wanted and _fixed_differs(wanted[key], state[key]):
+            steps.append(Step(f"qdisc del dev {device} parent {state[key]['parent']}", None))
+            verbs[key] = "add"
     keys = {id(each): key for key, each in objects.items()}
     steps += [Step(each.command(verbs[keys[id(each)]]), each) for each in _ordered(changed)]
     return steps
+
+
+def _is_leaf(key: Key, state: State) -> bool:
+    """Return whether the kernel has a qdisc that is not the root one."""
+    return key[0] == "qdisc" and key in state and state[key].get("parent", "root") != "root"
+
+
+def _fixed_differs(wanted: Value, found: Value) -> bool:
+    return any(wanted.get(name) != found.get(name) for name in FIXED)
 
 
 def _tree_differs(differing: dict[Key, str], wanted: State, state: State) -> bool:
@@ -193,7 +206,7 @@ def _tree_differs(differing: dict[Key, str], wanted: State, state: State) -> boo
             continue
         if (key in wanted) != (key in state):
             return any(one[0] in ("class", "qdisc") and one[1] != "ffff:" for one in state)
-        if any(wanted[key].get(name) != state[key].get(name) for name in FIXED):
+        if not _is_leaf(key, state) and _fixed_differs(wanted[key], state[key]):
             return True
     return False
 
