@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from qoslab.tc.user_mode_linux import Kernel, find
+from tc_counters import RECORDED, assert_counters_are_those_of_tc
 
 HERE = Path(__file__).parent
 GOLDENS = HERE.parent / "goldens" / "tc"
@@ -44,10 +45,182 @@ def test_change_sends_the_difference_and_foreign_qdiscs_are_refused() -> None:
         "qdisc add dev eth1 parent 1:14 handle 14: sfq",
     ]
     assert "class 1:10: rate: found 375000, expected 250000" in found["differs"]
-    assert [each.split(" rate ")[0] for each in found["mended"]] == [
+    assert [each.split(" rate ")[0] for each in found["repaired"]] == [
         "class change dev eth1 parent 1:1 classid 1:10 htb"
     ]
     assert found["taken"].startswith("eth1: found the qdiscs htb 1:, ")
     assert found["left"] == []
     assert found["parameter"].startswith("wan.ios.j2:7: GigabitEthernet0/1 output, policy-map CHILD, class ")
     assert found["parameter"].endswith('pfifo: Illegal value for "limit": "-1"')
+
+
+LATE_NS = 20_000_000
+"""A machine that is busy may stop the kernel between a packet's stamp and the meter."""
+MOST_LATE = 5
+ROUNDING = 2.0
+"""Bytes: tc cuts buckets to a microsecond of the rate, and stamps are some microseconds early."""
+
+
+class Bucket:
+    """A token bucket as a router has it (RFC 2698), which follows the kernel's decisions and judges them."""
+
+    def __init__(self, rate_bps: float, burst: float) -> None:
+        self.bytes_a_ns, self.burst = rate_bps / 8e9, burst
+        self.tokens, self.last_ns = burst, 0
+        self.late, self.wrong = 0, 0
+
+    def judge(self, at_ns: int, size: int, *, conforms: bool) -> None:
+        self.tokens = min(self.burst, self.tokens + (at_ns - (self.last_ns or at_ns)) * self.bytes_a_ns)
+        self.last_ns = at_ns
+        left = self.tokens - size
+        if conforms:
+            # A late meter finds more tokens than there were at the stamp.
+            self.late += -left > ROUNDING
+            self.wrong += -left > ROUNDING + LATE_NS * self.bytes_a_ns
+            self.tokens = left
+        else:
+            self.wrong += left > ROUNDING
+
+
+def test_policer_decides_as_a_token_bucket_over_layer_2_bytes() -> None:
+    found = run("policer", "2000000 8000 conform-action transmit exceed-action drop", "4000", "3e6", "1")
+    bucket = Bucket(2e6, 8000)
+    for at_ns, size, dscp in found["packets"]:
+        bucket.judge(at_ns, size, conforms=dscp >= 0)
+    dropped = sum(dscp < 0 for *_, dscp in found["packets"])
+    assert len(found["packets"]) == 4000
+    assert 1000 < dropped < 2000
+    assert bucket.wrong == 0
+    assert bucket.late <= MOST_LATE
+    own = found["classes"][0]
+    assert own["packets"] == own["police"][0]["packets"] == 4000
+    assert own["police"][0]["exceeded_packets"] == own["police"][0]["dropped_packets"] == dropped
+
+
+def test_two_rate_policer_gives_three_colours() -> None:
+    actions = "conform-action set-dscp-transmit af11|exceed-action set-dscp-transmit af12|violate-action drop"
+    police = f"cir 500000 bc 4000 pir 900000 be 7000|{actions}"
+    found = run("policer", police, "1500", "1.2e6", "2")
+    peak, committed = Bucket(9e5, 7000), Bucket(5e5, 4000)
+    for at_ns, size, dscp in found["packets"]:
+        peak.judge(at_ns, size, conforms=dscp >= 0)
+        if dscp >= 0:
+            committed.judge(at_ns, size, conforms=dscp == AF11)
+    colours = [sum(dscp == colour for *_, dscp in found["packets"]) for colour in (AF11, AF12, -1)]
+    assert sum(colours) == 1500
+    assert min(colours) > 200
+    assert peak.wrong == committed.wrong == 0
+    assert peak.late + committed.late <= MOST_LATE
+    first, second = found["classes"][0]["police"]
+    assert [second["packets"] - second["exceeded_packets"], second["exceeded_packets"]] == colours[:2]
+    assert first["dropped_packets"] == colours[2]
+
+
+AF11, AF12, AF21, AF31, EF = 10, 12, 18, 26, 46
+CS2 = 16
+TCP, UDP = 6, 17
+CLASSES: list[tuple[dict[str, Any], int]] = [
+    ({"size": 200}, CS2),
+    ({"size": 201}, 0),
+    ({"size": 100, "dscp": EF}, EF),
+    ({"size": 100, "dscp": AF31}, CS2),
+    ({"size": 500, "dscp": AF31}, AF21),
+    ({"size": 500, "protocol": TCP, "destination": "10.0.0.8", "ports": [1024, 80]}, AF21),
+    ({"size": 500, "protocol": TCP, "destination": "10.0.0.9", "ports": [1024, 80]}, 0),
+    ({"size": 500, "protocol": TCP, "destination": "10.0.0.8", "ports": [1024, 81]}, 0),
+    ({"size": 500, "protocol": TCP, "destination": "10.0.0.9", "ports": [1024, 80], "flags": 0x10}, 0),
+    ({"size": 500, "protocol": TCP, "destination": "10.0.1.9", "ports": [1024, 80], "flags": 0x10}, AF21),
+    ({"size": 500, "protocol": TCP, "destination": "10.0.1.9", "ports": [1024, 80], "flags": 0x04}, AF21),
+    ({"size": 500, "protocol": TCP, "destination": "10.0.1.9", "ports": [1024, 80], "flags": 0x02}, 0),
+    ({"size": 500, "protocol": 1, "ports": [8, 0]}, AF21),
+    ({"size": 500, "source": "10.0.6.3"}, AF12),
+    ({"size": 500, "source": "10.0.6.4"}, 0),
+    ({"size": 500, "source": "10.1.6.3"}, 0),
+    ({"size": 200, "source": "2001:db8::1", "destination": "2001:db8::2"}, CS2),
+    ({"size": 201, "source": "2001:db8::1", "destination": "2001:db8::2"}, 0),
+    ({"size": 200, "source": "2001:db8::1", "destination": "2001:db8::2", "dscp": EF}, EF),
+    ({"size": 500, "source": "2001:db8::1", "destination": "2001:db8::2", "dscp": AF31}, AF21),
+]
+"""Packets for class-map-logic.ios, and the code point that their class sets."""
+
+
+def test_packets_get_the_class_of_the_router() -> None:
+    packets = [packet for packet, _ in CLASSES]
+    found = run("classification", str(GOLDENS / "class-map-logic.ios"), json.dumps(packets))
+    assert [packet["class"] for packet in found] == [expected for _, expected in CLASSES]
+
+
+SHAPER = """
+policy-map P
+ class class-default
+  shape average 1000000 200000 200000
+interface GigabitEthernet0/1
+ service-policy output P
+"""
+CLASSES_AND_SHAPER = """
+class-map match-any GOLD
+ match dscp af31
+class-map match-any SILVER
+ match dscp af21
+class-map match-any VOICE
+ match dscp ef
+policy-map CHILD
+ class VOICE
+  priority 40
+ class GOLD
+  bandwidth percent 40
+ class SILVER
+  bandwidth percent 20
+ class class-default
+  bandwidth percent 20
+policy-map PARENT
+ class class-default
+  shape average 400000 40000 40000
+  service-policy CHILD
+interface GigabitEthernet0/1
+ service-policy output PARENT
+"""
+
+
+def test_shaper_keeps_its_rate() -> None:
+    found = run("flows", SHAPER, json.dumps([[0, 1000, 2e6]]), "8")
+    arrivals = found["arrivals"]
+    # Behind the first burst; the earliest packets of an eighth at both ends are those that no timer held back.
+    steady = arrivals[100:]
+    spacing_ns = 1014 * 8 * 1000
+    lateness = [at_ns - steady[0][0] - number * spacing_ns for number, (at_ns, *_) in enumerate(steady)]
+    eighth = len(steady) // 8
+    drift = (min(lateness[-eighth:]) - min(lateness[:eighth])) / (steady[-1][0] - steady[0][0])
+    assert len(steady) > 800
+    assert abs(drift) < 1e-4
+    own = found["counters"]["classes"][0]
+    assert own["queue"]["packets"] == len(arrivals)
+    assert own["packets"] == own["queue"]["packets"] + own["queue"]["drops"]
+
+
+def shares(flows: list[tuple[int, int, float]]) -> dict[int, float]:
+    """Return the rate of each code point while all queues are full, b/s."""
+    arrivals = run("flows", CLASSES_AND_SHAPER, json.dumps(flows), "12")["arrivals"]
+    seconds = 8
+    first = arrivals[0][0] + 4 * 10**9
+    totals = dict.fromkeys((dscp for dscp, *_ in flows), 0.0)
+    for at_ns, size, dscp in arrivals:
+        if first <= at_ns < first + seconds * 10**9:
+            totals[dscp] += size * 8 / seconds
+    return totals
+
+
+def test_classes_share_what_priority_leaves_by_their_bandwidth() -> None:
+    found = shares([(AF31, 1000, 3e5), (AF21, 600, 2e5), (0, 1400, 2e5), (EF, 200, 3e4)])
+    assert found[AF31] / found[AF21] == pytest.approx(2, rel=0.03)
+    assert found[AF21] / found[0] == pytest.approx(1, rel=0.03)
+    assert found[EF] == pytest.approx(3e4, rel=0.03)
+    two = shares([(AF31, 1000, 5e5), (0, 1400, 4e5)])
+    assert two[AF31] / two[0] == pytest.approx(2, rel=0.03)
+
+
+def test_counters_are_those_of_tc() -> None:
+    found = run("counters")
+    assert found.keys() == json.loads(RECORDED.read_text(encoding="utf-8")).keys()
+    for each in found.values():
+        assert_counters_are_those_of_tc(each["counters"], each["tc"])

@@ -61,9 +61,9 @@ class QdiscCounters:
     backlog_bytes: int | None
     ecn_marks: int | None = None
     early_drops: int | None = None
-    """Random drops: of red below the greatest threshold."""
+    """Drops before the queue is full: by the mean of red, random or forced, and by the probability of PIE."""
     limit_drops: int | None = None
-    """Drops of a full queue: of red at the limit or the greatest threshold, of CoDel and PIE at the limit."""
+    """Drops of a full queue."""
     delay_us: int | None = None
     """Latest sojourn time (CoDel), or the estimate (PIE)."""
     dropping: bool | None = None
@@ -230,13 +230,14 @@ def _fq_codel(data: bytes) -> More:
     """Return the values of the qdisc; a class of it (type 1) has others."""
     if struct.unpack_from("=I", data)[0] != 0:
         return {}
-    _, full, marks, _, new, old, _, memory, too_much = struct.unpack_from("=IIIIIIIII", data, 4)
-    return {"limit_drops": full + too_much, "ecn_marks": marks, "flows": new + old, "memory_bytes": memory}
+    _, full, marks, _, new, old, _, memory = struct.unpack_from("=IIIIIIII", data, 4)
+    return {"limit_drops": full, "ecn_marks": marks, "flows": new + old, "memory_bytes": memory}
 
 
 def _pie(data: bytes) -> More:
     _, delay, _, _, _, dropped, full, _, marks = struct.unpack_from("=QIIIIIIII", data)
-    return {"delay_us": delay, "early_drops": dropped, "limit_drops": full, "ecn_marks": marks}
+    # The kernel counts drops of a full queue among all drops.
+    return {"delay_us": delay, "early_drops": dropped - full, "limit_drops": full, "ecn_marks": marks}
 
 
 def _htb(data: bytes) -> More:
@@ -266,8 +267,11 @@ TIN: dict[str, int] = {
 
 
 def _cake(data: bytes) -> More:
+    """Return the values of the qdisc; a class of it has no tins."""
     given = attributes_of(data)
-    tins = attributes_of(given.get(TINS, b""))
+    if TINS not in given:
+        return {}
+    tins = attributes_of(given[TINS])
     made = []
     for number in sorted(tins):
         values = attributes_of(tins[number])
