@@ -34,7 +34,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What the queue of a class depends on."""
+    """Surroundings that a class's queue depends on."""
 
     generation: Generation
     rate_bps: int

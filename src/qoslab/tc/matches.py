@@ -39,7 +39,7 @@ class Packets:
 
     network: Network | None = None
     dsfield: Bits | None = None
-    """Of the differentiated services field, 8 bits."""
+    """Bits of the differentiated services field."""
     protocol: int | None = None
     source: Bits | None = None
     destination: Bits | None = None

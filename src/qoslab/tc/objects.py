@@ -91,7 +91,7 @@ class HtbClass:
     overhead_bytes: int = 0
     mpu_bytes: int = 0
     cells: bool = False
-    """Whether a packet counts the ATM cells that it takes."""
+    """True if a packet counts the ATM cells that it takes."""
 
     def command(self, verb: str = "add") -> str:
         """Return the tc command without `tc`."""

@@ -38,7 +38,7 @@ Kind = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ClassPlan:
-    """Where the kernel counts a class of a policy-map."""
+    """Places in which the kernel counts a class of a policy-map."""
 
     path: tuple[str, ...]
     policy: str
@@ -57,7 +57,7 @@ class InterfacePlan:
 
     port: Port
     objects: tuple[TcObject, ...]
-    """In the order in which they can be added."""
+    """Qdiscs, classes and filters in an order in which they can be added."""
     classes: tuple[ClassPlan, ...]
 
     def commands(self) -> list[str]:

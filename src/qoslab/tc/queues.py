@@ -47,7 +47,7 @@ ETHERNET_LEAST_LINE = 84
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How HTB counts a packet: bytes beyond those of the qdisc, and cells."""
+    """Length of a packet for HTB: bytes beyond those of the qdisc, and cells."""
 
     offset: int
     cells: bool = False

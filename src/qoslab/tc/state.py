@@ -284,7 +284,7 @@ PORTS = {18: "src_port", 19: "dst_port", 20: "src_port", 21: "dst_port"}
 RANGES = {"src_port": (87, 88), "dst_port": (89, 90)}
 ADDRESSES = {"src_ip": ((10, 11), (14, 15)), "dst_ip": ((12, 13), (16, 17))}
 ICMP = {"type": (51, 55), "code": (49, 53)}
-"""Of ICMP and ICMPv6."""
+"""Attributes of ICMP and ICMPv6."""
 FRAGMENT, FIRST_FRAGMENT = 1, 2
 
 

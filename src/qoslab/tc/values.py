@@ -162,7 +162,7 @@ class Level:
     base_bps: int
     """Base of percentages of `bandwidth` and `priority`."""
     reservable_percent: int
-    """Of the base (classic)."""
+    """Part of the base that classes may reserve (classic)."""
 
     @property
     def qos(self) -> QosGeneration:
