@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from qoslab.errors import QoslabError
+from qoslab.policy.kernel import plan_pasted
 from qoslab.policy.pasted_configuration import read_configuration
 from qoslab.tc import netlink
 from qoslab.tc.apply import apply, dry_run
 from qoslab.tc.counters import read, read_device
-from qoslab.tc.pasted import plan_pasted
 from qoslab.tc.plan import Plan
 from qoslab.tc.state import seen
 

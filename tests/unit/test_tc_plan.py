@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from levels import examples
 from qoslab.cli import group
 from qoslab.errors import UserError
+from qoslab.policy.kernel import plan_pasted
 from qoslab.policy.pasted_configuration import read_configuration
 from qoslab.tc.leaves import red_burst
 from qoslab.tc.matches import Decision, NotExpressibleError, Packets, access_list_decision, class_decision
-from qoslab.tc.pasted import plan_pasted
 from qoslab.tc.plan import Plan, plan
 from qoslab.tc.port import Port
 from qoslab.tc.script import script

@@ -81,8 +81,8 @@ def command(
 
 def _kernel(file: str, rate: str | None, model: str | None, devices: tuple[str, ...], *, as_json: bool) -> ExitStatus:
     """Print the plan for the Linux kernel."""
+    from qoslab.policy.kernel import plan_pasted
     from qoslab.policy.pasted_configuration import read_configuration
-    from qoslab.tc.pasted import plan_pasted
     from qoslab.tc.script import script, to_json
 
     family, generation = model_of(model)
