@@ -9,22 +9,36 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ios_strategies import devices
 from levels import examples
 from qoslab.cli import group
 from qoslab.errors import UserError
+from qoslab.ios.compile import compile_device, engine_config
+from qoslab.ios.model.device import Device
 from qoslab.policy.kernel import plan_pasted
 from qoslab.policy.pasted_configuration import read_configuration
 from qoslab.tc.leaves import red_burst
 from qoslab.tc.matches import Decision, NotExpressibleError, Packets, access_list_decision, class_decision
+from qoslab.tc.objects import Control, Filter, Police
 from qoslab.tc.plan import Plan, plan
 from qoslab.tc.port import Port
 from qoslab.tc.script import script
 
 GOLDENS = Path(__file__).parents[1] / "goldens" / "tc"
 POLICIES = sorted(GOLDENS.glob("*.ios"))
+
+
+def plan_device(device: Device) -> Plan:
+    """Plan all interfaces of a device on lines with the rate of their bandwidth."""
+    config = engine_config(compile_device(device))
+    ports = [
+        Port(name, f"eth{number}", each["bandwidth_kbps"] * 1000, each["bandwidth_kbps"] * 1000)
+        for number, (name, each) in enumerate(config["interfaces"].items())
+    ]
+    return plan(config, ports)
 
 
 def planned(text: str, rate_bps: int | None = None) -> Plan:
@@ -81,8 +95,6 @@ def test_layer_2_of_a_serial_line_on_an_ethernet_device_is_taken_off() -> None:
         "policy-map P\n class class-default\n  shape average 1000000\ninterface Serial0/0\n service-policy output P\n"
     )
     configuration = read_configuration(text)
-    from qoslab.ios.compile import compile_device
-
     config = compile_device(configuration.device)
     made = plan(config, [Port("Serial0/0", "eth0", 1_544_000, 2_000_000, framing="ppp")])
     assert next(made.commands()) == "qdisc add dev eth0 root handle 1: stab overhead -10 htb default 0x10"
@@ -200,6 +212,22 @@ def test_decision_list_agrees_with_the_class_map(class_map: dict[str, Any]) -> N
         assert decided(decision, packet) == matches(maps, "C", packet), packet
 
 
+@pytest.mark.long
+@given(devices())
+@settings(max_examples=examples(200), suppress_health_check=[HealthCheck.too_slow])
+def test_any_configuration_has_a_plan_or_a_refusal_with_a_reason(device: Device) -> None:
+    made = plan_device(device)
+    assert all(note.text and note.action for note in made.notes)
+    assert all(each.port.device in each.commands()[0] for each in made.interfaces if each.objects)
+    for interface in made.interfaces:
+        filters = [each for each in interface.objects if isinstance(each, Filter)]
+        chains = {(each.hook, each.chain) for each in filters}
+        for each in filters:
+            ends = [action for action in each.actions if isinstance(action, Control)]
+            ends += [action.exceed for action in each.actions if isinstance(action, Police) and action.exceed]
+            assert all(end.chain is None or (each.hook, end.chain) in chains for end in ends)
+
+
 def test_access_list_without_entries_permits_nothing() -> None:
     assert access_list_decision([]) == Decision((), default=False)
 
@@ -214,7 +242,7 @@ def test_class_map_with_too_many_rows_is_refused() -> None:
     ports = {"op": "eq", "ports": list(range(1, 41))}
     entry = {"action": "permit", "protocol": 6, "source": ANY, "destination": ANY}
     entries = [{**entry, "source_port": ports, "destination_port": ports}]
-    with pytest.raises(NotExpressibleError, match="at most 1024"):
+    with pytest.raises(NotExpressibleError, match="more than 1024 filters"):
         access_list_decision(entries)
 
 

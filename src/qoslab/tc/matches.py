@@ -107,6 +107,8 @@ class Decision:
                 both = intersection(row.packets, inner.packets)
                 if both is not None:
                     blocks.append(Row(both, inner.member))
+            if len(blocks) > 4 * MAX_ROWS:
+                raise NotExpressibleError(f"more than {MAX_ROWS} filters for one class-map")
             if last:
                 break
         return _list(blocks[:-1], default=other.default)
@@ -121,7 +123,7 @@ def _list(rows: Sequence[Row], *, default: bool) -> Decision:
     while found and found[-1].member == default:
         found.pop()
     if len(found) > MAX_ROWS:
-        raise NotExpressibleError(f"{len(found)} filters for one class-map, at most {MAX_ROWS} are made")
+        raise NotExpressibleError(f"more than {MAX_ROWS} filters for one class-map")
     return Decision(tuple(found), default)
 
 
