@@ -18,7 +18,7 @@ from qoslab.cli import group
 from qoslab.errors import UserError
 from qoslab.ios.compile import compile_device, engine_config
 from qoslab.ios.model.device import Device
-from qoslab.policy.kernel import plan_pasted
+from qoslab.policy.kernel import lines_of, plan_pasted
 from qoslab.policy.pasted_configuration import read_configuration
 from qoslab.tc.leaves import red_burst
 from qoslab.tc.matches import Decision, NotExpressibleError, Packets, access_list_decision, class_decision
@@ -47,7 +47,8 @@ def planned(text: str, rate_bps: int | None = None) -> Plan:
 
 @pytest.mark.parametrize("path", POLICIES, ids=lambda path: path.stem)
 def test_script_of_a_policy_is_as_before(path: Path, golden: Callable[[Path, str], None]) -> None:
-    golden(path.with_suffix(".sh"), script(planned(path.read_text(encoding="utf-8"))))
+    configuration = read_configuration(path.read_text(encoding="utf-8"))
+    golden(path.with_suffix(".sh"), script(plan_pasted(configuration, None, {}), lines_of(configuration)))
 
 
 def commands(text: str, rate_bps: int | None = None) -> list[str]:

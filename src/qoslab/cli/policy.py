@@ -81,7 +81,7 @@ def command(
 
 def _kernel(file: str, rate: str | None, model: str | None, devices: tuple[str, ...], *, as_json: bool) -> ExitStatus:
     """Print the plan for the Linux kernel."""
-    from qoslab.policy.kernel import plan_pasted
+    from qoslab.policy.kernel import lines_of, plan_pasted
     from qoslab.policy.pasted_configuration import read_configuration
     from qoslab.tc.script import script, to_json
 
@@ -89,7 +89,8 @@ def _kernel(file: str, rate: str | None, model: str | None, devices: tuple[str, 
     rate_bps = rate_of(rate)
     configuration = read_configuration(read_pasted(file), family=family, generation=generation, source=source_of(file))
     made = plan_pasted(configuration, rate_bps, dict(map(_device, devices)))
-    echo(json.dumps(to_json(made), indent=2) if as_json else script(made), nl=as_json)
+    lines = lines_of(configuration)
+    echo(json.dumps(to_json(made, lines), indent=2) if as_json else script(made, lines), nl=as_json)
     return ExitStatus.OUTSIDE if made.refused else ExitStatus.WITHIN
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from qoslab.tc.fidelity import Note
@@ -19,7 +19,16 @@ DEGREES = {
 }
 
 
-def script(plan: Plan) -> str:
+LineOf = Callable[[Origin, str], int]
+"""Line of the input that an action comes from; 0 if it is not known."""
+
+
+def no_line(_origin: Origin, _action: str) -> int:
+    """Return no line."""
+    return 0
+
+
+def script(plan: Plan, line_of: LineOf = no_line) -> str:
     """Return the plan as a shell script; without its commands if an action is refused."""
     lines = ["#!/bin/sh -e", *_comment(f"QoS of {plan.router} for tc(8), Linux 5.1 or later.")]
     if plan.interfaces:
@@ -28,7 +37,7 @@ def script(plan: Plan) -> str:
     for degree, title in DEGREES.items():
         notes = [each for each in plan.notes if each.degree == degree]
         if notes:
-            lines += ["#", f"# {title}:", *(line for note in notes for line in _note(note))]
+            lines += ["#", f"# {title}:", *(line for note in notes for line in _note(note, line_of))]
     if plan.refused:
         lines += ["#", *_comment("No commands are printed while an action is refused.")]
         return "\n".join(lines) + "\n"
@@ -43,8 +52,10 @@ def _comment(text: str, indent: str = "# ") -> list[str]:
     )
 
 
-def _note(note: Note) -> list[str]:
-    return _comment(f"  {note.origin}: {note.action}: {note.text}", "#     ")
+def _note(note: Note, line_of: LineOf) -> list[str]:
+    number = line_of(note.origin, note.action)
+    line = f"line {number}: " if number else ""
+    return _comment(f"  {line}{note.origin}: {note.action}: {note.text}", "#     ")
 
 
 def _interface(interface: InterfacePlan) -> Iterator[str]:
@@ -73,7 +84,7 @@ def _title(origin: Origin) -> str:
     return ", ".join(str(origin).split(", ")[1:]) or ("line" if origin.direction else "filters")
 
 
-def to_json(plan: Plan) -> dict[str, Any]:
+def to_json(plan: Plan, line_of: LineOf = no_line) -> dict[str, Any]:
     """Return the plan as plain values."""
     return {
         "router": plan.router,
@@ -100,6 +111,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
         "notes": [
             {
                 "degree": each.degree,
+                "line": line_of(each.origin, each.action),
                 "interface": each.origin.interface,
                 "direction": each.origin.direction,
                 "policy": each.origin.policy,

@@ -3,14 +3,15 @@
 # Devices: eth0 is FastEthernet0/1.
 #
 # Approximate, with the difference:
-#   FastEthernet0/1 output, policy-map DSL, class class-default: shape average: the same rate;
-#     bursts of up to 3028 bytes after a pause, of the router 2000; the router sends 1000 bytes at
-#     once each 4 ms
+#   line 5: FastEthernet0/1 output, policy-map DSL, class class-default: shape average: the same
+#     rate; bursts of up to 3028 bytes after a pause, of the router 2000; the router sends 1000
+#     bytes at once each 4 ms
 #
 # Exact:
-#   FastEthernet0/1 output, policy-map DSL, class class-default: account: overhead and linklayer of
-#     HTB
-#   FastEthernet0/1 output, policy-map DSL, class class-default: queue-limit: pfifo of 64 packets
+#   line 4: FastEthernet0/1 output, policy-map DSL, class class-default: account: overhead and
+#     linklayer of HTB
+#   line 4: FastEthernet0/1 output, policy-map DSL, class class-default: queue-limit: pfifo of 64
+#     packets
 
 # FastEthernet0/1, policies: output DSL
 ethtool -K eth0 gro off gso off tso off

@@ -3,17 +3,17 @@
 # Devices: eth0 is FastEthernet0/1.
 #
 # Approximate, with the difference:
-#   FastEthernet0/1 output, policy-map LOGIC, class BUSINESS: match of ports: ports of fragments are
-#     not seen: a fragment matches no entry with ports
-#   FastEthernet0/1 output, policy-map LOGIC, class NOT-BUSINESS: match of ports: ports of fragments
-#     are not seen: a fragment matches no entry with ports
+#   line 3: FastEthernet0/1 output, policy-map LOGIC, class BUSINESS: match of ports: ports of
+#     fragments are not seen: a fragment matches no entry with ports
+#   line 9: FastEthernet0/1 output, policy-map LOGIC, class NOT-BUSINESS: match of ports: ports of
+#     fragments are not seen: a fragment matches no entry with ports
 #
 # Exact:
-#   FastEthernet0/1 output, policy-map LOGIC, class SMALL: set dscp: pedit
-#   FastEthernet0/1 output, policy-map LOGIC, class BUSINESS: set dscp: pedit
-#   FastEthernet0/1 output, policy-map LOGIC, class ODD-HOSTS: set dscp: pedit
-#   FastEthernet0/1 output, policy-map LOGIC, class NOT-BUSINESS: police: act_police, decisions
-#     equal within 0.12 bytes of the bucket
+#   line 23: FastEthernet0/1 output, policy-map LOGIC, class SMALL: set dscp: pedit
+#   line 25: FastEthernet0/1 output, policy-map LOGIC, class BUSINESS: set dscp: pedit
+#   line 27: FastEthernet0/1 output, policy-map LOGIC, class ODD-HOSTS: set dscp: pedit
+#   line 29: FastEthernet0/1 output, policy-map LOGIC, class NOT-BUSINESS: police: act_police,
+#     decisions equal within 0.12 bytes of the bucket
 
 # FastEthernet0/1, policies: output LOGIC
 ethtool -K eth0 gro off gso off tso off

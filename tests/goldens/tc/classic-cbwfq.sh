@@ -3,20 +3,20 @@
 # Devices: ppp0 is Serial0/0.
 #
 # Approximate, with the difference:
-#   Serial0/0 output, policy-map WAN, class SAP: bandwidth: 99.9% of what priority leaves, if
-#     class-default has one busy flow
-#   Serial0/0 output, policy-map WAN, class VOICE: priority: always policed; the router polices only
-#     while the line is congested
-#   Serial0/0 output, policy-map WAN, class SAP: bandwidth: its share is cut to 664 times that of
-#     the smallest class
-#   Serial0/0 output, policy-map WAN, class class-default: fair-queue: sfq with 256 flow queues and
-#     64 packets in all: flows have equal shares, IOS weights them by precedence (1 to 8); with n
-#     busy flows IOS gives the class n times the share that one flow has here
-#   Serial0/0 output, policy-map WAN, class SAP: match of ports: ports of fragments are not seen: a
-#     fragment matches no entry with ports
+#   line 12: Serial0/0 output, policy-map WAN, class SAP: bandwidth: 99.9% of what priority leaves,
+#     if class-default has one busy flow
+#   line 10: Serial0/0 output, policy-map WAN, class VOICE: priority: always policed; the router
+#     polices only while the line is congested
+#   line 12: Serial0/0 output, policy-map WAN, class SAP: bandwidth: its share is cut to 664 times
+#     that of the smallest class
+#   line 15: Serial0/0 output, policy-map WAN, class class-default: fair-queue: sfq with 256 flow
+#     queues and 64 packets in all: flows have equal shares, IOS weights them by precedence (1 to
+#     8); with n busy flows IOS gives the class n times the share that one flow has here
+#   line 5: Serial0/0 output, policy-map WAN, class SAP: match of ports: ports of fragments are not
+#     seen: a fragment matches no entry with ports
 #
 # Exact:
-#   Serial0/0 output, policy-map WAN, class SAP: queue-limit: pfifo of 40 packets
+#   line 13: Serial0/0 output, policy-map WAN, class SAP: queue-limit: pfifo of 40 packets
 
 # Serial0/0, policies: output WAN
 ethtool -K ppp0 gro off gso off tso off

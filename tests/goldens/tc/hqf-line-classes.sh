@@ -3,20 +3,21 @@
 # Devices: eth0 is FastEthernet0/1.
 #
 # Approximate, with the difference:
-#   FastEthernet0/1 output, policy-map LINE, class BULK: match of ports: ports of fragments are not
-#     seen: a fragment matches no entry with ports
+#   line 7: FastEthernet0/1 output, policy-map LINE, class BULK: match of ports: ports of fragments
+#     are not seen: a fragment matches no entry with ports
 #
 # Exact:
-#   FastEthernet0/1 output, policy-map LINE, class GOLD: bandwidth remaining percent: rate and
-#     quantum of HTB: 50.0% of what priority leaves
-#   FastEthernet0/1 output, policy-map LINE, class SILVER: bandwidth remaining percent: rate and
-#     quantum of HTB: 30.0% of what priority leaves
-#   FastEthernet0/1 output, policy-map LINE, class class-default: bandwidth remaining percent: rate
-#     and quantum of HTB: 20.0% of what priority leaves
-#   FastEthernet0/1 output, policy-map LINE, class GOLD: queue-limit: bfifo of 20000 bytes
-#   FastEthernet0/1 output, policy-map LINE, class SILVER: queue-limit: pfifo of 64 packets
-#   FastEthernet0/1 output, policy-map LINE, class class-default: queue-limit: pfifo of 64 packets
-#   FastEthernet0/1 output, policy-map LINE, class BULK: set dscp: pedit
+#   line 11: FastEthernet0/1 output, policy-map LINE, class GOLD: bandwidth remaining percent: rate
+#     and quantum of HTB: 50.0% of what priority leaves
+#   line 14: FastEthernet0/1 output, policy-map LINE, class SILVER: bandwidth remaining percent:
+#     rate and quantum of HTB: 30.0% of what priority leaves
+#   line 18: FastEthernet0/1 output, policy-map LINE, class class-default: bandwidth remaining
+#     percent: rate and quantum of HTB: 20.0% of what priority leaves
+#   line 12: FastEthernet0/1 output, policy-map LINE, class GOLD: queue-limit: bfifo of 20000 bytes
+#   line 13: FastEthernet0/1 output, policy-map LINE, class SILVER: queue-limit: pfifo of 64 packets
+#   line 17: FastEthernet0/1 output, policy-map LINE, class class-default: queue-limit: pfifo of 64
+#     packets
+#   line 16: FastEthernet0/1 output, policy-map LINE, class BULK: set dscp: pedit
 
 # FastEthernet0/1, policies: output LINE
 ethtool -K eth0 gro off gso off tso off

@@ -3,29 +3,31 @@
 # Devices: eth0 is GigabitEthernet0/0, eth1 is GigabitEthernet0/1.
 #
 # Approximate, with the difference:
-#   GigabitEthernet0/1 output, policy-map SHAPE-20M, class class-default: shape average: the same
-#     rate; bursts of up to 20000 bytes after a pause, of the router 20000; the router sends 10000
-#     bytes at once each 4 ms
-#   GigabitEthernet0/1 output, policy-map WAN, class class-default / VOICE: priority: always
-#     policed; the router polices only while the line is congested
-#   GigabitEthernet0/1 output, policy-map WAN, class class-default / class-default: fair-queue: sfq
-#     with 256 flow queues of 16 packets; equal shares in bytes, flows by another hash
-#   GigabitEthernet0/1 output, policy-map WAN, class class-default / VIDEO: match of ports: ports of
-#     fragments are not seen: a fragment matches no entry with ports
-#   GigabitEthernet0/1 output, policy-map WAN, class class-default / NOTUDP: match of ports: ports
-#     of fragments are not seen: a fragment matches no entry with ports
+#   line 29: GigabitEthernet0/1 output, policy-map SHAPE-20M, class class-default: shape average:
+#     the same rate; bursts of up to 20000 bytes after a pause, of the router 20000; the router
+#     sends 10000 bytes at once each 4 ms
+#   line 17: GigabitEthernet0/1 output, policy-map WAN, class class-default / VOICE: priority:
+#     always policed; the router polices only while the line is congested
+#   line 26: GigabitEthernet0/1 output, policy-map WAN, class class-default / class-default:
+#     fair-queue: sfq with 256 flow queues of 16 packets; equal shares in bytes, flows by another
+#     hash
+#   line 5: GigabitEthernet0/1 output, policy-map WAN, class class-default / VIDEO: match of ports:
+#     ports of fragments are not seen: a fragment matches no entry with ports
+#   line 8: GigabitEthernet0/1 output, policy-map WAN, class class-default / NOTUDP: match of ports:
+#     ports of fragments are not seen: a fragment matches no entry with ports
 #
 # Exact:
-#   GigabitEthernet0/0 input, policy-map FROM-LAN, class VOICE: police: act_police, decisions equal
-#     within 0.016 bytes of the bucket
-#   GigabitEthernet0/1 output, policy-map WAN, class class-default / VIDEO: bandwidth percent: rate
-#     and quantum of HTB: 25.0% of what priority leaves
-#   GigabitEthernet0/1 output, policy-map WAN, class class-default / VIDEO: queue-limit: pfifo of
-#     400 packets
-#   GigabitEthernet0/1 output, policy-map WAN, class class-default / VOICE: set dscp: pedit
-#   GigabitEthernet0/1 output, policy-map WAN, class class-default / NOTUDP: set dscp: pedit
-#   GigabitEthernet0/1 output, policy-map WAN, class class-default / NOTUDP: police: act_police,
-#     decisions equal within 0.062 bytes of the bucket
+#   line 33: GigabitEthernet0/0 input, policy-map FROM-LAN, class VOICE: police: act_police,
+#     decisions equal within 0.016 bytes of the bucket
+#   line 20: GigabitEthernet0/1 output, policy-map WAN, class class-default / VIDEO: bandwidth
+#     percent: rate and quantum of HTB: 25.0% of what priority leaves
+#   line 21: GigabitEthernet0/1 output, policy-map WAN, class class-default / VIDEO: queue-limit:
+#     pfifo of 400 packets
+#   line 18: GigabitEthernet0/1 output, policy-map WAN, class class-default / VOICE: set dscp: pedit
+#   line 23: GigabitEthernet0/1 output, policy-map WAN, class class-default / NOTUDP: set dscp:
+#     pedit
+#   line 24: GigabitEthernet0/1 output, policy-map WAN, class class-default / NOTUDP: police:
+#     act_police, decisions equal within 0.062 bytes of the bucket
 
 # GigabitEthernet0/0, policies: input FROM-LAN
 ethtool -K eth0 gro off gso off tso off

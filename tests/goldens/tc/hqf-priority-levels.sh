@@ -3,25 +3,26 @@
 # Devices: eth0 is FastEthernet0/1.
 #
 # Approximate, with the difference:
-#   FastEthernet0/1 output, policy-map SHAPE, class class-default: shape average: the same rate;
-#     bursts of up to 3028 bytes after a pause, of the router 1514; the router sends 1000 bytes at
-#     once each 4 ms
-#   FastEthernet0/1 output, policy-map LLQ, class class-default / class-default: fair-queue: sfq
-#     with 256 flow queues of 16 packets; equal shares in bytes, flows by another hash
+#   line 23: FastEthernet0/1 output, policy-map SHAPE, class class-default: shape average: the same
+#     rate; bursts of up to 3028 bytes after a pause, of the router 1514; the router sends 1000
+#     bytes at once each 4 ms
+#   line 20: FastEthernet0/1 output, policy-map LLQ, class class-default / class-default:
+#     fair-queue: sfq with 256 flow queues of 16 packets; equal shares in bytes, flows by another
+#     hash
 #
 # Exact:
-#   FastEthernet0/1 output, policy-map LLQ, class class-default / DATA: bandwidth: rate and quantum
-#     of HTB: 20.0% of what priority leaves
-#   FastEthernet0/1 output, policy-map LLQ, class class-default / VOICE: priority: HTB class with
-#     priority over all others; no policer
-#   FastEthernet0/1 output, policy-map LLQ, class class-default / VIDEO: priority: HTB class with
-#     priority over all others; no policer
-#   FastEthernet0/1 output, policy-map LLQ, class class-default / DATA: queue-limit: bfifo of 5000
-#     bytes
-#   FastEthernet0/1 output, policy-map LLQ, class class-default / VOICE: police: act_police,
-#     decisions equal within 0.025 bytes of the bucket
-#   FastEthernet0/1 output, policy-map LLQ, class class-default / VIDEO: police: act_police,
-#     decisions equal within 0.12 bytes of the bucket
+#   line 17: FastEthernet0/1 output, policy-map LLQ, class class-default / DATA: bandwidth: rate and
+#     quantum of HTB: 20.0% of what priority leaves
+#   line 11: FastEthernet0/1 output, policy-map LLQ, class class-default / VOICE: priority: HTB
+#     class with priority over all others; no policer
+#   line 14: FastEthernet0/1 output, policy-map LLQ, class class-default / VIDEO: priority: HTB
+#     class with priority over all others; no policer
+#   line 18: FastEthernet0/1 output, policy-map LLQ, class class-default / DATA: queue-limit: bfifo
+#     of 5000 bytes
+#   line 12: FastEthernet0/1 output, policy-map LLQ, class class-default / VOICE: police:
+#     act_police, decisions equal within 0.025 bytes of the bucket
+#   line 15: FastEthernet0/1 output, policy-map LLQ, class class-default / VIDEO: police:
+#     act_police, decisions equal within 0.12 bytes of the bucket
 
 # FastEthernet0/1, policies: output SHAPE
 ethtool -K eth0 gro off gso off tso off

@@ -3,20 +3,20 @@
 # Devices: eth0 is FastEthernet0/0, eth1 is FastEthernet0/1.
 #
 # Approximate, with the difference:
-#   FastEthernet0/0 input, policy-map IN, class TELNET: match of ports: ports of fragments are not
-#     seen: a fragment matches no entry with ports
+#   line 7: FastEthernet0/0 input, policy-map IN, class TELNET: match of ports: ports of fragments
+#     are not seen: a fragment matches no entry with ports
 #
 # Exact:
-#   FastEthernet0/0 input, policy-map IN, class TELNET: set ip precedence: pedit
-#   FastEthernet0/0 input, policy-map IN, class TELNET: set qos-group: lowest 8 bits of the packet's
-#     mark
-#   FastEthernet0/0 input, policy-map IN, class class-default: set dscp: pedit
-#   FastEthernet0/1 output, policy-map OUT, class GROUP5: bandwidth percent: rate and quantum of
-#     HTB: 40.0% of what priority leaves
-#   FastEthernet0/1 output, policy-map OUT, class LAN: bandwidth percent: rate and quantum of HTB:
-#     10.0% of what priority leaves
-#   FastEthernet0/1 output, policy-map OUT, class GROUP5: queue-limit: pfifo of 64 packets
-#   FastEthernet0/1 output, policy-map OUT, class LAN: queue-limit: pfifo of 64 packets
+#   line 15: FastEthernet0/0 input, policy-map IN, class TELNET: set ip precedence: pedit
+#   line 15: FastEthernet0/0 input, policy-map IN, class TELNET: set qos-group: lowest 8 bits of the
+#     packet's mark
+#   line 17: FastEthernet0/0 input, policy-map IN, class class-default: set dscp: pedit
+#   line 20: FastEthernet0/1 output, policy-map OUT, class GROUP5: bandwidth percent: rate and
+#     quantum of HTB: 40.0% of what priority leaves
+#   line 22: FastEthernet0/1 output, policy-map OUT, class LAN: bandwidth percent: rate and quantum
+#     of HTB: 10.0% of what priority leaves
+#   line 19: FastEthernet0/1 output, policy-map OUT, class GROUP5: queue-limit: pfifo of 64 packets
+#   line 21: FastEthernet0/1 output, policy-map OUT, class LAN: queue-limit: pfifo of 64 packets
 
 # FastEthernet0/0, policies: input IN
 ethtool -K eth0 gro off gso off tso off

@@ -3,10 +3,10 @@
 # Devices: eth0 is FastEthernet0/0.
 #
 # Exact:
-#   FastEthernet0/0 input, policy-map FROM-LAN, class VOICE: police: act_police, decisions equal
-#     within 0.016 bytes of the bucket
-#   FastEthernet0/0 input, policy-map FROM-LAN, class class-default: police: act_police, decisions
-#     equal within 1.2 bytes of the bucket
+#   line 7: FastEthernet0/0 input, policy-map FROM-LAN, class VOICE: police: act_police, decisions
+#     equal within 0.016 bytes of the bucket
+#   line 9: FastEthernet0/0 input, policy-map FROM-LAN, class class-default: police: act_police,
+#     decisions equal within 1.2 bytes of the bucket
 
 # FastEthernet0/0, policies: input FROM-LAN
 ethtool -K eth0 gro off gso off tso off

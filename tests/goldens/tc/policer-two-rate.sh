@@ -3,14 +3,14 @@
 # Devices: eth0 is FastEthernet0/0, eth1 is FastEthernet0/1.
 #
 # Exact:
-#   FastEthernet0/0 input, policy-map CUSTOMER, class PREMIUM: police: act_police, decisions equal
-#     within 0.11 bytes of the bucket
-#   FastEthernet0/0 input, policy-map CUSTOMER, class class-default: police: act_police, decisions
-#     equal within 0.25 bytes of the bucket
-#   FastEthernet0/1 output, policy-map CUSTOMER, class PREMIUM: police: act_police, decisions equal
-#     within 0.11 bytes of the bucket
-#   FastEthernet0/1 output, policy-map CUSTOMER, class class-default: police: act_police, decisions
-#     equal within 0.25 bytes of the bucket
+#   line 7: FastEthernet0/0 input, policy-map CUSTOMER, class PREMIUM: police: act_police, decisions
+#     equal within 0.11 bytes of the bucket
+#   line 12: FastEthernet0/0 input, policy-map CUSTOMER, class class-default: police: act_police,
+#     decisions equal within 0.25 bytes of the bucket
+#   line 7: FastEthernet0/1 output, policy-map CUSTOMER, class PREMIUM: police: act_police,
+#     decisions equal within 0.11 bytes of the bucket
+#   line 12: FastEthernet0/1 output, policy-map CUSTOMER, class class-default: police: act_police,
+#     decisions equal within 0.25 bytes of the bucket
 
 # FastEthernet0/0, policies: input CUSTOMER
 ethtool -K eth0 gro off gso off tso off

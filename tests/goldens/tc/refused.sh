@@ -3,19 +3,20 @@
 # Devices: eth0 is FastEthernet0/0, eth1 is FastEthernet0/1.
 #
 # Refused: the kernel cannot do this:
-#   FastEthernet0/0: rate-limit input: a bucket of the kernel has no extended burst
-#   FastEthernet0/0 input, policy-map IN, class GOLD: police violate-action: single rate, three
-#     colours (RFC 2697): a bucket of the kernel cannot fill another one
-#   FastEthernet0/1: tx-ring-limit: a virtual device has no ring; on a network card use `ethtool -G`
-#   FastEthernet0/1: ip access-group in: filters of forwarding are not part of a plan
-#   FastEthernet0/1 output, policy-map OUT, class GOLD: queue-limit dscp: a FIFO of the kernel has
-#     one limit for all packets
-#   FastEthernet0/1 output, policy-map OUT, class class-default: random-detect: red has one queue,
-#     fair-queue needs several
+#   line 18: FastEthernet0/0: rate-limit input: a bucket of the kernel has no extended burst
+#   line 15: FastEthernet0/0 input, policy-map IN, class GOLD: police violate-action: single rate,
+#     three colours (RFC 2697): a bucket of the kernel cannot fill another one
+#   line 20: FastEthernet0/1: tx-ring-limit: a virtual device has no ring; on a network card use
+#     `ethtool -G`
+#   line 21: FastEthernet0/1: ip access-group in: filters of forwarding are not part of a plan
+#   line 9: FastEthernet0/1 output, policy-map OUT, class GOLD: queue-limit dscp: a FIFO of the
+#     kernel has one limit for all packets
+#   line 12: FastEthernet0/1 output, policy-map OUT, class class-default: random-detect: red has one
+#     queue, fair-queue needs several
 #
 # Exact:
-#   FastEthernet0/1 output, policy-map OUT, class GOLD: bandwidth: rate and quantum of HTB: 0.8% of
-#     what priority leaves
-#   FastEthernet0/1 output, policy-map OUT, class GOLD: queue-limit: pfifo of 64 packets
+#   line 7: FastEthernet0/1 output, policy-map OUT, class GOLD: bandwidth: rate and quantum of HTB:
+#     0.8% of what priority leaves
+#   line 9: FastEthernet0/1 output, policy-map OUT, class GOLD: queue-limit: pfifo of 64 packets
 #
 # No commands are printed while an action is refused.

@@ -3,18 +3,18 @@
 # Devices: eth0 is FastEthernet0/1.
 #
 # Approximate, with the difference:
-#   FastEthernet0/1 output, policy-map RED, class GOLD: random-detect: red with thresholds of 45420
-#     and 90840 bytes, 1/10; the mean ages while the line is idle; packets count by their bytes,
-#     1514 as one
-#   FastEthernet0/1 output, policy-map RED, class DATA: random-detect: red with thresholds of 36336
-#     and 60560 bytes, 1/10; the mean ages while the line is idle; one curve instead of 3 by dscp;
-#     packets count by their bytes, 1514 as one
+#   line 11: FastEthernet0/1 output, policy-map RED, class GOLD: random-detect: red with thresholds
+#     of 45420 and 90840 bytes, 1/10; the mean ages while the line is idle; packets count by their
+#     bytes, 1514 as one
+#   line 16: FastEthernet0/1 output, policy-map RED, class DATA: random-detect: red with thresholds
+#     of 36336 and 60560 bytes, 1/10; the mean ages while the line is idle; one curve instead of 3
+#     by dscp; packets count by their bytes, 1514 as one
 #
 # Exact:
-#   FastEthernet0/1 output, policy-map RED, class GOLD: bandwidth: rate and quantum of HTB: 40.0% of
-#     what priority leaves
-#   FastEthernet0/1 output, policy-map RED, class DATA: bandwidth: rate and quantum of HTB: 20.0% of
-#     what priority leaves
+#   line 9: FastEthernet0/1 output, policy-map RED, class GOLD: bandwidth: rate and quantum of HTB:
+#     40.0% of what priority leaves
+#   line 14: FastEthernet0/1 output, policy-map RED, class DATA: bandwidth: rate and quantum of HTB:
+#     20.0% of what priority leaves
 
 # FastEthernet0/1, policies: output RED
 ethtool -K eth0 gro off gso off tso off

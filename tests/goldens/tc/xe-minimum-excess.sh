@@ -3,26 +3,27 @@
 # Devices: eth0 is GigabitEthernet0/0/0.
 #
 # Approximate, with the difference:
-#   GigabitEthernet0/0/0 output, policy-map PARENT, class class-default: shape average: the same
-#     rate; bursts of up to 3028 bytes after a pause, of the router 1522
-#   GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / SCAVENGER: shape average:
-#     the same rate; bursts of up to 3028 bytes after a pause, of the router 1522
-#   GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / VOICE: priority: always
-#     policed; the router polices only while the line is congested
-#   GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / class-default: fair-queue:
-#     sfq with 16 flow queues of 16 packets; equal shares in bytes, flows by another hash
+#   line 24: GigabitEthernet0/0/0 output, policy-map PARENT, class class-default: shape average: the
+#     same rate; bursts of up to 3028 bytes after a pause, of the router 1522
+#   line 19: GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / SCAVENGER: shape
+#     average: the same rate; bursts of up to 3028 bytes after a pause, of the router 1522
+#   line 13: GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / VOICE: priority:
+#     always policed; the router polices only while the line is congested
+#   line 21: GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / class-default:
+#     fair-queue: sfq with 16 flow queues of 16 packets; equal shares in bytes, flows by another
+#     hash
 #
 # Exact:
-#   GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / VIDEO: bandwidth: rate of
-#     HTB; what is left is shared by quantum
-#   GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / DATA: bandwidth: rate of
-#     HTB; what is left is shared by quantum
-#   GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / VIDEO: queue-limit: pfifo
-#     of 64 packets
-#   GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / DATA: queue-limit: pfifo of
-#     64 packets
-#   GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / SCAVENGER: queue-limit:
+#   line 15: GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / VIDEO: bandwidth:
+#     rate of HTB; what is left is shared by quantum
+#   line 17: GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / DATA: bandwidth:
+#     rate of HTB; what is left is shared by quantum
+#   line 14: GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / VIDEO:
+#     queue-limit: pfifo of 64 packets
+#   line 16: GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / DATA: queue-limit:
 #     pfifo of 64 packets
+#   line 18: GigabitEthernet0/0/0 output, policy-map CHILD, class class-default / SCAVENGER:
+#     queue-limit: pfifo of 64 packets
 
 # GigabitEthernet0/0/0, policies: output PARENT
 ethtool -K eth0 gro off gso off tso off

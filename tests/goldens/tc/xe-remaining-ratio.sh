@@ -3,28 +3,28 @@
 # Devices: eth0 is GigabitEthernet0/0/0.
 #
 # Approximate, with the difference:
-#   GigabitEthernet0/0/0 output, policy-map SITES, class SITE1: shape average: the same rate; bursts
-#     of up to 3028 bytes after a pause, of the router 1522
-#   GigabitEthernet0/0/0 output, policy-map SITES, class SITE2: shape average: the same rate; bursts
-#     of up to 3028 bytes after a pause, of the router 1522
-#   GigabitEthernet0/0/0 output, policy-map SITES, class SITE1: service-policy: the rate that other
-#     classes leave is shared by the number of busy classes below each
-#   GigabitEthernet0/0/0 output, policy-map SITE, class SITE1 / VOICE: priority: always policed; the
-#     router polices only while the line is congested
-#   GigabitEthernet0/0/0 output, policy-map SITES, class SITE2: service-policy: the rate that other
-#     classes leave is shared by the number of busy classes below each
-#   GigabitEthernet0/0/0 output, policy-map SITE, class SITE2 / VOICE: priority: always policed; the
-#     router polices only while the line is congested
+#   line 18: GigabitEthernet0/0/0 output, policy-map SITES, class SITE1: shape average: the same
+#     rate; bursts of up to 3028 bytes after a pause, of the router 1522
+#   line 22: GigabitEthernet0/0/0 output, policy-map SITES, class SITE2: shape average: the same
+#     rate; bursts of up to 3028 bytes after a pause, of the router 1522
+#   line 20: GigabitEthernet0/0/0 output, policy-map SITES, class SITE1: service-policy: the rate
+#     that other classes leave is shared by the number of busy classes below each
+#   line 15: GigabitEthernet0/0/0 output, policy-map SITE, class SITE1 / VOICE: priority: always
+#     policed; the router polices only while the line is congested
+#   line 24: GigabitEthernet0/0/0 output, policy-map SITES, class SITE2: service-policy: the rate
+#     that other classes leave is shared by the number of busy classes below each
+#   line 15: GigabitEthernet0/0/0 output, policy-map SITE, class SITE2 / VOICE: priority: always
+#     policed; the router polices only while the line is congested
 #
 # Exact:
-#   GigabitEthernet0/0/0 output, policy-map SITES, class SITE1: bandwidth remaining ratio: quantum
-#     of HTB, a part of what minimum rates leave
-#   GigabitEthernet0/0/0 output, policy-map SITES, class SITE2: bandwidth remaining ratio: quantum
-#     of HTB, a part of what minimum rates leave
-#   GigabitEthernet0/0/0 output, policy-map SITES, class class-default: bandwidth remaining ratio:
+#   line 19: GigabitEthernet0/0/0 output, policy-map SITES, class SITE1: bandwidth remaining ratio:
 #     quantum of HTB, a part of what minimum rates leave
-#   GigabitEthernet0/0/0 output, policy-map SITES, class class-default: queue-limit: pfifo of 83
-#     packets
+#   line 23: GigabitEthernet0/0/0 output, policy-map SITES, class SITE2: bandwidth remaining ratio:
+#     quantum of HTB, a part of what minimum rates leave
+#   line 26: GigabitEthernet0/0/0 output, policy-map SITES, class class-default: bandwidth remaining
+#     ratio: quantum of HTB, a part of what minimum rates leave
+#   line 25: GigabitEthernet0/0/0 output, policy-map SITES, class class-default: queue-limit: pfifo
+#     of 83 packets
 
 # GigabitEthernet0/0/0, policies: output SITES
 ethtool -K eth0 gro off gso off tso off
