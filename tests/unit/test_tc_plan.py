@@ -18,11 +18,12 @@ from qoslab.cli import group
 from qoslab.errors import UserError
 from qoslab.ios.compile import compile_device, engine_config
 from qoslab.ios.model.device import Device
+from qoslab.policy.effective import effective_policies
 from qoslab.policy.kernel import lines_of, plan_pasted
 from qoslab.policy.pasted_configuration import read_configuration
 from qoslab.tc.leaves import red_burst
 from qoslab.tc.matches import Decision, NotExpressibleError, Packets, access_list_decision, class_decision
-from qoslab.tc.objects import Control, Filter, Police
+from qoslab.tc.objects import Control, Filter, HtbClass, Police
 from qoslab.tc.plan import Plan, plan
 from qoslab.tc.port import Port
 from qoslab.tc.script import script
@@ -55,6 +56,25 @@ def commands(text: str, rate_bps: int | None = None) -> list[str]:
     made = planned(text, rate_bps)
     made.check()
     return list(made.commands())
+
+
+@pytest.mark.parametrize("name", ["hqf-parent-shaper", "hqf-line-classes", "marking-qos-group", "wred-ecn"])
+def test_rates_of_classes_are_those_that_the_engine_gives_them_when_all_are_busy(name: str) -> None:
+    configuration = read_configuration((GOLDENS / f"{name}.ios").read_text(encoding="utf-8"))
+    busy = {
+        (policy.interface, each.path): each.busy
+        for policy in effective_policies(configuration)
+        for each in policy.classes
+        if policy.direction == "output" and each.priority is None and not each.joins_default
+    }
+    compared = 0
+    for interface in plan_pasted(configuration, None, {}).interfaces:
+        for each in interface.objects:
+            rate = busy.get((interface.port.interface, each.origin.path))
+            if isinstance(each, HtbClass) and rate is not None:
+                assert each.rate_bps == pytest.approx(rate.bps, abs=8)
+                compared += 1
+    assert compared >= 3
 
 
 def test_refusal_names_the_action_and_the_class() -> None:
