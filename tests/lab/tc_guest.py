@@ -25,13 +25,15 @@ from qoslab.policy.pasted_configuration import read_configuration
 from qoslab.tc import netlink
 from qoslab.tc.apply import apply, dry_run
 from qoslab.tc.counters import read, read_device
-from qoslab.tc.plan import Plan
+from qoslab.tc.plan import Plan, plan
+from qoslab.tc.port import Port
 from qoslab.tc.state import seen
 
 MAC = b"\2\0\0\0\0\1"
 IP, IPV6, ALL = 0x0800, 0x86DD, 0x0003
 SO_TIMESTAMPNS = 35
 BUFFER = 1 << 24
+PAIRS = 6
 HEADER = 14
 
 
@@ -39,7 +41,7 @@ def devices() -> None:
     lines = "".join(
         f"ip link add name eth{n} type veth peer name far{n}\nip link set dev far{n} address 02:00:00:00:00:01\n"
         f"ip link set dev eth{n} up\nip link set dev far{n} up\n"
-        for n in (0, 1)
+        for n in range(PAIRS)
     )
     subprocess.run(["sh", "-ec", f"{lines}ip link add name ppp0 type dummy\nip link set dev ppp0 up\n"], check=True)
 
@@ -328,6 +330,23 @@ def counters() -> dict[str, Any]:
     return found
 
 
+def configurations() -> list[str]:
+    """Apply the plans of engine configurations in /run/job/configurations.json; return what went wrong."""
+    wrong = []
+    for config in json.loads(Path("/run/job/configurations.json").read_text(encoding="utf-8")):
+        ports = [
+            Port(name, f"eth{number}", each["bandwidth_kbps"] * 1000, each["bandwidth_kbps"] * 1000)
+            for number, (name, each) in enumerate(config["interfaces"].items())
+        ]
+        refused = {note.origin.interface for note in plan(config, ports).refused}
+        made = plan(config, [port for port in ports if port.interface not in refused])
+        try:
+            apply(made).restore()
+        except QoslabError as error:
+            wrong.append(error.message)
+    return wrong
+
+
 def main() -> None:
     devices()
     match sys.argv[1:]:
@@ -341,6 +360,8 @@ def main() -> None:
             result = policer(police, int(count), float(rate_bps), int(seed))
         case ["flows", policy, given, seconds]:
             result = flows(policy, given, float(seconds))
+        case ["configurations"]:
+            result = configurations()
         case ["counters"]:
             result = counters()
         case other:

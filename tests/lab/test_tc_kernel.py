@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, seed, settings
 
+from ios_strategies import devices
+from qoslab.ios.compile import compile_device, engine_config
+from qoslab.ios.model.device import Device
 from qoslab.tc.user_mode_linux import Kernel, find
 from tc_counters import RECORDED, assert_counters_are_those_of_tc
 
@@ -22,9 +26,11 @@ pytestmark = [
 ]
 
 
-def run(*arguments: str, timeout_s: float = 120.0) -> Any:
+def run(*arguments: str, timeout_s: float = 120.0, configurations: list[Any] | None = None) -> Any:
     """Run an experiment of tc_guest.py in a new kernel."""
     with Kernel(memory="384M") as kernel:
+        if configurations is not None:
+            (kernel.folder / "configurations.json").write_text(json.dumps(configurations), encoding="utf-8")
         kernel.run_script(GUEST, *arguments, timeout_s=timeout_s).check()
         return json.loads((kernel.folder / "result.json").read_text(encoding="utf-8"))
 
@@ -224,3 +230,27 @@ def test_counters_are_those_of_tc() -> None:
     assert found.keys() == json.loads(RECORDED.read_text(encoding="utf-8")).keys()
     for each in found.values():
         assert_counters_are_those_of_tc(each["counters"], each["tc"])
+
+
+OUTSIDE_THE_PLAN = (
+    *("tx_ring_limit", "queueing", "rate_limit_input", "rate_limit_output", "access_groups_input"),
+    *("access_groups_output", "subinterfaces", "virtual_circuit", "fair_queue"),
+)
+"""Settings of interfaces that are refused."""
+
+
+def test_plans_of_any_configuration_are_accepted_and_read_back() -> None:
+    drawn: list[Any] = []
+
+    @seed(5)
+    @given(devices())
+    @settings(max_examples=30, suppress_health_check=list(HealthCheck), deadline=None, database=None)
+    def draw(device: Device) -> None:
+        config = engine_config(compile_device(device))
+        for each in config["interfaces"].values():
+            for name in OUTSIDE_THE_PLAN:
+                each.pop(name, None)  # type: ignore[misc]
+        drawn.append(config)
+
+    draw()
+    assert run("configurations", configurations=drawn, timeout_s=600) == []
