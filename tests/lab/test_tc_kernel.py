@@ -79,13 +79,14 @@ class Bucket:
         self.tokens = min(self.burst, self.tokens + (at_ns - (self.last_ns or at_ns)) * self.bytes_a_ns)
         self.last_ns = at_ns
         left = self.tokens - size
+        # A late meter finds more tokens than there were at the stamp; at a full bucket those of the delay are lost.
+        against = -left if conforms else left
+        self.late += against > ROUNDING
+        self.wrong += against > ROUNDING + LATE_NS * self.bytes_a_ns
         if conforms:
-            # A late meter finds more tokens than there were at the stamp.
-            self.late += -left > ROUNDING
-            self.wrong += -left > ROUNDING + LATE_NS * self.bytes_a_ns
             self.tokens = left
         else:
-            self.wrong += left > ROUNDING
+            self.tokens = min(self.tokens, size)
 
 
 def test_policer_decides_as_a_token_bucket_over_layer_2_bytes() -> None:
