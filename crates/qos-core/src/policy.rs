@@ -358,6 +358,8 @@ impl Policy {
                 DropReason::Priority => state.drops.priority.add(bytes),
                 DropReason::Random => state.drops.random.add(bytes),
                 DropReason::RandomTail => state.drops.random_tail.add(bytes),
+                // A policy-map has no such queues.
+                DropReason::Aqm => state.drops.random.add(bytes),
                 // Access lists deny ahead of the classes.
                 DropReason::Denied | DropReason::Disabled | DropReason::Lost => state.drops.purged.add(bytes),
             }

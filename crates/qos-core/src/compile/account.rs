@@ -28,7 +28,7 @@ pub(crate) fn plan(config: &AccountConfig, most: i32) -> Result<AccountPlan, Con
                 let message = format!("{offset} bytes are out of range: give -{most} to {most}");
                 return Err(ConfigError::out_of_range("account.user_defined.offset", message));
             }
-            Ok(AccountPlan { offset, cells: atm })
+            Ok(AccountPlan { offset, cells: atm, least: 0, ptm: false })
         }
         AccountConfig::Aal5(SubscriberLineAccount { access, subscriber }) => {
             let counted = match access {
@@ -45,7 +45,7 @@ pub(crate) fn plan(config: &AccountConfig, most: i32) -> Result<AccountPlan, Con
                 SubscriberEncapsulation::SnapDot1qRbe => AAL5_SNAP + TAGGED,
                 SubscriberEncapsulation::MuxDot1qRbe => AAL5_MUX + TAGGED,
             };
-            Ok(AccountPlan { offset: taken - counted, cells: true })
+            Ok(AccountPlan { offset: taken - counted, cells: true, least: 0, ptm: false })
         }
     }
 }
@@ -70,7 +70,10 @@ mod tests {
         ] {
             for (access, counted) in [(AccessEncapsulation::Dot1q, 18), (AccessEncapsulation::Qinq, 22)] {
                 let asked = AccountConfig::Aal5(SubscriberLineAccount { access, subscriber });
-                assert_eq!(plan(&asked, 63).unwrap(), AccountPlan { offset: bytes - counted, cells: true });
+                assert_eq!(
+                    plan(&asked, 63).unwrap(),
+                    AccountPlan { offset: bytes - counted, cells: true, least: 0, ptm: false }
+                );
             }
         }
     }
@@ -79,7 +82,10 @@ mod tests {
     fn offsets_are_checked() {
         for (offset, fits) in [(-64, false), (-63, true), (63, true), (64, false)] {
             let asked = AccountConfig::UserDefined(UserDefinedAccount { offset, atm: false });
-            assert_eq!(plan(&asked, 63).ok(), fits.then_some(AccountPlan { offset, cells: false }));
+            assert_eq!(
+                plan(&asked, 63).ok(),
+                fits.then_some(AccountPlan { offset, cells: false, least: 0, ptm: false })
+            );
         }
     }
 }

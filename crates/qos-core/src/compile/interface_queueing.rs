@@ -4,8 +4,10 @@ use crate::compile::context::Context;
 use crate::compile::generation::ShapeInterval;
 use crate::compile::parameters;
 use crate::compile::range::in_range;
+use crate::compile::tree as tree_of;
 use crate::config::defaults;
 use crate::config::interface_queueing::{CustomQueue, InterfaceQueueing, InterfaceShaper, QueueRule, CUSTOM_QUEUES};
+use crate::config::tree::TreeNode;
 use crate::counters::port::Strategy;
 use crate::error::ConfigError;
 use crate::plan::interface_queueing::{InterfaceQueueingPlan, Steering, Wanted};
@@ -33,7 +35,9 @@ pub(crate) fn over(
     }
     let (rules, field) = match queueing {
         InterfaceQueueing::Shaped { shapers } => (shapers.len(), "shapers"),
-        InterfaceQueueing::Priority { rules, .. } | InterfaceQueueing::Custom { rules, .. } => (rules.len(), "rules"),
+        InterfaceQueueing::Priority { rules, .. }
+        | InterfaceQueueing::Custom { rules, .. }
+        | InterfaceQueueing::Tree { rules, .. } => (rules.len(), "rules"),
     };
     if rules > MAX_RULES {
         let message = format!("{rules} of them: at most {MAX_RULES} are possible");
@@ -49,6 +53,7 @@ pub(crate) fn over(
             let queues = custom_queues(*lowest, queues, path)?;
             numbered(context, Strategy::Custom, (rules, *default), &queues, path, plan)
         }
+        InterfaceQueueing::Tree { nodes, rules, default } => branched(context, nodes, (rules, *default), path, plan),
     }
 }
 
@@ -104,7 +109,32 @@ fn numbered(
         nodes,
         hold: None,
         conversations: None,
-        queueing: Some(Box::new(InterfaceQueueingPlan { steering, shapers: Vec::new(), queues })),
+        queueing: Some(Box::new(InterfaceQueueingPlan { steering, shapers: Vec::new(), queues, tree: Vec::new() })),
+        ..plan
+    })
+}
+
+/// A tree of classes and queues.
+fn branched(
+    context: &Context<'_>,
+    given: &[TreeNode],
+    (rules, default): (&[QueueRule], u8),
+    path: &str,
+    plan: RouterPlan,
+) -> Result<RouterPlan, ConfigError> {
+    let (nodes, tree) = tree_of::nodes(given, path)?;
+    let mut steered = Vec::with_capacity(rules.len());
+    for (index, rule) in rules.iter().enumerate() {
+        let path = format!("{path}.rules[{index}]");
+        steered.push((wanted(context, rule, &path)?, tree_of::joined(given, rule.queue, &format!("{path}.queue"))?));
+    }
+    let steering = Steering { rules: steered, other: tree_of::joined(given, default, &format!("{path}.default"))? };
+    Ok(RouterPlan {
+        strategy: Strategy::Tree,
+        nodes,
+        hold: None,
+        conversations: None,
+        queueing: Some(Box::new(InterfaceQueueingPlan { steering, shapers: Vec::new(), queues: Vec::new(), tree })),
         ..plan
     })
 }
@@ -174,7 +204,8 @@ fn shaped(
         plan.nodes[SINGLE].rank = Rank::Weight(left.max(rate.0 / 100).max(1));
     }
     let steering = Steering { rules, other: SINGLE };
-    plan.queueing = Some(Box::new(InterfaceQueueingPlan { steering, shapers: nodes, queues: Vec::new() }));
+    plan.queueing =
+        Some(Box::new(InterfaceQueueingPlan { steering, shapers: nodes, queues: Vec::new(), tree: Vec::new() }));
     Ok(plan)
 }
 

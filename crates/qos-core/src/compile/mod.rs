@@ -24,4 +24,5 @@ pub(crate) mod rate_limits;
 pub(crate) mod resolve;
 pub(crate) mod rules;
 pub(crate) mod subinterfaces;
+pub(crate) mod tree;
 pub(crate) mod wiring;

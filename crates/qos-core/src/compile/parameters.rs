@@ -429,7 +429,7 @@ pub(crate) fn class_queue(
 /// A queue's figures as `resolve` shows them.
 pub(crate) fn resolved_queue(plan: &QueuePlan) -> (ShownLimit, Option<ResolvedFairQueue>) {
     let fair = match *plan {
-        QueuePlan::Fifo { .. } | QueuePlan::Limited(_) | QueuePlan::Conversation { .. } => None,
+        QueuePlan::Fifo { .. } | QueuePlan::Limited(_) | QueuePlan::Conversation { .. } | QueuePlan::Managed(_) => None,
         QueuePlan::WeightedFair { flows, threshold, .. } => Some(ResolvedFairQueue {
             discipline: DisciplineName::WeightedFair,
             queues: flows,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::defaults::{CUSTOM_BYTE_COUNT, CUSTOM_QUEUE_LIMIT, GTS_BUFFERS, PRIORITY_LIST_LIMITS};
 use crate::config::policy::ShapeConfig;
+use crate::config::tree::TreeNode;
 
 /// Queues of `custom-queue-list`, the system's (0) included.
 pub const CUSTOM_QUEUES: usize = 17;
@@ -49,6 +50,17 @@ pub enum InterfaceQueueing {
         /// The queues whose figures are not the default ones.
         #[cfg_attr(feature = "serde", serde(default))]
         queues: Vec<CustomQueue>,
+    },
+    /// Classes and queues as Linux's `tc` builds them.
+    Tree {
+        /// A class before those below it.
+        nodes: Vec<TreeNode>,
+        /// In order; the first that matches decides. Queues are numbers of nodes, from 0.
+        #[cfg_attr(feature = "serde", serde(default))]
+        rules: Vec<QueueRule>,
+        /// The node of all else.
+        #[cfg_attr(feature = "serde", serde(default))]
+        default: u8,
     },
 }
 

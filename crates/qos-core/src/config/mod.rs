@@ -14,6 +14,7 @@ pub(crate) mod policy;
 pub(crate) mod queueing;
 pub(crate) mod rate_limit;
 pub(crate) mod router;
+pub(crate) mod tree;
 pub(crate) mod wiring;
 
 pub use catalyst::{
@@ -41,6 +42,7 @@ pub use queueing::{
 };
 pub use rate_limit::{RateLimitAction, RateLimitConfig, RateLimitOutcome};
 pub use router::{Generation, RouterConfig, FORMAT};
+pub use tree::{Carrier, Diffserv, Isolation, LengthAccount, QueueDiscipline, TreeNode, TreeShape};
 pub use wiring::{
     JitterConfig, JitterDistribution, LinkConfig, LossConfig, PortConfig, PortsConfig, NORMAL_JITTER_CUT,
 };

@@ -2,6 +2,7 @@
 //!
 //! Bytes are counted as IOS counts them: IP packet plus layer-2 header (see [`crate::Descriptor::counted_len`]).
 
+pub(crate) mod aqm;
 pub(crate) mod buckets;
 pub(crate) mod catalyst;
 pub(crate) mod conversation;
@@ -15,6 +16,7 @@ pub(crate) mod rate_limit;
 pub(crate) mod resolved;
 pub(crate) mod totals;
 
+pub use aqm::{FlowsCounters, ManagedCounters, TinCounters, TreeNodeCounters};
 pub use buckets::{ClassBuckets, Tokens};
 pub use catalyst::{ProfileCounters, SwitchCounters, SwitchPortCounters};
 pub use conversation::{ConversationCounters, HeadIp, HeadPacket};

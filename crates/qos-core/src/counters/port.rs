@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
+use crate::counters::aqm::TreeNodeCounters;
 use crate::counters::catalyst::{SwitchCounters, SwitchPortCounters};
 use crate::counters::conversation::ConversationCounters;
 use crate::counters::count::Count;
@@ -66,6 +67,8 @@ pub struct InterfaceCounters {
     pub numbered_queues: Vec<NumberedQueueCounters>,
     /// The shapers of `traffic-shape`, in order.
     pub shapers: Vec<InterfaceShaperCounters>,
+    /// The classes and queues of a tree as Linux's `tc` builds it, in the order of the configuration.
+    pub tree: Vec<TreeNodeCounters>,
     /// The transmit ring.
     pub tx_ring: RingCounters,
     /// How long packets waited; null before the first one.
@@ -169,6 +172,8 @@ pub enum Strategy {
     Priority,
     /// `custom-queue-list`.
     Custom,
+    /// Classes and queues as Linux's `tc` builds them.
+    Tree,
 }
 
 /// The queue of an interface, all its parts together.

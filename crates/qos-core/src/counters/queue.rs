@@ -119,6 +119,8 @@ pub enum DisciplineName {
     WeightedFair,
     /// Equal bytes for each flow.
     FairQueue,
+    /// Active queue management.
+    Managed,
 }
 
 /// The queue of a class.

@@ -17,6 +17,8 @@ pub enum DropReason {
     Random,
     /// Random early detection, at a mean depth above the greatest threshold.
     RandomTail,
+    /// Active queue management (CoDel, PIE, CAKE): the queueing delay is too long.
+    Aqm,
     /// The interface is shut down, or has no subinterface for the frame's VLAN, or one that is shut down.
     Disabled,
     /// A sender faster than its link ran too far ahead of it ([`crate::config::defaults::LINK_BACKLOG_FRAMES`]).
@@ -27,7 +29,7 @@ pub enum DropReason {
 
 impl DropReason {
     /// Every reason, in the order of [`PortTotals`](crate::PortTotals).
-    pub const ALL: [DropReason; 10] = [
+    pub const ALL: [DropReason; 11] = [
         DropReason::Police,
         DropReason::Denied,
         DropReason::Tail,
@@ -35,6 +37,7 @@ impl DropReason {
         DropReason::Priority,
         DropReason::Random,
         DropReason::RandomTail,
+        DropReason::Aqm,
         DropReason::Disabled,
         DropReason::Overrun,
         DropReason::Lost,
@@ -50,6 +53,7 @@ impl DropReason {
             DropReason::Priority => "priority",
             DropReason::Random => "random",
             DropReason::RandomTail => "random_tail",
+            DropReason::Aqm => "aqm",
             DropReason::Disabled => "disabled",
             DropReason::Overrun => "overrun",
             DropReason::Lost => "lost",

@@ -27,6 +27,7 @@ pub(crate) fn interface_counters<P>(
         conversations: Vec::new(),
         numbered_queues: Vec::new(),
         shapers: Vec::new(),
+        tree: Vec::new(),
         tx_ring,
         queueing_delay,
         link: LinkCounters { input: inbound.link_counters(), output: link },

@@ -33,4 +33,15 @@ pub(crate) struct InterfaceQueueingPlan {
     pub shapers: Vec<usize>,
     /// Numbers and nodes of queues.
     pub queues: Vec<(u8, usize)>,
+    /// The nodes of a tree, from the one behind the root on.
+    pub tree: Vec<TreeNodePlan>,
+}
+
+/// What is shown of a node of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TreeNodePlan {
+    pub name: String,
+    pub parent: Option<String>,
+    /// Of a queue.
+    pub discipline: Option<String>,
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod access_groups;
 pub(crate) mod admission;
+pub(crate) mod aqm;
 pub(crate) mod catalyst;
 pub(crate) mod classes;
 pub(crate) mod interface_queueing;

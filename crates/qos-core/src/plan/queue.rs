@@ -4,6 +4,7 @@ use crate::config::queueing::{QueueLimit, RandomDetectBasis, ThresholdField};
 use crate::counters::queue::DisciplineName;
 use crate::counters::resolved::ResolvedRandomDetectRow;
 use crate::frame::descriptor::Descriptor;
+use crate::plan::aqm::{CakePlan, CodelQueuePlan, FqCodelPlan, PiePlan};
 
 /// What to build a queue from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +34,29 @@ pub(crate) enum QueuePlan {
         /// The limit holds for all flows together.
         limits_sum: bool,
     },
+    /// A queue with active queue management.
+    Managed(ManagedPlan),
+}
+
+/// A queue with active queue management.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ManagedPlan {
+    Codel(CodelQueuePlan),
+    FqCodel(FqCodelPlan),
+    Pie(PiePlan),
+    Cake(Box<CakePlan>),
+}
+
+impl ManagedPlan {
+    /// Most packets; of CAKE, which has a limit of bytes, none.
+    fn limit(&self) -> u32 {
+        match self {
+            ManagedPlan::Codel(plan) => plan.limit,
+            ManagedPlan::FqCodel(plan) => plan.limit,
+            ManagedPlan::Pie(plan) => plan.limit,
+            ManagedPlan::Cake(_) => u32::MAX,
+        }
+    }
 }
 
 impl QueuePlan {
@@ -41,6 +65,7 @@ impl QueuePlan {
             QueuePlan::Fifo { .. } | QueuePlan::Limited(_) | QueuePlan::Conversation { .. } => DisciplineName::Fifo,
             QueuePlan::WeightedFair { .. } => DisciplineName::WeightedFair,
             QueuePlan::FairQueue { .. } => DisciplineName::FairQueue,
+            QueuePlan::Managed(_) => DisciplineName::Managed,
         }
     }
 
@@ -51,6 +76,7 @@ impl QueuePlan {
                 ShownLimit::packets(limit)
             }
             QueuePlan::Limited(ref limits) => limits.shown(),
+            QueuePlan::Managed(ref plan) => ShownLimit::packets(plan.limit()),
             QueuePlan::WeightedFair { total, .. } => {
                 ShownLimit::packets(total.unwrap_or(crate::config::defaults::FAIR_HOLD_QUEUE))
             }
@@ -62,7 +88,8 @@ impl QueuePlan {
             QueuePlan::Fifo { .. }
             | QueuePlan::Limited(_)
             | QueuePlan::Conversation { .. }
-            | QueuePlan::WeightedFair { .. } => None,
+            | QueuePlan::WeightedFair { .. }
+            | QueuePlan::Managed(_) => None,
             QueuePlan::FairQueue { per_flow, .. } => per_flow,
         }
     }
@@ -77,6 +104,8 @@ impl QueuePlan {
         match *self {
             QueuePlan::Fifo { .. } | QueuePlan::Limited(_) | QueuePlan::Conversation { .. } => 1,
             QueuePlan::WeightedFair { flows, .. } | QueuePlan::FairQueue { flows, .. } => flows,
+            QueuePlan::Managed(ManagedPlan::FqCodel(ref plan)) => plan.flows,
+            QueuePlan::Managed(_) => 1,
         }
     }
 }

@@ -11,14 +11,20 @@ pub(crate) struct AccountPlan {
     pub offset: i32,
     /// Whether the sum is put into cells.
     pub cells: bool,
+    /// No packet is shorter, before it is put into cells.
+    pub least: u32,
+    /// Whether 64 bytes take 65 (PTM, IEEE 802.3-2022 clause 61).
+    pub ptm: bool,
 }
 
 impl AccountPlan {
     /// Of a packet of so many counted bytes.
     pub fn length(self, bytes: u32) -> u32 {
-        let bytes = bytes.saturating_add_signed(self.offset);
+        let bytes = bytes.saturating_add_signed(self.offset).max(self.least);
         if self.cells {
             bytes.div_ceil(CELL_PAYLOAD).saturating_mul(CELL)
+        } else if self.ptm {
+            bytes.saturating_add(bytes.div_ceil(64))
         } else {
             bytes
         }

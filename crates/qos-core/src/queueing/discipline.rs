@@ -65,6 +65,35 @@ pub(crate) trait Discipline<P> {
     }
 }
 
+impl<P, D: Discipline<P>> Discipline<P> for Box<D> {
+    fn place(&self, descriptor: &Descriptor) -> Result<Place, DropReason> {
+        (**self).place(descriptor)
+    }
+
+    fn insert(&mut self, place: Place, item: Item<P>) -> Inserted<P> {
+        (**self).insert(place, item)
+    }
+
+    fn head(&self) -> Option<&Descriptor> {
+        (**self).head()
+    }
+
+    fn dequeue<R>(&mut self, take: impl FnOnce(Item<P>) -> R) -> Option<R> {
+        (**self).dequeue(take)
+    }
+
+    fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
+    where
+        P: 'a,
+    {
+        (**self).items()
+    }
+
+    fn flows(&self) -> Option<(u32, u32)> {
+        (**self).flows()
+    }
+}
+
 /// The flow queue of a packet: `flows` is a power of two.
 pub(crate) fn flow_index(key: u64, seed: u64, flows: u32) -> usize {
     (crate::frame::descriptor::mix(key ^ seed) & u64::from(flows - 1)) as usize

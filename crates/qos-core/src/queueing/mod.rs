@@ -1,5 +1,6 @@
 //! Queueing: the disciplines, random early detection, shapers, and the scheduler of an interface's tree of queues.
 
+pub(crate) mod aqm;
 pub(crate) mod discipline;
 pub(crate) mod fair_queue;
 pub(crate) mod fifo;

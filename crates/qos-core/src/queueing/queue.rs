@@ -3,11 +3,13 @@
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
 use crate::plan::queue::QueuePlan;
+use crate::queueing::aqm::Managed;
 use crate::queueing::discipline::{Discipline, Inserted, Item, Place};
 use crate::queueing::fair_queue::FairQueue;
 use crate::queueing::fifo::Fifo;
 use crate::queueing::limited_fifo::LimitedFifo;
 use crate::queueing::weighted_fair::{Waiting, WeightedFair};
+use crate::time::Time;
 
 /// One of the disciplines.
 #[derive(Debug)]
@@ -16,6 +18,7 @@ pub(crate) enum Queue<P> {
     Limited(LimitedFifo<P>),
     WeightedFair(WeightedFair<P>),
     Fair(FairQueue<P>),
+    Managed(Box<Managed<P>>),
 }
 
 macro_rules! each {
@@ -25,13 +28,14 @@ macro_rules! each {
             Queue::Limited($inner) => $call,
             Queue::WeightedFair($inner) => $call,
             Queue::Fair($inner) => $call,
+            Queue::Managed($inner) => $call,
         }
     };
 }
 
 impl<P> Queue<P> {
     /// The queue of a plan.
-    pub fn of(plan: &QueuePlan, seed: u64) -> Queue<P> {
+    pub fn of(plan: &QueuePlan, seed: u64, now: Time) -> Queue<P> {
         match *plan {
             QueuePlan::Fifo { limit } => Queue::Fifo(Fifo::new(limit)),
             QueuePlan::Limited(ref limits) => Queue::Limited(LimitedFifo::new((**limits).clone())),
@@ -44,6 +48,7 @@ impl<P> Queue<P> {
             QueuePlan::FairQueue { flows, per_flow, limit, limits_sum } => {
                 Queue::Fair(FairQueue::new(flows, per_flow, limits_sum.then_some(limit), seed))
             }
+            QueuePlan::Managed(ref plan) => Queue::Managed(Box::new(Managed::new(plan, seed, now))),
         }
     }
 }
@@ -96,7 +101,7 @@ impl<P> Queue<P> {
     pub fn next(&self, descriptor: &Descriptor) -> Place {
         match self {
             Queue::WeightedFair(queue) => queue.next(descriptor),
-            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) => Place::default(),
+            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) | Queue::Managed(_) => Place::default(),
         }
     }
 
@@ -104,7 +109,7 @@ impl<P> Queue<P> {
     pub fn waiting(&self) -> impl Iterator<Item = Waiting<'_, P>> {
         let queue = match self {
             Queue::WeightedFair(queue) => Some(queue),
-            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) => None,
+            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) | Queue::Managed(_) => None,
         };
         queue.into_iter().flat_map(WeightedFair::waiting)
     }
@@ -118,8 +123,10 @@ impl<P> Queue<P> {
 
     /// See [`WeightedFair::clear_drops`].
     pub fn clear_drops(&mut self) {
-        if let Queue::WeightedFair(queue) = self {
-            queue.clear_drops();
+        match self {
+            Queue::WeightedFair(queue) => queue.clear_drops(),
+            Queue::Managed(queue) => queue.clear(),
+            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) => {}
         }
     }
 
@@ -128,7 +135,7 @@ impl<P> Queue<P> {
     pub fn lowest(&self) -> Option<u64> {
         match self {
             Queue::WeightedFair(queue) => queue.lowest(),
-            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) => None,
+            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) | Queue::Managed(_) => None,
         }
     }
 
@@ -136,7 +143,7 @@ impl<P> Queue<P> {
     pub fn highest(&self) -> Option<u64> {
         match self {
             Queue::WeightedFair(queue) => queue.highest(),
-            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) => None,
+            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) | Queue::Managed(_) => None,
         }
     }
 
@@ -144,7 +151,26 @@ impl<P> Queue<P> {
     pub fn discard(&mut self) -> Option<Item<P>> {
         match self {
             Queue::WeightedFair(queue) => queue.discard(),
-            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) => None,
+            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) | Queue::Managed(_) => None,
+        }
+    }
+}
+
+/// The part of active queue management, which only queues that have it are asked for.
+impl<P> Queue<P> {
+    /// The queue, if it has active queue management.
+    pub fn managed(&self) -> Option<&Managed<P>> {
+        match self {
+            Queue::Managed(queue) => Some(queue),
+            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) | Queue::WeightedFair(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn managed_mut(&mut self) -> Option<&mut Managed<P>> {
+        match self {
+            Queue::Managed(queue) => Some(queue),
+            Queue::Fifo(_) | Queue::Limited(_) | Queue::Fair(_) | Queue::WeightedFair(_) => None,
         }
     }
 }

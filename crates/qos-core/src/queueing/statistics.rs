@@ -1,13 +1,17 @@
 //! What queues counted: those of a policy's classes, and those of an interface without a queueing policy.
 
+use crate::counters::aqm::TreeNodeCounters;
 use crate::counters::conversation::{ConversationCounters, HeadIp, HeadPacket};
 use crate::counters::count::Count;
 use crate::counters::interface_queueing::{InterfaceShaperCounters, NumberedQueueCounters};
 use crate::counters::queue::{ClassQueueCounters, DisciplineName, PriorityQueueCounters, ShapeCounters};
 use crate::frame::descriptor::{HeaderRest, Network};
+use crate::plan::interface_queueing::TreeNodePlan;
 use crate::plan::queue::ShownLimit;
 use crate::plan::tree::BodyPlan;
+use crate::queueing::aqm::Managed;
 use crate::queueing::discipline::Discipline;
+use crate::queueing::queue::Queue;
 use crate::queueing::scheduler::Node;
 use crate::queueing::weighted_fair::Waiting;
 
@@ -95,6 +99,24 @@ pub(crate) fn numbered<P>(number: u8, node: &Node<'_, P>) -> NumberedQueueCounte
         },
         drops: node.drops(),
         output: node.member().output,
+    }
+}
+
+/// A class or queue of a tree.
+pub(crate) fn tree_node<P>(plan: &TreeNodePlan, node: &Node<'_, P>) -> TreeNodeCounters {
+    let managed = node.queue().and_then(Queue::managed).map(Managed::counters);
+    let early = node.random_detect().and_then(|red| red.counters().ecn_mark);
+    let marked = managed.as_ref().map(|managed| managed.marked.plus(managed.marked_over_threshold));
+    TreeNodeCounters {
+        name: plan.name.clone(),
+        parent: plan.parent.clone(),
+        discipline: plan.discipline.clone(),
+        depth_packets: node.member().depth.packets,
+        depth_bytes: node.member().depth.bytes,
+        sent: node.member().output,
+        drops: node.drops(),
+        marked: marked.or(early).unwrap_or_default(),
+        managed,
     }
 }
 

@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 
 use crate::classify::access_list::AccessList;
 use crate::config::defaults;
+use crate::counters::aqm::TreeNodeCounters;
 use crate::counters::buckets::ClassBuckets;
 use crate::counters::conversation::ConversationCounters;
 use crate::counters::count::Count;
@@ -225,7 +226,8 @@ impl<P> Egress<P> {
             Err(reason) => {
                 self.queue_drops += 1;
                 // Up to now everything is settled, and nothing has joined.
-                return self.drop(now, class, descriptor.counted_len, payload, reason, outputs);
+                self.drop(now, class, descriptor.counted_len, payload, reason, outputs);
+                return self.drop_refused(outputs);
             }
         }
         if self.ring.has_room() {
@@ -275,7 +277,7 @@ impl<P> Egress<P> {
         Ok(Passed { class: Some(class), leaf, straight })
     }
 
-    /// Drops what shapers had let go and the queues behind them did not take.
+    /// Drops what shapers had let go and the queues behind them did not take, and what active queue management dropped.
     #[inline]
     fn drop_refused(&mut self, outputs: &mut Outputs<P>) {
         if self.scheduler.has_refused() {
@@ -285,12 +287,12 @@ impl<P> Egress<P> {
 
     #[cold]
     fn drop_all_refused(&mut self, outputs: &mut Outputs<P>) {
-        while let Some((now, item)) = self.scheduler.take_refused() {
+        while let Some((now, reason, item)) = self.scheduler.take_refused() {
             if let (Some(policy), Some(class)) = (&mut self.policy, item.class) {
                 policy.unqueued(class, item.bytes());
             }
             self.queue_drops += 1;
-            self.drop_item(now, item, DropReason::Tail, outputs);
+            self.drop_item(now, item, reason, outputs);
         }
     }
 
@@ -508,6 +510,13 @@ impl<P> Egress<P> {
     pub fn shaper_counters(&self) -> Vec<InterfaceShaperCounters> {
         let shapers = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.shapers);
         shapers.iter().filter_map(|node| statistics::interface_shaper(&self.scheduler.node(*node))).collect()
+    }
+
+    /// The classes and queues of a tree.
+    pub fn tree_counters(&self) -> Vec<TreeNodeCounters> {
+        let tree = self.plan.queueing.as_ref().map_or(&[][..], |queueing| &queueing.tree);
+        let nodes = tree.iter().enumerate().map(|(index, plan)| (plan, self.scheduler.node(SINGLE + index)));
+        nodes.map(|(plan, node)| statistics::tree_node(plan, &node)).collect()
     }
 
     pub fn ring_counters(&self) -> RingCounters {

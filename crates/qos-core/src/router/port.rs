@@ -104,6 +104,7 @@ impl<P> RouterPort<P> {
             conversations: self.egress.conversations(rest),
             numbered_queues: self.egress.numbered_counters(),
             shapers: self.egress.shaper_counters(),
+            tree: self.egress.tree_counters(),
             policy_input,
             policy_output,
             subinterfaces,

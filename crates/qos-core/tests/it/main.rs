@@ -1,6 +1,7 @@
 //! The engine's integration tests, one program: each file is a module, `common` what they share.
 
 mod access_groups;
+mod active_queues;
 mod admission;
 mod behaviour;
 mod bounded;

@@ -241,6 +241,6 @@ fn lengths_of_ipv6_are_told_or_not() {
 #[test]
 fn drops_are_named_as_counters_name_them() {
     let names =
-        ["police", "denied", "tail", "flow", "priority", "random", "random_tail", "disabled", "overrun", "lost"];
+        ["police", "denied", "tail", "flow", "priority", "random", "random_tail", "aqm", "disabled", "overrun", "lost"];
     assert_eq!(DropReason::ALL.map(DropReason::name), names);
 }

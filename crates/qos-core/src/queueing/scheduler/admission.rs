@@ -84,6 +84,9 @@ impl<P> Scheduler<P> {
         straight: bool,
     ) -> Result<Room<P>, DropReason> {
         self.touch(NodeId::Leaf(id), now);
+        if self.leaves[id.0].managed {
+            return self.admit_managed(now, id, descriptor);
+        }
         self.detect(now, id, descriptor, straight)?;
         let leaf = &self.leaves[id.0];
         let delayed = if leaf.member.shaped { self.delayed(id, descriptor.counted_len) } else { 0 };
@@ -93,6 +96,25 @@ impl<P> Scheduler<P> {
         };
         match room {
             Ok((place, displaced)) => Ok(Room { leaf: id, place, delayed, displaced }),
+            Err(reason) => {
+                self.leaves[id.0].refuse(descriptor);
+                Err(reason)
+            }
+        }
+    }
+
+    /// The same for a queue with active queue management, which may drop others for it.
+    fn admit_managed(&mut self, now: Time, id: LeafId, descriptor: &mut Descriptor) -> Result<Room<P>, DropReason> {
+        let leaf = &self.leaves[id.0];
+        let delayed = if leaf.member.shaped { self.delayed(id, descriptor.counted_len) } else { 0 };
+        let waited = leaf.member.depth.packets;
+        let place = self.manage(id, now, |queue, lost| queue.admit(now, descriptor, lost));
+        if self.leaves[id.0].member.depth.packets != waited {
+            self.recount(id);
+            self.settle(NodeId::Leaf(id));
+        }
+        match place.unwrap_or(Err(DropReason::Tail)) {
+            Ok(place) => Ok(Room { leaf: id, place, delayed, displaced: None }),
             Err(reason) => {
                 self.leaves[id.0].refuse(descriptor);
                 Err(reason)
@@ -194,7 +216,7 @@ impl<P> Scheduler<P> {
     }
 
     /// A packet that waited in a queue was removed to make room.
-    fn lose(&mut self, id: LeafId, item: &Item<P>) {
+    pub(super) fn lose(&mut self, id: LeafId, item: &Item<P>) {
         let leaf = &mut self.leaves[id.0];
         leaf.drops.add(item.bytes());
         if let Some(red) = &mut leaf.random_detect {

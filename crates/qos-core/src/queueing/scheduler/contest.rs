@@ -2,6 +2,7 @@
 
 use crate::frame::descriptor::Descriptor;
 use crate::plan::tree::Rank;
+use crate::queueing::aqm::{Lost, Managed};
 use crate::queueing::discipline::Discipline;
 use crate::queueing::scheduler::node::{Front, InnerId, LeafId, NodeId};
 use crate::queueing::scheduler::Scheduler;
@@ -48,7 +49,44 @@ impl<P> Scheduler<P> {
             }
             node = NodeId::Inner(member.parent);
         }
-        self.member_mut(from).touch_at = touch_at;
+        match from {
+            NodeId::Leaf(leaf) if self.leaves[leaf.0].managed => {}
+            _ => self.member_mut(from).touch_at = touch_at,
+        }
+    }
+
+    /// Brings a queue of which a packet is about to leave up to `now`, with the shapers above it. Active queue
+    /// management decides then which packet it is.
+    #[inline(always)]
+    pub(super) fn touch_to_leave(&mut self, id: LeafId, now: Time) {
+        if self.leaves[id.0].member.touch_at <= now {
+            self.prepare_to_leave(id, now);
+        }
+    }
+
+    #[inline(never)]
+    fn prepare_to_leave(&mut self, id: LeafId, now: Time) {
+        self.touch_shapers(NodeId::Leaf(id), now);
+        if self.leaves[id.0].managed {
+            self.manage(id, now, |queue, lost| queue.stage(now, lost));
+        }
+    }
+
+    /// Asks the active queue management of a queue; what it drops is refused.
+    pub(super) fn manage<R>(
+        &mut self,
+        id: LeafId,
+        now: Time,
+        ask: impl FnOnce(&mut Managed<P>, &mut Vec<Lost<P>>) -> R,
+    ) -> Option<R> {
+        let mut lost = std::mem::take(&mut self.lost);
+        let answer = self.leaves[id.0].queue.managed_mut().map(|queue| ask(queue, &mut lost));
+        for (reason, item) in lost.drain(..) {
+            self.lose(id, &item);
+            self.refused.push((now, reason, item));
+        }
+        self.lost = lost;
+        answer
     }
 
     /// Decides whether a node may send, and tells its parent or sets its timer.

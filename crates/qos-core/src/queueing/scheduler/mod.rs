@@ -26,7 +26,9 @@ pub(crate) use node::Node;
 
 use crate::config::defaults;
 use crate::counters::count::Count;
+use crate::frame::drop_reason::DropReason;
 use crate::plan::tree::{self, BodyPlan, NodePlan, Rank, Sharing, ROOT};
+use crate::queueing::aqm::Lost;
 use crate::queueing::discipline::{Discipline, Item};
 use crate::queueing::queue::Queue;
 use crate::queueing::weighted_fair::Waiting;
@@ -88,8 +90,11 @@ pub(crate) struct Scheduler<P> {
     with_minimums: Vec<InnerId>,
     /// Some shaper stands before the interface's queues.
     apart: bool,
-    /// What shapers had let go and the queues behind them did not take, and when.
-    refused: Vec<(Time, Item<P>)>,
+    /// What shapers had let go and the queues behind them did not take, and what active queue management dropped: when,
+    /// why, and which packet.
+    refused: Vec<(Time, DropReason, Item<P>)>,
+    /// Room for what active queue management drops at once; empty.
+    lost: Vec<Lost<P>>,
 }
 
 impl<P> Scheduler<P> {
@@ -115,6 +120,7 @@ impl<P> Scheduler<P> {
             with_minimums: Vec::new(),
             apart: plans.iter().any(|plan| matches!(plan.rank, Rank::Released(_))),
             refused: Vec::new(),
+            lost: Vec::new(),
         };
         scheduler.grow(plans, seed, (rate, now));
         for number in (0..plans.len()).rev() {
@@ -155,7 +161,7 @@ impl<P> Scheduler<P> {
                 only: children[plan.parent] == 1,
                 timer: self.shaped.len(),
             };
-            let member = Member::new(plan, standing, now);
+            let mut member = Member::new(plan, standing, now);
             let id = match &plan.body {
                 BodyPlan::Leaf { .. } => NodeId::Leaf(LeafId(self.leaves.len())),
                 BodyPlan::Inner { .. } => NodeId::Inner(InnerId(self.inners.len())),
@@ -169,14 +175,18 @@ impl<P> Scheduler<P> {
             self.nodes.push(id);
             match &plan.body {
                 BodyPlan::Leaf { queue, random_detect } => {
-                    let queue = Queue::of(queue, seed);
+                    let queue = Queue::of(queue, seed, now);
                     let numbered = sequence(plans, plan.parent) && plan.shape.is_none() && queue.numbers();
                     let detect = random_detect.as_ref();
                     let random_detect = Leaf::<P>::random_detect((plans, number), detect, seed, (rate, now));
                     let drops = Count::default();
-                    let plain = !member.shaped && random_detect.is_none() && !numbered;
+                    let managed = queue.managed().is_some();
+                    if managed {
+                        member.touch_at = Time(0);
+                    }
+                    let plain = !member.shaped && random_detect.is_none() && !numbered && !managed;
                     let flows = queue.flows().is_some();
-                    let leaf = Leaf { member, queue, random_detect, numbered, plain, flows, active: 0, drops };
+                    let leaf = Leaf { member, queue, random_detect, numbered, plain, flows, managed, active: 0, drops };
                     self.leaves.push(leaf);
                 }
                 BodyPlan::Inner { .. } => {

@@ -236,6 +236,8 @@ pub(crate) struct Leaf<P> {
     pub(super) plain: bool,
     /// Its queue tells flows apart.
     pub(super) flows: bool,
+    /// Its queue has active queue management. It is touched before each packet, whatever the time.
+    pub(super) managed: bool,
     /// Of its queue, the conversations with packets, as far as the scheduler has counted them.
     pub(super) active: u32,
     /// What it dropped.

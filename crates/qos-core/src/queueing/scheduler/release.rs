@@ -1,6 +1,7 @@
 //! What shapers let go, and when.
 
 use crate::frame::descriptor::Descriptor;
+use crate::frame::drop_reason::DropReason;
 use crate::plan::tree::Rank;
 use crate::queueing::discipline::{Inserted, Item};
 use crate::queueing::scheduler::node::{LeafId, NodeId};
@@ -50,19 +51,19 @@ impl<P> Scheduler<P> {
                     if leads || displaced.is_some() {
                         self.settle(NodeId::Leaf(queue));
                     }
-                    self.refused.extend(displaced.or(own).map(|item| (now, *item)));
+                    self.refused.extend(displaced.or(own).map(|item| (now, DropReason::Tail, *item)));
                 }
                 Err(_) => {
                     self.leaves[queue.0].drops.add(bytes);
-                    self.refused.push((now, item));
+                    self.refused.push((now, DropReason::Tail, item));
                 }
             }
         }
     }
 
-    /// A packet that a shaper had let go and that the queue behind it did not take, and when. To be asked for after
-    /// whatever lets time pass.
-    pub fn take_refused(&mut self) -> Option<(Time, Item<P>)> {
+    /// A packet that a shaper had let go and that the queue behind it did not take, or one that active queue management
+    /// dropped: when and why. To be asked for after whatever lets time pass.
+    pub fn take_refused(&mut self) -> Option<(Time, DropReason, Item<P>)> {
         self.refused.pop()
     }
 

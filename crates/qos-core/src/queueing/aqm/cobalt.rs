@@ -1,0 +1,180 @@
+//! COBALT, the active queue management of CAKE: CoDel and BLUE side by side.
+//!
+//! Source: T. Hoeiland-Joergensen, D. Taht, J. Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home
+//! Gateways", IEEE LANMAN 2018, and Linux's `sch_cake`. CoDel (RFC 8289) signals at interval/√n as usual, by marks where
+//! it can; its count goes down step by step when the delay is below the target again. BLUE drops with a probability
+//! that grows while the buffer overflows and shrinks while the queue is empty, whether or not packets are ECN-capable.
+
+use crate::frame::descriptor::{mix, Descriptor};
+use crate::plan::aqm::TinPlan;
+use crate::queueing::aqm::codel::control_law;
+use crate::queueing::aqm::mark;
+use crate::time::{Duration, Time};
+
+/// By how much BLUE's probability grows and shrinks, of 2³².
+const BLUE_UP: u32 = 1 << 24;
+const BLUE_DOWN: u32 = 1 << 20;
+
+/// The state of a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cobalt {
+    count: u32,
+    drop_next: Time,
+    dropping: bool,
+    blue_timer: Time,
+    /// BLUE's probability, of 2³².
+    probability: u32,
+}
+
+/// What became of a packet that was to leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Signal {
+    pub drop: bool,
+    pub marked: bool,
+}
+
+impl Cobalt {
+    /// A packet of this queue had to go because the buffer was full.
+    pub fn overflowed(&mut self, now: Time, tin: &TinPlan) {
+        if now.since(self.blue_timer) > tin.target {
+            self.probability = self.probability.saturating_add(BLUE_UP);
+            self.blue_timer = now;
+        }
+        self.dropping = true;
+        self.drop_next = now;
+        self.count = self.count.max(1);
+    }
+
+    /// The queue was asked for a packet and had none.
+    pub fn was_empty(&mut self, now: Time, tin: &TinPlan) {
+        if self.probability > 0 && now.since(self.blue_timer) > tin.target {
+            self.probability = self.probability.saturating_sub(BLUE_DOWN);
+            self.blue_timer = now;
+        }
+        self.dropping = false;
+        if self.count > 0 && now >= self.drop_next {
+            self.count -= 1;
+            self.drop_next = control_law(self.drop_next, tin.interval, self.count);
+        }
+    }
+
+    /// Whether there is something left that time will take away.
+    pub fn is_active(&self, now: Time) -> bool {
+        self.probability > 0 || self.count > 0 || now < self.drop_next
+    }
+
+    /// What to do with a packet that is to leave and has waited so long; it is marked here. `random` is of 2³².
+    pub fn decide(
+        &mut self,
+        now: Time,
+        sojourn: Duration,
+        tin: &TinPlan,
+        descriptor: &mut Descriptor,
+        random: u32,
+    ) -> Signal {
+        let over = sojourn > tin.target && sojourn.0 > 4 * tin.mtu_time.0;
+        let due = self.count > 0 && now >= self.drop_next;
+        let mut signal = Signal::default();
+        // Whether the moment of the next signal is still past when all is done.
+        let mut late = now > self.drop_next;
+        if over {
+            if !self.dropping {
+                self.dropping = true;
+                self.drop_next = control_law(now, tin.interval, self.count);
+            }
+            self.count = self.count.max(1);
+        } else {
+            self.dropping = false;
+        }
+        if due && self.dropping {
+            signal.marked = mark(descriptor);
+            signal.drop = !signal.marked;
+            self.count = self.count.saturating_add(1);
+            self.drop_next = control_law(self.drop_next, tin.interval, self.count);
+            late = now > self.drop_next;
+        } else if due {
+            while self.count > 0 && now >= self.drop_next {
+                self.count -= 1;
+                self.drop_next = control_law(self.drop_next, tin.interval, self.count);
+            }
+            late = now > self.drop_next;
+        }
+        signal.drop |= self.probability > 0 && random < self.probability;
+        if self.count == 0 {
+            self.drop_next = now + tin.interval;
+        } else if late && !signal.drop {
+            self.drop_next = now;
+        }
+        signal
+    }
+}
+
+/// Numbers that pass for random.
+#[derive(Clone, Debug)]
+pub(crate) struct Chance(pub u64);
+
+impl Chance {
+    /// The next one.
+    pub fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        (mix(self.0) >> 32) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const TIN: TinPlan = TinPlan {
+        threshold_bps: 20_000_000,
+        quantum: 1_024,
+        flow_quantum: 610,
+        target: Duration::from_millis(5),
+        interval: Duration::from_millis(100),
+        mtu_time: Duration::from_micros(606),
+    };
+
+    fn decide(law: &mut Cobalt, at_ms: u64, sojourn_ms: u64, ecn: u8, random: u32) -> Signal {
+        let mut descriptor = Descriptor { ecn, ..Descriptor::UNKNOWN };
+        law.decide(Time(at_ms * MS), Duration::from_millis(sojourn_ms), &TIN, &mut descriptor, random)
+    }
+
+    /// A queue above its target from second 10 on: signals an interval later, then interval/√n apart.
+    #[test]
+    fn signals_follow_the_control_law() {
+        let mut law = Cobalt::default();
+        decide(&mut law, 9_999, 1, 0, u32::MAX);
+        let found: Vec<_> = (10_000..11_000).filter(|at| decide(&mut law, *at, 20, 0, u32::MAX).drop).collect();
+        assert_eq!(found[..5], [10_100, 10_171, 10_229, 10_279, 10_324]);
+    }
+
+    #[test]
+    fn capable_packets_are_marked() {
+        let mut law = Cobalt::default();
+        decide(&mut law, 9_999, 1, 2, u32::MAX);
+        let signals: Vec<_> = (10_000..11_000).map(|at| decide(&mut law, at, 20, 2, u32::MAX)).collect();
+        assert!(signals.iter().all(|signal| !signal.drop));
+        assert_eq!(signals.iter().position(|signal| signal.marked), Some(100));
+    }
+
+    /// Each packet that overflows, a target apart, adds 1/256; each time that an empty queue is asked, a target apart,
+    /// takes 1/4096.
+    #[test]
+    fn blue_learns_from_full_and_from_empty_queues() {
+        let mut law = Cobalt::default();
+        for number in 1..=4 {
+            law.overflowed(Time(number * 6 * MS), &TIN);
+            law.overflowed(Time(number * 6 * MS + MS), &TIN);
+        }
+        assert_eq!(law.probability, 4 << 24);
+        assert!(decide(&mut law, 30, 1, 2, (4 << 24) - 1).drop, "lack of ECN is deliberate");
+        assert!(!decide(&mut law, 31, 1, 2, 4 << 24).drop);
+        for number in 1..=64 {
+            law.was_empty(Time((1_000 + number * 6) * MS), &TIN);
+        }
+        assert_eq!(law.probability, 0);
+        (1..200).for_each(|number| law.was_empty(Time((2_000 + number * 100) * MS), &TIN));
+        assert!(!law.is_active(Time(100_000 * MS)));
+    }
+}

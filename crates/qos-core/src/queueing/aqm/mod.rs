@@ -1,0 +1,215 @@
+//! Queues with active queue management: CoDel, FQ-CoDel, PIE and CAKE.
+//!
+//! Such a queue decides on a packet when it comes ([`Managed::admit`]) and when it is to leave ([`Managed::stage`]).
+//! Both know the time, and both may drop packets that wait. The scheduler asks for the second right before it takes a
+//! packet, so that the other disciplines have nothing of it.
+
+pub(crate) mod cake;
+pub(crate) mod cake_flows;
+pub(crate) mod cobalt;
+pub(crate) mod codel;
+pub(crate) mod fq_codel;
+pub(crate) mod pie;
+pub(crate) mod single;
+
+use crate::counters::aqm::ManagedCounters;
+use crate::counters::count::Count;
+use crate::frame::descriptor::Descriptor;
+use crate::frame::drop_reason::DropReason;
+use crate::plan::queue::ManagedPlan;
+use crate::queueing::aqm::cake::Cake;
+use crate::queueing::aqm::fq_codel::FqCodel;
+use crate::queueing::aqm::single::{CodelQueue, PieQueue};
+use crate::queueing::discipline::{Discipline, Inserted, Item, Place};
+use crate::time::Time;
+use crate::wire::ip::ecn;
+
+/// A packet that waited and is dropped.
+pub(crate) type Lost<P> = (DropReason, Item<P>);
+
+/// Bytes of a full Ethernet frame without its check sequence: the kernel's `psched_mtu`.
+pub(crate) const FULL_FRAME: u32 = 1_514;
+
+/// Marks a packet of an ECN-capable transport (RFC 3168, section 5); whether it is one.
+pub(crate) fn mark(descriptor: &mut Descriptor) -> bool {
+    let capable = descriptor.ecn != ecn::NOT_ECT;
+    if capable {
+        descriptor.ecn = ecn::CE;
+    }
+    capable
+}
+
+/// What a discipline under active queue management does. The scheduler keeps time and depth for all of them.
+pub(crate) trait Manage<P> {
+    /// Decides on a packet that comes; what has to go to make room is put in `lost`.
+    fn admit(&mut self, now: Time, descriptor: &mut Descriptor, lost: &mut Vec<Lost<P>>) -> Result<Place, DropReason>;
+    /// A packet that was admitted joins.
+    fn join(&mut self, place: Place, item: Item<P>);
+    /// Removes the packet that leaves at `now`; those dropped on the way are put in `lost`. There is one if the queue
+    /// holds any.
+    fn leave(&mut self, now: Time, lost: &mut Vec<Lost<P>>) -> Option<Item<P>>;
+    /// Removes any packet, whatever the management says.
+    fn remove(&mut self) -> Option<Item<P>>;
+    /// About how long the packet is that leaves next, counted bytes; none if there is none.
+    fn next_bytes(&self) -> Option<u32>;
+    /// Everything that waits.
+    fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
+    where
+        P: 'a;
+    /// Flow queues: with packets, and at most.
+    fn flows(&self) -> Option<(u32, u32)> {
+        None
+    }
+    /// What it counted.
+    fn counters(&self) -> ManagedCounters;
+    /// Zeroes the counters.
+    fn clear(&mut self);
+}
+
+/// What all of them count.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Decisions {
+    /// Dropped because the queue was full.
+    pub overlimit: Count,
+    /// Dropped by the control law.
+    pub early: Count,
+    /// Marked instead of dropped.
+    pub marked: Count,
+    /// Marked above the threshold of `ce_threshold`.
+    pub over_threshold: Count,
+    /// Wait of the packet that left last, ns.
+    pub sojourn_ns: Option<u64>,
+}
+
+impl Decisions {
+    pub fn of(&self) -> ManagedCounters {
+        ManagedCounters {
+            overlimit: self.overlimit,
+            early: self.early,
+            marked: self.marked,
+            marked_over_threshold: self.over_threshold,
+            sojourn_ns: self.sojourn_ns,
+            ..ManagedCounters::default()
+        }
+    }
+
+    /// Zeroes the counts.
+    pub fn clear(&mut self) {
+        *self = Decisions { sojourn_ns: self.sojourn_ns, ..Decisions::default() };
+    }
+}
+
+/// One of the managed disciplines, as a [`Discipline`].
+#[derive(Debug)]
+pub(crate) struct Managed<P> {
+    kind: Kind<P>,
+    /// The packet that leaves next, between `stage` and `dequeue`.
+    staged: Option<Item<P>>,
+    /// Stands for the packet that leaves next: which one that is will be known when it leaves. On the line it takes no
+    /// time, so that nobody expects it too late.
+    front: Descriptor,
+    holds: bool,
+}
+
+#[derive(Debug)]
+enum Kind<P> {
+    Codel(CodelQueue<P>),
+    FqCodel(FqCodel<P>),
+    Pie(PieQueue<P>),
+    Cake(Cake<P>),
+}
+
+macro_rules! each {
+    ($queue:expr, $inner:ident => $call:expr) => {
+        match $queue {
+            Kind::Codel($inner) => $call,
+            Kind::FqCodel($inner) => $call,
+            Kind::Pie($inner) => $call,
+            Kind::Cake($inner) => $call,
+        }
+    };
+}
+
+impl<P> Managed<P> {
+    pub fn new(plan: &ManagedPlan, seed: u64, now: Time) -> Managed<P> {
+        let kind = match plan {
+            ManagedPlan::Codel(plan) => Kind::Codel(CodelQueue::new(*plan)),
+            ManagedPlan::FqCodel(plan) => Kind::FqCodel(FqCodel::new(*plan, seed)),
+            ManagedPlan::Pie(plan) => Kind::Pie(PieQueue::new(*plan, seed, now)),
+            ManagedPlan::Cake(plan) => Kind::Cake(Cake::new((**plan).clone(), seed)),
+        };
+        Managed { kind, staged: None, front: Descriptor::UNKNOWN, holds: false }
+    }
+
+    /// See [`Manage::admit`].
+    pub fn admit(
+        &mut self,
+        now: Time,
+        descriptor: &mut Descriptor,
+        lost: &mut Vec<Lost<P>>,
+    ) -> Result<Place, DropReason> {
+        let place = each!(&mut self.kind, queue => queue.admit(now, descriptor, lost));
+        self.look();
+        place
+    }
+
+    /// Decides which packet leaves at `now`, which `dequeue` then gives.
+    pub fn stage(&mut self, now: Time, lost: &mut Vec<Lost<P>>) {
+        if self.staged.is_none() {
+            self.staged = each!(&mut self.kind, queue => queue.leave(now, lost));
+            self.look();
+        }
+    }
+
+    pub fn counters(&self) -> ManagedCounters {
+        each!(&self.kind, queue => Manage::<P>::counters(queue))
+    }
+
+    pub fn clear(&mut self) {
+        each!(&mut self.kind, queue => Manage::<P>::clear(queue));
+    }
+
+    /// Keeps what is known of the packet that leaves next.
+    fn look(&mut self) {
+        let bytes = match &self.staged {
+            Some(item) => Some(item.bytes()),
+            None => each!(&self.kind, queue => Manage::<P>::next_bytes(queue)),
+        };
+        self.holds = bytes.is_some();
+        self.front.counted_len = bytes.unwrap_or_default();
+    }
+}
+
+impl<P> Discipline<P> for Managed<P> {
+    /// Not asked: a packet is admitted first.
+    fn place(&self, _: &Descriptor) -> Result<Place, DropReason> {
+        Ok(Place::default())
+    }
+
+    fn insert(&mut self, place: Place, item: Item<P>) -> Inserted<P> {
+        each!(&mut self.kind, queue => queue.join(place, item));
+        self.look();
+        Inserted::BEHIND
+    }
+
+    fn head(&self) -> Option<&Descriptor> {
+        self.holds.then_some(&self.front)
+    }
+
+    fn dequeue<R>(&mut self, take: impl FnOnce(Item<P>) -> R) -> Option<R> {
+        let item = self.staged.take().or_else(|| each!(&mut self.kind, queue => queue.remove()))?;
+        self.look();
+        Some(take(item))
+    }
+
+    fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
+    where
+        P: 'a,
+    {
+        Box::new(self.staged.iter().chain(each!(&self.kind, queue => queue.items())))
+    }
+
+    fn flows(&self) -> Option<(u32, u32)> {
+        each!(&self.kind, queue => Manage::<P>::flows(queue))
+    }
+}
