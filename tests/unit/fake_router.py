@@ -52,6 +52,7 @@ def interface_counters(**replace: Any) -> InterfaceCounters:
         "conversations": [],
         "numbered_queues": [],
         "shapers": [],
+        "tree": [],
         "tx_ring": {"limit": 64, "depth": 0},
         "queueing_delay": None,
         "link": {side: {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0} for side in ("input", "output")},

@@ -210,6 +210,7 @@ def counters_reply(second: float, policy: str, **kind: bool) -> dict[str, Any]:
                 "conversations": [],
                 "numbered_queues": [],
                 "shapers": [],
+                "tree": [],
                 "tx_ring": {"limit": 64, "depth": 0},
                 "queueing_delay": None,
                 "link": {side: {"lost": {"packets": 0, "bytes": 0}, "in_flight": 0} for side in ("input", "output")},

@@ -14,6 +14,7 @@ from qoslab.analysis.missing import Figure
     "probes",
     "rtt.min",
     "rtt.avg",
+    "rtt.p50",
     "rtt.max",
     "rtt.count",
     "jitter.min",
@@ -29,6 +30,8 @@ def probe_figures(probes: pd.DataFrame) -> Iterator[Figure]:
         return
     row = probes.iloc[0]
     yield "rtt.count", float(row["rtt_count"])
+    if pd.notna(row["rtt_p50_ms"]):
+        yield "rtt.p50", float(row["rtt_p50_ms"])
     for name in ("rtt", "jitter", "jitter.back"):
         column = name.replace(".", "_")
         for part in ("min", "avg", "max"):

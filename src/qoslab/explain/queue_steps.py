@@ -14,13 +14,19 @@ from qoslab.policy.rate import bps_text
 if TYPE_CHECKING:
     from qoslab.system import program_formats
 
-DISCIPLINES = {"fifo": "first in, first out", "weighted_fair": "weighted fair", "fair_queue": "fair queue of flows"}
+DISCIPLINES = {
+    "fifo": "first in, first out",
+    "weighted_fair": "weighted fair",
+    "fair_queue": "fair queue of flows",
+    "managed": "active queue management",
+}
 STRATEGIES = {
     "fifo": "first in, first out",
     "weighted_fair": "weighted fair",
     "class_based": "class-based",
     "priority": "priority-group",
     "custom": "custom-queue-list",
+    "tree": "classes and queues of tc",
 }
 
 

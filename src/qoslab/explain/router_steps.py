@@ -25,6 +25,7 @@ REASONS = {
     "priority": "the class is above its priority rate, and there is congestion",
     "random": "random early detection dropped it, between the thresholds",
     "random_tail": "random early detection dropped it, above the maximum threshold",
+    "aqm": "active queue management dropped it, since packets wait too long",
     "disabled": "the interface is shut down, or has no subinterface for the VLAN",
     "overrun": "the sender ran too far ahead of its link",
     "lost": "the link lost it",
@@ -38,6 +39,7 @@ DECIDING = {
     "priority": "priority",
     "random": "random_detect",
     "random_tail": "random_detect",
+    "aqm": "queue",
 }
 """Kind of the step that drops a packet, by reason."""
 ENDS = {

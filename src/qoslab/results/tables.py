@@ -99,6 +99,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             *_CELL,
             ("probe", pa.string()),
             ("rtt_count", pa.int64()),
+            ("rtt_p50_ms", pa.float64()),
             *(
                 (f"{name}_{part}_ms", pa.int64())
                 for name in ("rtt", "jitter", "jitter_back")

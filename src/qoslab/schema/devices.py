@@ -14,7 +14,7 @@ from qoslab.errors import Finding
 from qoslab.ios.cli.grammar import InvalidInputError
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.model.policy import CLASS_DEFAULT
-from qoslab.ios.parse import RefusedLineError, Remark, apply, parse_config
+from qoslab.ios.parse import RefusedLineError, Remark, parse_config
 from qoslab.model.experiment import Experiment
 from qoslab.platforms import is_switch, routers_in
 from qoslab.platforms.startup import hardware, startup_config
@@ -28,6 +28,8 @@ from qoslab.schema.probe_lines import probe_lines
 from qoslab.schema.templates import render_lines
 from qoslab.schema.traffic_ways import unrouted
 from qoslab.tc.template import RefusedError, parse
+from qoslab.tc.commands.apply import apply_template, takes_tc
+from qoslab.tc.commands.words import TcError
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 LEAST_OF_INTERFACE = 3
@@ -58,7 +60,7 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
             lines = [line for layer in layers.get(router, ()) for line in render_lines(file, layer)]
             lines += [(text, document.place(("probes", index))) for text, index in of_probes.get(router, ())]
             text = "\n".join(text for text, _ in lines)
-            device, refusal, _ = _taken(base, text, hardware(experiment.topology, router))
+            device, refusal, _ = _taken(base, text, hardware(experiment.topology, router), takes_tc(node))
             held = 0 if device is None else memory.queued(device)
             if device is not None:
                 devices[router] = device
@@ -73,6 +75,9 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
                 continue
             complete = False
             text, place = lines[refusal.number - 1]
+            if isinstance(refusal, TcError):
+                yield place.finding(f"arms.{arm.name}.configure.{router}", refusal.found, refusal.near)
+                continue
             said = [each.strip() for each in refusal.refusal.render() if each.strip(" ^")]
             what = node.model or "this router"
             where = ""
@@ -147,7 +152,8 @@ def configured_devices(experiment: Experiment, texts: Mapping[str, str]) -> dict
     found = {}
     for router in routers_in(experiment.topology, "ios"):
         base = startup_config(experiment.topology, router, LOGIN)
-        device, _, _ = _taken(base, texts.get(router, ""), hardware(experiment.topology, router))
+        tc = takes_tc(experiment.topology.nodes[router])
+        device, _, _ = _taken(base, texts.get(router, ""), hardware(experiment.topology, router), tc)
         if device is not None:
             found[router] = device
     return found
@@ -163,7 +169,8 @@ def without_effect(experiment: Experiment, file: Path) -> list[Finding]:
             lines = [line for layer in layers for line in render_lines(file, layer)]
             base = startup_config(experiment.topology, router, LOGIN)
             text = "\n".join(text for text, _ in lines)
-            for remark in _taken(base, text, hardware(experiment.topology, router))[2]:
+            tc = takes_tc(experiment.topology.nodes[router])
+            for remark in _taken(base, text, hardware(experiment.topology, router), tc)[2]:
                 line, place = lines[remark.number - 1]
                 message = replace(remark.line, text=line.strip()).said
                 finding = place.finding(f"arms.{arm.name}.configure.{router}", message)
@@ -173,15 +180,15 @@ def without_effect(experiment: Experiment, file: Path) -> list[Finding]:
 
 @lru_cache(maxsize=1024)
 def _taken(
-    base: str, text: str, chassis: Hardware
-) -> tuple[Device | None, RefusedLineError | None, tuple[Remark, ...]]:
+    base: str, text: str, chassis: Hardware, tc: bool
+) -> tuple[Device | None, RefusedLineError | TcError | None, tuple[Remark, ...]]:
     """The device as configured, which nobody changes, or the line that is refused; and what has no effect.
 
     Combinations of parameters have many configurations in common.
     """
     device = parse_config(base, chassis, source="base")
     try:
-        remarks = apply(device, text)
-    except RefusedLineError as refusal:
+        remarks = apply_template(device, text, tc=tc)
+    except (RefusedLineError, TcError) as refusal:
         return None, refusal, ()
     return device, None, tuple(remarks)

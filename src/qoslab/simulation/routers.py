@@ -13,9 +13,10 @@ from qoslab.ios.environment import RouteEntry
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.model.ios_names import ipv6_text
 from qoslab.ios.model.routes import NULL, InstallableRoute, installable_routes
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import parse_config
 from qoslab.model.experiment import Topology
 from qoslab.platforms.startup import data_plane, hardware, startup_config
+from qoslab.tc.commands.apply import apply_template, takes_tc
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -73,7 +74,8 @@ class Router:
 
 def configured(topology: Topology, name: str, text: str) -> Router:
     """The router; `text` is the rendered IOS configuration. `IosError` where the router refuses a line."""
-    device = _device(startup_config(topology, name, LOGIN), text, hardware(topology, name), name).copy()
+    base = startup_config(topology, name, LOGIN)
+    device = _device(base, text, hardware(topology, name), (name, takes_tc(topology.nodes[name]))).copy()
     ports = {near.interface for _, near, _ in topology.links_of(name)}
     connected = tuple(
         (interface.name, address.network)
@@ -89,8 +91,9 @@ def configured(topology: Topology, name: str, text: str) -> Router:
 
 
 @lru_cache(maxsize=256)
-def _device(base: str, text: str, chassis: Hardware, router: str) -> Device:
-    """Cells of a sweep have many configurations in common."""
-    device = parse_config(base, chassis, source=f"{router}: base")
-    apply(device, text, source=f"{router}.ios")
+def _device(base: str, text: str, chassis: Hardware, router: tuple[str, bool]) -> Device:
+    """Cells of a sweep have many configurations in common. `router` is its name, and whether it takes tc commands."""
+    name, tc = router
+    device = parse_config(base, chassis, source=f"{name}: base")
+    apply_template(device, text, source=f"{name}.ios", tc=tc)
     return device

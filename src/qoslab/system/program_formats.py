@@ -546,6 +546,17 @@ class FlowReport(TypedDict):
 
 
 @final
+class FlowsCounters(TypedDict):
+    """Flow queues."""
+
+    active: int
+    begun: int
+    most: int
+    new: int
+    old: int
+
+
+@final
 class ForwardingHealth(TypedDict):
     """Forwarding of packets in transit."""
 
@@ -725,6 +736,7 @@ class InterfaceCounters(TypedDict):
     shapers: list[InterfaceShaperCounters]
     subinterfaces: dict[str, SubinterfaceCounters]
     switch: SwitchPortCounters | None
+    tree: list[TreeNodeCounters]
     tx_ring: RingCounters
 
 
@@ -781,6 +793,16 @@ class InterfaceQueueingShaped(TypedDict):
 
     type: Literal["shaped"]
     shapers: list[InterfaceShaper]
+
+
+@final
+class InterfaceQueueingTree(TypedDict):
+    """Classes and queues as Linux's `tc` builds them."""
+
+    type: Literal["tree"]
+    default: NotRequired[int]
+    nodes: list[TreeNode]
+    rules: NotRequired[list[QueueRule]]
 
 
 @final
@@ -868,6 +890,15 @@ class LatenessNs(TypedDict):
     p50: int
     p99: int
     p999: int
+
+
+@final
+class LengthAccount(TypedDict):
+    """The length of a packet for a rate."""
+
+    carrier: NotRequired[Carrier]
+    least_bytes: NotRequired[int]
+    offset_bytes: int
 
 
 @final
@@ -960,6 +991,21 @@ class Losses(TypedDict):
     skipped: int
     source_to_destination: int
     total: int
+
+
+@final
+class ManagedCounters(TypedDict):
+    """A queue with active queue management."""
+
+    delay_ns: int | None
+    early: Count
+    flows: FlowsCounters | None
+    marked: Count
+    marked_over_threshold: Count
+    overlimit: Count
+    probability: float | None
+    sojourn_ns: int | None
+    tins: list[TinCounters]
 
 
 @final
@@ -1398,6 +1444,82 @@ class QuestionRoute(TypedDict):
 
     output: NotRequired[Place | None]
     prefix: str
+
+
+@final
+class QueueDisciplineCake(TypedDict):
+    """CAKE. Its rate is that of the node's `shape`; without one it is unlimited."""
+
+    kind: Literal["cake"]
+    diffserv: Diffserv
+    isolation: Isolation
+    memory_limit: NotRequired[int | None]
+    rtt_us: int
+    target_us: int
+    wash: NotRequired[bool]
+
+
+@final
+class QueueDisciplineCodel(TypedDict):
+    """CoDel (RFC 8289)."""
+
+    kind: Literal["codel"]
+    ce_threshold_us: NotRequired[int | None]
+    ecn: NotRequired[bool]
+    interval_us: int
+    limit: int
+    target_us: int
+
+
+@final
+class QueueDisciplineFqCodel(TypedDict):
+    """FQ-CoDel (RFC 8290)."""
+
+    kind: Literal["fq_codel"]
+    ce_threshold_us: NotRequired[int | None]
+    drop_batch: int
+    ecn: NotRequired[bool]
+    flows: int
+    interval_us: int
+    limit: int
+    memory_limit: int
+    quantum: int
+    target_us: int
+
+
+@final
+class QueueDisciplinePfifo(TypedDict):
+    """First in, first out, with a limit in packets."""
+
+    kind: Literal["pfifo", "bfifo"]
+    limit: int
+
+
+@final
+class QueueDisciplinePie(TypedDict):
+    """PIE (RFC 8033)."""
+
+    kind: Literal["pie"]
+    alpha: int
+    beta: int
+    bytemode: NotRequired[bool]
+    ecn: NotRequired[bool]
+    limit: int
+    target_us: int
+    tupdate_us: int
+
+
+@final
+class QueueDisciplineRed(TypedDict):
+    """Random early detection (S. Floyd, V. Jacobson, 1993)."""
+
+    kind: Literal["red"]
+    denominator: int
+    ecn: NotRequired[bool]
+    exponential_weight: int
+    limit: int
+    max: int
+    min: int
 
 
 @final
@@ -2081,6 +2203,28 @@ class TimeOfDay(TypedDict):
 
 
 @final
+class TinCounters(TypedDict):
+    """A tin of CAKE."""
+
+    average_delay_ns: int
+    bulk_flows: int
+    depth_bytes: int
+    depth_packets: int
+    early: Count
+    interval_ns: int
+    marked: Count
+    overlimit: Count
+    peak_delay_ns: int
+    sent: Count
+    sparse_flows: int
+    target_ns: int
+    threshold_bps: int
+    way_collisions: int
+    way_indirect_hits: int
+    way_misses: int
+
+
+@final
 class Tokens(TypedDict):
     """Tokens of a policer at one moment, in whole bytes."""
 
@@ -2096,6 +2240,42 @@ class TokensLost(TypedDict):
 
     bytes: int
     longest_ns: int
+
+
+@final
+class TreeNode(TypedDict):
+    """A class or a queue of a tree."""
+
+    minimum_bps: NotRequired[int]
+    name: str
+    parent: NotRequired[str | None]
+    queue: NotRequired[QueueDiscipline | None]
+    shape: NotRequired[TreeShape | None]
+    weight: NotRequired[int]
+
+
+@final
+class TreeNodeCounters(TypedDict):
+    """A node of a tree of queues (`tc class` and `tc qdisc`)."""
+
+    depth_bytes: int
+    depth_packets: int
+    discipline: str | None
+    drops: Count
+    managed: ManagedCounters | None
+    marked: Count
+    name: str
+    parent: str | None
+    sent: Count
+
+
+@final
+class TreeShape(TypedDict):
+    """A token bucket that shapes (`tbf`, HTB `ceil`, the shaper of `cake`)."""
+
+    account: NotRequired[LengthAccount | None]
+    burst_bytes: int
+    rate_bps: int
 
 
 @final
@@ -2129,6 +2309,7 @@ AccountConfig: TypeAlias = AccountConfigUserDefined | AccountConfigAal5
 BandwidthConfig: TypeAlias = (
     BandwidthConfigKbps | BandwidthConfigPercent | BandwidthConfigRemainingPercent | BandwidthConfigRemainingRatio
 )
+Carrier: TypeAlias = Literal["frames", "atm", "ptm"]
 CongestionControl: TypeAlias = Literal["reno", "cubic"]
 Criterion: TypeAlias = (
     CriterionAny
@@ -2141,7 +2322,8 @@ Criterion: TypeAlias = (
     | CriterionInputInterfaces
     | CriterionQosGroup
 )
-DisciplineName: TypeAlias = Literal["fifo", "weighted_fair", "fair_queue"]
+Diffserv: TypeAlias = Literal["besteffort", "diffserv3", "diffserv4"]
+DisciplineName: TypeAlias = Literal["fifo", "weighted_fair", "fair_queue", "managed"]
 End: TypeAlias = Literal[
     "sent",
     "dropped_at_output",
@@ -2164,7 +2346,19 @@ Framing: TypeAlias = Literal[
     "pppoeoa-snap",
 ]
 Generation: TypeAlias = Literal["classic", "hqf", "ios-xe"]
-InterfaceQueueing: TypeAlias = InterfaceQueueingShaped | InterfaceQueueingPriority | InterfaceQueueingCustom
+InterfaceQueueing: TypeAlias = (
+    InterfaceQueueingShaped | InterfaceQueueingPriority | InterfaceQueueingCustom | InterfaceQueueingTree
+)
+Isolation: TypeAlias = Literal[
+    "flowblind",
+    "srchost",
+    "dsthost",
+    "hosts",
+    "flows",
+    "dual_srchost",
+    "dual_dsthost",
+    "triple_isolate",
+]
 JitterDistribution: TypeAlias = Literal["uniform", "normal", "exponential"]
 Kind: TypeAlias = Literal["icmp-echo", "icmp-jitter", "udp-echo", "udp-jitter"]
 LimitUnit: TypeAlias = Literal["packets", "bytes", "ms", "us", "percent"]
@@ -2191,6 +2385,14 @@ ProtocolName: TypeAlias = Literal[
     "ip",
     "ipv6",
 ]
+QueueDiscipline: TypeAlias = (
+    QueueDisciplinePfifo
+    | QueueDisciplineRed
+    | QueueDisciplineCodel
+    | QueueDisciplineFqCodel
+    | QueueDisciplinePie
+    | QueueDisciplineCake
+)
 QueueLimit: TypeAlias = QueueLimitPackets | QueueLimitBytes | QueueLimitMs | QueueLimitUs | QueueLimitPercent
 QueuedProtocol: TypeAlias = Literal["ip", "ipv6", "other"]
 RandomDetectBasis: TypeAlias = Literal["precedence", "dscp"]
@@ -2203,7 +2405,7 @@ ShapeBurst: TypeAlias = ShapeBurstBits | ShapeBurstMs
 ShapeMode: TypeAlias = Literal["average", "peak"]
 Start: TypeAlias = Literal["now", "pending"] | StartAfter | StartAt
 State: TypeAlias = Literal["pending", "active", "inactive"]
-Strategy: TypeAlias = Literal["fifo", "weighted_fair", "class_based", "priority", "custom"]
+Strategy: TypeAlias = Literal["fifo", "weighted_fair", "class_based", "priority", "custom", "tree"]
 SubscriberEncapsulation: TypeAlias = Literal[
     "snap-1483routed",
     "mux-1483routed",

@@ -480,6 +480,7 @@ def _engine(device: Device) -> program_formats.DataPlaneConfigPart:
             **dict.fromkeys(_named_lists(device), NO_ENTRIES),
             **{each.list_name: list(map(_engine_entry, of_criterion(each))) for each in _by_list(device)},
             **{name: _engine_access_list(device, each) for name, each in device.access_lists.items()},
+            **device.tree_access_lists,
         }
     }
 

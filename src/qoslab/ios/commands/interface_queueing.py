@@ -12,9 +12,15 @@ from qoslab.ios.registry import ENGINE_INTERFACE
 if TYPE_CHECKING:
     from qoslab.system import program_formats
 
+TREE_TX_RING = 1
+"""Packets behind the queues of tc commands, in addition to the one on the line: Linux's byte queue limits let a driver
+hold hardly more."""
+
 
 @ENGINE_INTERFACE.at(54, family="router")
 def _engine(device: Device, interface: Interface) -> program_formats.InterfaceConfigPart:
+    if interface.tree is not None:
+        return {"queueing": interface.tree, "tx_ring_limit": TREE_TX_RING}
     if interface.priority_group is not None:
         return {"queueing": engine_priority(device, interface.priority_group)}
     if interface.custom_queue_list is not None:

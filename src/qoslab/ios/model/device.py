@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from qoslab.ios.model.catalyst import DEFAULT_PORT, DEFAULT_QOS, SwitchPort, SwitchQos
 from qoslab.ios.model.circuit import Circuit
@@ -24,6 +24,9 @@ from qoslab.ios.model.object_groups import ObjectGroup
 from qoslab.ios.model.policy import ClassMap, PolicyMap
 from qoslab.ios.model.rate_limit import RateLimit, RateLimitList
 from qoslab.model.generation import Generation
+
+if TYPE_CHECKING:
+    from qoslab.system import program_formats
 
 Family = Literal["router", "switch"]
 """Family of commands: a router's Modular QoS CLI, or `mls qos` of a Catalyst 3750."""
@@ -133,6 +136,8 @@ class Interface:
     """The number of a priority list."""
     custom_queue_list: int | None = None
     """The number of a queue list."""
+    tree: program_formats.InterfaceQueueingTree | None = None
+    """Classes and queues by tc commands, on a router without a command line."""
     service_policy_input: str | None = None
     service_policy_output: str | None = None
     port: SwitchPort | None = None
@@ -352,6 +357,8 @@ class Device:
     """Loopback interfaces and those of VLANs, and Null0 where it has lines."""
     routes: list[StaticRoute] = field(default_factory=list)
     access_lists: dict[str, AccessList] = field(default_factory=dict)
+    tree_access_lists: dict[str, list[program_formats.AccessListEntry]] = field(default_factory=dict)
+    """Filters of the interfaces' trees of queues, as the data plane has them."""
     object_groups: dict[str, ObjectGroup] = field(default_factory=dict)
     rate_limit_lists: dict[int, RateLimitList] = field(default_factory=dict)
     """`access-list rate-limit`, by number."""
@@ -447,6 +454,7 @@ class Device:
             host_interfaces=dict(self.host_interfaces),
             routes=list(self.routes),
             access_lists=dict(self.access_lists),
+            tree_access_lists=dict(self.tree_access_lists),
             object_groups=dict(self.object_groups),
             rate_limit_lists=dict(self.rate_limit_lists),
             priority_lists=dict(self.priority_lists),

@@ -56,6 +56,7 @@ def unwired(
         "conversations": [],
         "numbered_queues": [],
         "shapers": [],
+        "tree": [],
         "tx_ring": {"limit": 0, "depth": 0},
         "queueing_delay": None,
         "link": {"input": NOTHING_ON_THE_WAY, "output": NOTHING_ON_THE_WAY},

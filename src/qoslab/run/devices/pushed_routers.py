@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from qoslab.errors import DeviceError, ExperimentError, UserError
 from qoslab.ios.device_config.interface_names import AS_THEY_ARE, InterfaceNames
-from qoslab.ios.parse import apply, parse_config
+from qoslab.ios.parse import parse_config
 from qoslab.model.experiment import Topology
 from qoslab.model.units import Duration
 from qoslab.platforms import platform_of, routers_in, routers_of
@@ -26,6 +26,7 @@ from qoslab.run.devices.state import RestoreState
 from qoslab.run.faults import LabDied, PassingFault
 from qoslab.tc.daemon import CONFIG_FORMAT
 from qoslab.tc.template import RefusedError, parse
+from qoslab.tc.commands.apply import apply_template, takes_tc
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -177,7 +178,7 @@ class Routers:
     def compiled(self, router: str, text: str, *, source: str) -> program_formats.RouterConfig:
         """The data plane's configuration for a router with this configuration on top of its own."""
         device = parse_config(self._base(router), hardware(self._topology, router), source=f"{router}: base")
-        apply(device, text, source=source)
+        apply_template(device, text, source=source, tc=takes_tc(self._topology.nodes[router]))
         return data_plane(self._topology, router, device)
 
     def resume(self) -> None:

@@ -1,12 +1,13 @@
 """Results of a probe from show output and from reports: integer milliseconds, as IOS computes.
 
 Figures are `rtt_count`, `rtt_ms` and, of jitter operations (null of others), `jitter_samples`, `jitter_sd_ms`,
-`jitter_ds_ms`; those in milliseconds are {min, avg, max}.
+`jitter_ds_ms`; those in milliseconds are {min, avg, max}. A report of single packets adds `rtt_p50_ms`, their median.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from qoslab.errors import RunInvalid
@@ -43,7 +44,11 @@ def figures_of_report(report: program_formats.OperationReport, *, jitter: bool) 
     if not hours or not hours[-1]["statistics"]["rtt"]["count"]:
         return None
     found = hours[-1]["statistics"]
-    figures = {"rtt_count": found["rtt"]["count"], "rtt_ms": _triplet(summary_triplet(found["rtt"]))}
+    figures: Figures = {"rtt_count": found["rtt"]["count"], "rtt_ms": _triplet(summary_triplet(found["rtt"]))}
+    if report["samples"]:
+        figures["rtt_p50_ms"] = round(
+            median(each["arrived_ns"] - each["sent_ns"] for each in report["samples"]) / 1e6, 3
+        )
     if not jitter:
         return figures | dict.fromkeys(JITTER)
     return figures | {

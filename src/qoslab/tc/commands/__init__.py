@@ -1,0 +1,13 @@
+"""Templates of tc(8) commands for routers whose data plane is the engine: parser, typed tree, and compilation.
+
+    tc qdisc add dev Ethernet0 root cake bandwidth 20mbit
+
+`parse` reads commands into `Commands`; `compile_commands` makes the engine's configuration of them. Kinds of queueing
+disciplines are modules of `kinds`, each with the parameters that it has in tc's own manual pages.
+"""
+
+from qoslab.tc.commands.compile import Compiled, compile_commands
+from qoslab.tc.commands.parser import is_tc, parse
+from qoslab.tc.commands.words import TcError
+
+__all__ = ["Compiled", "TcError", "compile_commands", "is_tc", "parse"]

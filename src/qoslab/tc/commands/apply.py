@@ -1,0 +1,34 @@
+"""Templates of routers: IOS lines, or tc commands on a router without a command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qoslab.ios.parse import Remark, apply
+from qoslab.platforms import platform_of
+from qoslab.tc.commands.compile import compile_commands
+from qoslab.tc.commands.parser import is_tc, parse
+
+if TYPE_CHECKING:
+    from qoslab.ios.model.device import Device
+    from qoslab.model.experiment import Node
+
+
+def takes_tc(node: Node) -> bool:
+    """Return whether a node's templates may be tc commands: a router whose data plane is configured directly."""
+    platform = platform_of(node)
+    return platform.is_router and not platform.has_startup_config
+
+
+def apply_template(device: Device, text: str, *, tc: bool, source: str = "configuration") -> list[Remark]:
+    """Carry out a rendered template on top of `device`; return the lines that were kept without effect.
+
+    Text whose first word is `tc` is of tc commands if `tc` says that the node takes those. Raise `IosError` naming `source` and line.
+    """
+    if not (tc and is_tc(text)):
+        return apply(device, text, source=source)
+    compiled = compile_commands(parse(text, source=source), tuple(device.interfaces), source=source)
+    for name, tree in compiled.queueing.items():
+        device.interfaces[name].tree = tree
+    device.tree_access_lists = dict(compiled.access_lists)
+    return []

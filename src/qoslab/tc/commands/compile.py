@@ -1,0 +1,244 @@
+"""The typed tree to the engine's configuration of an interface."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network
+from typing import TYPE_CHECKING
+
+from qoslab.ios.model.ios_names import interface_name
+from qoslab.schema.near import did_you_mean, one_of
+from qoslab.tc.commands.kind import Leaf
+from qoslab.tc.commands.tree import ROOT, Commands, Filter, Match, Qdisc, TcClass, Tree
+from qoslab.tc.commands.words import Refusal, TcError
+
+if TYPE_CHECKING:
+    from qoslab.system import program_formats
+
+MOST_NODES = 255
+"""Classes and queues of an interface."""
+PORT_PROTOCOLS = (6, 17)
+DEFAULT_QUEUE: program_formats.QueueDisciplinePfifo = {"kind": "pfifo", "limit": 1000}
+"""The queue of a class without a qdisc of its own: as long as Linux's transmit queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The engine's configuration of the interfaces that commands name."""
+
+    queueing: Mapping[str, program_formats.InterfaceQueueingTree]
+    """By the interface's full name."""
+    access_lists: Mapping[str, list[program_formats.AccessListEntry]]
+    """Those that the filters stand for."""
+
+
+def compile_commands(commands: Commands, interfaces: Collection[str], *, source: str = "configuration") -> Compiled:
+    """Return the engine's configuration; `interfaces` are those of the router. Raise `TcError` for the first mistake."""
+    queueing: dict[str, program_formats.InterfaceQueueingTree] = {}
+    lists: dict[str, list[program_formats.AccessListEntry]] = {}
+    for name, tree in commands.items():
+        try:
+            full = _interface(name, tree, interfaces)
+            made = _Builder(tree, full)
+            queueing[full] = made.queueing()
+            lists |= made.access_lists
+        except Refusal as refusal:
+            raise TcError(source, refusal.word, refusal.found, refusal.hint) from None
+    return Compiled(queueing, lists)
+
+
+def _interface(name: str, tree: Tree, interfaces: Collection[str]) -> str:
+    full = name if name in interfaces else interface_name(name)
+    if full not in interfaces:
+        message = f'found dev "{name}", expected an interface of the router: {one_of(interfaces)}'
+        raise Refusal(tree.place, message, did_you_mean(name, interfaces))
+    return full
+
+
+@dataclass(slots=True)
+class _Builder:
+    tree: Tree
+    interface: str
+    nodes: list[program_formats.TreeNode] = field(default_factory=list)
+    access_lists: dict[str, list[program_formats.AccessListEntry]] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+    """Parents whose qdisc is in the tree."""
+
+    def queueing(self) -> program_formats.InterfaceQueueingTree:
+        tree = self.tree
+        root = tree.qdiscs.get(ROOT)
+        if root is None:
+            message = f'found commands for "{tree.place.text}" without a qdisc at its root, expected'
+            raise Refusal(tree.place, f"{message} tc qdisc add dev {tree.place.text} root …")
+        self._qdisc(root, None)
+        self._unused()
+        if len(self.nodes) > MOST_NODES:
+            raise Refusal(tree.place, f"found {len(self.nodes)} classes and queues, expected at most {MOST_NODES}")
+        rules = [rule for each in self._filters() for rule in self._rules(each)]
+        return {"type": "tree", "nodes": self.nodes, "rules": rules, "default": self._default(root)}
+
+    def _qdisc(self, qdisc: Qdisc, parent: str | None, own: program_formats.TreeNode | None = None) -> None:
+        """Add a qdisc below a node; `own` is the class that it belongs to, which it becomes the queue of if it can."""
+        self.used.add(qdisc.parent)
+        name = qdisc.handle or f"{qdisc.kind.name} at {qdisc.parent}"
+        if qdisc.kind.classes is not None:
+            self._classes(qdisc, parent, own)
+            return
+        below = self._below(qdisc)
+        if qdisc.kind.shape is not None and below is not None:
+            if own is not None:
+                parent = self._add(own)
+            self._add(_node(name, parent, qdisc.kind.shape(qdisc.settings)))
+            self._qdisc(below, name)
+            return
+        leaf = qdisc.kind.leaf(qdisc.settings) if qdisc.kind.leaf is not None else Leaf(DEFAULT_QUEUE)
+        if own is not None and leaf.shape is None:
+            self._add(own | {"queue": leaf.queue})
+            return
+        if own is not None:
+            parent = self._add(own)
+        self._add(_node(name, parent, leaf.shape) | {"queue": leaf.queue})
+
+    def _below(self, qdisc: Qdisc) -> Qdisc | None:
+        """Return the qdisc below one that has a single one."""
+        if qdisc.handle is None:
+            return None
+        # Linux calls the only class of such a qdisc MAJOR:1.
+        found = (self.tree.qdiscs.get(qdisc.handle + minor) for minor in ("", "1"))
+        return next(filter(None, found), None)
+
+    def _classes(self, qdisc: Qdisc, parent: str | None, own: program_formats.TreeNode | None) -> None:
+        if own is not None:
+            parent = self._add(own)
+        outermost = [each for each in self.tree.classes.values() if each.parent == qdisc.handle]
+        if qdisc.handle is None or not outermost:
+            known = f"tc class add dev {self.tree.place.text} parent {qdisc.handle or '1:'} classid …"
+            raise Refusal(qdisc.place, f"found {qdisc.kind.name} without classes, expected handle MAJOR: and {known}")
+        for each in outermost:
+            self._class(each, parent)
+
+    def _class(self, each: TcClass, parent: str | None) -> None:
+        classes = each.kind.classes
+        if classes is None or classes.sharing is None:
+            raise AssertionError(f"{each.kind.name} has classes without a share")
+        share = classes.sharing(each.settings)
+        node = _node(each.classid, parent, share.shape)
+        node |= {"minimum_bps": share.minimum_bps, "weight": share.weight}
+        children = [other for other in self.tree.classes.values() if other.parent == each.classid]
+        qdisc = self.tree.qdiscs.get(each.classid)
+        if children and qdisc is not None:
+            message = f"found a qdisc at class {each.classid}, which has classes below it, expected it at one of those"
+            raise Refusal(qdisc.place, message)
+        if children:
+            self._add(node)
+            for child in children:
+                self._class(child, each.classid)
+        elif qdisc is not None:
+            self._qdisc(qdisc, parent, node)
+        else:
+            self._add(node | {"queue": DEFAULT_QUEUE})
+        self.used.add(each.classid)
+
+    def _add(self, node: program_formats.TreeNode) -> str:
+        self.nodes.append(node)
+        return node["name"]
+
+    def _unused(self) -> None:
+        """Refuse what hangs below nothing."""
+        known = [*self.tree.classes, *(each.handle for each in self.tree.qdiscs.values() if each.handle)]
+        for parent, qdisc in self.tree.qdiscs.items():
+            if parent not in self.used:
+                message = f"found a qdisc at parent {parent}, expected the root, or a class or qdisc that is there"
+                raise Refusal(qdisc.place, f"{message}: {one_of(known)}", did_you_mean(parent, known))
+        for classid, each in self.tree.classes.items():
+            if classid not in self.used:
+                message = f"found class {classid} below {each.parent}, expected a qdisc with classes, or such a class"
+                raise Refusal(each.place, message, did_you_mean(each.parent, known))
+
+    def _queue(self, name: str) -> int | None:
+        """Return the number of a class's queue; None if it has none."""
+        numbers = {node["name"]: number for number, node in enumerate(self.nodes)}
+        number = numbers.get(name)
+        while number is not None and self.nodes[number].get("queue") is None:
+            below = [other for other, node in enumerate(self.nodes) if node.get("parent") == self.nodes[number]["name"]]
+            number = below[0] if len(below) == 1 and name not in self._parents() else None
+        return number
+
+    def _parents(self) -> set[str]:
+        """Return the classes that have classes below them."""
+        return {each.parent for each in self.tree.classes.values()}
+
+    def _default(self, root: Qdisc) -> int:
+        """Return the queue of what no filter matches."""
+        qdisc: Qdisc | None = root
+        while qdisc is not None and qdisc.kind.classes is None:
+            qdisc = self._below(qdisc) if qdisc.kind.shape is not None else None
+        if qdisc is None:
+            return len(self.nodes) - 1
+        minor = qdisc.settings.default
+        known = [each for each in self.tree.classes if each not in self._parents()]
+        if minor is None:
+            message = (
+                f"found {qdisc.kind.name} without default, expected default MINOR of a class for what no filter matches"
+            )
+            raise Refusal(qdisc.place, f"{message}: {one_of(known)}")
+        wanted = f"{(qdisc.handle or '')[:-1]}:{minor:x}"
+        number = self._queue(wanted)
+        if number is None:
+            message = f"found default {minor:x}, expected the minor number of a class with a queue: {one_of(known)}"
+            raise Refusal(qdisc.place, message, did_you_mean(wanted, known))
+        return number
+
+    def _filters(self) -> Iterator[Filter]:
+        yield from sorted(self.tree.filters, key=lambda each: each.priority)
+
+    def _rules(self, each: Filter) -> Iterator[program_formats.QueueRule]:
+        number = self._queue(each.target.text)
+        if number is None:
+            known = [name for name in self.tree.classes if name not in self._parents()]
+            message = f'found flowid "{each.target.text}", expected a class with a queue: {one_of(known)}'
+            raise Refusal(each.target, message, did_you_mean(each.target.text, known))
+        if each.match == Match():
+            yield {"queue": number}
+            return
+        for family in (4, 6):
+            entries = list(_entries(each.match, family))
+            if entries:
+                name = f"tc {self.interface} {len(self.access_lists) + 1}"
+                self.access_lists[name] = entries
+                yield {"queue": number, "access_list": name}
+
+
+def _node(name: str, parent: str | None, shape: program_formats.TreeShape | None) -> program_formats.TreeNode:
+    return {"name": name, "parent": parent, "shape": shape}
+
+
+def _entries(match: Match, family: int) -> Iterator[program_formats.AccessListEntry]:
+    """Yield the entries of an access list of packets of one version of IP that meet the criteria."""
+    networks = (match.source, match.destination)
+    if match.family not in (None, family) or any(each is not None and each.version != family for each in networks):
+        return
+    ports = (match.source_port, match.destination_port)
+    any_port = ports == (None, None)
+    protocols = (match.protocol,) if any_port or match.protocol is not None else PORT_PROTOCOLS
+    for protocol in protocols:
+        entry: program_formats.AccessListEntry = {
+            "action": "permit",
+            "source": _address(match.source, family),
+            "destination": _address(match.destination, family),
+        }
+        if protocol is not None:
+            entry["protocol"] = protocol
+        if match.source_port is not None:
+            entry["source_port"] = {"op": "eq", "ports": [match.source_port]}
+        if match.destination_port is not None:
+            entry["destination_port"] = {"op": "eq", "ports": [match.destination_port]}
+        if match.dscp is not None:
+            entry["dscp"] = match.dscp
+        yield entry
+
+
+def _address(network: IPv4Network | IPv6Network | None, family: int) -> program_formats.AddressMatch:
+    wanted = network or (IPv4Network("0.0.0.0/0") if family == 4 else IPv6Network("::/0"))
+    return {"address": str(wanted.network_address), "wildcard": str(wanted.hostmask)}

@@ -1,0 +1,135 @@
+"""`cake`: Common Applications Kept Enhanced (tc-cake(8)). Defaults are those of Linux."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from qoslab.tc.commands.kind import Flag, Kind, Leaf, Parameter
+from qoslab.tc.commands.units import rate_bps, signed, size_bytes, time_us
+
+if TYPE_CHECKING:
+    from qoslab.system import program_formats
+
+ETHERNET_HEADER = 14
+"""Bytes that the engine counts of an Ethernet frame in addition to its IP packet; `overhead` counts from that."""
+TARGET_US, RTT_US = 5_000, 100_000
+RTTS = {
+    "datacentre": 100,
+    "lan": 1_000,
+    "metro": 10_000,
+    "regional": 30_000,
+    "internet": 100_000,
+    "oceanic": 300_000,
+    "satellite": 1_000_000,
+    "interplanetary": 3_600_000_000,
+}
+"""Round-trip times of the keywords, microseconds; the target is a twentieth (tc-cake(8))."""
+OVERHEADS = {
+    "conservative": {"overhead": 48, "carrier": "atm"},
+    "ethernet": {"overhead": 38, "mpu": 84},
+    "docsis": {"overhead": 18, "mpu": 64, "carrier": "frames"},
+    "pppoa-vcmux": {"overhead": 10, "carrier": "atm"},
+    "pppoa-llc": {"overhead": 14, "carrier": "atm"},
+    "pppoe-vcmux": {"overhead": 32, "carrier": "atm"},
+    "pppoe-llcsnap": {"overhead": 40, "carrier": "atm"},
+    "bridged-vcmux": {"overhead": 24, "carrier": "atm"},
+    "bridged-llcsnap": {"overhead": 32, "carrier": "atm"},
+    "ipoa-vcmux": {"overhead": 8, "carrier": "atm"},
+    "ipoa-llcsnap": {"overhead": 16, "carrier": "atm"},
+    "pppoe-ptm": {"overhead": 30, "carrier": "ptm"},
+    "bridged-ptm": {"overhead": 22, "carrier": "ptm"},
+}
+"""Overhead keywords of tc-cake(8)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cake:
+    """Settings of `cake`."""
+
+    bandwidth_bps: int | None = None
+    """None for no shaper."""
+    diffserv: program_formats.Diffserv = "diffserv3"
+    isolation: program_formats.Isolation = "triple_isolate"
+    rtt_us: int = RTT_US
+    memory_limit: int | None = None
+    wash: bool = False
+    overhead: int | None = None
+    """Bytes in addition to the IP packet; None (`raw`) for the Ethernet header as it is."""
+    mpu: int = 0
+    carrier: program_formats.Carrier = "frames"
+
+    @property
+    def target_us(self) -> int:
+        """A twentieth of the round-trip time."""
+        return max(self.rtt_us // 20, 1)
+
+
+def _leaf(settings: Cake) -> Leaf:
+    queue: program_formats.QueueDiscipline = {
+        "kind": "cake",
+        "diffserv": settings.diffserv,
+        "isolation": settings.isolation,
+        "rtt_us": settings.rtt_us,
+        "target_us": settings.target_us,
+        "memory_limit": settings.memory_limit,
+        "wash": settings.wash,
+    }
+    if settings.bandwidth_bps is None:
+        return Leaf(queue)
+    offset = 0 if settings.overhead is None else settings.overhead - ETHERNET_HEADER
+    account: program_formats.LengthAccount = {
+        "offset_bytes": offset,
+        "least_bytes": settings.mpu,
+        "carrier": settings.carrier,
+    }
+    return Leaf(queue, {"rate_bps": settings.bandwidth_bps, "burst_bytes": 0, "account": account})
+
+
+_ISOLATIONS = (
+    "flowblind",
+    "srchost",
+    "dsthost",
+    "hosts",
+    "flows",
+    "dual-srchost",
+    "dual-dsthost",
+    "triple-isolate",
+)
+
+KINDS = (
+    Kind(
+        "cake",
+        Cake,
+        {
+            "bandwidth": Parameter("bandwidth_bps", rate_bps),
+            "unlimited": Flag({"bandwidth_bps": None}),
+            "rtt": Parameter("rtt_us", time_us),
+            "memlimit": Parameter("memory_limit", size_bytes),
+            "overhead": Parameter("overhead", signed),
+            "mpu": Parameter("mpu", size_bytes),
+            "raw": Flag({"overhead": None, "carrier": "frames", "mpu": 0}),
+            "noatm": Flag({"carrier": "frames"}),
+            "atm": Flag({"carrier": "atm"}),
+            "ptm": Flag({"carrier": "ptm"}),
+            "wash": Flag({"wash": True}),
+            "nowash": Flag({"wash": False}),
+            **{word: Flag({"diffserv": word}) for word in ("besteffort", "diffserv3", "diffserv4")},
+            **{word: Flag({"isolation": word.replace("-", "_")}) for word in _ISOLATIONS},
+            **{word: Flag({"rtt_us": us}) for word, us in RTTS.items()},
+            **{word: Flag(sets) for word, sets in OVERHEADS.items()},
+            # Linux's defaults for things that the engine never does.
+            **dict.fromkeys(("nonat", "egress", "no-ack-filter", "no-split-gso", "split-gso"), Flag()),
+        },
+        refused={
+            "nat": "the engine's router does not translate addresses",
+            "ingress": "the engine queues what goes out",
+            "autorate-ingress": "the engine does not estimate the rate of what comes in",
+            **dict.fromkeys(("ack-filter", "ack-filter-aggressive"), "the engine does not read TCP options"),
+            **dict.fromkeys(("diffserv8", "precedence"), "the engine has besteffort, diffserv3 and diffserv4"),
+            "fwmark": "the engine has no firewall marks",
+            "ether-vlan": "the engine counts tags by itself",
+        },
+        leaf=_leaf,
+    ),
+)

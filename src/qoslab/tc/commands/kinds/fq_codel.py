@@ -1,0 +1,68 @@
+"""`fq_codel`: FQ-CoDel, RFC 8290 (tc-fq_codel(8)). Defaults are those of Linux."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qoslab.tc.commands.kind import Flag, Kind, Leaf, Parameter
+from qoslab.tc.commands.units import count, size_bytes, time_us
+
+
+@dataclass(frozen=True, slots=True)
+class FqCodel:
+    """Settings of `fq_codel`."""
+
+    limit: int = 10_240
+    """Packets of all flows."""
+    flows: int = 1024
+    quantum: int = 1514
+    """Bytes of a flow's turn; Linux takes the interface's MTU with its Ethernet header."""
+    target_us: int = 5_000
+    interval_us: int = 100_000
+    ce_threshold_us: int | None = None
+    memory_limit: int = 32 << 20
+    """Bytes; counted bytes of packets in the engine, memory of the kernel's buffers in Linux."""
+    drop_batch: int = 64
+    """Packets."""
+    ecn: bool = True
+
+
+def _leaf(settings: FqCodel) -> Leaf:
+    return Leaf(
+        {
+            "kind": "fq_codel",
+            "limit": settings.limit,
+            "flows": settings.flows,
+            "quantum": settings.quantum,
+            "target_us": settings.target_us,
+            "interval_us": settings.interval_us,
+            "ce_threshold_us": settings.ce_threshold_us,
+            "memory_limit": settings.memory_limit,
+            "drop_batch": settings.drop_batch,
+            "ecn": settings.ecn,
+        }
+    )
+
+
+KINDS = (
+    Kind(
+        "fq_codel",
+        FqCodel,
+        {
+            "limit": Parameter("limit", count),
+            "flows": Parameter("flows", count),
+            "quantum": Parameter("quantum", size_bytes),
+            "target": Parameter("target_us", time_us),
+            "interval": Parameter("interval_us", time_us),
+            "ce_threshold": Parameter("ce_threshold_us", time_us),
+            "memory_limit": Parameter("memory_limit", size_bytes),
+            "drop_batch": Parameter("drop_batch", count),
+            "ecn": Flag({"ecn": True}),
+            "noecn": Flag({"ecn": False}),
+        },
+        refused=dict.fromkeys(
+            ("ce_threshold_selector",), "it selects packets by a mask of the DS field, which the engine does not do"
+        ),
+        leaf=_leaf,
+    ),
+)

@@ -1,0 +1,96 @@
+"""`htb`: hierarchical token buckets (tc-htb(8)).
+
+A class has its rate, and more up to its ceil from what its siblings leave, shared by quantum. Two things differ from
+Linux: the bucket of `rate` has no burst of its own (`burst` is refused), and a class never exceeds its parent's ceil
+by its own rate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qoslab.tc.commands.kind import ClassShare, Kind, Parameter, ParameterError
+from qoslab.tc.commands.units import UnitError, rate_bps, size_bytes
+
+R2Q = 10
+"""Rate in bytes per second over quantum in bytes."""
+LEAST_QUANTUM, MOST_QUANTUM = 1_000, 200_000
+"""Bounds of a quantum by `r2q` in Linux, bytes."""
+FULL_FRAME = 1600
+"""The MTU that tc computes default buckets with, bytes."""
+
+
+def minor(text: str) -> int:
+    """Return the minor number of a class, which is in hexadecimal; `1:10` and `10` are the same."""
+    try:
+        return int(text.rpartition(":")[2].removeprefix("0x"), 16)
+    except ValueError:
+        raise UnitError("the minor number of a class, such as 20 for 1:20") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Htb:
+    """Settings of `htb`."""
+
+    default: int | None = None
+    """Minor number of the class of unclassified packets; without one Linux sends those past all classes."""
+
+
+@dataclass(frozen=True, slots=True)
+class HtbClass:
+    """Settings of a class."""
+
+    rate_bps: int = 0
+    ceil_bps: int | None = None
+    """As the rate without one."""
+    cburst: int | None = None
+    """Bytes of the bucket of `ceil`."""
+    quantum: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.rate_bps <= 0:
+            raise ParameterError("rate_bps", "found no rate, expected rate RATE")
+        if self.ceil_bps is not None and self.ceil_bps < self.rate_bps:
+            raise ParameterError(
+                "ceil_bps", f"found ceil {self.ceil_bps}bit, expected at least rate {self.rate_bps}bit"
+            )
+
+
+def _sharing(settings: HtbClass) -> ClassShare:
+    by_rate = min(max(settings.rate_bps // 8 // R2Q, LEAST_QUANTUM), MOST_QUANTUM)
+    burst = FULL_FRAME if settings.cburst is None else settings.cburst
+    return ClassShare(
+        minimum_bps=settings.rate_bps,
+        weight=settings.quantum or by_rate,
+        shape={"rate_bps": settings.ceil_bps or settings.rate_bps, "burst_bytes": burst},
+    )
+
+
+KINDS = (
+    Kind(
+        "htb",
+        Htb,
+        {"default": Parameter("default", minor)},
+        refused={
+            "r2q": "give each class its quantum",
+            "direct_qlen": "unclassified packets go to the default class",
+            "offload": "the engine is no network card",
+        },
+        classes=Kind(
+            "class htb",
+            HtbClass,
+            {
+                "rate": Parameter("rate_bps", rate_bps),
+                "ceil": Parameter("ceil_bps", rate_bps),
+                "cburst": Parameter("cburst", size_bytes),
+                "quantum": Parameter("quantum", size_bytes),
+            },
+            refused={
+                "prio": "classes of the engine share by quantum alone",
+                "burst": "the engine's minimum rate has no bucket; the burst of ceil is cburst",
+                **dict.fromkeys(("mpu", "overhead", "linklayer"), "use those of cake, or a rate that includes them"),
+            },
+            sharing=_sharing,
+        ),
+    ),
+)

@@ -1,0 +1,61 @@
+"""`pie`: PIE, RFC 8033 (tc-pie(8)). Defaults are those of Linux."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qoslab.tc.commands.kind import Flag, Kind, Leaf, Parameter
+from qoslab.tc.commands.units import count, time_us
+
+
+@dataclass(frozen=True, slots=True)
+class Pie:
+    """Settings of `pie`."""
+
+    limit: int = 1000
+    """Packets."""
+    target_us: int = 15_000
+    tupdate_us: int = 15_000
+    alpha: int = 2
+    """Sixteenths per second."""
+    beta: int = 20
+    """Sixteenths per second."""
+    ecn: bool = False
+    bytemode: bool = False
+
+
+def _leaf(settings: Pie) -> Leaf:
+    return Leaf(
+        {
+            "kind": "pie",
+            "limit": settings.limit,
+            "target_us": settings.target_us,
+            "tupdate_us": settings.tupdate_us,
+            "alpha": settings.alpha,
+            "beta": settings.beta,
+            "ecn": settings.ecn,
+            "bytemode": settings.bytemode,
+        }
+    )
+
+
+KINDS = (
+    Kind(
+        "pie",
+        Pie,
+        {
+            "limit": Parameter("limit", count),
+            "target": Parameter("target_us", time_us),
+            "tupdate": Parameter("tupdate_us", time_us),
+            "alpha": Parameter("alpha", count),
+            "beta": Parameter("beta", count),
+            "ecn": Flag({"ecn": True}),
+            "noecn": Flag({"ecn": False}),
+            "bytemode": Flag({"bytemode": True}),
+            "nobytemode": Flag({"bytemode": False}),
+            "no_dq_rate_estimator": Flag(),
+        },
+        refused={"dq_rate_estimator": "the engine takes the delay from the times of packets, which is Linux's default"},
+        leaf=_leaf,
+    ),
+)

@@ -1,0 +1,112 @@
+"""`red`: random early detection (tc-red(8)).
+
+The mean depth and its thresholds are in bytes. The weight of a packet in the mean follows from `burst`, `min` and
+`avpkt` as in tc. Between the thresholds the engine drops each packet with the probability alone; Linux spaces its drops
+more evenly, with the same mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qoslab.tc.commands.kind import Flag, Kind, Leaf, Parameter, ParameterError
+from qoslab.tc.commands.units import count, rate_bps, share, size_bytes
+
+MOST_EXPONENT = 31
+
+
+@dataclass(frozen=True, slots=True)
+class Red:
+    """Settings of `red`."""
+
+    limit: int = 0
+    """Bytes."""
+    min: int = 0
+    """Bytes of the mean depth from which packets are dropped; 0: a third of `max`."""
+    max: int = 0
+    """Bytes of the mean depth from which all are dropped; 0: a quarter of `limit`."""
+    avpkt: int = 0
+    """Bytes of an average packet."""
+    burst: int = 0
+    """Packets that may come at once; 0: (2 min + max) / (3 avpkt)."""
+    probability: float = 0.02
+    ecn: bool = False
+    bandwidth_bps: int = 10_000_000
+    """In Linux an idle queue ages by it; the engine's by the rate of the line."""
+
+    def __post_init__(self) -> None:
+        for name, value in (("limit", self.limit), ("avpkt", self.avpkt)):
+            if value <= 0:
+                raise ParameterError(name, f"found no {name}, expected {name} BYTES")
+        if self.high <= self.low:
+            raise ParameterError("min", f"found min {self.low} and max {self.high}, expected min below max")
+        if self.packets <= 0 or self.packets + 1 - self.low / self.avpkt < 1:
+            least = int(self.low / self.avpkt) + 1
+            raise ParameterError("burst", f"found burst {self.packets}, expected at least {least} (min / avpkt)")
+
+    @property
+    def high(self) -> int:
+        """Bytes: the upper threshold."""
+        return self.max or self.limit // 4
+
+    @property
+    def low(self) -> int:
+        """Bytes: the lower threshold."""
+        return self.min or self.high // 3
+
+    @property
+    def packets(self) -> int:
+        """The burst."""
+        return self.burst or (2 * self.low + self.high) // (3 * self.avpkt)
+
+    @property
+    def exponent(self) -> int:
+        """The n of the weight 2⁻ⁿ, by the rule of tc (`tc_red_eval_ewma`).
+
+        It is the least n for which an average of a burst of packets stays below `min`:
+        burst + 1 - min/avpkt ≤ (1 - (1 - W)^burst) / W.
+        """
+        wanted = self.packets + 1 - self.low / self.avpkt
+        for exponent in range(1, MOST_EXPONENT):
+            weight = 2.0**-exponent
+            if wanted <= (1 - (1 - weight) ** self.packets) / weight:
+                return exponent
+        return MOST_EXPONENT
+
+
+def _leaf(settings: Red) -> Leaf:
+    return Leaf(
+        {
+            "kind": "red",
+            "limit": settings.limit,
+            "min": settings.low,
+            "max": settings.high,
+            "exponential_weight": settings.exponent,
+            "denominator": max(round(1 / settings.probability), 1),
+            "ecn": settings.ecn,
+        }
+    )
+
+
+KINDS = (
+    Kind(
+        "red",
+        Red,
+        {
+            "limit": Parameter("limit", size_bytes),
+            "min": Parameter("min", size_bytes),
+            "max": Parameter("max", size_bytes),
+            "avpkt": Parameter("avpkt", size_bytes),
+            "burst": Parameter("burst", count),
+            "probability": Parameter("probability", share),
+            "bandwidth": Parameter("bandwidth_bps", rate_bps),
+            "ecn": Flag({"ecn": True}),
+        },
+        refused={
+            "adaptive": "the engine does not adapt the probability",
+            "harddrop": "the engine always drops above max",
+            "nodrop": "the engine drops packets that are not ECN-capable",
+        },
+        leaf=_leaf,
+    ),
+)

@@ -1,0 +1,71 @@
+"""`tbf`: a token bucket that shapes (tc-tbf(8)), with a FIFO or another qdisc below it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from qoslab.tc.commands.kind import Kind, Leaf, Parameter, ParameterError
+from qoslab.tc.commands.units import rate_bps, size_bytes, time_us
+
+if TYPE_CHECKING:
+    from qoslab.system import program_formats
+
+
+@dataclass(frozen=True, slots=True)
+class Tbf:
+    """Settings of `tbf`."""
+
+    rate_bps: int = 0
+    burst: int = 0
+    """Bytes of the bucket."""
+    limit: int | None = None
+    """Bytes that may wait."""
+    latency_us: int | None = None
+    """The same as a time: what the rate and a burst bring in it."""
+
+    def __post_init__(self) -> None:
+        if self.rate_bps <= 0:
+            raise ParameterError("rate_bps", "found no rate, expected rate RATE")
+        if self.burst <= 0:
+            raise ParameterError("burst", "found no burst, expected burst BYTES")
+        if (self.limit is None) == (self.latency_us is None):
+            raise ParameterError(
+                "limit", "found not exactly one of limit and latency, expected limit BYTES or latency TIME"
+            )
+
+    @property
+    def queue_bytes(self) -> int:
+        """Bytes that may wait."""
+        if self.limit is not None:
+            return self.limit
+        return self.rate_bps * (self.latency_us or 0) // 8_000_000 + self.burst
+
+
+def _shape(settings: Tbf) -> program_formats.TreeShape:
+    return {"rate_bps": settings.rate_bps, "burst_bytes": settings.burst}
+
+
+def _leaf(settings: Tbf) -> Leaf:
+    return Leaf({"kind": "bfifo", "limit": settings.queue_bytes}, _shape(settings))
+
+
+KINDS = (
+    Kind(
+        "tbf",
+        Tbf,
+        {
+            "rate": Parameter("rate_bps", rate_bps),
+            **dict.fromkeys(("burst", "buffer", "maxburst"), Parameter("burst", size_bytes)),
+            "limit": Parameter("limit", size_bytes),
+            "latency": Parameter("latency_us", time_us),
+        },
+        refused={
+            "peakrate": "the engine's shaper has one bucket",
+            **dict.fromkeys(("mtu", "minburst"), "it belongs to peakrate, which the engine does not have"),
+            **dict.fromkeys(("mpu", "overhead", "linklayer"), "use those of cake, or a rate that includes them"),
+        },
+        leaf=_leaf,
+        shape=_shape,
+    ),
+)

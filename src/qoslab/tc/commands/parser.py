@@ -1,0 +1,239 @@
+"""Text of tc commands to the typed tree.
+
+Commands are `tc qdisc add|replace`, `tc class add|replace` and `tc filter add|replace`. A template says how an interface
+is to be, so that nothing is deleted or changed in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Any
+
+from qoslab.schema.near import did_you_mean, one_of
+from qoslab.tc.commands.kinds import KINDS
+from qoslab.tc.commands.tree import ROOT, Commands, Filter, Match, Qdisc, TcClass, Tree
+from qoslab.tc.commands.units import UnitError, count
+from qoslab.tc.commands.words import Reader, Refusal, TcError, Word, commands_of
+
+OBJECTS = ("qdisc", "class", "filter")
+VERBS = ("add", "replace")
+_HANDLE = re.compile(r"(0x)?([0-9a-fA-F]{1,4}):")
+_CLASS = re.compile(r"([0-9a-fA-F]{1,4}):([0-9a-fA-F]{1,4})")
+PROTOCOLS = {"icmp": 1, "tcp": 6, "udp": 17, "icmpv6": 58}
+FAMILIES: dict[str, int | None] = {"ip": 4, "ipv6": 6, "all": None}
+U32_MATCHES = ("ip", "ip6")
+
+
+def is_tc(text: str) -> bool:
+    """Return whether a rendered template is one of tc commands: its first word other than comments is `tc`."""
+    return next((words[0].text == "tc" for words in commands_of(text)), False)
+
+
+def parse(text: str, *, source: str = "configuration") -> Commands:
+    """Return the tree of these commands. Raise `TcError` naming `source`, line and column of the first mistake."""
+    trees: Commands = {}
+    for words in commands_of(text):
+        try:
+            _command(Reader(words), trees)
+        except Refusal as refusal:
+            raise TcError(source, refusal.word, refusal.found, refusal.hint) from None
+    return trees
+
+
+def _choice(reader: Reader, known: tuple[str, ...], expected: str) -> Word:
+    word = reader.take(expected)
+    if word.text not in known:
+        raise Refusal(
+            word, f'found "{word.text}", expected {expected}: {one_of(known)}', did_you_mean(word.text, known)
+        )
+    return word
+
+
+def _command(reader: Reader, trees: Commands) -> None:
+    _choice(reader, ("tc",), "a command of tc")
+    what = _choice(reader, OBJECTS, "an object of tc")
+    _choice(reader, VERBS, f"a command for a {what.text}")
+    head = _head(reader, what.text)
+    dev = head.get("dev")
+    if dev is None:
+        raise Refusal(reader.last, f"found a {what.text} without interface, expected dev INTERFACE")
+    tree = trees.setdefault(dev.text, Tree(dev))
+    {"qdisc": _qdisc, "class": _class, "filter": _filter}[what.text](reader, head, tree)
+
+
+def _head(reader: Reader, what: str) -> dict[str, Word]:
+    """Read the words before the kind; each has a value, but for `root`."""
+    names = {
+        "qdisc": ("dev", "parent", "handle"),
+        "class": ("dev", "parent", "classid"),
+        "filter": ("dev", "parent", "protocol", "prio", "pref", "preference", "priority"),
+    }[what]
+    found: dict[str, Word] = {}
+    while (word := reader.peek()) is not None:
+        if word.text == ROOT:
+            found["parent"] = reader.take("")
+        elif word.text in names:
+            reader.take("")
+            name = "prio" if word.text in names[3:] and what == "filter" else word.text
+            found[name] = reader.take(f"the value of {word.text}")
+        else:
+            break
+    return found
+
+
+def _handle(word: Word | None) -> str | None:
+    if word is None:
+        return None
+    match = _HANDLE.fullmatch(word.text)
+    if match is None:
+        raise Refusal(word, f'found handle "{word.text}", expected a major number with a colon, such as 1:')
+    return f"{int(match[2], 16):x}:"
+
+
+def _class_number(word: Word, expected: str) -> str:
+    match = _CLASS.fullmatch(word.text)
+    if match is None:
+        raise Refusal(word, f'found "{word.text}", expected {expected}, such as 1:10')
+    return f"{int(match[1], 16):x}:{int(match[2], 16):x}"
+
+
+def _parent(head: dict[str, Word], reader: Reader, expected: str) -> tuple[str, Word]:
+    word = head.get("parent")
+    if word is None:
+        raise Refusal(reader.last, f"found no parent, expected {expected}")
+    if word.text == ROOT:
+        return ROOT, word
+    return (_handle(word) or "" if word.text.endswith(":") else _class_number(word, expected)), word
+
+
+def _qdisc(reader: Reader, head: dict[str, Word], tree: Tree) -> None:
+    parent, at = _parent(head, reader, "root or parent CLASS")
+    word = reader.take("a kind of qdisc")
+    kind = KINDS.get(word.text)
+    if kind is None:
+        expected = f"a qdisc that the engine implements: {one_of(sorted(KINDS))}"
+        raise Refusal(word, f'found "{word.text}", expected {expected}', did_you_mean(word.text, KINDS))
+    if parent in tree.qdiscs:
+        raise Refusal(
+            at,
+            f"found a second qdisc at {parent}, expected one (the first is in line {tree.qdiscs[parent].place.line})",
+        )
+    tree.qdiscs[parent] = Qdisc(word, parent, _handle(head.get("handle")), kind, kind.read(reader))
+
+
+def _class(reader: Reader, head: dict[str, Word], tree: Tree) -> None:
+    parent, _ = _parent(head, reader, "parent HANDLE or CLASS")
+    number = head.get("classid")
+    if number is None:
+        raise Refusal(reader.last, "found a class without number, expected classid MAJOR:MINOR")
+    classid = _class_number(number, "the number of a class")
+    classful = {name: kind for name, kind in KINDS.items() if kind.classes is not None}
+    kind = classful[_choice(reader, tuple(classful), "a kind of class").text]
+    if classid in tree.classes:
+        raise Refusal(number, f"found class {classid} again, expected another number")
+    settings = kind.classes.read(reader) if kind.classes is not None else None
+    tree.classes[classid] = TcClass(number, parent, classid, kind, settings)
+
+
+def _filter(reader: Reader, head: dict[str, Word], tree: Tree) -> None:
+    parent, _ = _parent(head, reader, "parent HANDLE")
+    protocol = head.get("protocol")
+    if protocol is not None and protocol.text not in FAMILIES:
+        known = tuple(FAMILIES)
+        message = f'found protocol "{protocol.text}", expected {one_of(known)}'
+        raise Refusal(protocol, message, did_you_mean(protocol.text, known))
+    priority = head.get("prio")
+    number = 0 if priority is None else _value(priority, count)
+    kind = _choice(reader, ("u32", "flower", "matchall"), "a kind of filter")
+    match = Match(family=FAMILIES[protocol.text] if protocol else None)
+    target: Word | None = None
+    while (word := reader.peek()) is not None:
+        reader.take("")
+        if word.text in ("flowid", "classid"):
+            target = reader.take("a class")
+        elif word.text == "match" and kind.text == "u32":
+            match = _u32(reader, match)
+        elif kind.text == "flower":
+            match = _flower(reader, word, match)
+        else:
+            known = ("match", "flowid", "classid") if kind.text == "u32" else ("flowid", "classid")
+            raise Refusal(word, f'found "{word.text}", expected {one_of(known)}', did_you_mean(word.text, known))
+    if target is None:
+        raise Refusal(reader.last, "found a filter without class, expected flowid CLASS")
+    target = replace(target, text=_class_number(target, "a class"))
+    tree.filters.append(Filter(kind, parent, number, match, target))
+
+
+def _value(word: Word, read: Callable[[str], Any]) -> Any:
+    try:
+        return read(word.text)
+    except UnitError as error:
+        raise Refusal(word, f'found "{word.text}", expected {error}') from None
+
+
+def _network(text: str) -> IPv4Network | IPv6Network:
+    try:
+        return ip_network(text)
+    except ValueError:
+        raise UnitError("a prefix such as 10.0.1.0/24, without bits behind its length") from None
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise UnitError("a number such as 5001 or 0xb8") from None
+
+
+def _u32(reader: Reader, match: Match) -> Match:
+    """Read `match ip FIELD VALUE [MASK]`."""
+    family = _choice(reader, U32_MATCHES, "a header that the engine knows")
+    fields = ("src", "dst", "sport", "dport", "protocol", "tos", "dsfield", "priority")
+    name = _choice(reader, fields, f"a field of {family.text}")
+    match = replace(match, family=4 if family.text == "ip" else 6)
+    value = reader.take(f"the value of {name.text}")
+    if name.text in ("src", "dst"):
+        network = _value(value, _network)
+        return replace(match, source=network) if name.text == "src" else replace(match, destination=network)
+    mask = reader.take(f"the mask of {name.text}")
+    whole = {"sport": 0xFFFF, "dport": 0xFFFF, "protocol": 0xFF}.get(name.text, 0xFC)
+    if _value(mask, _number) != whole:
+        raise Refusal(mask, f'found mask "{mask.text}", expected {whole:#x}: the engine matches whole fields')
+    number = _value(value, _number)
+    return _with(match, name.text, number >> 2 if whole == 0xFC else number)
+
+
+def _with(match: Match, name: str, number: int) -> Match:
+    match name:
+        case "sport" | "src_port":
+            return replace(match, source_port=number)
+        case "dport" | "dst_port":
+            return replace(match, destination_port=number)
+        case "protocol" | "ip_proto":
+            return replace(match, protocol=number)
+        case _:
+            return replace(match, dscp=number)
+
+
+def _flower(reader: Reader, word: Word, match: Match) -> Match:
+    """Read a criterion of `flower`."""
+    known = ("ip_proto", "src_ip", "dst_ip", "src_port", "dst_port", "ip_tos")
+    if word.text not in known:
+        raise Refusal(
+            word, f'found "{word.text}", expected {one_of((*known, "flowid"))}', did_you_mean(word.text, known)
+        )
+    value = reader.take(f"the value of {word.text}")
+    if word.text in ("src_ip", "dst_ip"):
+        network = _value(value, _network)
+        return replace(match, source=network) if word.text == "src_ip" else replace(match, destination=network)
+    if word.text == "ip_proto" and value.text in PROTOCOLS:
+        return replace(match, protocol=PROTOCOLS[value.text])
+    number, _, mask = value.text.partition("/")
+    if word.text == "ip_tos":
+        if mask and _number(mask) != 0xFC:
+            raise Refusal(value, f'found "{value.text}", expected the mask 0xfc: the engine matches the code point')
+        return replace(match, dscp=_value(replace(value, text=number), _number) >> 2)
+    return _with(match, word.text, _value(value, _number))

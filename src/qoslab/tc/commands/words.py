@@ -1,0 +1,91 @@
+"""Words of tc commands with their places, and the error that names one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from qoslab.errors import IosError
+
+_WORD = re.compile(r"\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a command."""
+
+    text: str
+    line: int
+    """Line of the text, from 1."""
+    column: int
+    """Column of the line, from 1."""
+
+
+class TcError(IosError):
+    """A tc command that the router refuses; `number` is the line."""
+
+    def __init__(self, source: str, word: Word, found: str, hint: str = "") -> None:
+        """`found` says "found …, expected …"."""
+        super().__init__(f"{source}:{word.line}:{word.column}: {found}", hint=hint)
+        self.number, self.column, self.found, self.near = word.line, word.column, found, hint
+
+
+class Refusal(Exception):
+    """A word that is refused; the reader of the text adds its name."""
+
+    def __init__(self, word: Word, found: str, hint: str = "") -> None:
+        """`found` says "found …, expected …"."""
+        super().__init__(found)
+        self.word, self.found, self.hint = word, found, hint
+
+
+def commands_of(text: str) -> Iterator[list[Word]]:
+    """Yield the words of each command: one a line, or several lines that end with a backslash.
+
+    Blank lines are left out, and comments: from `#` at the start of a word to the end of the line.
+    """
+    words: list[Word] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        for match in _WORD.finditer(line):
+            if match[0].startswith("#") or match[0] == "\\":
+                break
+            words.append(Word(match[0], number, match.start() + 1))
+        if not line.rstrip().endswith("\\") and words:
+            yield words
+            words = []
+    if words:
+        yield words
+
+
+class Reader:
+    """The words of a command, read from the left."""
+
+    def __init__(self, words: list[Word]) -> None:
+        self._words = words
+        self._next = 0
+
+    @property
+    def last(self) -> Word:
+        """The word read last; the first one before that."""
+        return self._words[max(self._next - 1, 0)]
+
+    def peek(self) -> Word | None:
+        """Return the next word without reading it."""
+        return self._words[self._next] if self._next < len(self._words) else None
+
+    def take(self, expected: str) -> Word:
+        """Read a word. Raise `Refusal` with `expected` at the end of the command."""
+        word = self.peek()
+        if word is None:
+            raise Refusal(self.last, f'found the end of the command after "{self.last.text}", expected {expected}')
+        self._next += 1
+        return word
+
+    def skip(self, text: str) -> bool:
+        """Read the next word if it is `text`; return whether it was."""
+        word = self.peek()
+        if word is None or word.text != text:
+            return False
+        self._next += 1
+        return True
