@@ -73,7 +73,8 @@ impl<P> NamedPort<P> {
     }
 
     /// The port with another plan. Before its first configuration a port is a router's; a switch's then begins anew at
-    /// the end of the same link, and what waits in the old one is dropped.
+    /// the end of the same link, and what waits in the old one is dropped. A switch's port keeps its plan if it is given
+    /// a router's: [`crate::Engine::configure`] refuses such a configuration.
     pub fn configured(self, now: Time, plan: PortPlan, shared: &mut Shared<P>) -> NamedPort<P> {
         if self.plan == plan {
             return self;
@@ -91,7 +92,9 @@ impl<P> NamedPort<P> {
             (Port::Router(port), KindPlan::Catalyst(_)) => {
                 Port::new(port.into_link(now, &mut shared.outputs), &plan, seed, now)
             }
-            (Port::Catalyst(_), KindPlan::Router(_)) => unreachable!("a switch stays a switch"),
+            (port @ Port::Catalyst(_), KindPlan::Router(_)) => {
+                return NamedPort { name, config, plan: old, seed, port }
+            }
         };
         NamedPort { name, config, plan, seed, port }
     }

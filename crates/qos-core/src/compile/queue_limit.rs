@@ -114,6 +114,7 @@ pub(crate) fn fifo(
     Ok(QueuePlan::Limited(Box::new(LimitsPlan {
         configured: class.queue_limit,
         in_bytes: depth.in_bytes(),
+        whole: false,
         limit,
         thresholds: thresholds(&class.queue_thresholds, depth, limit)?,
     })))

@@ -169,7 +169,7 @@ fn leaf(queue: &QueueDiscipline, shape: Option<&TreeShape>, path: &str) -> Resul
     let field = |name: &str| format!("{path}.{name}");
     let limit = |limit: u32| in_range(&field("limit"), u64::from(limit), &(1..=u64::from(u32::MAX)), "packets");
     let mut random_detect = None;
-    let in_bytes = |limit: u64| LimitsPlan { configured: None, in_bytes: true, limit, thresholds: None };
+    let in_bytes = |limit: u64| LimitsPlan { configured: None, in_bytes: true, whole: true, limit, thresholds: None };
     let queue = match *queue {
         QueueDiscipline::Pfifo { limit } => QueuePlan::Fifo { limit },
         QueueDiscipline::Bfifo { limit } => QueuePlan::Limited(Box::new(in_bytes(limit))),

@@ -117,6 +117,9 @@ pub(crate) struct LimitsPlan {
     pub configured: Option<QueueLimit>,
     /// Depth and limits are in counted bytes, rather than in packets.
     pub in_bytes: bool,
+    /// In bytes: the packet that comes must fit below the limit with its whole length, as in Linux. Else it is taken
+    /// while less waits, as on routers.
+    pub whole: bool,
     pub limit: u64,
     /// By the values of a field.
     pub thresholds: Option<(ThresholdField, Vec<u64>)>,

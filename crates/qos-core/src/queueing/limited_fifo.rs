@@ -23,7 +23,8 @@ impl<P> LimitedFifo<P> {
 
 impl<P> Discipline<P> for LimitedFifo<P> {
     fn place(&self, descriptor: &Descriptor) -> Result<Place, DropReason> {
-        let held = if self.limits.in_bytes { self.bytes } else { self.items.len() as u64 };
+        let own = if self.limits.whole { u64::from(descriptor.counted_len.saturating_sub(1)) } else { 0 };
+        let held = if self.limits.in_bytes { self.bytes + own } else { self.items.len() as u64 };
         if held < self.limits.of(descriptor) {
             Ok(Place::default())
         } else {

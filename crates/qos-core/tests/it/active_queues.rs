@@ -302,6 +302,17 @@ fn classes_have_their_rates_and_share_the_rest() {
     assert_eq!((tree[0].discipline.as_deref(), tree[3].discipline.as_deref()), (None, Some("pfifo")));
 }
 
+/// A packet of a `bfifo` must fit below the limit with its whole length.
+#[test]
+fn a_limit_in_bytes_holds_whole_packets() {
+    for (limit, waiting) in [(15_000, 10), (14_999, 9), (1_499, 0)] {
+        let mut engine: Engine<usize> = single(&json!({"kind": "bfifo", "limit": limit}));
+        (0..20).for_each(|number| engine.transmit(Time(0), PORT, overload(0).descriptor(Framing::Ethernet), number));
+        engine.audit().unwrap();
+        assert_eq!(node(&mut engine, 0).depth_packets, waiting, "{limit}");
+    }
+}
+
 #[test]
 fn mistakes_in_a_tree_are_named_with_their_place() {
     let refused = |nodes: Value, default: u8| {

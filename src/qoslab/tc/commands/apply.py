@@ -23,7 +23,8 @@ def takes_tc(node: Node) -> bool:
 def apply_template(device: Device, text: str, *, tc: bool, source: str = "configuration") -> list[Remark]:
     """Carry out a rendered template on top of `device`; return the lines that were kept without effect.
 
-    Text whose first word is `tc` is of tc commands if `tc` says that the node takes those. Raise `IosError` naming `source` and line.
+    Text whose first word is `tc` is of tc commands if `tc` says that the node takes those. Raise `IosError`
+    naming `source` and line.
     """
     if not (tc and is_tc(text)):
         return apply(device, text, source=source)

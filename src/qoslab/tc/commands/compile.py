@@ -11,7 +11,7 @@ from qoslab.ios.model.ios_names import interface_name
 from qoslab.schema.near import did_you_mean, one_of
 from qoslab.tc.commands.kind import Leaf
 from qoslab.tc.commands.tree import ROOT, Commands, Filter, Match, Qdisc, TcClass, Tree
-from qoslab.tc.commands.words import Refusal, TcError
+from qoslab.tc.commands.words import RefusedWordError, TcError
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -34,7 +34,7 @@ class Compiled:
 
 
 def compile_commands(commands: Commands, interfaces: Collection[str], *, source: str = "configuration") -> Compiled:
-    """Return the engine's configuration; `interfaces` are those of the router. Raise `TcError` for the first mistake."""
+    """Return the engine's configuration; `interfaces` are those of the router. `TcError` for the first mistake."""
     queueing: dict[str, program_formats.InterfaceQueueingTree] = {}
     lists: dict[str, list[program_formats.AccessListEntry]] = {}
     for name, tree in commands.items():
@@ -43,16 +43,16 @@ def compile_commands(commands: Commands, interfaces: Collection[str], *, source:
             made = _Builder(tree, full)
             queueing[full] = made.queueing()
             lists |= made.access_lists
-        except Refusal as refusal:
+        except RefusedWordError as refusal:
             raise TcError(source, refusal.word, refusal.found, refusal.hint) from None
     return Compiled(queueing, lists)
 
 
 def _interface(name: str, tree: Tree, interfaces: Collection[str]) -> str:
     full = name if name in interfaces else interface_name(name)
-    if full not in interfaces:
+    if full is None or full not in interfaces:
         message = f'found dev "{name}", expected an interface of the router: {one_of(interfaces)}'
-        raise Refusal(tree.place, message, did_you_mean(name, interfaces))
+        raise RefusedWordError(tree.place, message, did_you_mean(name, interfaces))
     return full
 
 
@@ -70,11 +70,13 @@ class _Builder:
         root = tree.qdiscs.get(ROOT)
         if root is None:
             message = f'found commands for "{tree.place.text}" without a qdisc at its root, expected'
-            raise Refusal(tree.place, f"{message} tc qdisc add dev {tree.place.text} root …")
+            raise RefusedWordError(tree.place, f"{message} tc qdisc add dev {tree.place.text} root …")
         self._qdisc(root, None)
         self._unused()
         if len(self.nodes) > MOST_NODES:
-            raise Refusal(tree.place, f"found {len(self.nodes)} classes and queues, expected at most {MOST_NODES}")
+            raise RefusedWordError(
+                tree.place, f"found {len(self.nodes)} classes and queues, expected at most {MOST_NODES}"
+            )
         rules = [rule for each in self._filters() for rule in self._rules(each)]
         return {"type": "tree", "nodes": self.nodes, "rules": rules, "default": self._default(root)}
 
@@ -114,7 +116,9 @@ class _Builder:
         outermost = [each for each in self.tree.classes.values() if each.parent == qdisc.handle]
         if qdisc.handle is None or not outermost:
             known = f"tc class add dev {self.tree.place.text} parent {qdisc.handle or '1:'} classid …"
-            raise Refusal(qdisc.place, f"found {qdisc.kind.name} without classes, expected handle MAJOR: and {known}")
+            raise RefusedWordError(
+                qdisc.place, f"found {qdisc.kind.name} without classes, expected handle MAJOR: and {known}"
+            )
         for each in outermost:
             self._class(each, parent)
 
@@ -129,7 +133,7 @@ class _Builder:
         qdisc = self.tree.qdiscs.get(each.classid)
         if children and qdisc is not None:
             message = f"found a qdisc at class {each.classid}, which has classes below it, expected it at one of those"
-            raise Refusal(qdisc.place, message)
+            raise RefusedWordError(qdisc.place, message)
         if children:
             self._add(node)
             for child in children:
@@ -150,11 +154,11 @@ class _Builder:
         for parent, qdisc in self.tree.qdiscs.items():
             if parent not in self.used:
                 message = f"found a qdisc at parent {parent}, expected the root, or a class or qdisc that is there"
-                raise Refusal(qdisc.place, f"{message}: {one_of(known)}", did_you_mean(parent, known))
+                raise RefusedWordError(qdisc.place, f"{message}: {one_of(known)}", did_you_mean(parent, known))
         for classid, each in self.tree.classes.items():
             if classid not in self.used:
                 message = f"found class {classid} below {each.parent}, expected a qdisc with classes, or such a class"
-                raise Refusal(each.place, message, did_you_mean(each.parent, known))
+                raise RefusedWordError(each.place, message, did_you_mean(each.parent, known))
 
     def _queue(self, name: str) -> int | None:
         """Return the number of a class's queue; None if it has none."""
@@ -182,12 +186,12 @@ class _Builder:
             message = (
                 f"found {qdisc.kind.name} without default, expected default MINOR of a class for what no filter matches"
             )
-            raise Refusal(qdisc.place, f"{message}: {one_of(known)}")
+            raise RefusedWordError(qdisc.place, f"{message}: {one_of(known)}")
         wanted = f"{(qdisc.handle or '')[:-1]}:{minor:x}"
         number = self._queue(wanted)
         if number is None:
             message = f"found default {minor:x}, expected the minor number of a class with a queue: {one_of(known)}"
-            raise Refusal(qdisc.place, message, did_you_mean(wanted, known))
+            raise RefusedWordError(qdisc.place, message, did_you_mean(wanted, known))
         return number
 
     def _filters(self) -> Iterator[Filter]:
@@ -198,7 +202,7 @@ class _Builder:
         if number is None:
             known = [name for name in self.tree.classes if name not in self._parents()]
             message = f'found flowid "{each.target.text}", expected a class with a queue: {one_of(known)}'
-            raise Refusal(each.target, message, did_you_mean(each.target.text, known))
+            raise RefusedWordError(each.target, message, did_you_mean(each.target.text, known))
         if each.match == Match():
             yield {"queue": number}
             return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from qoslab.schema.near import did_you_mean, one_of
 from qoslab.tc.commands.units import UnitError
-from qoslab.tc.commands.words import Reader, Refusal, Word
+from qoslab.tc.commands.words import Reader, RefusedWordError, Word
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -61,7 +61,7 @@ class Kind:
     """Of classes: the part of each."""
 
     def read(self, reader: Reader) -> Any:
-        """Return the settings of the rest of a command. Raise `Refusal`."""
+        """Return the settings of the rest of a command. Raise `RefusedWordError`."""
         given: dict[str, Any] = {}
         places: dict[str, Word] = {}
         while (word := reader.peek()) is not None:
@@ -76,20 +76,24 @@ class Kind:
             try:
                 given[known.name] = known.read(value.text)
             except UnitError as error:
-                raise Refusal(value, f'found {word.text} "{value.text}", expected {error}') from None
+                raise RefusedWordError(value, f'found {word.text} "{value.text}", expected {error}') from None
             places[known.name] = value
         try:
             return self.settings(**given)
         except ParameterError as error:
-            raise Refusal(places.get(error.name, reader.last), f"{self.name}: {error}") from None
+            raise RefusedWordError(places.get(error.name, reader.last), f"{self.name}: {error}") from None
 
-    def _unknown(self, word: Word) -> Refusal:
+    def _unknown(self, word: Word) -> RefusedWordError:
         if word.text in self.refused:
             expected = "a parameter that the engine implements"
-            return Refusal(word, f'found "{word.text}" of {self.name}, expected {expected}: {self.refused[word.text]}')
+            return RefusedWordError(
+                word, f'found "{word.text}" of {self.name}, expected {expected}: {self.refused[word.text]}'
+            )
         known = (*self.words, *self.refused)
         hint = did_you_mean(word.text, known)
-        return Refusal(word, f'found "{word.text}", expected a parameter of {self.name}: {one_of(self.words)}', hint)
+        return RefusedWordError(
+            word, f'found "{word.text}", expected a parameter of {self.name}: {one_of(self.words)}', hint
+        )
 
 
 @dataclass(frozen=True, slots=True)

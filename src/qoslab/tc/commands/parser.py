@@ -1,7 +1,7 @@
 """Text of tc commands to the typed tree.
 
-Commands are `tc qdisc add|replace`, `tc class add|replace` and `tc filter add|replace`. A template says how an interface
-is to be, so that nothing is deleted or changed in it.
+Commands are `tc qdisc add|replace`, `tc class add|replace` and `tc filter add|replace`. A template describes the final
+configuration of an interface, so that nothing is deleted or changed in it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from qoslab.schema.near import did_you_mean, one_of
 from qoslab.tc.commands.kinds import KINDS
 from qoslab.tc.commands.tree import ROOT, Commands, Filter, Match, Qdisc, TcClass, Tree
 from qoslab.tc.commands.units import UnitError, count
-from qoslab.tc.commands.words import Reader, Refusal, TcError, Word, commands_of
+from qoslab.tc.commands.words import Reader, RefusedWordError, TcError, Word, commands_of
 
 OBJECTS = ("qdisc", "class", "filter")
 VERBS = ("add", "replace")
@@ -38,7 +38,7 @@ def parse(text: str, *, source: str = "configuration") -> Commands:
     for words in commands_of(text):
         try:
             _command(Reader(words), trees)
-        except Refusal as refusal:
+        except RefusedWordError as refusal:
             raise TcError(source, refusal.word, refusal.found, refusal.hint) from None
     return trees
 
@@ -46,7 +46,7 @@ def parse(text: str, *, source: str = "configuration") -> Commands:
 def _choice(reader: Reader, known: tuple[str, ...], expected: str) -> Word:
     word = reader.take(expected)
     if word.text not in known:
-        raise Refusal(
+        raise RefusedWordError(
             word, f'found "{word.text}", expected {expected}: {one_of(known)}', did_you_mean(word.text, known)
         )
     return word
@@ -59,7 +59,7 @@ def _command(reader: Reader, trees: Commands) -> None:
     head = _head(reader, what.text)
     dev = head.get("dev")
     if dev is None:
-        raise Refusal(reader.last, f"found a {what.text} without interface, expected dev INTERFACE")
+        raise RefusedWordError(reader.last, f"found a {what.text} without interface, expected dev INTERFACE")
     tree = trees.setdefault(dev.text, Tree(dev))
     {"qdisc": _qdisc, "class": _class, "filter": _filter}[what.text](reader, head, tree)
 
@@ -89,21 +89,21 @@ def _handle(word: Word | None) -> str | None:
         return None
     match = _HANDLE.fullmatch(word.text)
     if match is None:
-        raise Refusal(word, f'found handle "{word.text}", expected a major number with a colon, such as 1:')
+        raise RefusedWordError(word, f'found handle "{word.text}", expected a major number with a colon, such as 1:')
     return f"{int(match[2], 16):x}:"
 
 
 def _class_number(word: Word, expected: str) -> str:
     match = _CLASS.fullmatch(word.text)
     if match is None:
-        raise Refusal(word, f'found "{word.text}", expected {expected}, such as 1:10')
+        raise RefusedWordError(word, f'found "{word.text}", expected {expected}, such as 1:10')
     return f"{int(match[1], 16):x}:{int(match[2], 16):x}"
 
 
 def _parent(head: dict[str, Word], reader: Reader, expected: str) -> tuple[str, Word]:
     word = head.get("parent")
     if word is None:
-        raise Refusal(reader.last, f"found no parent, expected {expected}")
+        raise RefusedWordError(reader.last, f"found no parent, expected {expected}")
     if word.text == ROOT:
         return ROOT, word
     return (_handle(word) or "" if word.text.endswith(":") else _class_number(word, expected)), word
@@ -115,9 +115,9 @@ def _qdisc(reader: Reader, head: dict[str, Word], tree: Tree) -> None:
     kind = KINDS.get(word.text)
     if kind is None:
         expected = f"a qdisc that the engine implements: {one_of(sorted(KINDS))}"
-        raise Refusal(word, f'found "{word.text}", expected {expected}', did_you_mean(word.text, KINDS))
+        raise RefusedWordError(word, f'found "{word.text}", expected {expected}', did_you_mean(word.text, KINDS))
     if parent in tree.qdiscs:
-        raise Refusal(
+        raise RefusedWordError(
             at,
             f"found a second qdisc at {parent}, expected one (the first is in line {tree.qdiscs[parent].place.line})",
         )
@@ -128,12 +128,12 @@ def _class(reader: Reader, head: dict[str, Word], tree: Tree) -> None:
     parent, _ = _parent(head, reader, "parent HANDLE or CLASS")
     number = head.get("classid")
     if number is None:
-        raise Refusal(reader.last, "found a class without number, expected classid MAJOR:MINOR")
+        raise RefusedWordError(reader.last, "found a class without number, expected classid MAJOR:MINOR")
     classid = _class_number(number, "the number of a class")
     classful = {name: kind for name, kind in KINDS.items() if kind.classes is not None}
     kind = classful[_choice(reader, tuple(classful), "a kind of class").text]
     if classid in tree.classes:
-        raise Refusal(number, f"found class {classid} again, expected another number")
+        raise RefusedWordError(number, f"found class {classid} again, expected another number")
     settings = kind.classes.read(reader) if kind.classes is not None else None
     tree.classes[classid] = TcClass(number, parent, classid, kind, settings)
 
@@ -144,7 +144,7 @@ def _filter(reader: Reader, head: dict[str, Word], tree: Tree) -> None:
     if protocol is not None and protocol.text not in FAMILIES:
         known = tuple(FAMILIES)
         message = f'found protocol "{protocol.text}", expected {one_of(known)}'
-        raise Refusal(protocol, message, did_you_mean(protocol.text, known))
+        raise RefusedWordError(protocol, message, did_you_mean(protocol.text, known))
     priority = head.get("prio")
     number = 0 if priority is None else _value(priority, count)
     kind = _choice(reader, ("u32", "flower", "matchall"), "a kind of filter")
@@ -160,9 +160,11 @@ def _filter(reader: Reader, head: dict[str, Word], tree: Tree) -> None:
             match = _flower(reader, word, match)
         else:
             known = ("match", "flowid", "classid") if kind.text == "u32" else ("flowid", "classid")
-            raise Refusal(word, f'found "{word.text}", expected {one_of(known)}', did_you_mean(word.text, known))
+            raise RefusedWordError(
+                word, f'found "{word.text}", expected {one_of(known)}', did_you_mean(word.text, known)
+            )
     if target is None:
-        raise Refusal(reader.last, "found a filter without class, expected flowid CLASS")
+        raise RefusedWordError(reader.last, "found a filter without class, expected flowid CLASS")
     target = replace(target, text=_class_number(target, "a class"))
     tree.filters.append(Filter(kind, parent, number, match, target))
 
@@ -171,7 +173,7 @@ def _value(word: Word, read: Callable[[str], Any]) -> Any:
     try:
         return read(word.text)
     except UnitError as error:
-        raise Refusal(word, f'found "{word.text}", expected {error}') from None
+        raise RefusedWordError(word, f'found "{word.text}", expected {error}') from None
 
 
 def _network(text: str) -> IPv4Network | IPv6Network:
@@ -201,7 +203,7 @@ def _u32(reader: Reader, match: Match) -> Match:
     mask = reader.take(f"the mask of {name.text}")
     whole = {"sport": 0xFFFF, "dport": 0xFFFF, "protocol": 0xFF}.get(name.text, 0xFC)
     if _value(mask, _number) != whole:
-        raise Refusal(mask, f'found mask "{mask.text}", expected {whole:#x}: the engine matches whole fields')
+        raise RefusedWordError(mask, f'found mask "{mask.text}", expected {whole:#x}: the engine matches whole fields')
     number = _value(value, _number)
     return _with(match, name.text, number >> 2 if whole == 0xFC else number)
 
@@ -222,7 +224,7 @@ def _flower(reader: Reader, word: Word, match: Match) -> Match:
     """Read a criterion of `flower`."""
     known = ("ip_proto", "src_ip", "dst_ip", "src_port", "dst_port", "ip_tos")
     if word.text not in known:
-        raise Refusal(
+        raise RefusedWordError(
             word, f'found "{word.text}", expected {one_of((*known, "flowid"))}', did_you_mean(word.text, known)
         )
     value = reader.take(f"the value of {word.text}")
@@ -234,6 +236,8 @@ def _flower(reader: Reader, word: Word, match: Match) -> Match:
     number, _, mask = value.text.partition("/")
     if word.text == "ip_tos":
         if mask and _number(mask) != 0xFC:
-            raise Refusal(value, f'found "{value.text}", expected the mask 0xfc: the engine matches the code point')
+            raise RefusedWordError(
+                value, f'found "{value.text}", expected the mask 0xfc: the engine matches the code point'
+            )
         return replace(match, dscp=_value(replace(value, text=number), _number) >> 2)
     return _with(match, word.text, _value(value, _number))

@@ -31,7 +31,7 @@ class TcError(IosError):
         self.number, self.column, self.found, self.near = word.line, word.column, found, hint
 
 
-class Refusal(Exception):
+class RefusedWordError(Exception):
     """A word that is refused; the reader of the text adds its name."""
 
     def __init__(self, word: Word, found: str, hint: str = "") -> None:
@@ -75,10 +75,12 @@ class Reader:
         return self._words[self._next] if self._next < len(self._words) else None
 
     def take(self, expected: str) -> Word:
-        """Read a word. Raise `Refusal` with `expected` at the end of the command."""
+        """Read a word. Raise `RefusedWordError` with `expected` at the end of the command."""
         word = self.peek()
         if word is None:
-            raise Refusal(self.last, f'found the end of the command after "{self.last.text}", expected {expected}')
+            raise RefusedWordError(
+                self.last, f'found the end of the command after "{self.last.text}", expected {expected}'
+            )
         self._next += 1
         return word
 

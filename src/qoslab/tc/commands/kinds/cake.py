@@ -25,7 +25,7 @@ RTTS = {
     "interplanetary": 3_600_000_000,
 }
 """Round-trip times of the keywords, microseconds; the target is a twentieth (tc-cake(8))."""
-OVERHEADS = {
+OVERHEADS: dict[str, dict[str, int | str]] = {
     "conservative": {"overhead": 48, "carrier": "atm"},
     "ethernet": {"overhead": 38, "mpu": 84},
     "docsis": {"overhead": 18, "mpu": 64, "carrier": "frames"},
