@@ -224,11 +224,7 @@ _METRICS: dict[str, Metric] = {
             (
                 ("rtt.min", "ms", "minimum round-trip time"),
                 ("rtt.avg", "ms", "mean round-trip time, truncated to milliseconds as in IP SLA"),
-                (
-                    "rtt.p50",
-                    "ms",
-                    "median round-trip time; missing if the router prints only a summary (IP SLA of a real router)",
-                ),
+                ("rtt.p50", "ms", "median round-trip time of single packets"),
                 ("rtt.max", "ms", "maximum round-trip time"),
                 ("rtt.count", "packets", "probe packets answered in time"),
                 ("jitter.min", "ms", "minimum source-to-destination jitter; IOS output of 2008 omits zeros"),
