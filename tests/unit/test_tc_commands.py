@@ -11,9 +11,9 @@ from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Hardware
 from qoslab.ios.parse import parse_config
 from qoslab.tc.commands import TcError, compile_commands, is_tc, parse
-from qoslab.tc.commands.apply import apply_template
 from qoslab.tc.commands.kinds import KINDS
-from qoslab.tc.commands.units import UnitError, rate_bps, size_bytes, time_us
+from qoslab.tc.commands.router_template import apply_template
+from qoslab.tc.commands.tc_units import UnitError, rate_bps, size_bytes, time_us
 
 PORTS = ("Ethernet0", "Ethernet1")
 

@@ -43,6 +43,11 @@ def hardware(topology: Topology, router: str) -> Hardware:
     return platform_of(node).hardware(node, tuple(near.interface for _, near, _ in topology.links_of(router)))
 
 
+def takes_tc(topology: Topology, router: str) -> bool:
+    """Return whether a router's templates may be tc commands: its data plane is configured directly."""
+    return not platform_of(topology.nodes[router]).has_startup_config
+
+
 def startup_config(topology: Topology, router: str, login: Mapping[str, str]) -> str:
     """The configuration that a router boots with, in IOS order; an engine router's base before the experiment's own."""
     node = topology.nodes[router]

@@ -17,7 +17,7 @@ from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.ios.parse import RefusedLineError, Remark, parse_config
 from qoslab.model.experiment import Experiment
 from qoslab.platforms import is_switch, routers_in
-from qoslab.platforms.startup import hardware, startup_config
+from qoslab.platforms.startup import hardware, startup_config, takes_tc
 from qoslab.schema import memory
 from qoslab.schema.circuits import unfit
 from qoslab.schema.document import Document, Place
@@ -28,8 +28,8 @@ from qoslab.schema.probe_lines import probe_lines
 from qoslab.schema.templates import render_lines
 from qoslab.schema.traffic_ways import unrouted
 from qoslab.tc.template import RefusedError, parse
-from qoslab.tc.commands.apply import apply_template, takes_tc
-from qoslab.tc.commands.words import TcError
+from qoslab.tc.commands.command_words import TcError
+from qoslab.tc.commands.router_template import apply_template
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 LEAST_OF_INTERFACE = 3
@@ -60,7 +60,9 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
             lines = [line for layer in layers.get(router, ()) for line in render_lines(file, layer)]
             lines += [(text, document.place(("probes", index))) for text, index in of_probes.get(router, ())]
             text = "\n".join(text for text, _ in lines)
-            device, refusal, _ = _taken(base, text, hardware(experiment.topology, router), takes_tc(node))
+            device, refusal, _ = _taken(
+                base, text, hardware(experiment.topology, router), takes_tc(experiment.topology, router)
+            )
             held = 0 if device is None else memory.queued(device)
             if device is not None:
                 devices[router] = device
@@ -152,7 +154,7 @@ def configured_devices(experiment: Experiment, texts: Mapping[str, str]) -> dict
     found = {}
     for router in routers_in(experiment.topology, "ios"):
         base = startup_config(experiment.topology, router, LOGIN)
-        tc = takes_tc(experiment.topology.nodes[router])
+        tc = takes_tc(experiment.topology, router)
         device, _, _ = _taken(base, texts.get(router, ""), hardware(experiment.topology, router), tc)
         if device is not None:
             found[router] = device
@@ -169,7 +171,7 @@ def without_effect(experiment: Experiment, file: Path) -> list[Finding]:
             lines = [line for layer in layers for line in render_lines(file, layer)]
             base = startup_config(experiment.topology, router, LOGIN)
             text = "\n".join(text for text, _ in lines)
-            tc = takes_tc(experiment.topology.nodes[router])
+            tc = takes_tc(experiment.topology, router)
             for remark in _taken(base, text, hardware(experiment.topology, router), tc)[2]:
                 line, place = lines[remark.number - 1]
                 message = replace(remark.line, text=line.strip()).said

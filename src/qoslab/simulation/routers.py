@@ -15,8 +15,8 @@ from qoslab.ios.model.ios_names import ipv6_text
 from qoslab.ios.model.routes import NULL, InstallableRoute, installable_routes
 from qoslab.ios.parse import parse_config
 from qoslab.model.experiment import Topology
-from qoslab.platforms.startup import data_plane, hardware, startup_config
-from qoslab.tc.commands.apply import apply_template, takes_tc
+from qoslab.platforms.startup import data_plane, hardware, startup_config, takes_tc
+from qoslab.tc.commands.router_template import apply_template
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -75,7 +75,7 @@ class Router:
 def configured(topology: Topology, name: str, text: str) -> Router:
     """The router; `text` is the rendered IOS configuration. `IosError` where the router refuses a line."""
     base = startup_config(topology, name, LOGIN)
-    device = _device(base, text, hardware(topology, name), (name, takes_tc(topology.nodes[name]))).copy()
+    device = _device(base, text, hardware(topology, name), (name, takes_tc(topology, name))).copy()
     ports = {near.interface for _, near, _ in topology.links_of(name)}
     connected = tuple(
         (interface.name, address.network)

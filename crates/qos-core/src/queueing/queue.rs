@@ -3,7 +3,7 @@
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
 use crate::plan::queue::QueuePlan;
-use crate::queueing::aqm::Managed;
+use crate::queueing::aqm::managed::Managed;
 use crate::queueing::discipline::{Discipline, Inserted, Item, Place};
 use crate::queueing::fair_queue::FairQueue;
 use crate::queueing::fifo::Fifo;

@@ -9,7 +9,7 @@ use crate::frame::descriptor::{HeaderRest, Network};
 use crate::plan::interface_queueing::TreeNodePlan;
 use crate::plan::queue::ShownLimit;
 use crate::plan::tree::BodyPlan;
-use crate::queueing::aqm::Managed;
+use crate::queueing::aqm::managed::Managed;
 use crate::queueing::discipline::Discipline;
 use crate::queueing::queue::Queue;
 use crate::queueing::scheduler::Node;

@@ -16,7 +16,7 @@ from qoslab.model.experiment import Topology
 from qoslab.model.units import Duration
 from qoslab.platforms import platform_of, routers_in, routers_of
 from qoslab.platforms.base import COMMAND_LINE, CONTROL_SOCKET
-from qoslab.platforms.startup import data_plane, hardware
+from qoslab.platforms.startup import data_plane, hardware, takes_tc
 from qoslab.results import Cell
 from qoslab.results.file_access import writing
 from qoslab.results.redaction import KNOWN
@@ -26,7 +26,7 @@ from qoslab.run.devices.state import RestoreState
 from qoslab.run.faults import LabDied, PassingFault
 from qoslab.tc.daemon import CONFIG_FORMAT
 from qoslab.tc.template import RefusedError, parse
-from qoslab.tc.commands.apply import apply_template, takes_tc
+from qoslab.tc.commands.router_template import apply_template
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -178,7 +178,7 @@ class Routers:
     def compiled(self, router: str, text: str, *, source: str) -> program_formats.RouterConfig:
         """The data plane's configuration for a router with this configuration on top of its own."""
         device = parse_config(self._base(router), hardware(self._topology, router), source=f"{router}: base")
-        apply_template(device, text, source=source, tc=takes_tc(self._topology.nodes[router]))
+        apply_template(device, text, source=source, tc=takes_tc(self._topology, router))
         return data_plane(self._topology, router, device)
 
     def resume(self) -> None:

@@ -6,8 +6,8 @@
 disciplines are modules of `kinds`, each with the parameters that it has in tc's own manual pages.
 """
 
-from qoslab.tc.commands.compile import Compiled, compile_commands
-from qoslab.tc.commands.parser import is_tc, parse
-from qoslab.tc.commands.words import TcError
+from qoslab.tc.commands.command_parser import is_tc, parse
+from qoslab.tc.commands.command_words import TcError
+from qoslab.tc.commands.tree_compiler import Compiled, compile_commands
 
 __all__ = ["Compiled", "TcError", "compile_commands", "is_tc", "parse"]

@@ -17,7 +17,7 @@ use crate::frame::drop_reason::DropReason;
 use crate::plan::aqm::{CakePlan, TinPlan};
 use crate::queueing::aqm::cake_flows::{place, Hashes, Ways, QUEUES};
 use crate::queueing::aqm::cobalt::{Chance, Cobalt};
-use crate::queueing::aqm::{Decisions, Lost, Manage};
+use crate::queueing::aqm::manage::{Decisions, Lost, Manage};
 use crate::queueing::discipline::{Item, Place};
 use crate::time::{Rate, Time};
 

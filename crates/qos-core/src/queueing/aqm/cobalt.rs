@@ -8,7 +8,7 @@
 use crate::frame::descriptor::{mix, Descriptor};
 use crate::plan::aqm::TinPlan;
 use crate::queueing::aqm::codel::control_law;
-use crate::queueing::aqm::mark;
+use crate::queueing::aqm::manage::mark;
 use crate::time::{Duration, Time};
 
 /// By how much BLUE's probability grows and shrinks, of 2³².

@@ -8,7 +8,7 @@
 
 use crate::frame::drop_reason::DropReason;
 use crate::plan::aqm::CodelPlan;
-use crate::queueing::aqm::{mark, Decisions, Lost, FULL_FRAME};
+use crate::queueing::aqm::manage::{mark, Decisions, Lost, FULL_FRAME};
 use crate::queueing::discipline::Item;
 use crate::time::{Duration, Time};
 

@@ -14,7 +14,7 @@ use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
 use crate::plan::aqm::FqCodelPlan;
 use crate::queueing::aqm::codel::{Codel, Waiting};
-use crate::queueing::aqm::{Decisions, Lost, Manage};
+use crate::queueing::aqm::manage::{Decisions, Lost, Manage};
 use crate::queueing::discipline::{flow_index, Item, Place};
 use crate::time::Time;
 

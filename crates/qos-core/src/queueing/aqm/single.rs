@@ -7,8 +7,8 @@ use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
 use crate::plan::aqm::{CodelQueuePlan, PiePlan};
 use crate::queueing::aqm::codel::{Codel, Waiting};
+use crate::queueing::aqm::manage::{mark, Decisions, Lost, Manage};
 use crate::queueing::aqm::pie::{Pie, MOST_MARKED};
-use crate::queueing::aqm::{mark, Decisions, Lost, Manage};
 use crate::queueing::discipline::{Item, Place};
 use crate::time::Time;
 

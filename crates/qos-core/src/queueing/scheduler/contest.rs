@@ -2,7 +2,8 @@
 
 use crate::frame::descriptor::Descriptor;
 use crate::plan::tree::Rank;
-use crate::queueing::aqm::{Lost, Managed};
+use crate::queueing::aqm::manage::Lost;
+use crate::queueing::aqm::managed::Managed;
 use crate::queueing::discipline::Discipline;
 use crate::queueing::scheduler::node::{Front, InnerId, LeafId, NodeId};
 use crate::queueing::scheduler::Scheduler;

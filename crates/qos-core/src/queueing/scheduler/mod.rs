@@ -28,7 +28,7 @@ use crate::config::defaults;
 use crate::counters::count::Count;
 use crate::frame::drop_reason::DropReason;
 use crate::plan::tree::{self, BodyPlan, NodePlan, Rank, Sharing, ROOT};
-use crate::queueing::aqm::Lost;
+use crate::queueing::aqm::manage::Lost;
 use crate::queueing::discipline::{Discipline, Item};
 use crate::queueing::queue::Queue;
 use crate::queueing::weighted_fair::Waiting;

@@ -45,8 +45,8 @@ def figures_of_report(report: program_formats.OperationReport, *, jitter: bool) 
         return None
     found = hours[-1]["statistics"]
     figures: Figures = {"rtt_count": found["rtt"]["count"], "rtt_ms": _triplet(summary_triplet(found["rtt"]))}
-    if report["samples"]:
-        trips_ns = [each["arrived_ns"] - each["sent_ns"] for each in report["samples"]]
+    trips_ns = [each["arrived_ns"] - each["sent_ns"] for each in report["samples"]]
+    if trips_ns:
         figures["rtt_p50_ms"] = round(median(trips_ns) / 1e6, 3)
     if not jitter:
         return figures | dict.fromkeys(JITTER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 
-from qoslab.tc.commands.kind import Kind
+from qoslab.tc.commands.qdisc_kind import Kind
 
 
 def _found() -> dict[str, Kind]:

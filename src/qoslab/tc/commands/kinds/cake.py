@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qoslab.tc.commands.kind import Flag, Kind, Leaf, Parameter
-from qoslab.tc.commands.units import rate_bps, signed, size_bytes, time_us
+from qoslab.tc.commands.qdisc_kind import Flag, Kind, Leaf, Parameter
+from qoslab.tc.commands.tc_units import rate_bps, signed, size_bytes, time_us
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qoslab.tc.commands.kind import Flag, Kind, Leaf, Parameter
-from qoslab.tc.commands.units import count, time_us
+from qoslab.tc.commands.qdisc_kind import Flag, Kind, Leaf, Parameter
+from qoslab.tc.commands.tc_units import count, time_us
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qoslab.tc.commands.kind import Kind, Leaf, Parameter
-from qoslab.tc.commands.units import count, size_bytes
+from qoslab.tc.commands.qdisc_kind import Kind, Leaf, Parameter
+from qoslab.tc.commands.tc_units import count, size_bytes
 
 TXQUEUELEN = 1000
 """Packets: length of the transmit queue that Linux gives an Ethernet interface, the default limit of `pfifo`."""

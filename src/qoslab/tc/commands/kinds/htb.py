@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qoslab.tc.commands.kind import ClassShare, Kind, Parameter, ParameterError
-from qoslab.tc.commands.units import UnitError, rate_bps, size_bytes
+from qoslab.tc.commands.qdisc_kind import ClassShare, Kind, Parameter, ParameterError
+from qoslab.tc.commands.tc_units import UnitError, rate_bps, size_bytes
 
 R2Q = 10
 """Rate in bytes per second over quantum in bytes."""
@@ -42,7 +42,7 @@ class HtbClass:
 
     rate_bps: int = 0
     ceil_bps: int | None = None
-    """As the rate without one."""
+    """Equal to the rate if not given."""
     cburst: int | None = None
     """Bytes of the bucket of `ceil`."""
     quantum: int | None = None

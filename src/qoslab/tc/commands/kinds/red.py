@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qoslab.tc.commands.kind import Flag, Kind, Leaf, Parameter, ParameterError
-from qoslab.tc.commands.units import count, rate_bps, share, size_bytes
+from qoslab.tc.commands.qdisc_kind import Flag, Kind, Leaf, Parameter, ParameterError
+from qoslab.tc.commands.tc_units import count, rate_bps, share, size_bytes
 
 MOST_EXPONENT = 31
 
@@ -32,7 +32,7 @@ class Red:
     probability: float = 0.02
     ecn: bool = False
     bandwidth_bps: int = 10_000_000
-    """In Linux an idle queue ages by it; the engine's by the rate of the line."""
+    """Rate by which an idle queue ages in Linux; the engine takes the rate of the line."""
 
     def __post_init__(self) -> None:
         for name, value in (("limit", self.limit), ("avpkt", self.avpkt)):

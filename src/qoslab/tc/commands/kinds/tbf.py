@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from qoslab.tc.commands.kind import Kind, Leaf, Parameter, ParameterError
-from qoslab.tc.commands.units import rate_bps, size_bytes, time_us
+from qoslab.tc.commands.qdisc_kind import Kind, Leaf, Parameter, ParameterError
+from qoslab.tc.commands.tc_units import rate_bps, size_bytes, time_us
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from qoslab.schema.near import did_you_mean, one_of
-from qoslab.tc.commands.units import UnitError
-from qoslab.tc.commands.words import Reader, RefusedWordError, Word
+from qoslab.tc.commands.command_words import Reader, RefusedWordError, Word, did_you_mean, one_of
+from qoslab.tc.commands.tc_units import UnitError
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -44,7 +43,7 @@ class Kind:
     """A kind of qdisc, or the classes of one."""
 
     name: str
-    """Its name in tc."""
+    """Name in tc."""
     settings: Callable[..., Any]
     """Makes its settings from the parameters that were given; the others have tc's defaults."""
     words: Mapping[str, Parameter | Flag]
@@ -58,7 +57,7 @@ class Kind:
     classes: Kind | None = None
     """A kind with classes: theirs."""
     sharing: Callable[[Any], ClassShare] | None = None
-    """Of classes: the part of each."""
+    """Part of each class, for classes."""
 
     def read(self, reader: Reader) -> Any:
         """Return the settings of the rest of a command. Raise `RefusedWordError`."""

@@ -12,11 +12,10 @@ from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
-from qoslab.schema.near import did_you_mean, one_of
+from qoslab.tc.commands.command_tree import ROOT, Commands, Filter, Match, Qdisc, TcClass, Tree
+from qoslab.tc.commands.command_words import Reader, RefusedWordError, TcError, Word, commands_of, did_you_mean, one_of
 from qoslab.tc.commands.kinds import KINDS
-from qoslab.tc.commands.tree import ROOT, Commands, Filter, Match, Qdisc, TcClass, Tree
-from qoslab.tc.commands.units import UnitError, count
-from qoslab.tc.commands.words import Reader, RefusedWordError, TcError, Word, commands_of
+from qoslab.tc.commands.tc_units import UnitError, count
 
 OBJECTS = ("qdisc", "class", "filter")
 VERBS = ("add", "replace")

@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from qoslab.errors import IosError
 
 _WORD = re.compile(r"\S+")
+LONGEST = 100
+"""Letters of a word for which near words are searched."""
+NEAR = 0.6
+"""Similarity of near words, from 0 to 1 (difflib)."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the question for the nearest known word; empty if none is near."""
+    near = get_close_matches(word, list(known), 1, NEAR) if len(word) <= LONGEST else []
+    return f'did you mean "{near[0]}"?' if near and near[0] != word else ""
+
+
+def one_of(known: Iterable[str]) -> str:
+    """Return the known words as a list in a sentence."""
+    words = list(dict.fromkeys(known))
+    return f"one of {', '.join(words)}" if len(words) > 1 else "".join(words) or "one, but there is none"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
-from qoslab.tc.commands.kind import Kind
-from qoslab.tc.commands.words import Word
+from qoslab.tc.commands.command_words import Word
+from qoslab.tc.commands.qdisc_kind import Kind
 
 ROOT = "root"
 """The parent of an interface's own qdisc."""
@@ -71,7 +71,7 @@ class Tree:
     place: Word
     """The word that names the interface."""
     qdiscs: dict[str, Qdisc] = field(default_factory=dict)
-    """By parent: nothing has two."""
+    """Qdiscs by parent."""
     classes: dict[str, TcClass] = field(default_factory=dict)
     filters: list[Filter] = field(default_factory=list)
 

@@ -5,19 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qoslab.ios.parse import Remark, apply
-from qoslab.platforms import platform_of
-from qoslab.tc.commands.compile import compile_commands
-from qoslab.tc.commands.parser import is_tc, parse
+from qoslab.tc.commands.command_parser import is_tc, parse
+from qoslab.tc.commands.tree_compiler import compile_commands
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Device
-    from qoslab.model.experiment import Node
-
-
-def takes_tc(node: Node) -> bool:
-    """Return whether a node's templates may be tc commands: a router whose data plane is configured directly."""
-    platform = platform_of(node)
-    return platform.is_router and not platform.has_startup_config
 
 
 def apply_template(device: Device, text: str, *, tc: bool, source: str = "configuration") -> list[Remark]:

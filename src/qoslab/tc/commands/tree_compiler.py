@@ -8,10 +8,9 @@ from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING
 
 from qoslab.ios.model.ios_names import interface_name
-from qoslab.schema.near import did_you_mean, one_of
-from qoslab.tc.commands.kind import Leaf
-from qoslab.tc.commands.tree import ROOT, Commands, Filter, Match, Qdisc, TcClass, Tree
-from qoslab.tc.commands.words import RefusedWordError, TcError
+from qoslab.tc.commands.command_tree import ROOT, Commands, Filter, Match, Qdisc, TcClass, Tree
+from qoslab.tc.commands.command_words import RefusedWordError, TcError, did_you_mean, one_of
+from qoslab.tc.commands.qdisc_kind import Leaf
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -28,9 +27,9 @@ class Compiled:
     """The engine's configuration of the interfaces that commands name."""
 
     queueing: Mapping[str, program_formats.InterfaceQueueingTree]
-    """By the interface's full name."""
+    """Trees by the interface's full name."""
     access_lists: Mapping[str, list[program_formats.AccessListEntry]]
-    """Those that the filters stand for."""
+    """Access lists made of the filters."""
 
 
 def compile_commands(commands: Commands, interfaces: Collection[str], *, source: str = "configuration") -> Compiled:

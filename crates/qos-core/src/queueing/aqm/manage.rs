@@ -1,0 +1,84 @@
+//! The seam of disciplines with active queue management, and what all of them count.
+
+use crate::counters::aqm::ManagedCounters;
+use crate::counters::count::Count;
+use crate::frame::descriptor::Descriptor;
+use crate::frame::drop_reason::DropReason;
+use crate::queueing::discipline::{Item, Place};
+use crate::time::Time;
+use crate::wire::ip::ecn;
+
+/// A packet that waited and is dropped.
+pub(crate) type Lost<P> = (DropReason, Item<P>);
+
+/// Bytes of a full Ethernet frame without its check sequence: the kernel's `psched_mtu`.
+pub(crate) const FULL_FRAME: u32 = 1_514;
+
+/// Marks a packet of an ECN-capable transport (RFC 3168, section 5); whether it is one.
+pub(crate) fn mark(descriptor: &mut Descriptor) -> bool {
+    let capable = descriptor.ecn != ecn::NOT_ECT;
+    if capable {
+        descriptor.ecn = ecn::CE;
+    }
+    capable
+}
+
+/// What a discipline under active queue management does. The scheduler keeps time and depth for all of them.
+pub(crate) trait Manage<P> {
+    /// Decides on a packet that comes; what has to go to make room is put in `lost`.
+    fn admit(&mut self, now: Time, descriptor: &mut Descriptor, lost: &mut Vec<Lost<P>>) -> Result<Place, DropReason>;
+    /// A packet that was admitted joins.
+    fn join(&mut self, place: Place, item: Item<P>);
+    /// Removes the packet that leaves at `now`; those dropped on the way are put in `lost`. There is one if the queue
+    /// holds any.
+    fn leave(&mut self, now: Time, lost: &mut Vec<Lost<P>>) -> Option<Item<P>>;
+    /// Removes any packet, whatever the management says.
+    fn remove(&mut self) -> Option<Item<P>>;
+    /// About how long the packet is that leaves next, counted bytes; none if there is none.
+    fn next_bytes(&self) -> Option<u32>;
+    /// Everything that waits.
+    fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
+    where
+        P: 'a;
+    /// Flow queues: with packets, and at most.
+    fn flows(&self) -> Option<(u32, u32)> {
+        None
+    }
+    /// What it counted.
+    fn counters(&self) -> ManagedCounters;
+    /// Zeroes the counters.
+    fn clear(&mut self);
+}
+
+/// What all of them count.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Decisions {
+    /// Dropped because the queue was full.
+    pub overlimit: Count,
+    /// Dropped by the control law.
+    pub early: Count,
+    /// Marked instead of dropped.
+    pub marked: Count,
+    /// Marked above the threshold of `ce_threshold`.
+    pub over_threshold: Count,
+    /// Wait of the packet that left last, ns.
+    pub sojourn_ns: Option<u64>,
+}
+
+impl Decisions {
+    pub fn of(&self) -> ManagedCounters {
+        ManagedCounters {
+            overlimit: self.overlimit,
+            early: self.early,
+            marked: self.marked,
+            marked_over_threshold: self.over_threshold,
+            sojourn_ns: self.sojourn_ns,
+            ..ManagedCounters::default()
+        }
+    }
+
+    /// Zeroes the counts.
+    pub fn clear(&mut self) {
+        *self = Decisions { sojourn_ns: self.sojourn_ns, ..Decisions::default() };
+    }
+}
