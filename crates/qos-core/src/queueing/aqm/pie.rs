@@ -8,7 +8,7 @@
 
 use crate::frame::descriptor::mix;
 use crate::plan::aqm::PiePlan;
-use crate::queueing::aqm::FULL_FRAME;
+use crate::queueing::aqm::manage::FULL_FRAME;
 use crate::time::{Duration, Time, NANOS_PER_SECOND};
 
 /// Delay for which nothing is dropped after the queue was idle (RFC 8033: MAX_BURST).
