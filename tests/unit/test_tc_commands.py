@@ -92,6 +92,7 @@ def test_cake_has_its_shaper_and_keywords() -> None:
     assert found["shape"] == {
         "rate_bps": 20_000_000,
         "burst_bytes": 0,
+        "deficit": True,
         "account": {"offset_bytes": 0, "least_bytes": 0, "carrier": "frames"},
     }
     assert (found["diffserv"], found["isolation"], found["rtt_us"], found["target_us"]) == (

@@ -324,8 +324,17 @@ pub(crate) fn shape(
                 format!("a burst of {bc_bits} bits at {cir_bps} b/s gives an interval of {interval}: give a larger bc");
             return Err(ConfigError::out_of_range("shape.bc", message));
         }
-        let plan =
-            ShapePlan { mode: config.mode, cir_bps, percent, bc_bits, be_bits, interval, account: None, spaced: false };
+        let plan = ShapePlan {
+            mode: config.mode,
+            cir_bps,
+            percent,
+            bc_bits,
+            be_bits,
+            interval,
+            account: None,
+            spaced: false,
+            deficit: false,
+        };
         resolved.target_bps = Some(plan.target_bps());
         resolved.interval_ms = Some(interval.0 / 1_000_000);
         resolved.byte_limit = Some(plan.limit_bits() / 8);
@@ -346,6 +355,7 @@ pub(crate) fn shape_plan(resolved: &ResolvedShape) -> Option<ShapePlan> {
         interval: interval(bc_bits, cir_bps),
         account: None,
         spaced: false,
+        deficit: false,
     })
 }
 

@@ -128,6 +128,7 @@ fn shaper(shape: &TreeShape, path: &str) -> Result<ShapePlan, ConfigError> {
         interval: Duration(interval.max(1)),
         account: shape.account.as_ref().map(account),
         spaced: false,
+        deficit: shape.deficit,
     })
 }
 
@@ -342,12 +343,14 @@ mod tests {
     #[test]
     fn steps_of_a_bucket_keep_the_rate() {
         for rate in [8, 999, 64_000, 999_999, 1_234_567, 20_000_000, 10_000_000_000, 999_999_999_999] {
-            let plan = shaper(&TreeShape { rate_bps: rate, burst_bytes: 0, account: None }, "x").unwrap();
+            let plan =
+                shaper(&TreeShape { rate_bps: rate, burst_bytes: 0, deficit: false, account: None }, "x").unwrap();
             let found = plan.bc_bits as f64 * 1e9 / plan.interval.0 as f64;
             assert!((found / rate as f64 - 1.0).abs() < 1.0 / 1_000.0, "{rate}: {found}");
             assert!(plan.interval.0 <= TICK_NS || plan.bc_bits == 1, "{rate}: {plan:?}");
         }
-        let exact = shaper(&TreeShape { rate_bps: 20_000_000, burst_bytes: 0, account: None }, "x").unwrap();
+        let exact =
+            shaper(&TreeShape { rate_bps: 20_000_000, burst_bytes: 0, deficit: false, account: None }, "x").unwrap();
         assert_eq!((exact.bc_bits, exact.interval), (20, Duration(1_000)));
     }
 }

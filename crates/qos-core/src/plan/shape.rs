@@ -44,6 +44,9 @@ pub(crate) struct ShapePlan {
     pub account: Option<AccountPlan>,
     /// It spaces packets; its bursts are printed and nothing else.
     pub spaced: bool,
+    /// A packet leaves while the credit is not below zero, whatever its length, and the next one waits for what it took
+    /// (HTB, CAKE). Else it leaves when there is credit for it.
+    pub deficit: bool,
 }
 
 impl ShapePlan {

@@ -17,6 +17,8 @@ use crate::time::{Duration, Time, NANOS_PER_SECOND};
 #[derive(Clone, Debug)]
 pub(crate) struct Shaper {
     plan: ShapePlan,
+    /// Most credit that a packet needs to leave.
+    most_needed: i64,
     credit: i64,
     /// The last end of an interval that was accounted for.
     last: Time,
@@ -61,7 +63,8 @@ impl Shaper {
     /// A shaper with full credit.
     pub fn new(plan: ShapePlan, start: Time) -> Shaper {
         let plan = Shaper::carried_out(plan);
-        Shaper { plan, credit: plan.limit_bits() as i64, last: start }
+        let limit = plan.limit_bits() as i64;
+        Shaper { plan, most_needed: if plan.deficit { 0 } else { limit }, credit: limit, last: start }
     }
 
     pub fn plan(&self) -> &ShapePlan {
@@ -78,7 +81,7 @@ impl Shaper {
     /// Credit that a packet of `bytes` needs to leave.
     #[inline]
     fn needed(&self, bytes: u32) -> i64 {
-        self.bits(bytes).min(self.plan.limit_bits() as i64)
+        self.bits(bytes).min(self.most_needed)
     }
 
     /// Intervals until a packet of `bytes` may leave; zero when it may now.

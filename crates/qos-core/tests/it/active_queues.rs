@@ -72,7 +72,7 @@ proptest! {
         shaped in any::<bool>(),
         packets in prop::collection::vec((0u64..400_000, 0u16..40, 60usize..1_500, 0u8..64), 2..400),
     ) {
-        let queue = [codel(false), fq_codel(30), pie(), cake("diffserv4", Some(20_000)), red(), codel(true)][kind].clone();
+        let queue = [codel(false), fq_codel(30), pie(), cake("diffserv4", Some(30_000)), red(), codel(true)][kind].clone();
         let shape = if shaped { json!({"rate_bps": 5_000_000, "burst_bytes": 3_000}) } else { Value::Null };
         let mut engine = engine(json!([{"name": "1:", "queue": queue, "shape": shape}]), json!([]), 0);
         let (mut at, mut outputs) = (0, Vec::new());
@@ -151,7 +151,7 @@ fn flows_share_evenly_and_sparse_ones_do_not_wait() {
 /// RFC 8290, section 4.1: at the limit the longest queue loses, not the one whose packet comes.
 #[test]
 fn at_the_limit_the_longest_queue_loses() {
-    for queue in [fq_codel(100), cake("besteffort", Some(150_000))] {
+    for queue in [fq_codel(100), cake("besteffort", Some(230_400))] {
         let mut engine = single(&queue);
         let flows = [Source::new(1_486, 0, 0, 20 * LINE_BPS), Source::new(1_486, 0, 1, LINE_BPS / 4)];
         let outputs = load(&mut engine, Framing::Ethernet, &flows, Time(5 * SECOND));
@@ -198,7 +198,7 @@ fn cake_is_fair_among_hosts() {
 #[test]
 fn cake_gives_a_tin_priority_up_to_its_threshold() {
     let rate = 8_000_000;
-    let node = json!({"name": "1:", "queue": cake("diffserv4", None), "shape": {"rate_bps": rate, "burst_bytes": 0}});
+    let node = json!({"name": "1:", "queue": cake("diffserv4", None), "shape": {"rate_bps": rate, "burst_bytes": 0, "deficit": true}});
     let mut engine = engine(json!([node]), json!([]), 0);
     let flows = [Source::new(1_486, 0, 0, rate), Source::new(1_486, 46, 1, rate / 5)];
     let outputs = load(&mut engine, Framing::Ethernet, &flows, Time(10 * SECOND));
@@ -222,7 +222,7 @@ fn cake_spaces_packets_by_their_adjusted_length() {
         (json!({"offset_bytes": 34, "carrier": "atm"}), 32 * 53),
         (json!({"offset_bytes": 16, "carrier": "ptm"}), 1_516 + 24),
     ] {
-        let shape = json!({"rate_bps": 1_000_000, "burst_bytes": 0, "account": account});
+        let shape = json!({"rate_bps": 1_000_000, "burst_bytes": 0, "deficit": true, "account": account});
         let mut engine =
             engine(json!([{"name": "1:", "queue": cake("besteffort", None), "shape": shape}]), json!([]), 0);
         let outputs = load(&mut engine, Framing::Ethernet, &[overload(0)], Time(SECOND));
@@ -275,10 +275,10 @@ fn capable_packets_are_marked_and_others_dropped() {
 fn classes_have_their_rates_and_share_the_rest() {
     let class = |name: &str, rate: u64, ceil: u64| {
         json!({"name": name, "parent": "1:1", "minimum_bps": rate, "weight": 1514,
-               "shape": {"rate_bps": ceil, "burst_bytes": 1600}, "queue": {"kind": "pfifo", "limit": 50}})
+               "shape": {"rate_bps": ceil, "burst_bytes": 1600, "deficit": true}, "queue": {"kind": "pfifo", "limit": 50}})
     };
     let nodes = json!([
-        {"name": "1:1", "minimum_bps": 10_000_000, "shape": {"rate_bps": 10_000_000, "burst_bytes": 1600}},
+        {"name": "1:1", "minimum_bps": 10_000_000, "shape": {"rate_bps": 10_000_000, "burst_bytes": 1600, "deficit": true}},
         class("1:10", 6_000_000, 10_000_000),
         class("1:20", 1_000_000, 10_000_000),
         class("1:30", 1_000_000, 1_500_000),

@@ -17,7 +17,7 @@ use crate::frame::drop_reason::DropReason;
 use crate::plan::aqm::{CakePlan, TinPlan};
 use crate::queueing::aqm::cake_flows::{place, Hashes, Ways, QUEUES};
 use crate::queueing::aqm::cobalt::{Chance, Cobalt};
-use crate::queueing::aqm::manage::{Decisions, Lost, Manage};
+use crate::queueing::aqm::manage::{memory_of, Decisions, Lost, Manage};
 use crate::queueing::discipline::{Item, Place};
 use crate::time::{Rate, Time};
 
@@ -89,6 +89,8 @@ pub(crate) struct Cake<P> {
     current: usize,
     chance: Chance,
     depth: Count,
+    /// Bytes that the packets take in memory.
+    memory: u64,
 }
 
 impl<P> Tin<P> {
@@ -242,7 +244,13 @@ fn averaged(average: u64, sample: u64, shift: u32) -> u64 {
 impl<P> Cake<P> {
     pub fn new(plan: CakePlan, seed: u64) -> Cake<P> {
         let tins = plan.tins.iter().map(|tin| Tin::new(*tin)).collect();
-        Cake { plan, seed, tins, current: 0, chance: Chance(seed), depth: Count::default() }
+        Cake { plan, seed, tins, current: 0, chance: Chance(seed), depth: Count::default(), memory: 0 }
+    }
+
+    /// A packet of so many bytes no longer waits.
+    fn uncount(&mut self, bytes: u32) {
+        self.depth.remove(bytes);
+        self.memory -= memory_of(bytes);
     }
 
     fn tin_of(&self, descriptor: &Descriptor) -> usize {
@@ -281,8 +289,8 @@ impl<P> Cake<P> {
         let tin = &mut self.tins[number];
         tin.flows[at].law.overflowed(now, &tin.plan);
         let Some(item) = tin.pop(at) else { return false };
-        self.depth.remove(item.bytes());
         tin.decisions.overlimit.add(item.bytes());
+        self.uncount(item.bytes());
         lost.push((DropReason::Tail, item));
         true
     }
@@ -329,6 +337,7 @@ impl<P> Cake<P> {
             let tin = &mut self.tins[number];
             let mut item = tin.pop(at)?;
             self.depth.remove(item.bytes());
+            self.memory -= memory_of(item.bytes());
             let last = tin.flows[at].items.is_empty();
             let Tin { flows, plan, decisions, .. } = tin;
             let sojourn = now.since(item.arrival);
@@ -360,7 +369,7 @@ impl<P> Manage<P> for Cake<P> {
         }
         let at = tin.flow_of(hashes);
         let bytes = descriptor.counted_len;
-        while self.depth.bytes + u64::from(bytes) > self.plan.memory_limit {
+        while self.memory + memory_of(bytes) > self.plan.memory_limit {
             if !self.make_room(now, (number, at), bytes, lost) {
                 self.tins[number].decisions.overlimit.add(bytes);
                 return Err(DropReason::Tail);
@@ -373,6 +382,7 @@ impl<P> Manage<P> for Cake<P> {
         let Place { flow: at, number } = place;
         let number = number as usize;
         self.depth.add(item.bytes());
+        self.memory += memory_of(item.bytes());
         let tin = &mut self.tins[number];
         tin.depth.add(item.bytes());
         tin.flows[at].bytes += u64::from(item.bytes());
@@ -432,7 +442,7 @@ impl<P> Manage<P> for Cake<P> {
         for tin in &mut self.tins {
             if let Some(at) = tin.flows.iter().position(|flow| !flow.items.is_empty()) {
                 let item = tin.pop(at)?;
-                self.depth.remove(item.bytes());
+                self.uncount(item.bytes());
                 return Some(item);
             }
         }

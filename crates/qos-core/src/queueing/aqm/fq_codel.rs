@@ -14,7 +14,7 @@ use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
 use crate::plan::aqm::FqCodelPlan;
 use crate::queueing::aqm::codel::{Codel, Waiting};
-use crate::queueing::aqm::manage::{Decisions, Lost, Manage};
+use crate::queueing::aqm::manage::{memory_of, Decisions, Lost, Manage};
 use crate::queueing::discipline::{flow_index, Item, Place};
 use crate::time::Time;
 
@@ -38,6 +38,8 @@ pub(crate) struct FqCodel<P> {
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     depth: Count,
+    /// Bytes that the packets take in memory.
+    memory: u64,
     active: u32,
     decisions: Decisions,
     /// Times that a flow became a new one.
@@ -49,6 +51,7 @@ struct OfFlow<'a, P> {
     flow: &'a mut VecDeque<Item<P>>,
     bytes: &'a mut u64,
     depth: &'a mut Count,
+    memory: &'a mut u64,
 }
 
 impl<P> Waiting<P> for OfFlow<'_, P> {
@@ -56,6 +59,7 @@ impl<P> Waiting<P> for OfFlow<'_, P> {
         let item = self.flow.pop_front()?;
         *self.bytes -= u64::from(item.bytes());
         self.depth.remove(item.bytes());
+        *self.memory -= memory_of(item.bytes());
         Some(item)
     }
 
@@ -74,6 +78,7 @@ impl<P> FqCodel<P> {
             new: VecDeque::new(),
             old: VecDeque::new(),
             depth: Count::default(),
+            memory: 0,
             active: 0,
             decisions: Decisions::default(),
             begun: 0,
@@ -100,7 +105,10 @@ impl<P> FqCodel<P> {
         let (mut packets, mut dropped) = (0, 0);
         let Flow { items, bytes, law, .. } = &mut self.flows[fattest];
         while packets < self.plan.drop_batch && (packets == 0 || dropped < half) {
-            let Some(item) = (OfFlow { flow: items, bytes, depth: &mut self.depth }).pop() else { break };
+            let Some(item) = (OfFlow { flow: items, bytes, depth: &mut self.depth, memory: &mut self.memory }).pop()
+            else {
+                break;
+            };
             packets += 1;
             dropped += u64::from(item.bytes());
             self.decisions.overlimit.add(item.bytes());
@@ -117,8 +125,8 @@ impl<P> FqCodel<P> {
 impl<P> Manage<P> for FqCodel<P> {
     fn admit(&mut self, _: Time, descriptor: &mut Descriptor, lost: &mut Vec<Lost<P>>) -> Result<Place, DropReason> {
         let (flow, bytes) = (self.flow_of(descriptor), descriptor.counted_len);
-        let full = self.depth.packets >= u64::from(self.plan.limit)
-            || self.depth.bytes + u64::from(bytes) > self.plan.memory_limit;
+        let full =
+            self.depth.packets >= u64::from(self.plan.limit) || self.memory + memory_of(bytes) > self.plan.memory_limit;
         if full && !self.make_room(flow, bytes, lost) {
             self.decisions.overlimit.add(bytes);
             return Err(DropReason::Tail);
@@ -130,6 +138,7 @@ impl<P> Manage<P> for FqCodel<P> {
         let flow = &mut self.flows[place.flow];
         flow.bytes += u64::from(item.bytes());
         self.depth.add(item.bytes());
+        self.memory += memory_of(item.bytes());
         self.active += u32::from(flow.items.is_empty());
         flow.items.push_back(item);
         if !flow.listed {
@@ -153,7 +162,12 @@ impl<P> Manage<P> for FqCodel<P> {
                 continue;
             }
             let held = !flow.items.is_empty();
-            let mut packets = OfFlow { flow: &mut flow.items, bytes: &mut flow.bytes, depth: &mut self.depth };
+            let mut packets = OfFlow {
+                flow: &mut flow.items,
+                bytes: &mut flow.bytes,
+                depth: &mut self.depth,
+                memory: &mut self.memory,
+            };
             let item = flow.law.dequeue(now, &self.plan.law, &mut packets, &mut self.decisions, lost);
             if held && flow.items.is_empty() {
                 self.active -= 1;
@@ -174,7 +188,7 @@ impl<P> Manage<P> for FqCodel<P> {
 
     fn remove(&mut self) -> Option<Item<P>> {
         let Flow { items, bytes, .. } = self.flows.iter_mut().find(|flow| !flow.items.is_empty())?;
-        let item = (OfFlow { flow: items, bytes, depth: &mut self.depth }).pop();
+        let item = (OfFlow { flow: items, bytes, depth: &mut self.depth, memory: &mut self.memory }).pop();
         self.active -= u32::from(items.is_empty());
         item
     }

@@ -14,6 +14,14 @@ pub(crate) type Lost<P> = (DropReason, Item<P>);
 /// Bytes of a full Ethernet frame without its check sequence: the kernel's `psched_mtu`.
 pub(crate) const FULL_FRAME: u32 = 1_514;
 
+/// Bytes of a packet's memory in Linux: `struct sk_buff`, and a buffer for headroom, packet and `skb_shared_info` in the
+/// sizes of `kmalloc`.
+pub(crate) fn memory_of(bytes: u32) -> u64 {
+    const SK_BUFF: u64 = 256;
+    const AROUND_PACKET: u64 = 384;
+    SK_BUFF + (u64::from(bytes) + AROUND_PACKET).next_power_of_two()
+}
+
 /// Marks a packet of an ECN-capable transport (RFC 3168, section 5); whether it is one.
 pub(crate) fn mark(descriptor: &mut Descriptor) -> bool {
     let capable = descriptor.ecn != ecn::NOT_ECT;

@@ -83,7 +83,7 @@ def _leaf(settings: Cake) -> Leaf:
         "least_bytes": settings.mpu,
         "carrier": settings.carrier,
     }
-    return Leaf(queue, {"rate_bps": settings.bandwidth_bps, "burst_bytes": 0, "account": account})
+    return Leaf(queue, {"rate_bps": settings.bandwidth_bps, "burst_bytes": 0, "deficit": True, "account": account})
 
 
 _ISOLATIONS = (

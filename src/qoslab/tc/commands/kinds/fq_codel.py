@@ -21,7 +21,7 @@ class FqCodel:
     interval_us: int = 100_000
     ce_threshold_us: int | None = None
     memory_limit: int = 32 << 20
-    """Bytes; counted bytes of packets in the engine, memory of the kernel's buffers in Linux."""
+    """Bytes of memory, as Linux counts it: 2304 for a full packet."""
     drop_batch: int = 64
     """Packets."""
     ecn: bool = True

@@ -62,7 +62,7 @@ def _sharing(settings: HtbClass) -> ClassShare:
     return ClassShare(
         minimum_bps=settings.rate_bps,
         weight=settings.quantum or by_rate,
-        shape={"rate_bps": settings.ceil_bps or settings.rate_bps, "burst_bytes": burst},
+        shape={"rate_bps": settings.ceil_bps or settings.rate_bps, "burst_bytes": burst, "deficit": True},
     )
 
 
