@@ -2275,6 +2275,7 @@ class TreeShape(TypedDict):
 
     account: NotRequired[LengthAccount | None]
     burst_bytes: int
+    deficit: NotRequired[bool]
     rate_bps: int
 
 
