@@ -1,9 +1,9 @@
 """The engine's active queue management against the kernel's: CoDel, FQ-CoDel, PIE, CAKE.
 
-The same packets pass through both: two flows that exceed the rate for some seconds, pause, and start again, and a sparse
-flow. Each policy is HTB with the discipline below it, or CAKE with its own shaper. The kernel computes 1/√n by Newton's
-method and counts the times of CoDel in units of 1024 ns, and PIE drops at random; single decisions therefore differ. The
-comparison covers the parts of the packets that were dropped, and the delays of the others.
+The same packets pass through both: two flows that exceed the rate for some seconds, pause, and start again, and a
+sparse flow. Each policy is HTB with the discipline below it, or CAKE with its own shaper. The kernel computes 1/√n by
+Newton's method and counts the times of CoDel in units of 1024 ns, and PIE drops at random; single decisions therefore
+differ. The comparison covers the parts of the packets that were dropped, and the delays of the others.
 
 Remaining difference: after a restart the probability of PIE grows more slowly in the kernel, with its timer in steps of
 10 ms, so that the 95th percentile of its delays is up to a third longer.
