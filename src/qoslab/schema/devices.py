@@ -27,9 +27,9 @@ from qoslab.schema.near import did_you_mean, one_of
 from qoslab.schema.probe_lines import probe_lines
 from qoslab.schema.templates import render_lines
 from qoslab.schema.traffic_ways import unrouted
-from qoslab.tc.template import RefusedError, parse
 from qoslab.tc.commands.command_words import TcError
 from qoslab.tc.commands.router_template import apply_template
+from qoslab.tc.template import RefusedError, parse
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 LEAST_OF_INTERFACE = 3

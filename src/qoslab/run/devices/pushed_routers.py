@@ -24,9 +24,9 @@ from qoslab.run.devices.ansible.playbooks import AnsibleSession, Intent, Outcome
 from qoslab.run.devices.drivers import CommandLineRouter, ControlSocketRouter, RouterDriver
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.faults import LabDied, PassingFault
+from qoslab.tc.commands.router_template import apply_template
 from qoslab.tc.daemon import CONFIG_FORMAT
 from qoslab.tc.template import RefusedError, parse
-from qoslab.tc.commands.router_template import apply_template
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
