@@ -50,6 +50,7 @@ def interface_counters(**replace: Any) -> InterfaceCounters:
             "available_bandwidth_kbps": None,
         },
         "conversations": [],
+        "random_detect": None,
         "numbered_queues": [],
         "shapers": [],
         "tree": [],
@@ -82,6 +83,7 @@ def class_counters(name: str = "class-default", **replace: Any) -> dict[str, Any
         "drops": {"police": none, "tail": none, "flow": none, "purged": none}
         | {"priority": none, "random": none, "random_tail": none},
         "set": [],
+        "map": [],
         "police": None,
         "shape": None,
         "queue": None,

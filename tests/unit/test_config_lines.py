@@ -34,14 +34,15 @@ def hardware(generation: Generation) -> Hardware:
     return Hardware("X", XE if generation == "ios-xe" else OLDER, generation)
 
 
-def lines(name: str) -> Iterator[tuple[list[str], str, bool]]:
-    """Each line with the blocks that it stands in, and whether it is refused by name."""
+def lines(name: str) -> Iterator[tuple[list[str], str, str]]:
+    """Each line with the blocks that it stands in, and its mark: `-` if refused by name, `~` if also not of QoS."""
     block: list[str] = []
     for line in (FOLDER / name).read_text(encoding="utf-8").splitlines():
         if line.startswith("=== "):
             block = [each for each in line.removeprefix("=== ").split("/ ") if each != "config"]
         elif not line.startswith("!"):
-            yield block, line.removeprefix("- "), line.startswith("- ")
+            mark = line[0] if line[:2] in ("- ", "~ ") else ""
+            yield block, line[2:] if mark else line, mark
 
 
 def refusal(block: list[str], line: str, generation: Generation) -> str:
@@ -58,12 +59,18 @@ def refusal(block: list[str], line: str, generation: Generation) -> str:
 @pytest.mark.parametrize("name", FILES)
 def test_lines_are_accepted_or_refused_by_name(name: str) -> None:
     wrong = []
-    for block, line, refused in lines(name):
+    for block, line, mark in lines(name):
         said = [refusal(block, line, generation) for generation in FILES[name]]
-        fits = all(each.startswith(NOT_SUPPORTED) for each in said) if refused else "" in said
+        fits = all(each.startswith(NOT_SUPPORTED) for each in said) if mark else "" in said
         if not fits:
             wrong.append((line, said))
     assert wrong == []
+
+
+@pytest.mark.parametrize(("name", "percent"), [("ios.txt", 95), ("ios_xe.txt", 95), ("match_protocol.txt", 80)])
+def test_nearly_all_lines_of_qos_are_accepted(name: str, percent: int) -> None:
+    marks = [mark for _, _, mark in lines(name) if mark != "~"]
+    assert 100 * marks.count("") >= percent * len(marks)
 
 
 @pytest.mark.parametrize(

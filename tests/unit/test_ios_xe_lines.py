@@ -49,6 +49,7 @@ BLOCKS = {
     "police": ["policy-map X", "class VOICE", "police cir 1000000"],
     "interface GigabitEthernet0/0/0": ["interface GigabitEthernet0/0/0"],
 }
+BASES = ("dscp", "cos", "discard-class")
 NOT_ALONE = ("queue-limit", "random-detect", "fair-queue")
 
 
@@ -76,7 +77,7 @@ def session(block: str, line: str) -> ConfigSession:
     if block.startswith("policy-class") and words[0] in NOT_ALONE:
         made.execute("bandwidth remaining percent 10")
         if words[0] == "random-detect" and len(words) > 1:
-            made.execute("random-detect dscp-based" if words[1] == "dscp" else "random-detect")
+            made.execute(f"random-detect {words[1]}-based" if words[1] in BASES else "random-detect")
     return made
 
 

@@ -9,7 +9,7 @@ use crate::counters::buckets::ClassBuckets;
 use crate::counters::count::Count;
 use crate::counters::police::{ColourCounters, PoliceCounters};
 use crate::counters::policy::{
-    ClassCounters, ClassDrops, CriterionCounters, PolicyCounters, PriorityCounters, SetCounters,
+    ClassCounters, ClassDrops, CriterionCounters, MapCounters, PolicyCounters, PriorityCounters, SetCounters,
 };
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
@@ -61,6 +61,7 @@ struct ClassState {
     drops: ClassDrops,
     dropped: LoadAverage,
     marked: Vec<u64>,
+    mapped: Vec<u64>,
     colours: [LoadAverage; 3],
     meter: Option<Meter>,
     /// The conditional policer of a priority class.
@@ -74,7 +75,7 @@ impl ClassState {
             parent: plan.parent,
             priority_of: plan.priority_of,
             leaf: plan.leaf,
-            plain: plan.set.is_empty() && plan.police.is_none() && plan.child.is_none(),
+            plain: plan.set.is_empty() && plan.map.is_empty() && plan.police.is_none() && plan.child.is_none(),
             offered: LoadAverage::new(now),
             criteria: vec![LoadAverage::new(now); apart],
             sent: Count::default(),
@@ -84,6 +85,7 @@ impl ClassState {
             drops: ClassDrops::default(),
             dropped: LoadAverage::new(now),
             marked: vec![0; plan.set.len()],
+            mapped: vec![0; plan.map.len()],
             colours: std::array::from_fn(|_| LoadAverage::new(now)),
             meter: plan.police.as_ref().map(|police| Meter::of(police, now)),
             conditional: plan.priority.and_then(|priority| {
@@ -226,8 +228,15 @@ impl Policy {
         // Only for a child: a copy for each packet costs more than it seems.
         let unmarked = if came.is_none() && plan.child.is_some() { Some(*descriptor) } else { None };
         if act {
+            // What another field gives is of the packet as it came to the class.
+            let before = (!plan.map.is_empty()).then_some(*descriptor);
             for (set, marked) in plan.set.iter().zip(&mut state.marked) {
                 *marked += u64::from(marking::set(descriptor, set.field, set.value));
+            }
+            for (map, marked) in plan.map.iter().zip(&mut state.mapped) {
+                if let Some(value) = before.and_then(|before| marking::mapped(&before, map)) {
+                    *marked += u64::from(marking::set(descriptor, map.field, value));
+                }
             }
         }
         let mut verdict = Verdict { class, leaf: plan.leaf, pass: true };
@@ -269,7 +278,7 @@ impl Policy {
             return true;
         }
         let bytes = descriptor.counted_len;
-        let colour = meter.colour(now, bytes);
+        let colour = meter.colour(now, police.account.map_or(bytes, |account| account.length(bytes)));
         state.colours[colour as usize].add(now, bytes, self.load_interval_s);
         marking::police(descriptor, police.actions(colour))
     }
@@ -422,6 +431,7 @@ impl Policy {
         });
         let criteria = criteria.collect();
         let set = plan.set.iter().zip(&state.marked);
+        let map = plan.map.iter().zip(&state.mapped);
         ClassCounters {
             name: plan.name.clone(),
             combine: plan.matcher.combine,
@@ -433,6 +443,9 @@ impl Policy {
             drops: state.drops,
             set: set
                 .map(|(set, packets)| SetCounters { field: set.field, value: set.value, packets: *packets })
+                .collect(),
+            map: map
+                .map(|(map, packets)| MapCounters { field: map.field, source: map.source, packets: *packets })
                 .collect(),
             police: plan.police.as_ref().map(|police| police_counters(police, state, now, load_interval_s)),
             shape: node.as_ref().and_then(statistics::shape),

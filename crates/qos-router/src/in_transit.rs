@@ -19,6 +19,8 @@ pub struct Transit {
     pub input: PortId,
     /// QoS group that an input policy has set.
     pub qos_group: u16,
+    /// Discard class that an input policy has set.
+    pub discard_class: u8,
     /// Label that a switch's way in has given it.
     pub label: Option<Label>,
 }
@@ -158,7 +160,7 @@ mod tests {
     use std::collections::VecDeque;
 
     fn transit(event: u64) -> Transit {
-        Transit { event: Time(event), input: PortId(0), qos_group: 0, label: None }
+        Transit { event: Time(event), input: PortId(0), qos_group: 0, discard_class: 0, label: None }
     }
 
     fn count(table: &InTransit) -> usize {

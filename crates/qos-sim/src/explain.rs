@@ -151,6 +151,7 @@ pub struct Marks {
     pub ecn: u8,
     pub cos: u8,
     pub qos_group: u16,
+    pub discard_class: u8,
     /// VLAN of its tag.
     pub vlan: Option<u16>,
     /// Bytes that policers and queues count.
@@ -161,9 +162,9 @@ pub struct Marks {
 
 impl Marks {
     pub(crate) fn of(descriptor: &Descriptor) -> Marks {
-        let Descriptor { dscp, ecn, cos, qos_group, counted_len, line_len, .. } = *descriptor;
+        let Descriptor { dscp, ecn, cos, qos_group, discard_class, counted_len, line_len, .. } = *descriptor;
         let vlan = (descriptor.tags > 0).then_some(descriptor.vlan);
-        Marks { dscp, ecn, cos, qos_group, vlan, counted_bytes: counted_len, line_bytes: line_len }
+        Marks { dscp, ecn, cos, qos_group, discard_class, vlan, counted_bytes: counted_len, line_bytes: line_len }
     }
 }
 

@@ -303,6 +303,7 @@ FAMILIES = (
         >ip flow-top-talkers
         >flow (exporter|monitor|record) <key:word>
         >flow-sampler-map <key:word>
+        >sampler <key:word>
         """,
     ),
     Family(
@@ -350,8 +351,9 @@ FAMILIES = (
         mode="policy-class",
         requires="router",
     ),
-    Family("marks pass a router unchanged anyway", 0, "trust dscp", mode="policy-class", requires="router"),
-    Family("tables of marks: the lines that use one are refused", VOICE, ">table-map <key:word>", requires="router"),
+    Family(
+        "marks pass a router unchanged anyway", 0, "trust (dscp|cos|precedence)", mode="policy-class", requires="router"
+    ),
     Family(
         "what is monitored of flows",
         VOICE,
@@ -461,6 +463,8 @@ FAMILIES = (
         """
         ip flow (ingress|egress)
         ip flow monitor <each:line>
+        (ipv6|datalink) flow monitor <each:line>
+        metadata flow [<each:line>]
         ip nbar protocol-discovery [<rest:line>]
         =snmp trap link-status
         =logging event <key:word> [<rest:line>]

@@ -32,6 +32,7 @@ FULL = {
     "vlan": (1 << 4096) - 1,
     "length": (1 << (1 << 16)) - 1,
     "qos_group": (1 << 100) - 1,
+    "discard_class": (1 << 8) - 1,
     # The lowest bit is that of packets that the device sends itself.
     "input": (1 << 1024) - 1,
 }
@@ -146,7 +147,7 @@ def _asked(device: Device, criterion: Criterion) -> PacketSet:
             return _box(network=network, dscp=_bits(criterion.values))
         case "precedence":
             return _box(network=network, dscp=sum(0xFF << (8 * value) for value in criterion.values))
-        case "cos" | "qos_group":
+        case "cos" | "qos_group" | "discard_class":
             return _box(**{criterion.type: _bits(criterion.values)})
         case "vlan":
             return _box(vlan=_bits(vlan for first, last in criterion.ranges for vlan in range(first, last + 1)))

@@ -46,13 +46,26 @@ CRITERIA = (
     _router(
         "no command of a lab sets it",
         0,
-        "match [not] (discard-class|traffic-class) <rest:line>",
+        "match [not] traffic-class <rest:line>",
         mode="class-map",
     ),
     _router(NO_PAYLOAD, 0, "match [not] (application|metadata|field|start|flow) <rest:line>", mode="class-map"),
     _router(NO_TUNNELS, 0, "match [not] (packet tunnel|tunnel) <rest:line>", mode="class-map"),
+    _router(NO_SECOND_TAG, 0, "match [not] service <rest:line>", mode="class-map"),
+    _router(
+        "no packet of a lab has it, or the router does not learn it",
+        0,
+        "match [not] (any-source|tag|input vlan|port-type|user|l2vpn|object-group|class|security-group|user-group"
+        "|group-object|ethertype|spi|cac|wlan|efp|device-type|flowspec) [<rest:line>]",
+        mode="class-map",
+    ),
     _router("a class without other lines", 0, "match none", mode="class-map"),
 )
+NO_COMPRESSION = "headers and payloads of a lab are not compressed"
+NO_CIRCUITS = "a lab has no circuits of frame relay"
+HARDWARE_QUEUES = "queues of hardware are those of switches and line cards: a router has none"
+OTHER_POLICIES = "policies of this type neither queue nor mark: they inspect, filter or monitor"
+MACRO = "the lines that the macro would write are not written: a running configuration has them beside it"
 VIRTUAL_INTERFACE = _router(NO_TUNNELS, AFTER_PORTS, ">interface <key:other-interface>")
 UNDECIDED = (
     _router(
@@ -62,7 +75,147 @@ UNDECIDED = (
         mode="policy-class",
     ),
     _router(NO_DROP_BIT, 0, "set (fr-de|atm-clp|fr-fecn-becn) [<rest:line>]", mode="policy-class"),
-    _router(NO_SECOND_TAG, 0, "set (cos-inner|cos inner) <rest:line>", mode="policy-class"),
+    _router(
+        NO_SECOND_TAG,
+        0,
+        """
+        set (cos-inner|cos inner|vlan) <rest:line>
+        set cos (cos-inner|inner) [<rest:line>]
+        """,
+        mode="policy-class",
+    ),
+    _router(
+        NO_LABELS,
+        0,
+        """
+        set [ip] dscp (exp|mpls) [<rest:line>]
+        set [ip] precedence (exp|mpls) [<rest:line>]
+        set cos (exp|mpls) [<rest:line>]
+        set qos-group (exp|mpls|atm-clp) [<rest:line>]
+        set discard-class (exp|mpls) [<rest:line>]
+        random-detect (mpls-exp-based|exp) [<rest:line>]
+        queue-limit exp <rest:line>
+        """,
+        mode="policy-class",
+    ),
+    _router(
+        NO_DROP_BIT,
+        0,
+        """
+        random-detect (atm-clp-based|clp|fr-de|clp-based) [<rest:line>]
+        queue-limit (atm|clp) <rest:line>
+        """,
+        mode="policy-class",
+    ),
+    _router(
+        "packets have no traffic class, security group or user priority inside the router",
+        0,
+        "set (traffic-class|wlan|srp-priority|security-group) <rest:line>",
+        mode="policy-class",
+    ),
+    _router(
+        "a packet's TOS bits beside the precedence are part of its DSCP",
+        0,
+        "set ip tos <rest:line>",
+        mode="policy-class",
+    ),
+    _router(
+        "flows, VLANs and reservations have no thresholds of their own",
+        0,
+        """
+        random-detect (flow|vlan|aggregate|qos-group-based) [<rest:line>]
+        random-detect precedence rsvp <rest:line>
+        """,
+        mode="policy-class",
+    ),
+    _router(
+        "queues of distributed processors and switches: here `queue-limit` sets the length",
+        0,
+        """
+        fair-queue [<queues:16-4096>] (queue-limit|individual-limit|aggregate-limit) <rest:line>
+        queue-limit percent <rest:line>
+        """,
+        mode="policy-class",
+    ),
+    _router(NO_COMPRESSION, 0, "(compression header|header-compression) ip [<rest:line>]", mode="policy-class"),
+    _router(
+        "priorities of Frame Relay and voice do not change a shaper",
+        0,
+        "shape (fr-voice-adapt|adaptive percent|adaptive upstream) [<rest:line>]",
+        mode="policy-class",
+    ),
+    _router(
+        "policers of packets per second are of the control plane, which is not policed",
+        0,
+        """
+        police [cir] <packets:1-2000000> pps [<rest:line>]
+        police rate <packets:1-2000000> pps [<rest:line>]
+        """,
+        mode="policy-class",
+    ),
+    _router(
+        "percentages are of the shaper above, else of `bandwidth`",
+        0,
+        "bandwidth qos-reference <rest:line>",
+        mode="policy-class",
+    ),
+    _router(
+        "percentages are of the shaper above, else of `bandwidth`",
+        0,
+        "bandwidth qos-reference <rest:line>",
+        mode="interface",
+    ),
+    _router(
+        NO_COMPRESSION,
+        0,
+        """
+        compress [<each:line>]
+        ip (rtp|tcp) header-compression [<each:line>]
+        ip (rtp|tcp) compression-connections <rest:line>
+        """,
+        mode="interface",
+    ),
+    _router(MACRO, 0, "auto (qos|discovery) [<each:line>]", mode="interface"),
+    _router(MACRO, RESOLVER, "auto qos [<each:line>]"),
+    _router(
+        HARDWARE_QUEUES,
+        0,
+        """
+        (mls qos|wrr-queue|rcv-queue|srr-queue|queue-set|platform qos|platform qos-trust|qos trust) [<each:line>]
+        priority-queue (out|cos-map) [<each:line>]
+        fair-queue (tos|qos-group|limit|aggregate-limit|individual-limit) [<each:line>]
+        (tx-queue-limit|rx-queue-limit) <rest:line>
+        """,
+        mode="interface",
+    ),
+    _router(HARDWARE_QUEUES, RESOLVER, "mls qos [<each:line>]"),
+    _router("packets are not marked by routes", 0, "bgp-policy <each:line>", mode="interface"),
+    _router(
+        "a frame's overhead is accounted in a shaper",
+        0,
+        "(qos-overhead-accounting|overhead-accounting) [<rest:line>]",
+        mode="interface",
+    ),
+    _router(
+        "no frame asks for a lower rate: a shaper has one rate",
+        0,
+        "traffic-shape (adaptive|fecn-adapt|fecn-create) [<rest:line>]",
+        mode="interface",
+    ),
+    _router("no node of a lab signals a reservation", 0, "ip rtp reserve <rest:line>", mode="interface"),
+    _router("no node of a lab signals a reservation", RESOLVER, "call rsvp-sync [<each:line>]"),
+    _router(OTHER_POLICIES, 0, "service-policy (type|control|history) [<each:line>]", mode="interface"),
+    _router(
+        OTHER_POLICIES,
+        AFTER_PORTS,
+        """
+        >policy-map type <key-kind:word> <key:line>
+        >class-map type <key-kind:word> <key:line>
+        """,
+    ),
+    _router(
+        "early drops are configured in a policy-map here, not by groups", RESOLVER, ">random-detect-group <key:line>"
+    ),
     _router(NO_TUNNELS, 0, "set [ip] (dscp|precedence) tunnel <rest:line>", mode="policy-class"),
     _router(
         "buffers of a Catalyst 9000: queues of a router have queue-limit",
@@ -72,7 +225,41 @@ UNDECIDED = (
         requires=IOS_XE,
     ),
     VIRTUAL_INTERFACE,
-    _router("a lab has no circuits of frame relay", AFTER_PORTS, ">map-class frame-relay <key:word>"),
+    _router(NO_CIRCUITS, AFTER_PORTS, ">map-class (frame-relay|atm|dialer) <key:word>"),
+    _router(NO_CIRCUITS, RESOLVER, "frame-relay <each:line>"),
+    _router(
+        "flows, groups and reservations have no thresholds of their own",
+        0,
+        """
+        random-detect (flow|attach) [<each:line>]
+        random-detect precedence rsvp <rest:line>
+        """,
+        mode="interface",
+    ),
+    _router(
+        "frames are neither bridged nor bundled by a router of a lab",
+        0,
+        "(lacp|l2protocol|storm-control|port-channel|ethernet) <each:line>",
+        mode="interface",
+        requires=IOS_XE,
+    ),
+    _router(
+        NO_CIRCUITS,
+        0,
+        """
+        frame-relay (traffic-shaping|class|fragment|fragmentation|lmi-type|lmi-n391dte|intf-type) [<each:line>]
+        frame-relay (fair-queue|interface-queue|congestion-management|policing|qos-autosense) [<each:line>]
+        frame-relay (map|de-group|priority-dlci-group|inverse-arp|local-dlci|payload-compression) [<each:line>]
+        frame-relay ip (rtp|tcp) <each:line>
+        """,
+        mode="interface",
+    ),
+    _router(
+        "a subinterface has its port's bandwidth where it has none",
+        0,
+        "bandwidth inherit [<rest:line>]",
+        mode="interface",
+    ),
     _router(
         "all interfaces share one routing table",
         TABLES,
@@ -88,6 +275,7 @@ UNDECIDED = (
         """
         channel-group <rest:line>
         ppp multilink [<each:line>]
+        multilink-group <rest:line>
         pppoe enable [<rest:line>]
         pppoe-client <rest:line>
         nhrp <each:line>
@@ -117,9 +305,11 @@ UNDECIDED = (
         "line cards and switches have queues of their own: a router has none",
         RESOLVER,
         """
-        qos queue-softmax-multiplier <rest:line>
-        qos queue-stats-frame-count
-        platform qos port-channel-aggregate <rest:line>
+        qos (queue-softmax-multiplier|queue-stats-frame-count|stack-buffer|share-buffer) [<rest:line>]
+        qos (track-packet-dropped|wireless-default-untrust|egress-dscp-cos-map) [<rest:line>]
+        platform qos <each:line>
+        platform (tunnel-qos|port-channel) [<each:line>]
+        port-channel (load-balancing|load-balance-hash-algo) <each:line>
         """,
         requires=IOS_XE,
     ),
@@ -132,5 +322,11 @@ UNDECIDED = (
         ip nbar attribute-set <each:line>
         ip nbar (protocol-discovery|classification|attribute|http-services|resources|pdlm) [<each:line>]
         """,
+    ),
+    _router(NO_PAYLOAD, 0, "ip nbar (enable|classification|custom) [<each:line>]", mode="interface"),
+    _router(
+        "protocols have the ports of Cisco's table: match an access list for others",
+        RESOLVER,
+        "ip nbar (port-map|custom) <each:line>",
     ),
 )

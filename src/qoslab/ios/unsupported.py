@@ -71,13 +71,6 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "percentages are of the shaper above, else of `bandwidth`",
-        "bandwidth qos-reference <rest:line>",
-        mode="interface",
-        requires="router",
-    ),
-    Refused("a circuit's queue has `queue-limit` in a policy-map", "queue-depth <rest:line>", mode="atm-vc"),
-    Refused(
         "packets are not encrypted",
         """
         >crypto (isakmp|ipsec|map|dynamic-map|gdoi|ikev2|keyring|engine|ctcp|call|logging|mib) <rest:line>
@@ -88,6 +81,30 @@ REFUSED = (
         "crypto (map|ipsec|engine) <rest:line>\n(macsec|mka) [<rest:line>]",
         mode="interface",
     ),
+    Refused(
+        "priority for RTP belongs into a policy-map here: `priority` in a class that has `match ip rtp`",
+        "ip rtp priority <rest:line>",
+        mode="interface",
+        requires="router",
+    ),
+    Refused(
+        "a circuit's queues are those of its policy-map, and it is the only one of its port",
+        """
+        (queue-depth|random-detect|vc-hold-queue|hold-queue|class-vc|class-range|bump|protect) [<rest:line>]
+        (precedence|dscp|ip rtp priority) <rest:line>
+        """,
+        mode="atm-vc",
+        requires="router",
+    ),
+    Refused(
+        "a port has one circuit, and no bundle of them", ">bundle <name:word>", mode="interface", requires="router"
+    ),
+    Refused(
+        "early detection without a policy-map is of the port: enter it on the interface itself",
+        "random-detect [<rest:line>]",
+        mode="subinterface",
+        requires="router",
+    ),
     Refused(LABELS, "(mpls|tag-switching) <rest:line>\n>(l2tp-class|pseudowire-class) <rest:line>"),
     Refused(LABELS, "(mpls|tag-switching) <rest:line>\n>xconnect <rest:line>", mode="interface"),
     Refused(
@@ -96,8 +113,6 @@ REFUSED = (
         ip (inspect|urlfilter|trigger-authentication) <rest:line>
         >(zone|zone-pair) security <rest:line>
         >parameter-map type <rest:line>
-        >class-map type inspect <rest:line>
-        >policy-map type (inspect|access-control) <rest:line>
         """,
         requires="router",
     ),
@@ -108,50 +123,13 @@ REFUSED = (
     ),
     Refused(NBAR, "match [not] protocol (rtp|http|attribute) [<rest:line>]", mode="class-map", requires="switch"),
     Refused(
-        "ports of protocols are those of Cisco's table: match an access list instead",
-        "ip nbar (port-map|custom) <rest:line>",
-        requires="router",
-    ),
-    Refused(NBAR, "ip nbar (enable|classification|custom) [<rest:line>]", mode="interface", requires="router"),
-    Refused(
-        RESERVED,
-        "call rsvp-sync [<rest:line>]",
-    ),
-    Refused(RESERVED, "ip rtp reserve <rest:line>", mode="interface"),
-    Refused(
-        "policy-maps have no types here: enter queueing actions in `policy-map NAME`",
+        "`policy-map type queueing` is of switches with other queues: enter queueing actions in `policy-map NAME`",
         ">(policy-map|class-map) type (queueing|qos) <rest:line>",
-    ),
-    Refused(
-        "what is for the router itself is not policed",
-        """
-        >policy-map type (control-plane|port-filter|queue-threshold|logging) <rest:line>
-        >class-map type (port-filter|queue-threshold|logging) <rest:line>
-        """,
-    ),
-    Refused(
-        "subscribers and what is monitored of flows have no policies here",
-        """
-        >policy-map type <kind:word> <rest:line>
-        >policy-map type (control|service|performance-traffic|sdwan|packet-service) <rest:line>
-        >class-map type (control|traffic|site-manager|stack|access-control|multicast-flows) <rest:line>
-        """,
     ),
     Refused(
         "packets are not inspected beyond their headers",
         ">policy-map type (inspect|packet) <rest:line>\n>class-map type (inspect|packet) <rest:line>",
         requires="switch",
-    ),
-    Refused(
-        "only policy-maps of quality of service are modelled, which have no type: `service-policy input|output NAME`",
-        "service-policy (type|control|history) [<rest:line>]",
-        mode="interface",
-    ),
-    Refused(NO_DROP_BIT, "set discard-class [<rest:line>]", mode="policy-class"),
-    Refused(
-        "marks are DSCP, precedence, CoS and the QoS group: TOS bits beside the precedence are set as a DSCP",
-        "set ip tos <rest:line>",
-        mode="policy-class",
     ),
     Refused(
         "marks are DSCP, precedence, CoS and the QoS group: TOS bits beside the precedence are matched as a DSCP",
@@ -168,11 +146,33 @@ REFUSED = (
         set qos-group (dscp|precedence|atm-clp|cos|mpls) [<rest:line>]
         """,
         mode="policy-class",
+        requires="switch",
     ),
+    Refused(NO_DROP_BIT, "set discard-class [<rest:line>]", mode="policy-class", requires="switch"),
+    Refused(ONE_TAG, "set vlan <rest:line>", mode="policy-class", requires="switch"),
+    Refused(
+        "marks are DSCP and precedence: TOS bits beside the precedence are set as a DSCP",
+        "set ip tos <rest:line>",
+        mode="policy-class",
+        requires="switch",
+    ),
+    Refused(
+        "policy-maps have no types here: enter actions in `policy-map NAME`",
+        """
+        >policy-map type <kind:word> <rest:line>
+        >class-map type (control|traffic|port-filter|queue-threshold|logging|stack|access-control) <rest:line>
+        """,
+        requires="switch",
+    ),
+    Refused(
+        "only policy-maps of quality of service are modelled, which have no type: `service-policy input NAME`",
+        "service-policy (type|control|history) [<rest:line>]",
+        mode="interface",
+        requires="switch",
+    ),
+    Refused("a macro that writes a policy: enter what it would write", "auto qos [<rest:line>]", requires="switch"),
     Refused(LABELS, "match [not] mpls experimental <rest:line>", mode="class-map", requires="switch"),
     Refused(LABELS, "set mpls experimental <rest:line>", mode="policy-class", requires="switch"),
-    Refused(ONE_TAG, "set vlan <rest:line>", mode="policy-class"),
-    Refused(ONE_TAG, "match [not] service <rest:line>", mode="class-map", requires="router"),
     Refused(
         ONE_TAG,
         "encapsulation dot1Q <vlan:1-4094> second-dot1q <rest:line>\nencapsulation isl <rest:line>",
@@ -204,37 +204,13 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "a policer counts the bytes of the frame: overhead accounting is of shape and bandwidth",
-        "account (user-defined|dot1q|qinq) <rest:line>",
-        mode="police",
-        requires="router",
-    ),
-    Refused(
         "a packet has no colour before it is policed",
         "conform-color <rest:line>",
         mode="police",
     ),
     Refused(
-        "percentages are of the shaper above, else of the interface's `bandwidth`",
-        "bandwidth qos-reference [<rest:line>]",
-        mode="policy-class",
-        requires="router",
-    ),
-    Refused(
         "packets are not inspected, admitted or trusted by a class",
         "(inspect|pass|urlfilter|admit|trust|dbl|plim) [<rest:line>]",
-        mode="policy-class",
-        requires="router",
-    ),
-    Refused(
-        "a frame's headers are neither compressed nor suppressed",
-        "header-compression ip [<rest:line>]",
-        mode="policy-class",
-        requires="router",
-    ),
-    Refused(
-        "priorities of Frame Relay and voice do not change a shaper",
-        "shape fr-voice-adapt [<rest:line>]",
         mode="policy-class",
         requires="router",
     ),
@@ -250,12 +226,6 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "no frame asks for a lower rate: a shaper has one rate",
-        "traffic-shape (adaptive|fecn-adapt|fecn-create) [<rest:line>]",
-        mode="interface",
-        requires="router",
-    ),
-    Refused(
         "CAR, fair-queue and queue lists are of the port: on a subinterface use a policy-map",
         "(rate-limit|fair-queue|priority-group|custom-queue-list|max-reserved-bandwidth) [<rest:line>]",
         mode="subinterface",
@@ -268,32 +238,12 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "the queues of distributed interface processors are not modelled",
-        """
-        fair-queue (tos|qos-group|limit|aggregate-limit|individual-limit) [<rest:line>]
-        (tx-queue-limit|rx-queue-limit) <rest:line>
-        """,
-        mode="interface",
-        requires="router",
-    ),
-    Refused(
-        "interfaces with queues of hardware are those of switches",
-        """
-        (mls qos|wrr-queue|rcv-queue|srr-queue|queue-set|platform qos|trust device) [<rest:line>]
-        priority-queue (out|cos-map) [<rest:line>]
-        """,
-        mode="interface",
-        requires="router",
-    ),
-    Refused("interfaces with queues of hardware are those of switches", "mls qos [<rest:line>]", requires="router"),
-    Refused(
         "links are not bundled",
-        "multilink-group <rest:line>\nmultilink (max-fragments|interleave|min-links|max-links) [<rest:line>]",
+        "multilink (max-fragments|interleave|min-links|max-links) [<rest:line>]",
         mode="interface",
         requires="router",
     ),
     Refused("links are not bundled", "multilink virtual-template <rest:line>", requires="router"),
-    Refused("packets are not marked by routes", "bgp-policy <rest:line>", mode="interface", requires="router"),
     Refused("a neighbour's loss is not detected", "bfd <rest:line>", mode="interface", requires="router"),
     Refused(
         "a line takes its clock, framing and channels from the experiment's link",
@@ -310,17 +260,7 @@ REFUSED = (
         mode="interface",
         requires="router",
     ),
-    Refused(
-        "a frame's overhead is accounted in a shaper",
-        "qos-overhead-accounting [<rest:line>]",
-        mode="interface",
-        requires="router",
-    ),
-    Refused(
-        "an interface's bandwidth is its own", "bandwidth inherit [<rest:line>]", mode="interface", requires="router"
-    ),
     Refused(RANGES, "interface range macro <rest:line>\ndefine interface-range <rest:line>"),
-    Refused("a macro that writes a policy: enter what it would write", "auto qos [<rest:line>]"),
     Refused(
         "a macro that sets trust and queues: enter what it would write, or auto qos voip",
         "auto qos (trust|video|classify) [<rest:line>]",
@@ -371,12 +311,6 @@ REFUSED = (
         requires="switch",
     ),
     Refused(
-        "packets are classified by what is in their headers, and by where they came in",
-        "match [not] (any-source|tag|input vlan|port-type|user|l2vpn|object-group|class) [<rest:line>]",
-        mode="class-map",
-        requires="router",
-    ),
-    Refused(
         "packets are routed by their destination only",
         "set (metric|interface|default) <rest:line>\nset ip (next-hop|default|df) <rest:line>",
         mode="policy-class",
@@ -391,17 +325,6 @@ REFUSED = (
     Refused(
         "subinterfaces of serial lines are circuits of Frame Relay, which is not modelled",
         ">interface <name:interface> multipoint",
-        requires="router",
-    ),
-    Refused(
-        "early drops go by precedence or DSCP, and thresholds are packets",
-        "random-detect dscp-based aggregate [<rest:line>]\nrandom-detect precedence rsvp <rest:line>",
-        mode="policy-class",
-        requires="router",
-    ),
-    Refused(
-        "early drops are configured in a policy-map here, not by groups",
-        ">random-detect-group <rest:line>",
         requires="router",
     ),
     Refused(
@@ -527,15 +450,9 @@ REFUSED = (
     ),
     Refused(
         "frame relay is not modelled",
-        "frame-relay <rest:line>",
-        requires="router",
-    ),
-    Refused(
-        "frame relay is not modelled",
         """
         encapsulation frame-relay [<rest:line>]
         >frame-relay interface-dlci <rest:line>
-        frame-relay <rest:line>
         """,
         mode="interface",
         requires="router",
@@ -580,54 +497,6 @@ REFUSED = (
         (dialer|dialer-group|isdn|tunnel|keepalive-tunnel|peer|vpdn) <rest:line>
         """,
         mode="interface",
-        requires="router",
-    ),
-    Refused(
-        "headers and payloads are not compressed",
-        """
-        (compress|ip rtp header-compression|ip tcp header-compression) [<rest:line>]
-        ip (rtp|tcp) compression-connections <rest:line>
-        """,
-        mode="interface",
-        requires="router",
-    ),
-    Refused(
-        "early drops and priority for RTP belong into a policy-map here",
-        "(random-detect|ip rtp priority) [<rest:line>]",
-        mode="interface",
-        requires="router",
-    ),
-    Refused(
-        "a macro that writes a policy: enter what it would write",
-        "auto (qos|discovery) [<rest:line>]",
-        mode="interface",
-        requires="router",
-    ),
-    Refused(
-        "policers meter bytes, not packets",
-        "police rate <packets:1-2000000> pps [<rest:line>]",
-        mode="policy-class",
-        requires="router",
-    ),
-    Refused(
-        "the queues of distributed interface processors are not modelled: queue-limit is there",
-        "fair-queue [<queues:16-4096>] (queue-limit|individual-limit) <rest:line>",
-        mode="policy-class",
-        requires="router",
-    ),
-    Refused(
-        NO_DROP_BIT,
-        """
-        random-detect (discard-class|discard-class-based|atm-clp-based|clp|fr-de) [<rest:line>]
-        random-detect aggregate [<rest:line>]
-        """,
-        mode="policy-class",
-        requires="router",
-    ),
-    Refused(
-        "a frame's headers are neither compressed nor suppressed",
-        "compression header ip [<rest:line>]",
-        mode="policy-class",
         requires="router",
     ),
     Refused(NO_SWITCH, ">vlan <rest:line>\n(vtp|spanning-tree) <rest:line>", requires="router"),

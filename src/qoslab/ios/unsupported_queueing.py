@@ -7,27 +7,17 @@ from qoslab.ios.unsupported import Refused
 
 REFUSED_QUEUEING = (
     Refused(
-        "early drops go by precedence or DSCP, and thresholds are packets",
-        """
-        random-detect (cos-based|cos|flow|vlan) [<rest:line>]
-        random-detect <low:1-1000000> (ms|us|bytes) <rest:line>
-        random-detect dscp values <rest:line>
-        random-detect (precedence-based|prec-based) aggregate [<rest:line>]
-        """,
+        "early drops have thresholds by value of a field",
+        "random-detect <low:1-1000000> (ms|us|bytes) <rest:line>",
         mode="policy-class",
         requires="router",
-    ),
-    Refused(
-        "thresholds within a queue go by precedence or DSCP",
-        "queue-limit (discard-class|atm|qos-group|percent) <rest:line>",
-        mode="policy-class",
     ),
     Refused(
         "it came with HQF, in 12.4(20)T: this router has software from before that",
         """
         priority level <level:1-4> [<rest:line>]
         queue-limit <limit:1-64000000> (bytes|ms|us)
-        queue-limit (dscp|precedence|cos) <rest:line>
+        queue-limit (dscp|precedence|cos|discard-class|qos-group) <rest:line>
         bandwidth remaining ratio <rest:line>
         shape (average|peak) <rate:8000-154400000> [<bits:256-154400000> [<more:0-154400000>]] account <rest:line>
         shape (average|peak) percent <share:1-100> account <rest:line>
@@ -48,5 +38,11 @@ REFUSED_QUEUEING = (
         "shape max-buffers <rest:line>",
         mode="policy-class",
         requires="queue-limit-units",
+    ),
+    Refused(
+        "it came with HQF, in 12.4(20)T: this router has software from before that",
+        "account (user-defined|dot1q|qinq) <rest:line>",
+        mode="police",
+        requires="queue-limit-packets",
     ),
 )

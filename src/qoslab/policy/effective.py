@@ -14,7 +14,7 @@ from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.generations import GENERATIONS, QosGeneration
 from qoslab.ios.model.ios_names import dscp_text
-from qoslab.ios.model.policy import CLASS_DEFAULT, Mark, PoliceAction, PolicyClass, PolicyMap
+from qoslab.ios.model.policy import CLASS_DEFAULT, Mark, MarkFrom, PoliceAction, PolicyClass, PolicyMap
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS, MAX_LEVELS, descendants, interface_bandwidth_kbps
 from qoslab.model.framing import ATM_CORE_HEADER, COUNTED_HEADER
 from qoslab.model.generation import Generation
@@ -390,7 +390,7 @@ def _class(
         joins_default=here.queues and not queued,
         police=_police(context, typed, each, here),
         shape=_shape(context, typed, each, here.rate),
-        marks=tuple(_mark_text(mark) for mark in each.marks),
+        marks=(*map(_mark_text, each.marks), *map(_source_text, each.marks_from)),
         drop=each.drop,
         trust=each.trust,
         account="".join(str(one.account) for one in (each.shape, each.bandwidth) if one and one.account),
@@ -504,7 +504,12 @@ def _action_value(each: PoliceAction) -> str:
 
 def _mark_text(mark: Mark) -> str:
     value = dscp_text(mark.value) if "dscp" in mark.field else str(mark.value)
-    return f"{mark.field.replace('_', '-') if mark.field == 'qos_group' else mark.field.replace('_', ' ')} {value}"
+    return f"{mark.field.replace('ip_', 'ip ').replace('_', '-')} {value}"
+
+
+def _source_text(mark: MarkFrom) -> str:
+    table = "" if mark.table is None else f" by table-map {mark.table}"
+    return f"{mark.field.replace('ip_', 'ip ')} from {mark.source}".replace("_", "-") + table
 
 
 def _shape(context: _Context, typed: PolicyClass, each: PolicyClass, base: Rate) -> ShapeValues | None:
@@ -602,7 +607,9 @@ def _red(context: _Context, each: PolicyClass, queue: QueueValues) -> RedValues 
     for value in values:
         row = red_thresholds(red, value, context.generation, limit)
         name = dscp_text(value) if red.basis == "dscp" else str(value)
-        rows.append(RedRow(name, row.minimum, row.maximum, row.denominator or 10, value in typed))
+        rows.append(
+            RedRow(name, row.minimum, row.maximum, row.denominator or 10, value in typed or bool(red.aggregate))
+        )
     weight = red.exponential_weight or engine_defaults.RANDOM_DETECT_WEIGHT
     by_limit = context.qos.random_detect_by_limit
     # On IOS-XE thresholds by precedence are read of prints, those by DSCP are remembered.

@@ -16,7 +16,7 @@ from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, Criterion, PolicyMa
 Points = frozenset[tuple[int, int]]
 EVERY: Points = frozenset((version, dscp) for version in (4, 6) for dscp in range(64))
 NONE: Points = frozenset()
-_NUMBERS = ("cos", "qos_group")
+_NUMBERS = ("cos", "qos_group", "discard_class")
 _TRANSPORTS = frozenset({"tcp", "udp", "icmp", "ospf", "eigrp"})
 MAX_NESTED = 16
 

@@ -143,7 +143,7 @@ def _marks(policy_class: PolicyClass) -> bool:
     police = policy_class.police
     colours = () if police is None else (police.conform, police.exceed, police.violate)
     actions = [action.action for colour in colours for action in colour or ()]
-    return bool(policy_class.marks) or any(action.startswith("set-") for action in actions)
+    return bool(policy_class.marks or policy_class.marks_from) or any(action.startswith("set-") for action in actions)
 
 
 def has_explicit_class(device: Device, policy: str, path: str) -> bool:

@@ -1,6 +1,7 @@
 //! Marking: what `set` commands and policers write into a packet.
 
-use crate::config::policy::{PoliceAction, SetField};
+use crate::config::policy::{MapAction, PoliceAction, SetField};
+use crate::config::queueing::ThresholdField;
 use crate::frame::descriptor::{Descriptor, Network};
 
 /// Writes `value` into the field. Returns false where the packet has no such field (then nothing is counted as marked).
@@ -8,7 +9,7 @@ pub(crate) fn set(descriptor: &mut Descriptor, field: SetField, value: u16) -> b
     let applies = match field {
         SetField::Dscp | SetField::Precedence => descriptor.is_ip(),
         SetField::IpDscp | SetField::IpPrecedence => descriptor.network == Network::Ipv4,
-        SetField::Cos | SetField::QosGroup => true,
+        SetField::Cos | SetField::QosGroup | SetField::DiscardClass => true,
     };
     if applies && !mistaken!(MarkingMissing) {
         // Ranges were checked with the configuration.
@@ -20,9 +21,16 @@ pub(crate) fn set(descriptor: &mut Descriptor, field: SetField, value: u16) -> b
             }
             SetField::Cos => descriptor.cos = value as u8 & 0x07,
             SetField::QosGroup => descriptor.qos_group = value,
+            SetField::DiscardClass => descriptor.discard_class = value as u8 & 0x07,
         }
     }
     applies
+}
+
+/// The value that a map gives a packet, as it came to the class.
+pub(crate) fn mapped(came: &Descriptor, map: &MapAction) -> Option<u16> {
+    let is_ip = !matches!(map.source, ThresholdField::Dscp | ThresholdField::Precedence) || came.is_ip();
+    map.values.get(map.source.of(came)).copied().flatten().filter(|_| is_ip)
 }
 
 /// Does what a policer does to packets of one colour. Returns false to drop the packet.
@@ -37,6 +45,7 @@ pub(crate) fn police(descriptor: &mut Descriptor, actions: &[PoliceAction]) -> b
             PoliceAction::SetPrecTransmit { value } => drop(set(descriptor, SetField::Precedence, value)),
             PoliceAction::SetQosTransmit { value } => drop(set(descriptor, SetField::QosGroup, value)),
             PoliceAction::SetCosTransmit { value } => drop(set(descriptor, SetField::Cos, value)),
+            PoliceAction::SetDiscardClassTransmit { value } => drop(set(descriptor, SetField::DiscardClass, value)),
         }
     }
     transmit

@@ -48,6 +48,7 @@ impl Statement {
             Test::PacketLength { min, max } => descriptor.is_ip() && (*min..=*max).contains(&descriptor.network_len),
             Test::InputInterface(port) => descriptor.input_port == Some(*port),
             Test::QosGroup(group) => descriptor.qos_group == *group,
+            Test::DiscardClass(class) => descriptor.discard_class == *class,
             Test::Nested(matcher) => matcher.matches(descriptor, lists).is_some(),
         };
         matches != self.negate

@@ -96,8 +96,8 @@ pub(crate) fn random_detect(
     let limit = depth.limit(class, properties)?;
     let unit = config.unit.filter(|unit| *unit == LimitUnit::Percent).unwrap_or(depth.unit);
     let values = match config.basis {
-        RandomDetectBasis::Precedence => 8,
         RandomDetectBasis::Dscp => 64,
+        RandomDetectBasis::Precedence | RandomDetectBasis::Cos | RandomDetectBasis::DiscardClass => 8,
     };
     let by_limit = depth.in_bytes() || properties.random_detect_by_limit;
     let default = |value| default_row(config.basis, value, properties, limit.filter(|_| by_limit));
@@ -130,9 +130,12 @@ fn default_row(
     let (by_precedence, by_drop) = (properties.random_detect_min, properties.random_detect_min_by_dscp);
     let (min, max) = match (limit, basis) {
         (Some(limit), _) => defaults::random_detect_by_limit(value, basis == RandomDetectBasis::Dscp, limit),
-        (None, RandomDetectBasis::Precedence) => (by_precedence[usize::from(value)], defaults::RANDOM_DETECT_MAX),
         (None, RandomDetectBasis::Dscp) => {
             (defaults::random_detect_min_by_dscp(value, by_precedence, by_drop), defaults::RANDOM_DETECT_MAX)
+        }
+        // That classes of service and discard classes have the rows of precedences is inferred.
+        (None, RandomDetectBasis::Precedence | RandomDetectBasis::Cos | RandomDetectBasis::DiscardClass) => {
+            (by_precedence[usize::from(value)], defaults::RANDOM_DETECT_MAX)
         }
     };
     ResolvedRandomDetectRow { value, min, max, denominator: defaults::RANDOM_DETECT_DENOMINATOR }

@@ -115,13 +115,14 @@ pub(crate) fn check_class(class: &PolicyClass, switch: &SwitchConfig) -> Result<
         ("bandwidth", class.bandwidth.is_some()),
         ("priority", class.priority.is_some()),
         ("random_detect", class.random_detect.is_some()),
+        ("map", !class.map.is_empty()),
     ] {
         if given {
             return wrong(field, not_here);
         }
     }
     for (at, set) in class.set.iter().enumerate() {
-        if matches!(set.field, SetField::Cos | SetField::QosGroup) {
+        if matches!(set.field, SetField::Cos | SetField::QosGroup | SetField::DiscardClass) {
             return wrong(format!("set[{at}].field"), "a switch sets the code point or the IP precedence");
         }
     }

@@ -40,6 +40,7 @@ pub(crate) fn policer(police: &PoliceConfig) -> Result<PolicerPlan, ConfigError>
         ("pir", police.pir.is_some()),
         ("be", police.be.is_some()),
         ("violate", police.violate.is_some()),
+        ("account", police.account.is_some()),
         ("dynamic", police.dynamic.is_some()),
     ] {
         if given {

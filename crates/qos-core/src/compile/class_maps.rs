@@ -78,6 +78,13 @@ fn statement(
         }
         Criterion::InputInterfaces { names } => (&false, one_of(context, names)),
         Criterion::QosGroup { value, negate } => (negate, Test::QosGroup(*value)),
+        Criterion::DiscardClass { value, negate } => {
+            if *value > 7 {
+                let message = format!("{value} is out of range: give 0 to 7");
+                return Err(ConfigError::out_of_range(format!("{path}.value"), message));
+            }
+            (negate, Test::DiscardClass(*value))
+        }
         Criterion::ClassMap { name, negate } => {
             let nested = if name == CLASS_DEFAULT {
                 Matcher::any()

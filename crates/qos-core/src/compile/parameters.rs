@@ -106,6 +106,7 @@ fn check_actions(path: &str, actions: Option<&[PoliceAction]>) -> Result<(), Con
             PoliceAction::SetPrecTransmit { value } => (SetField::Precedence, value),
             PoliceAction::SetQosTransmit { value } => (SetField::QosGroup, value),
             PoliceAction::SetCosTransmit { value } => (SetField::Cos, value),
+            PoliceAction::SetDiscardClassTransmit { value } => (SetField::DiscardClass, value),
         };
         if value > greatest(field) {
             let message = format!("{value} is out of range: give 0 to {}", greatest(field));
@@ -255,6 +256,7 @@ pub(crate) fn police_plan(resolved: &ResolvedPolice) -> Option<PolicePlan> {
         bc_bytes: resolved.bc_bytes?,
         be_bytes: if resolved.violate.is_some() { resolved.be_bytes? } else { 0 },
         algorithm,
+        account: None,
         dynamic: match resolved.dynamic {
             None => None,
             Some(dynamic) => Some(dynamic_plan(&dynamic)?),
@@ -527,6 +529,7 @@ mod tests {
             exceed: None,
             violate: violate.then(|| vec![PoliceAction::Drop {}]),
             form: crate::config::policy::PoliceForm::Cir,
+            account: None,
             dynamic: None,
         }
     }

@@ -100,7 +100,8 @@ fn class_plan(
             class_map => matcher(context, class_map)?,
         },
         set: class.set.clone(),
-        police: police(class, here.rate_bps).map_err(|error| error.under(path))?,
+        map: class.map.clone(),
+        police: police(context, class, here.rate_bps).map_err(|error| error.under(path))?,
         leaf: place.leaf,
         own: place.own,
         bandwidth: place.bandwidth,
@@ -121,11 +122,14 @@ fn shape(context: &Context<'_>, class: &PolicyClass, base_bps: u64) -> Result<Op
     Ok(Some(ShapePlan { account, spaced: context.properties.shaper_spaces_packets, ..plan }))
 }
 
-fn police(class: &PolicyClass, base_bps: u64) -> Result<Option<PolicePlan>, ConfigError> {
+fn police(context: &Context<'_>, class: &PolicyClass, base_bps: u64) -> Result<Option<PolicePlan>, ConfigError> {
     let Some(police) = &class.police else { return Ok(None) };
     let resolved = parameters::police(police, Some(base_bps))?;
     let missing = || ConfigError::new("police", "cannot be worked out for this interface");
-    parameters::police_plan(&resolved).ok_or_else(missing).map(Some)
+    let plan = parameters::police_plan(&resolved).ok_or_else(missing)?;
+    let most = context.properties.greatest_account_offset;
+    let account = police.account.as_ref().map(|config| account::plan(config, most)).transpose();
+    Ok(Some(PolicePlan { account: account.map_err(|error| error.under("police"))?, ..plan }))
 }
 
 #[cfg(test)]

@@ -4,19 +4,20 @@ use crate::compile::class_tree::Attachment;
 use crate::compile::context::Context;
 use crate::compile::range::in_range;
 use crate::compile::{
-    access_groups, adjust_mss, catalyst, interface_queueing, parameters, policy, rate_limits, subinterfaces,
+    access_groups, adjust_mss, bandwidth, catalyst, interface_queueing, parameters, policy, rate_limits, subinterfaces,
 };
 use crate::config::defaults;
 use crate::config::interface::InterfaceConfig;
-use crate::config::queueing::InterfaceFairQueue;
+use crate::config::policy::PolicyClass;
+use crate::config::queueing::{InterfaceFairQueue, QueueLimit};
 use crate::config::wiring::PortConfig;
 use crate::counters::port::{ReservedConversations, Strategy};
 use crate::error::ConfigError;
 use crate::plan::admission::{AdmissionPlan, AdmissionsPlan};
-use crate::plan::classes::{ClassPlan, PolicyPlan};
+use crate::plan::classes::{ClassPlan, PolicyPlan, CLASS_DEFAULT};
 use crate::plan::port::{ConversationPlan, KindPlan, PortPlan, RingPlan, RouterPlan, SustainedPlan};
 use crate::plan::queue::QueuePlan;
-use crate::plan::tree::{self, Sharing};
+use crate::plan::tree::{self, BodyPlan, Sharing, SINGLE};
 use crate::time::{Duration, Rate};
 use crate::wire::framing::{Framing, Medium, CELL};
 
@@ -151,6 +152,9 @@ pub(crate) fn configured(
             router.conversations = None;
         }
     }
+    if let (Some(config), KindPlan::Router(router)) = (config, &mut plan.kind) {
+        detect(config, router, plan.rate, context).map_err(|error| error.under(&format!("interfaces.{name}")))?;
+    }
     if let Some(switch) = &context.config.switch {
         let (catalyst, input) = catalyst::port(name, port, config, (switch, context), plan.input.take())?;
         plan.rate = catalyst.egress.speed;
@@ -161,6 +165,36 @@ pub(crate) fn configured(
         return Err(ConfigError::new(format!("interfaces.{name}.switch"), message));
     }
     Ok(plan)
+}
+
+/// Puts early detection into an interface's own queue, which is a FIFO then.
+fn detect(
+    config: &InterfaceConfig,
+    router: &mut RouterPlan,
+    rate: Rate,
+    context: &Context<'_>,
+) -> Result<(), ConfigError> {
+    let Some(asked) = &config.random_detect else { return Ok(()) };
+    let limit = config.hold_queue_out.unwrap_or_else(|| match router.nodes.get(SINGLE).map(|node| &node.body) {
+        Some(BodyPlan::Leaf { queue: QueuePlan::Fifo { limit }, .. }) => *limit,
+        _ => defaults::FIFO_HOLD_QUEUE,
+    });
+    let mut class = PolicyClass::new(CLASS_DEFAULT);
+    class.queue_limit = Some(QueueLimit::Packets(limit));
+    class.random_detect = Some(asked.clone());
+    let random_detect = bandwidth::random_detect(&class, context.properties, Some(rate.0))?;
+    if router.strategy == Strategy::ClassBased || router.queueing.is_some() {
+        return Ok(());
+    }
+    router.strategy = Strategy::Fifo;
+    router.hold_queue = limit;
+    router.nodes = tree::single(QueuePlan::Fifo { limit }, Sharing::Weighted);
+    if let Some(BodyPlan::Leaf { random_detect: own, .. }) = router.nodes.get_mut(SINGLE).map(|node| &mut node.body) {
+        *own = random_detect;
+    }
+    router.hold = None;
+    router.conversations = None;
+    Ok(())
 }
 
 fn configured_router(
@@ -279,7 +313,7 @@ fn check_fair_queue(fair: &InterfaceFairQueue) -> Result<(), ConfigError> {
 mod tests {
     use super::*;
     use crate::config::router::RouterConfig;
-    use crate::plan::tree::{BodyPlan, Rank, SINGLE};
+    use crate::plan::tree::Rank;
     use serde_json::{json, Value};
     use std::collections::BTreeMap;
 

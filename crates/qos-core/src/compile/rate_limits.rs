@@ -49,7 +49,7 @@ fn plan(context: &Context<'_>, line: &RateLimitConfig, path: &str) -> Result<Rat
 
 fn check_action(action: &RateLimitAction, path: &str) -> Result<(), ConfigError> {
     let Some(set) = action.set else { return Ok(()) };
-    if set.field == SetField::Cos {
+    if matches!(set.field, SetField::Cos | SetField::DiscardClass) {
         return Err(ConfigError::new(format!("{path}.set.field"), "rate-limit writes no class of service"));
     }
     if set.value > greatest(set.field) {

@@ -67,6 +67,17 @@ fn resolve_class(context: &Context<'_>, class: &PolicyClass) -> Result<ResolvedC
             return Err(ConfigError::out_of_range(format!("set[{index}].value"), message));
         }
     }
+    for (index, map) in class.map.iter().enumerate() {
+        let values = usize::from(map.source.values());
+        if map.values.len() != values {
+            let message = format!("{} values: give {values}, one for each of what it is from", map.values.len());
+            return Err(ConfigError::new(format!("map[{index}].values"), message));
+        }
+        if let Some(value) = map.values.iter().flatten().find(|value| **value > greatest(map.field)) {
+            let message = format!("{value} is out of range: give 0 to {}", greatest(map.field));
+            return Err(ConfigError::out_of_range(format!("map[{index}].values"), message));
+        }
+    }
     if class.name != CLASS_DEFAULT && !context.config.class_maps.contains_key(&class.name) {
         let message = format!("there is no class-map {:?}: define it, or use class-default", class.name);
         return Err(ConfigError::unknown("name", message));

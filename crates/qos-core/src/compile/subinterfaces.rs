@@ -182,6 +182,7 @@ pub(crate) fn outermost(name: &str, matcher: Matcher, own: Option<usize>) -> Cla
         name: name.to_owned(),
         matcher,
         set: Vec::new(),
+        map: Vec::new(),
         police: None,
         leaf: SINGLE,
         own,

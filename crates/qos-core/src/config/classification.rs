@@ -227,6 +227,14 @@ pub enum Criterion {
         #[cfg_attr(feature = "serde", serde(default))]
         negate: bool,
     },
+    /// `match discard-class`.
+    DiscardClass {
+        /// The class, 0 to 7.
+        value: u8,
+        /// `match not`.
+        #[cfg_attr(feature = "serde", serde(default))]
+        negate: bool,
+    },
     /// `match class-map`.
     ClassMap {
         /// Name of the other class-map.

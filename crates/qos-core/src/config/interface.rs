@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::catalyst::SwitchPortConfig;
 use crate::config::defaults::LOAD_INTERVAL_S;
 use crate::config::interface_queueing::InterfaceQueueing;
-use crate::config::queueing::InterfaceFairQueue;
+use crate::config::queueing::{InterfaceFairQueue, RandomDetectConfig};
 use crate::config::rate_limit::RateLimitConfig;
 use crate::wire::framing::Framing;
 
@@ -45,6 +45,10 @@ pub struct InterfaceConfig {
     /// Weighted fair queueing on the interface; null for the platform's default.
     #[cfg_attr(feature = "serde", serde(default))]
     pub fair_queue: Option<InterfaceFairQueue>,
+    /// Weighted random early detection on the interface, in whose queue packets then are first in, first out; with a
+    /// queueing policy or other queueing it does nothing.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub random_detect: Option<RandomDetectConfig>,
     /// Queueing without a policy-map, in place of the default; null for none.
     #[cfg_attr(feature = "serde", serde(default))]
     pub queueing: Option<InterfaceQueueing>,
@@ -181,6 +185,7 @@ impl InterfaceConfig {
             tx_ring_limit: None,
             hold_queue_out: None,
             fair_queue: None,
+            random_detect: None,
             queueing: None,
             max_reserved_percent: None,
             tcp_adjust_mss: None,

@@ -32,9 +32,9 @@ pub use interface_queueing::{
 #[cfg(feature = "serde")]
 pub use json::from_json;
 pub use policy::{
-    AccessEncapsulation, AccountConfig, DynamicBucketConfig, FairQueueConfig, PoliceAction, PoliceBurst, PoliceConfig,
-    PoliceForm, PolicyClass, PolicyMap, RateSpec, SetAction, SetField, ShapeBurst, ShapeConfig, ShapeMode,
-    SubscriberEncapsulation, SubscriberLineAccount, UserDefinedAccount,
+    AccessEncapsulation, AccountConfig, DynamicBucketConfig, FairQueueConfig, MapAction, PoliceAction, PoliceBurst,
+    PoliceConfig, PoliceForm, PolicyClass, PolicyMap, RateSpec, SetAction, SetField, ShapeBurst, ShapeConfig,
+    ShapeMode, SubscriberEncapsulation, SubscriberLineAccount, UserDefinedAccount,
 };
 pub use queueing::{
     BandwidthConfig, InterfaceFairQueue, LimitUnit, PriorityConfig, PriorityUnit, QueueLimit, QueueThreshold,

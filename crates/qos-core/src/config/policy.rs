@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::catalyst::Trust;
-use crate::config::queueing::{BandwidthConfig, PriorityConfig, QueueLimit, QueueThreshold, RandomDetectConfig};
+use crate::config::queueing::{
+    BandwidthConfig, PriorityConfig, QueueLimit, QueueThreshold, RandomDetectConfig, ThresholdField,
+};
 
 /// A policy-map.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +31,9 @@ pub struct PolicyClass {
     /// Markings.
     #[cfg_attr(feature = "serde", serde(default))]
     pub set: Vec<SetAction>,
+    /// Markings by another field of the packet.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub map: Vec<MapAction>,
     /// Policer.
     #[cfg_attr(feature = "serde", serde(default))]
     pub police: Option<PoliceConfig>,
@@ -77,6 +82,7 @@ impl PolicyClass {
         PolicyClass {
             name: name.into(),
             set: Vec::new(),
+            map: Vec::new(),
             police: None,
             shape: None,
             shape_buffers: None,
@@ -148,6 +154,23 @@ pub struct SetAction {
     pub value: u16,
 }
 
+/// A `set` command that takes the value from another field, by a table-map or as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct MapAction {
+    /// What is set.
+    pub field: SetField,
+    /// Where the value is from, as the packet came to the class.
+    pub source: ThresholdField,
+    /// Name of the table-map; affects only how counters are printed.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub table: Option<String>,
+    /// The new value by the value of `source`; null or missing: the packet is not marked.
+    pub values: Vec<Option<u16>>,
+}
+
 /// What a `set` command sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
@@ -166,6 +189,8 @@ pub enum SetField {
     Cos,
     /// The router's own group number, 0 to 99.
     QosGroup,
+    /// The router's own class of what to drop first, 0 to 7.
+    DiscardClass,
 }
 
 /// A rate, absolute or relative to the interface's bandwidth or the parent's shape rate.
@@ -233,6 +258,9 @@ pub struct PoliceConfig {
     /// How it was written; affects only how counters are printed.
     #[cfg_attr(feature = "serde", serde(default))]
     pub form: PoliceForm,
+    /// Lengths of packets for its rates, where they are not the counted ones; its counters know nothing of it.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub account: Option<AccountConfig>,
     /// The bucket finds its own size; null for one of `bc`. No IOS has this.
     #[cfg_attr(feature = "serde", serde(default))]
     pub dynamic: Option<DynamicBucketConfig>,
@@ -250,6 +278,7 @@ impl PoliceConfig {
             exceed: None,
             violate: None,
             form: PoliceForm::Cir,
+            account: None,
             dynamic: None,
         }
     }
@@ -341,6 +370,11 @@ pub enum PoliceAction {
     /// Set the class of service (0 to 7) and let it pass.
     SetCosTransmit {
         /// Class of service.
+        value: u16,
+    },
+    /// Set the discard class (0 to 7) and let it pass.
+    SetDiscardClassTransmit {
+        /// Discard class.
         value: u16,
     },
     /// Set the code point by the policed-dscp map and let it pass (switches only).
@@ -482,7 +516,7 @@ pub struct FairQueueConfig {
 pub(crate) const fn greatest(field: SetField) -> u16 {
     match field {
         SetField::Dscp | SetField::IpDscp => 63,
-        SetField::Precedence | SetField::IpPrecedence | SetField::Cos => 7,
+        SetField::Precedence | SetField::IpPrecedence | SetField::Cos | SetField::DiscardClass => 7,
         SetField::QosGroup => 99,
     }
 }

@@ -5,6 +5,8 @@ use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
+use crate::frame::descriptor::Descriptor;
+
 /// What a class is guaranteed. One kind only in a policy-map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
@@ -115,7 +117,7 @@ impl LimitUnit {
     }
 }
 
-/// Which field of a packet picks its limit.
+/// A field of a packet that picks its limit, or from which another one is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -127,6 +129,10 @@ pub enum ThresholdField {
     Precedence,
     /// Class of service of the VLAN tag.
     Cos,
+    /// The router's own class of what to drop first.
+    DiscardClass,
+    /// The router's own group number.
+    QosGroup,
 }
 
 impl ThresholdField {
@@ -134,7 +140,19 @@ impl ThresholdField {
     pub(crate) fn values(self) -> u8 {
         match self {
             ThresholdField::Dscp => 64,
-            ThresholdField::Precedence | ThresholdField::Cos => 8,
+            ThresholdField::Precedence | ThresholdField::Cos | ThresholdField::DiscardClass => 8,
+            ThresholdField::QosGroup => 100,
+        }
+    }
+
+    /// The packet's value.
+    pub(crate) fn of(self, descriptor: &Descriptor) -> usize {
+        match self {
+            ThresholdField::Dscp => usize::from(descriptor.dscp),
+            ThresholdField::Precedence => usize::from(descriptor.precedence()),
+            ThresholdField::Cos => usize::from(descriptor.cos & 7),
+            ThresholdField::DiscardClass => usize::from(descriptor.discard_class),
+            ThresholdField::QosGroup => usize::from(descriptor.qos_group),
         }
     }
 }
@@ -185,15 +203,19 @@ pub enum RandomDetectBasis {
     Precedence,
     /// Differentiated services code point.
     Dscp,
+    /// Class of service of the VLAN tag.
+    Cos,
+    /// The router's own class of what to drop first.
+    DiscardClass,
 }
 
-/// The thresholds for one precedence or code point.
+/// The thresholds for one value of the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct RandomDetectThreshold {
-    /// The precedence or code point.
+    /// The value.
     pub value: u8,
     /// Mean depth from which packets are dropped at random.
     pub min: u32,

@@ -24,7 +24,8 @@ pub use count::Count;
 pub use interface_queueing::{InterfaceShaperCounters, NumberedQueueCounters};
 pub use police::{BucketChange, ColourCounters, DynamicCounters, PoliceCounters, TokensLost};
 pub use policy::{
-    BandwidthCounters, ClassCounters, ClassDrops, CriterionCounters, PolicyCounters, PriorityCounters, SetCounters,
+    BandwidthCounters, ClassCounters, ClassDrops, CriterionCounters, MapCounters, PolicyCounters, PriorityCounters,
+    SetCounters,
 };
 pub use port::{
     AccessEntryCounters, Counters, DirectionCounters, InterfaceCounters, InterfaceQueueCounters, LinkCounters,

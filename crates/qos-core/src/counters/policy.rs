@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::classification::MatchMode;
 use crate::config::policy::SetField;
-use crate::config::queueing::PriorityUnit;
+use crate::config::queueing::{PriorityUnit, ThresholdField};
 use crate::counters::count::Count;
 use crate::counters::police::PoliceCounters;
 use crate::counters::queue::{ClassQueueCounters, PriorityQueueCounters, RandomDetectCounters, ShapeCounters};
@@ -49,6 +49,8 @@ pub struct ClassCounters {
     pub drops: ClassDrops,
     /// Markings.
     pub set: Vec<SetCounters>,
+    /// Markings by another field.
+    pub map: Vec<MapCounters>,
     /// The policer.
     pub police: Option<PoliceCounters>,
     /// The shaper.
@@ -141,5 +143,16 @@ pub struct PriorityCounters {
 pub struct SetCounters {
     pub field: SetField,
     pub value: u16,
+    pub packets: u64,
+}
+
+/// One `set` command that takes its value from another field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[allow(missing_docs)]
+pub struct MapCounters {
+    pub field: SetField,
+    pub source: ThresholdField,
     pub packets: u64,
 }

@@ -16,6 +16,7 @@ use crate::counters::conversation::ConversationCounters;
 use crate::counters::count::Count;
 use crate::counters::interface_queueing::{InterfaceShaperCounters, NumberedQueueCounters};
 use crate::counters::policy::PolicyCounters;
+use crate::counters::queue::RandomDetectCounters;
 use crate::counters::rate_limit::RateLimitCounters;
 
 /// Everything counted, at one moment.
@@ -63,6 +64,8 @@ pub struct InterfaceCounters {
     pub queue: InterfaceQueueCounters,
     /// The conversations of classic weighted fair queueing with packets waiting, those with most first; at most 256.
     pub conversations: Vec<ConversationCounters>,
+    /// Early detection in the interface's own queue.
+    pub random_detect: Option<RandomDetectCounters>,
     /// The queues of `priority-group` or `custom-queue-list`, by number.
     pub numbered_queues: Vec<NumberedQueueCounters>,
     /// The shapers of `traffic-shape`, in order.

@@ -82,6 +82,8 @@ pub struct Descriptor {
     /// The router's own group number. The engine's input policy sets it; the caller carries it from
     /// [`crate::frame::port::Side::Inside`] to [`crate::engine::Engine::transmit`].
     pub qos_group: u16,
+    /// The router's own class of what to drop first, 0 to 7. Set and carried as the group number is.
+    pub discard_class: u8,
     /// The port by which the packet entered the router; the engine sets it in `receive`, the caller carries it on.
     pub input_port: Option<PortId>,
     /// IP protocol number (the last header's with IPv6); 0 when not IP.
@@ -118,6 +120,7 @@ impl Descriptor {
         vlan: 0,
         label: None,
         qos_group: 0,
+        discard_class: 0,
         input_port: None,
         protocol: 0,
         source: IpAddr::V4(Ipv4Addr::UNSPECIFIED),

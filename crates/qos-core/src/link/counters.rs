@@ -25,6 +25,7 @@ pub(crate) fn interface_counters<P>(
         output,
         queue,
         conversations: Vec::new(),
+        random_detect: None,
         numbered_queues: Vec::new(),
         shapers: Vec::new(),
         tree: Vec::new(),

@@ -1,7 +1,7 @@
 //! The plan of an attached policy-map: its classes and what they match.
 
 use crate::config::classification::{MatchMode, ProtocolName};
-use crate::config::policy::SetAction;
+use crate::config::policy::{MapAction, SetAction};
 use crate::counters::policy::BandwidthCounters;
 use crate::counters::resolved::ResolvedPriority;
 use crate::frame::port::PortId;
@@ -53,6 +53,7 @@ pub(crate) enum Test {
     },
     InputInterface(PortId),
     QosGroup(u16),
+    DiscardClass(u8),
     Nested(Matcher),
 }
 
@@ -71,6 +72,7 @@ pub(crate) struct ClassPlan {
     pub name: String,
     pub matcher: Matcher,
     pub set: Vec<SetAction>,
+    pub map: Vec<MapAction>,
     pub police: Option<PolicePlan>,
     /// The queue that its packets join.
     pub leaf: usize,

@@ -1,6 +1,7 @@
 //! The plan of a policer.
 
 use crate::config::policy::{PoliceAction, PoliceForm};
+use crate::plan::shape::AccountPlan;
 use crate::time::Duration;
 
 /// How many buckets and rates.
@@ -25,6 +26,7 @@ pub(crate) struct PolicePlan {
     /// Zero with a single bucket.
     pub be_bytes: u64,
     pub algorithm: Algorithm,
+    pub account: Option<AccountPlan>,
     /// The bucket's size is found by itself; it is single then.
     pub dynamic: Option<DynamicPlan>,
     pub conform: Vec<PoliceAction>,

@@ -129,12 +129,7 @@ impl LimitsPlan {
     /// The limit of a packet.
     pub fn of(&self, descriptor: &Descriptor) -> u64 {
         let Some((field, rows)) = &self.thresholds else { return self.limit };
-        let value = match field {
-            ThresholdField::Dscp => descriptor.dscp,
-            ThresholdField::Precedence => descriptor.precedence(),
-            ThresholdField::Cos => descriptor.cos,
-        };
-        rows[usize::from(value)]
+        rows.get(field.of(descriptor)).copied().unwrap_or(self.limit)
     }
 
     fn shown(&self) -> ShownLimit {
@@ -178,7 +173,7 @@ pub(crate) struct RandomDetectPlan {
     pub ecn: bool,
     /// Depth and thresholds are in counted bytes, rather than in packets.
     pub in_bytes: bool,
-    /// By precedence (8) or code point (64).
+    /// By code point (64) or by one of the other fields (8).
     pub rows: Vec<ResolvedRandomDetectRow>,
 }
 
@@ -187,6 +182,8 @@ impl RandomDetectPlan {
         match self.basis {
             RandomDetectBasis::Precedence => usize::from(descriptor.precedence()),
             RandomDetectBasis::Dscp => usize::from(descriptor.dscp),
+            RandomDetectBasis::Cos => usize::from(descriptor.cos & 7),
+            RandomDetectBasis::DiscardClass => usize::from(descriptor.discard_class),
         }
     }
 }

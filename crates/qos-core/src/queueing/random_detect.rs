@@ -134,7 +134,7 @@ impl RandomDetect {
     }
 
     pub fn counters(&self) -> RandomDetectCounters {
-        let all = self.plan.basis == RandomDetectBasis::Precedence;
+        let all = self.plan.basis != RandomDetectBasis::Dscp;
         let rows = self.plan.rows.iter().zip(&self.seen);
         RandomDetectCounters {
             basis: self.plan.basis,

@@ -14,7 +14,8 @@ use crate::counters::conversation::ConversationCounters;
 use crate::counters::count::Count;
 use crate::counters::interface_queueing::{InterfaceShaperCounters, NumberedQueueCounters};
 use crate::counters::policy::PolicyCounters;
-use crate::counters::port::{InterfaceQueueCounters, RingCounters};
+use crate::counters::port::{InterfaceQueueCounters, RingCounters, Strategy};
+use crate::counters::queue::RandomDetectCounters;
 use crate::counters::rate_limit::RateLimitCounters;
 use crate::counters::totals::PortTotals;
 use crate::frame::descriptor::{Descriptor, HeaderRest};
@@ -26,6 +27,7 @@ use crate::plan::port::{PortPlan, RouterPlan};
 use crate::plan::tree::{Rank, SINGLE};
 use crate::policy::{Policy, Verdict};
 use crate::queueing::discipline::{Discipline, Item};
+use crate::queueing::random_detect::RandomDetect;
 use crate::queueing::scheduler::{Room, Scheduler};
 use crate::queueing::statistics;
 use crate::router::admission::Admission;
@@ -498,6 +500,13 @@ impl<P> Egress<P> {
         told.sort_by_key(|each| (Reverse(each.depth_packets), each.number));
         told.truncate(CONVERSATIONS_TOLD);
         told
+    }
+
+    /// Early detection in the interface's own queue.
+    pub fn random_detect_counters(&self) -> Option<RandomDetectCounters> {
+        let own = self.plan.nodes.len() > SINGLE && self.plan.strategy == Strategy::Fifo;
+        let node = own.then(|| self.scheduler.node(SINGLE))?;
+        node.random_detect().map(RandomDetect::counters)
     }
 
     /// The queues that have numbers.

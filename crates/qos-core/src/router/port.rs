@@ -102,6 +102,7 @@ impl<P> RouterPort<P> {
             rate_limit_input: self.ingress.limit_counters(now),
             rate_limit_output: self.egress.limit_counters(now),
             conversations: self.egress.conversations(rest),
+            random_detect: self.egress.random_detect_counters(),
             numbered_queues: self.egress.numbered_counters(),
             shapers: self.egress.shaper_counters(),
             tree: self.egress.tree_counters(),

@@ -22,6 +22,7 @@ mod ipv6;
 mod lateness;
 mod later_queueing;
 mod links;
+mod marks;
 mod omitted;
 mod packets;
 mod policer_oracle;

@@ -57,8 +57,8 @@ impl Dataplane {
             retag(self.pool.get(&frame), tag, &mut self.bytes);
             let tagged = self.pool.put(&self.bytes);
             self.pool.free(std::mem::replace(&mut frame, tagged));
-            let Descriptor { qos_group, label, input_port, .. } = *descriptor;
-            Descriptor { qos_group, label, input_port, ..parse(&self.bytes, port.framing) }
+            let Descriptor { qos_group, discard_class, label, input_port, .. } = *descriptor;
+            Descriptor { qos_group, discard_class, label, input_port, ..parse(&self.bytes, port.framing) }
         };
         let held = Held { frame, dscp: descriptor.dscp, ecn: descriptor.ecn, cos: descriptor.cos };
         port.arrivals.push(Arrival { event: time, descriptor, held });

@@ -90,8 +90,8 @@ impl Dataplane {
         self.passed = self.passed.max(time);
         self.sla.arriving(self.pool.get(&frame), time);
         if let Some(key) = self.keys.key(self.pool.get(&frame)) {
-            let Descriptor { qos_group, label, .. } = descriptor;
-            self.in_transit.insert(now.0, key, Transit { event: time, input: port, qos_group, label });
+            let Descriptor { qos_group, discard_class, label, .. } = descriptor;
+            self.in_transit.insert(now.0, key, Transit { event: time, input: port, qos_group, discard_class, label });
         }
         let port = &mut self.ports[usize::from(port.0)];
         let inside = match subinterface {
@@ -116,9 +116,9 @@ impl Dataplane {
             }
             let port = &mut self.ports[usize::from(output.0)];
             let parsed = parse(&self.bytes, port.framing);
-            let Descriptor { qos_group, label, input_port, .. } = descriptor;
+            let Descriptor { qos_group, discard_class, label, input_port, .. } = descriptor;
             let held = Held { frame: self.pool.put(&self.bytes), dscp: parsed.dscp, ecn: parsed.ecn, cos: parsed.cos };
-            let descriptor = Descriptor { qos_group, label, input_port, ..parsed };
+            let descriptor = Descriptor { qos_group, discard_class, label, input_port, ..parsed };
             port.arrivals.push(Arrival { event: time, descriptor, held });
         }
         self.copies = copies;

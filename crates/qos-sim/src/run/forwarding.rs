@@ -91,7 +91,7 @@ impl<W: Write> Run<'_, W> {
         if self.world.network.nodes[node].kind == NodeKind::Router {
             let (engine, port) = (at.engine, at.port);
             // What the node before knew of it beside its bytes stays there.
-            let descriptor = Descriptor { label: None, qos_group: 0, ..*descriptor };
+            let descriptor = Descriptor { label: None, qos_group: 0, discard_class: 0, ..*descriptor };
             self.world.engines.receive(engine, now, port, descriptor, id);
             self.world.schedule(engine);
             return Ok(());

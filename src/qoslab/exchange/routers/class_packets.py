@@ -18,7 +18,7 @@ FIRST_PORT = 5001
 MARKS = ("dscp", "ip_dscp", "precedence", "ip_precedence")
 MOST_BOXES = 20
 """Boxes of a class that are tried."""
-WITHOUT_TAG = ("cos", "vlan", "qos_group")
+WITHOUT_TAG = ("cos", "vlan", "qos_group", "discard_class")
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Classifier:
     ) -> Iterator[Packet]:
         """Yield packets that may be of a class: datagrams first, as they keep their rate."""
         known = self.device.policy_maps.get(policy)
-        marked = known is not None and any(each.marks for each in known.classes)
+        marked = known is not None and any(each.marks or each.marks_from for each in known.classes)
         own = {"network": (IPV4, 0)}
         own |= {name: (int(end), 2**32 - 1) for name, end in zip(("source", "destination"), ends, strict=True)}
         boxes = reduce(lambda one, two: one & two, map(self._set, path), PacketSet((own,))).boxes[:MOST_BOXES]

@@ -214,6 +214,7 @@ def _without_missing(device: Device) -> Device:
         replace(device.hardware, interfaces=()),
         class_maps=device.class_maps,
         policy_maps=policies,
+        table_maps=device.table_maps,
         access_lists=device.access_lists,
         object_groups=device.object_groups,
         rate_limit_lists=device.rate_limit_lists,

@@ -173,7 +173,7 @@ def _vlan_interface(text: str) -> str | None:
 _KINDS = (
     "Async|BDI|BRI|BVI|CEM|Cellular|Dialer|Embedded-Service-Engine|Group-Async|ISM|IDS-Sensor|Integrated-Service-Engine"
     "|MFR|Multilink|POS|Port-channel|Service-Engine|Switch|Tunnel|Virtual-(?:Template|PPP|TokenRing)|Vlan|Wlan-GigabitEthernet"
-    "|wlan-ap|Dot11Radio|HSSI|TokenRing|NVI|Lex|SM|ucse|vmi|VirtualPortGroup|VoaBypassIn|Video|Content-Engine"
+    "|wlan-ap|Dot11Radio|HSSI|TokenRing|NVI|Lex|SM|ucse|vmi|VirtualPortGroup|VoaBypassIn|Video|Content-Engine|LISP|nve|pseudowire|vasileft|vasiright"
 )
 _OTHER_INTERFACE = re.compile(rf"(?:{_KINDS})(?:\d[\d/:.]*)", re.IGNORECASE)
 _OTHER_KIND = re.compile(_KINDS, re.IGNORECASE)

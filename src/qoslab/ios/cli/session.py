@@ -43,6 +43,7 @@ MODES: dict[str, Mode] = {
     "subif-atm-vc": Mode("config-if-atm-vc", "subinterface"),
     "vlan": Mode("config-vlan", "config"),
     "class-map": Mode("config-cmap", "config"),
+    "table-map": Mode("config-tablemap", "config"),
     "policy-map": Mode("config-pmap", "config"),
     "policy-class": Mode("config-pmap-c", "policy-map"),
     "police": Mode("config-pmap-c-police", "policy-class"),

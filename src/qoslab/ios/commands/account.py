@@ -1,4 +1,4 @@
-"""`account` behind `shape` and `bandwidth`: the bytes that a rate is about.
+"""`account` behind `shape` and `bandwidth`, and below `police`: the bytes that a rate is about.
 
 Sources: Cisco's "Ethernet Overhead Accounting", "MQC Traffic Shaping Overhead Accounting for ATM" and chapter 10 of the
 Cisco 10000's QoS guide.
@@ -6,9 +6,12 @@ Cisco 10000's QoS guide.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
 from qoslab.ios.cli.grammar import Args, RejectedError
+from qoslab.ios.cli.session import CONFIG, ConfigSession
+from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.policy import (
     Account,
@@ -73,6 +76,20 @@ def _accounts(each: PolicyClass) -> list[Account | None]:
     return [line.account for line in (each.shape, each.bandwidth) if line is not None]
 
 
+def _of_policer(session: ConfigSession, args: Args) -> None:
+    """`account user-defined` below `police`: the lengths that the policer meters."""
+    present = session.policy_class
+    if present.police is None:
+        raise args.invalid(args.keywords[0])
+    account = None if args.unset else UserDefined(args.value("offset", int), "atm" in args)
+    change_class(session, replace(present, police=replace(present.police, account=account)))
+
+
+for _kind, _requires in (("overhead", "queue-limit-units"), ("wide-overhead", "limit-microseconds")):
+    _below_police = f"account user-defined <offset:{_kind}> [atm]"
+    CONFIG.add("police", _below_police, no=True, requires={_requires}, help=HELP)(_of_policer)
+
+
 @OUTPUT_RULES.at(30, family="router")
 def _check(device: Device, policy: PolicyMap, interface: Interface) -> None:
     """Refuse other accounting in one class than in another, or than in the class above."""
@@ -97,10 +114,11 @@ def _in_cells(account: Account | None) -> bool:
 @ENGINE_CLASS.at(45)
 def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
     account = next((account for account in _accounts(each) if account is not None), None)
-    return {} if account is None else {"account": _config(account)}
+    return {} if account is None else {"account": account_config(account)}
 
 
-def _config(account: Account) -> program_formats.AccountConfig:
+def account_config(account: Account) -> program_formats.AccountConfig:
+    """Return the data plane's configuration of `account`."""
     if isinstance(account, UserDefined):
         return {"user_defined": {"offset": account.offset, "atm": account.atm}}
     return {"aal5": {"access": account.access, "subscriber": account.subscriber}}

@@ -40,9 +40,10 @@ MATCH = (
     "|vlan <vlans:vlans>+"
     f"|protocol ({'|'.join((*PROTOCOLS, *BY_PORT, *BY_NUMBER))}|rtp [audio])"
     "|ip rtp <lower:2000-65535> <range:0-16383>"
-    "|packet length (min <minimum:1-2000> [max <maximum:1-2000>]|max <maximum:1-2000>)"
+    "|packet length (min <minimum:1-9999> [max <maximum:1-9999>]|max <maximum:1-9999>)"
     "|input-interface <interface:interface>"
     "|qos-group <group:0-99>"
+    "|discard-class <discard:0-7>"
     "|class-map <class:word>)"
 )
 
@@ -146,6 +147,8 @@ def _description(session: ConfigSession, args: Args) -> None:
         "interface": "Interface type and number",
         "qos-group": "Qos-group",
         "group": "Qos Group value",
+        "discard-class": "Discard behavior identifier",
+        "discard": "Discard Class value",
         "class-map": "Class map",
         "class": "class-map name",
         "rtp": "Real-time Transport Protocol, known by its UDP ports",
@@ -223,6 +226,8 @@ def _criterion(session: ConfigSession, args: Args) -> Criterion:
         return Criterion("input_interface", negate, name=interface)
     if what == "qos-group":
         return Criterion("qos_group", negate, values=(args.value("group", int),))
+    if what == "discard-class":
+        return Criterion("discard_class", negate, values=(args.value("discard", int),))
     if what == "class-map":
         return Criterion("class_map", negate, name=_nested(session, args))
     return Criterion("any", negate)
@@ -286,7 +291,7 @@ def match_line(criterion: Criterion) -> str:
             text = f"access-group {_group(criterion.name or '')}"
         case "dscp":
             text = f"{ip}dscp {spaced(map(dscp_text, criterion.values))}"
-        case "precedence" | "cos" | "qos_group":
+        case "precedence" | "cos" | "qos_group" | "discard_class":
             text = f"{ip}{criterion.type.replace('_', '-')} {spaced(criterion.values)}"
         case "vlan":
             text = f"vlan {spaced(map(vlans_text, criterion.ranges))}"
@@ -355,6 +360,8 @@ def _engine_criterion(criterion: Criterion) -> program_formats.Criterion:
             return {"type": "vlan", "negate": negate, "ranges": [list(each) for each in criterion.ranges]}
         case "qos_group":
             return {"type": "qos_group", "negate": negate, "value": values[0]}
+        case "discard_class":
+            return {"type": "discard_class", "negate": negate, "value": values[0]}
         case "packet_length":
             return {"type": "packet_length", "negate": negate, "min": criterion.minimum, "max": criterion.maximum}
         case "rtp_ports" | "unseen":

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 QUEUEING_FEATURES = ("shape", "queue_limit", "fair_queue", "bandwidth", "priority", "random_detect")
 
+# [I] The words of CoS and discard class.
+_RED_WORDS = {"dscp": "dscp", "precedence": "class", "cos": "cos", "discard_class": "dclass"}
 NONE: program_formats.Count = {"packets": 0, "bytes": 0}
 
 
@@ -69,7 +71,7 @@ def hqf_queueing(
             value = dscp_text(each["value"]) if each["field"] == "dscp" else str(each["value"])
             ((unit, number),) = each["limit"].items()
             amount = f"percent {number}" if unit == "percent" else f"{number} {unit}"
-            yield f"{each['field']} {value} queue limit {amount}"
+            yield f"{each['field'].replace('_', '-')} {value} queue limit {amount}"
         yield _hqf_depth(queue, counters, qos)
         yield f"(pkts output/bytes output) {queue['output']['packets']}/{queue['output']['bytes']}"
     if shape is not None:
@@ -134,7 +136,7 @@ def _hqf_random_detect(red: program_formats.RandomDetectCounters, fair: bool) ->
     if red["ecn_mark"] is not None:
         yield "explicit congestion notification"
     yield f"Mean queue depth: {int(red['mean_depth'])} {'bytes' if red['in_bytes'] else 'packets'}"
-    word = "dscp " if red["basis"] == "dscp" else "class"
+    word = f"{_RED_WORDS[red['basis']]:<5}"
     if fair:
         # [I] The words are known, the columns below them are not.
         yield f"{word}     Transmitted       Random drop      Tail/Flow drop Minimum Maximum Mark"
@@ -171,7 +173,7 @@ def _ecn_marks(red: program_formats.RandomDetectCounters) -> Iterator[str]:
     if red["ecn_mark"] is None:
         return
     yield ""
-    yield f"{red['basis'].replace('precedence', 'class'):<8}   ECN Mark"
+    yield f"{_RED_WORDS[red['basis']]:<8}   ECN Mark"
     yield "          pkts/bytes"
     for row in red["classes"]:
         marked = row["ecn_mark"]
@@ -217,7 +219,7 @@ def classic_queueing(counters: program_formats.ClassCounters) -> Iterator[str]:
     elif red is not None and counters["shape"] is None:
         yield "Queueing"
     if red is not None:
-        yield from _classic_random_detect(red)
+        yield from classic_random_detect(red)
     if counters["shape"] is not None:
         yield from _classic_shape(counters["shape"], queue)
 
@@ -270,14 +272,15 @@ def _classic_class(counters: program_formats.ClassCounters) -> Iterator[str]:
     yield f"(depth/total drops/no-buffer drops) {depth}/{_total_drops(counters)}/0"
 
 
-def _classic_random_detect(red: program_formats.RandomDetectCounters) -> Iterator[str]:
+def classic_random_detect(red: program_formats.RandomDetectCounters) -> Iterator[str]:
+    """The table of early detection."""
     # [I] The layout is remembered, not read; the thresholds are those of the data plane.
     yield f"   exponential weight: {red['exponential_weight']}"
     if red["ecn_mark"] is not None:
         yield "   explicit congestion notification"
     yield f"   mean queue depth: {int(red['mean_depth'])}"
     yield ""
-    word = "dscp " if red["basis"] == "dscp" else "class"
+    word = f"{_RED_WORDS[red['basis']]:<5}"
     yield f"{word}    Transmitted      Random drop      Tail drop    Minimum Maximum  Mark"
     yield "         pkts/bytes       pkts/bytes       pkts/bytes    thresh  thresh  prob"
     for row in red["classes"]:

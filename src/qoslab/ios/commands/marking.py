@@ -16,6 +16,7 @@ from qoslab.ios.model.device import (
 from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.policy import (
     Mark,
+    MarkFrom,
     PolicyClass,
     SetField,
 )
@@ -34,14 +35,26 @@ if TYPE_CHECKING:
 
 DSCP_AND_PRECEDENCE = "set dscp and set precedence can not be configured in the same class"
 
-_SET_FIELDS: tuple[SetField, ...] = ("dscp", "ip_dscp", "precedence", "ip_precedence", "cos", "qos_group")
+SET_FIELDS: tuple[SetField, ...] = (
+    "dscp",
+    "ip_dscp",
+    "precedence",
+    "ip_precedence",
+    "cos",
+    "qos_group",
+    "discard_class",
+)
+FIELD_WORDS = "[ip] dscp|[ip] precedence|cos|qos-group|discard-class"
+"""What is set, as typed."""
 
 
 @CONFIG.add(
     "policy-class",
-    "set ([ip] dscp <value:dscp>|[ip] precedence <value:precedence>|cos <value:0-7>|qos-group <value:0-99>)",
-    no="set ([ip] dscp [<value:dscp>]|[ip] precedence [<value:precedence>]|cos [<value:0-7>]|qos-group [<value:0-99>])",
-    undo=Undo(key="set ([ip] dscp|[ip] precedence|cos|qos-group)"),
+    "set ([ip] dscp <value:dscp>|[ip] precedence <value:precedence>|cos <value:0-7>|qos-group <value:0-99>"
+    "|discard-class <value:0-7>)",
+    no="set ([ip] dscp [<value:dscp>]|[ip] precedence [<value:precedence>]|cos [<value:0-7>]|qos-group [<value:0-99>]"
+    "|discard-class [<value:0-7>])",
+    undo=Undo(key=f"set ({FIELD_WORDS})"),
     requires={"router"},
     help={
         "set": "Set QoS values",
@@ -50,6 +63,7 @@ _SET_FIELDS: tuple[SetField, ...] = ("dscp", "ip_dscp", "precedence", "ip_preced
         "precedence": "Set precedence in IP(v4) and IPv6 packets",
         "cos": "Set IEEE 802.1Q/ISL class of service/user priority",
         "qos-group": "Set QoS Group",
+        "discard-class": "Discard behavior identifier",
         "value": "New value",
     },
 )
@@ -57,7 +71,7 @@ def change_marks(session: ConfigSession, args: Args) -> None:
     """Carry out a `set` line of a class."""
     word = args.keywords[-1].replace("-", "_")
     name = f"ip_{word}" if "ip" in args else word
-    field = next(each for each in _SET_FIELDS if each == name)
+    field = next(each for each in SET_FIELDS if each == name)
     present = session.policy_class
     # `set dscp` and `set ip dscp` write the same bits: the later line replaces the earlier.
     others = [mark for mark in present.marks if mark.field.removeprefix("ip_") != word]
@@ -66,8 +80,16 @@ def change_marks(session: ConfigSession, args: Args) -> None:
         marks = [mark for mark in present.marks if mark.field != field or gone not in (None, mark.value)]
     else:
         marks = [*others, Mark(field, args.value("value", int))]
-    marks.sort(key=lambda mark: _SET_FIELDS.index(mark.field))
-    change_class(session, replace(present, marks=tuple(marks)))
+    marks.sort(key=lambda mark: SET_FIELDS.index(mark.field))
+    taken = (
+        present.marks_from if args.unset and args.optional("value", int) is not None else other_sources(present, word)
+    )
+    change_class(session, replace(present, marks=tuple(marks), marks_from=taken))
+
+
+def other_sources(present: PolicyClass, word: str) -> tuple[MarkFrom, ...]:
+    """Return the `set` lines of a class that take their value from a field, but those of one field."""
+    return tuple(each for each in present.marks_from if each.field.removeprefix("ip_") != word)
 
 
 def _mark(mark: Mark) -> str:

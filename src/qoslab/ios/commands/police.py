@@ -11,6 +11,7 @@ from qoslab.ios.cli import grammar
 from qoslab.ios.cli.grammar import NOT_SUPPORTED, Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession, UnsupportedError
 from qoslab.ios.cli.undo import Undo
+from qoslab.ios.commands.account import account_config, account_text
 from qoslab.ios.commands.amounts import burst_text, percent_text, rate_config, rate_text
 from qoslab.ios.commands.drop import discards
 from qoslab.ios.commands.inert_lines import text_of
@@ -49,10 +50,10 @@ _ACTION = (
     "(transmit|drop|set-dscp-transmit <dscp:dscp>|set-prec-transmit <precedence:precedence>"
     "|(set-dscp-transmit|set-cos-transmit|set-prec-transmit) (dscp|cos|precedence) table <table:word>"
     "|set-qos-transmit <group:0-99>|set-cos-transmit <cos:0-7>"
-    "|set-clp-transmit|set-frde-transmit"
+    "|set-discard-class-transmit <discard:0-7>|set-clp-transmit|set-frde-transmit"
     "|set-mpls-exp-imposition-transmit <label:0-7>|set-mpls-exp-topmost-transmit <label:0-7>"
     "|set-mpls-experimental-imposition-transmit <label:0-7>|set-mpls-experimental-topmost-transmit <label:0-7>"
-    "|set-mpls-exp-transmit <label:0-7>|set-discard-class-transmit <label:0-7>|set-cos-inner-transmit <cos:0-7>"
+    "|set-mpls-exp-transmit <label:0-7>|set-cos-inner-transmit <cos:0-7>"
     "|set-dscp-tunnel-transmit <dscp:dscp>|set-prec-tunnel-transmit <precedence:precedence>)"
 )
 UNDECIDED: dict[ActionName, str] = {
@@ -68,10 +69,8 @@ UNDECIDED: dict[ActionName, str] = {
     "set-prec-tunnel-transmit": NO_TUNNELS,
 }
 """Actions that set what no packet of a lab has: the packet passes."""
-NOT_MODELLED = {"set-discard-class-transmit": unsupported.NO_DROP_BIT}
-"""Actions that IOS has, and why a line with one of them is refused."""
 _ACTIONS = f"[conform-action {_ACTION} [exceed-action {_ACTION} [violate-action {_ACTION}]]]"
-_HELP = {
+_HELP: dict[str, str] = {
     "police": "Police",
     "cir": "Committed information rate",
     "rate": "Specify police rate, PCR for hierarchical policies or SCR for single-level ATM 4.0 policer policies",
@@ -103,12 +102,13 @@ _HELP = {
     "dscp": "new dscp value",
     "precedence": "new precedence",
     "group": "new qos-group",
+    "set-discard-class-transmit": "set discard-class and send it",
+    "discard": "new discard-class",
     "cos": "new cos value",
     "bytes": "Treat the burst as bytes",
     "label": "new value",
     "table": f"{NOT_SUPPORTED}{unsupported.TABLES}",
     **{action: f"{grammar.UNDECIDED}{reason}; the packet passes" for action, reason in UNDECIDED.items()},
-    **{action: f"{NOT_SUPPORTED}{reason}" for action, reason in NOT_MODELLED.items()},
 }
 
 # The wording is modelled on IOS, not taken from a printout.
@@ -122,6 +122,7 @@ _ACTION_NAMES: tuple[ActionName, ...] = (
     "set-prec-transmit",
     "set-qos-transmit",
     "set-cos-transmit",
+    "set-discard-class-transmit",
     *UNDECIDED,
 )
 WITHOUT_VALUE: tuple[ActionName, ...] = ("transmit", "drop", "set-clp-transmit", "set-frde-transmit")
@@ -142,11 +143,13 @@ def _police(session: ConfigSession, args: Args) -> None:
     if typed:
         for colour, actions in typed.items():
             police = police.with_actions(colour, actions)
-    elif old is not None and replace(old, conform=None, exceed=None, violate=None, dynamic=None) == police:
+    elif (
+        old is not None and replace(old, conform=None, exceed=None, violate=None, account=None, dynamic=None) == police
+    ):
         # The same policer again: what its sub-mode holds stays.
         police = old
     if old is not None:
-        police = replace(police, dynamic=old.dynamic)
+        police = replace(police, account=old.account, dynamic=old.dynamic)
     change_class(session, replace(present, police=with_one_bucket(police)))
     _remark(session, args)
     if not typed:
@@ -211,9 +214,6 @@ def _inline_actions(args: Args) -> dict[Colour, tuple[PoliceAction, ...]]:
     """Return the actions on the line, by colour. UnsupportedError for one that is not modelled."""
     if "table" in args:
         raise UnsupportedError(unsupported.TABLES)
-    for keyword in args.keywords:
-        if keyword in NOT_MODELLED:
-            raise UnsupportedError(NOT_MODELLED[keyword])
     found: dict[Colour, tuple[PoliceAction, ...]] = {}
     colour: Colour | None = None
     items = args.ordered()
@@ -293,7 +293,8 @@ def _alone(each: PolicyClass) -> bool:
     It is then placed so that no neighbouring line seems to be below another, because clients parse a configuration by
     indentation: first in the classic layout, last in the later one.
     """
-    return each.police is not None and any(each.police.actions(colour) for colour in COLOURS)
+    police = each.police
+    return police is not None and (police.account is not None or any(map(police.actions, COLOURS)))
 
 
 @CLASS_LINES.at(10, family="router")
@@ -327,6 +328,8 @@ def police_lines(police: Police, indent: str) -> list[str]:
     actions = [
         f"     {colour}-action {_action_text(action)}" for colour in COLOURS for action in police.actions(colour) or ()
     ]
+    if police.account is not None:
+        actions.append(f"    {account_text(police.account)}")
     indent = "   " if actions else indent
     lines = [indent + text, *actions]
     return [*lines, *(indent + line for part in PARTS for line in part.lines(police))]
@@ -370,6 +373,8 @@ def _engine_police(police: Police) -> program_formats.PoliceConfig:
         "exceed": _engine_actions(DEFAULT_EXCEED if police.exceed is None else police.exceed),
         "violate": None if police.violate is None else _engine_actions(police.violate),
     }
+    if police.account is not None:
+        config["account"] = account_config(police.account)
     for part in PARTS:
         config |= part.engine(police)
     return config
@@ -389,7 +394,13 @@ def _engine_action(action: PoliceAction) -> program_formats.PoliceAction:
     match action.action:
         case "transmit" | "drop" | "policed-dscp-transmit" as plain:
             return {"action": plain}
-        case "set-dscp-transmit" | "set-prec-transmit" | "set-qos-transmit" | "set-cos-transmit" as marking:
+        case (
+            "set-dscp-transmit"
+            | "set-prec-transmit"
+            | "set-qos-transmit"
+            | "set-cos-transmit"
+            | "set-discard-class-transmit" as marking
+        ):
             assert action.value is not None  # the grammar requires it
             return {"action": marking, "value": action.value}
         case _:
@@ -440,6 +451,9 @@ def _listed_police(typed: program_formats.PoliceConfig, resolved: program_format
         if colour == "violate" and typed.get("violate") is None:
             continue
         yield from (f"       {colour}-action {police_action(action)} " for action in of_colour)
+    if (account := typed.get("account")) is not None and "user_defined" in account:
+        cells = " atm" if account["user_defined"].get("atm") else ""
+        yield f"       account user-defined {account['user_defined']['offset']}{cells}"
     for part in PARTS:
         yield from (f"     {line}" for line in part.listed(resolved))
 

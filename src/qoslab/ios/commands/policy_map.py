@@ -15,9 +15,11 @@ from qoslab.ios.model.device import (
 )
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
+    MarkFrom,
     PolicyClass,
     PolicyMap,
 )
+from qoslab.ios.model.table_maps import new_values
 from qoslab.ios.registry import (
     BLOCKS,
     CLASS_LINES,
@@ -131,6 +133,8 @@ def _position(policy: PolicyMap, args: Args, name: str) -> int:
     """Return where a new class goes: last, but before class-default, or before the class that the line names."""
     present = [each.name for each in policy.classes]
     other = args.optional("other", str)
+    if other == CLASS_DEFAULT and other not in present and name != CLASS_DEFAULT:
+        return len(present)
     if other is not None:
         if other not in present or name == CLASS_DEFAULT:
             raise args.invalid("other")
@@ -185,4 +189,11 @@ def _engine_policy_map(device: Device, policy_map: PolicyMap) -> program_formats
     for engine_class, each in zip(classes, policy_map.classes, strict=True):
         for part in parts:
             engine_class |= part(each)
+        if each.marks_from:
+            engine_class["map"] = [_engine_map(device, mark) for mark in each.marks_from]
     return {"classes": classes}
+
+
+def _engine_map(device: Device, mark: MarkFrom) -> program_formats.MapAction:
+    values = new_values(mark, device.table_maps)
+    return {"field": mark.field, "source": mark.source, "table": mark.table, "values": values}

@@ -43,29 +43,35 @@ PACKETS_ONLY = "queue-limit in bytes or ms, or by a field, can not be configured
 # Of IOS-XE: the text of its YANG model.
 LIMIT_ALONE = "queue-limit not allowed without bandwidth shape or priority command"
 
-_FIELDS: dict[ThresholdField, str] = {"dscp": "code-point", "precedence": "level", "cos": "priority"}
+_FIELDS: dict[ThresholdField, str] = {
+    "dscp": "code-point",
+    "precedence": "level",
+    "cos": "priority",
+    "discard_class": "discard",
+    "qos_group": "group",
+}
 """The argument that has the value."""
+_VALUES = {
+    "dscp": "<code-point:dscp>",
+    "precedence": "<level:precedence>",
+    "cos": "<priority:0-7>",
+    "discard-class": "<discard:0-7>",
+    "qos-group": "<group:0-99>",
+}
+"""The values of a field."""
 
 _AMOUNT = "<number:1-64000000> [packets|bytes|ms]"
 _WIDE_AMOUNT = "<number:1-64000000> [packets|bytes|ms|us]"
-_NO = (
-    f"queue-limit [{_AMOUNT}|dscp <code-point:dscp> [{_AMOUNT}]|precedence <level:precedence> [{_AMOUNT}]"
-    f"|cos <priority:0-7> [{_AMOUNT}]]"
-)
-_DETAIL = "queue-limit [dscp <code-point:dscp>|precedence <level:precedence>|cos <priority:0-7>]"
-
-_WIDE_DETAIL = (
-    "queue-limit [dscp (<code-point:dscp>|values <code-point:dscp>+)|precedence (<level:precedence>"
-    "|values <level:precedence>+)|cos (<priority:0-7>|values <priority:0-7>+)]"
-)
+_NO = f"queue-limit [{_AMOUNT}|{'|'.join(f'{field} {value} [{_AMOUNT}]' for field, value in _VALUES.items())}]"
+_DETAIL = f"queue-limit [{'|'.join(f'{field} {value}' for field, value in _VALUES.items())}]"
+_WIDE_DETAIL = f"queue-limit [{'|'.join(f'{field} ({value}|values {value}+)' for field, value in _VALUES.items())}]"
 
 
 def _wide_fields(*, optional: bool = False) -> str:
     """Return the grammar of limits by a field of IOS-XE, which may be percentages of the class's own."""
     amount = f"({_WIDE_AMOUNT}|percent <share:1-100>)"
     amount = f"[{amount}]" if optional else amount
-    values = ("dscp", "<code-point:dscp>"), ("precedence", "<level:precedence>"), ("cos", "<priority:0-7>")
-    return "|".join(f"{field} ({value}|values {value}+) {amount}" for field, value in values)
+    return "|".join(f"{field} ({value}|values {value}+) {amount}" for field, value in _VALUES.items())
 
 
 _HELP = {
@@ -84,6 +90,10 @@ _HELP = {
     "level": "IP precedence",
     "cos": "threshold of a cos value",
     "priority": "COS value",
+    "discard-class": "threshold of a discard-class value",
+    "discard": "Discard Class value",
+    "qos-group": "threshold of a qos-group value",
+    "group": "Qos Group value",
 }
 
 
@@ -100,8 +110,7 @@ _HELP = {
 )
 @CONFIG.add(
     "policy-class",
-    f"queue-limit ({_AMOUNT}|dscp <code-point:dscp> {_AMOUNT}|precedence <level:precedence> {_AMOUNT}"
-    f"|cos <priority:0-7> {_AMOUNT})",
+    f"queue-limit ({_AMOUNT}|{'|'.join(f'{field} {value} {_AMOUNT}' for field, value in _VALUES.items())})",
     no=_NO,
     undo=Undo(key=_DETAIL),
     requires={"queue-limit-units"},
@@ -109,7 +118,7 @@ _HELP = {
 )
 def _queue_limit(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
-    field = next((field for field in _FIELDS if field in args), None)
+    field = next((field for field in _FIELDS if field.replace("_", "-") in args), None)
     if field is None:
         limit = None if args.unset else _amount(session, args)
         change_class(session, replace(present, queue_limit=limit))
@@ -122,7 +131,7 @@ def _queue_limit(session: ConfigSession, args: Args) -> None:
     else:
         for other in present.queue_thresholds:
             if other.field != field:
-                raise RejectedError(MIXED_FIELDS.format(one=other.field, other=field))
+                raise RejectedError(MIXED_FIELDS.format(one=_word(other.field), other=_word(field)))
         table |= {value: QueueThreshold(field, value, _amount(session, args)) for value in values}
     change_class(session, replace(present, queue_thresholds=tuple(table[value] for value in sorted(table))))
 
@@ -138,9 +147,13 @@ def _amount(session: ConfigSession, args: Args) -> QueueLimit:
     return QueueLimit(number, unit)
 
 
+def _word(field: str) -> str:
+    return field.replace("_", "-")
+
+
 def _threshold_text(each: QueueThreshold) -> str:
     value = dscp_text(each.value) if each.field == "dscp" else str(each.value)
-    return f"queue-limit {each.field} {value} {limit_text(_limit(each.limit))}"
+    return f"queue-limit {_word(each.field)} {value} {limit_text(_limit(each.limit))}"
 
 
 @CLASS_LINES.at(60, family="router")
@@ -208,7 +221,7 @@ def _listed(
         yield f"      queue-limit {limit_text(limit)}"
     for each in typed.get("queue_thresholds", []):
         value = dscp_text(each["value"]) if each["field"] == "dscp" else str(each["value"])
-        yield f"      queue-limit {each['field']} {value} {limit_text(each['limit'])}"
+        yield f"      queue-limit {_word(each['field'])} {value} {limit_text(each['limit'])}"
 
 
 def limit_text(limit: program_formats.QueueLimit) -> str:

@@ -194,6 +194,7 @@ def check_queueing(device: Device, interface: Interface, asked: str) -> None:
         ("custom-queue-list", interface.custom_queue_list is not None),
         ("traffic-shape", bool(interface.shapers)),
         ("fair-queue", fair),
+        ("random-detect", interface.random_detect is not None),
         ("service-policy output", asked != "fair-queue" and _queues(device, interface.service_policy_output)),
     )
     for what, there in kinds:

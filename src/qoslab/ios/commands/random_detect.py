@@ -23,6 +23,7 @@ from qoslab.ios.model.policy import (
     LimitUnit,
     PolicyClass,
     RandomDetect,
+    RedBasis,
     RedThresholds,
 )
 from qoslab.ios.registry import (
@@ -41,35 +42,57 @@ RED_NEEDS_QUEUE = "random-detect needs bandwidth or shape in the class"
 
 # Our own words.
 OTHER_BASIS = "random-detect {one} can not be configured in a class with random-detect {other}"
-BASED_ON = {"dscp": "dscp-based", "precedence": "prec-based"}
-
-
-_RANDOM_DETECT_DETAIL = (
-    "random-detect [ecn|exponential-weighting-constant|precedence <level:precedence>|dscp <code-point:dscp>]"
+BASED_ON: dict[RedBasis, str] = {
+    "dscp": "dscp-based",
+    "precedence": "prec-based",
+    "cos": "cos-based",
+    "discard_class": "discard-class-based",
+}
+_VALUES: dict[RedBasis, str] = {
+    "dscp": "code-point",
+    "precedence": "level",
+    "cos": "priority",
+    "discard_class": "discard",
+}
+"""The argument that has the value."""
+_FIELDS = (
+    "precedence <level:precedence>",
+    "dscp <code-point:dscp>",
+    "cos <priority:0-7>",
+    "discard-class <discard:0-7>",
 )
-_RANDOM_DETECT_NO = _RANDOM_DETECT_DETAIL.replace("[ecn", "[dscp-based|prec-based|precedence-based|ecn")
 
 
-def _syntax(amount: str, basis: str = "dscp-based|prec-based") -> str:
-    thresholds = f"<minimum:{amount} <maximum:{amount} [<denominator:1-65535>]"
+DETAIL = f"random-detect [ecn|exponential-weighting-constant|{'|'.join(_FIELDS)}]"
+_BASIS_WORDS = "dscp-based|prec-based|precedence-based|cos-based|discard-class-based"
+NO = DETAIL.replace("[ecn", f"[({_BASIS_WORDS}) [aggregate]|ecn")
+_GROUPED = "minimum-thresh <minimum:1-4096> maximum-thresh <maximum:1-4096> [mark-prob <denominator:1-65535>]"
+"""The form of thresholds of several values."""
+
+
+def syntax(thresholds: str) -> str:
+    """Return the grammar of `random-detect`, given that of the thresholds of a value."""
+    fields = "|".join(f"{field} {thresholds}" for field in _FIELDS)
+    several = "|".join(f"{name} values {value}+ {_GROUPED}" for name, value in (each.split(" ", 1) for each in _FIELDS))
     return (
-        f"random-detect [{basis}|ecn|exponential-weighting-constant <weight:1-16>"
-        f"|precedence <level:precedence> {thresholds}|dscp <code-point:dscp> {thresholds}]"
+        f"random-detect [({_BASIS_WORDS}) [aggregate [{_GROUPED}]]|ecn"
+        f"|exponential-weighting-constant <weight:1-16>|{fields}|{several}]"
     )
 
 
-def _percent_syntax() -> str:
+def amounts(amount: str) -> str:
+    """Return the grammar of the thresholds of a value, given that of an amount behind its `:`."""
+    return f"<minimum:{amount} <maximum:{amount} [<denominator:1-65535>]"
+
+
+def _percent_amounts() -> str:
     """Return the grammar of IOS-XE: thresholds in any unit, and in percent of the queue limit."""
     number = "1-64000000> [packets|bytes|ms|us]"
     amounts = f"<minimum:{number} <maximum:{number}|percent <least-share:1-100> <greatest-share:1-100>"
-    thresholds = f"({amounts}) [<denominator:1-65535>]"
-    return (
-        "random-detect [dscp-based|prec-based|precedence-based|ecn|exponential-weighting-constant <weight:1-16>"
-        f"|precedence <level:precedence> {thresholds}|dscp <code-point:dscp> {thresholds}]"
-    )
+    return f"({amounts}) [<denominator:1-65535>]"
 
 
-_HELP = {
+HELP = {
     "random-detect": "Enable Random Early Detection as drop policy",
     "dscp-based": "Enable dscp-based WRED as drop policy",
     "prec-based": "Enable precedence-based WRED as drop policy",
@@ -91,68 +114,95 @@ _HELP = {
     "percent": "percent of the queue limit",
     "least-share": "minimum threshold",
     "greatest-share": "maximum threshold",
+    "cos-based": "Enable cos-based WRED as drop policy",
+    "cos": "parameters for each cos value",
+    "priority": "COS value",
+    "discard-class-based": "Enable discard-class-based WRED as drop policy",
+    "discard-class": "parameters for each discard-class value",
+    "discard": "Discard Class value",
+    "values": "parameters for several values",
+    "aggregate": "parameters for all values that have none",
+    "minimum-thresh": "minimum threshold, packets",
+    "maximum-thresh": "maximum threshold, packets",
+    "mark-prob": "mark probability denominator",
 }
 
-_BASES = {"dscp-based": "dscp", "prec-based": "precedence", "precedence-based": "precedence"}
+_BASES: dict[str, RedBasis] = {"precedence-based": "precedence", **{word: basis for basis, word in BASED_ON.items()}}
 
 
 @CONFIG.add(
     "policy-class",
-    _syntax("1-4096>"),
-    no=_RANDOM_DETECT_NO,
-    undo=Undo(key=_RANDOM_DETECT_DETAIL, parts=True, afresh=True),
+    syntax(amounts("1-4096>")),
+    no=NO,
+    undo=Undo(key=DETAIL, parts=True, afresh=True),
     requires={"random-detect-packets"},
-    help=_HELP,
+    help=HELP,
 )
 @CONFIG.add(
     "policy-class",
-    # The third word is that of IOS XE; that this generation has it too is inferred [I].
-    _syntax("1-64000000> [packets|bytes|ms]", "dscp-based|prec-based|precedence-based"),
-    no=_RANDOM_DETECT_NO,
-    undo=Undo(key=_RANDOM_DETECT_DETAIL, parts=True, afresh=True),
+    # `precedence-based`, `cos-based` and `aggregate` are of later releases; that all generations have them is inferred
+    # [I].
+    syntax(amounts("1-64000000> [packets|bytes|ms]")),
+    no=NO,
+    undo=Undo(key=DETAIL, parts=True, afresh=True),
     requires={"random-detect-units"},
-    help=_HELP,
+    help=HELP,
 )
 @CONFIG.add(
     "policy-class",
-    _percent_syntax(),
-    no=_RANDOM_DETECT_NO,
-    undo=Undo(key=_RANDOM_DETECT_DETAIL, parts=True, afresh=True),
+    syntax(_percent_amounts()),
+    no=NO,
+    undo=Undo(key=DETAIL, parts=True, afresh=True),
     requires={"random-detect-percent"},
-    help=_HELP,
+    help=HELP,
 )
 def _random_detect(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
-    if args.unset and present.random_detect is None:
-        return
+    changed = with_line(session, present.random_detect, args)
+    if changed != present.random_detect or not args.unset:
+        change_class(session, replace(present, random_detect=changed))
+
+
+def with_line(session: ConfigSession, present: RandomDetect | None, args: Args) -> RandomDetect | None:
+    """Return early detection with what a line says; None without any."""
+    if args.unset and present is None:
+        return None
     words = args.keywords[1:]
     if args.unset and (not words or words[0] in _BASES):
-        if not words or (present.random_detect and _BASES[words[0]] == present.random_detect.basis):
-            change_class(session, replace(present, random_detect=None))
-        return
-    # [I] The first line of a class says by which field; later ones have to be by the same.
-    red = present.random_detect or RandomDetect("dscp" if "dscp" in args else "precedence")
+        off = not words or (present is not None and _BASES[words[0]] == present.basis)
+        return None if off else present
+    # [I] The first line says by which field; later ones have to be by the same.
+    field = next((each for each in _VALUES if each.replace("_", "-") in args), None)
+    red = present or RandomDetect(field or "precedence")
     if "ecn" in args:
         red = replace(red, ecn=not args.unset)
     elif "exponential-weighting-constant" in args:
         red = replace(red, exponential_weight=None if args.unset else args.value("weight", int))
-    elif "dscp" in args or "precedence" in args:
-        red = _red_thresholds(session, red, args)
-    elif "dscp-based" in args and red.basis != "dscp":
-        red = replace(red, basis="dscp", thresholds=(), unit=None)
-    elif "dscp-based" not in args and red.basis != "precedence":
-        red = replace(red, basis="precedence", thresholds=(), unit=None)
-    change_class(session, replace(present, random_detect=red))
+    elif field is not None:
+        red = _red_thresholds(session, red, field, args)
+    else:
+        basis = _BASES[words[0]] if words else "precedence"
+        if basis != red.basis:
+            red = replace(red, basis=basis, thresholds=(), unit=None)
+        red = replace(red, aggregate=_several(args) if "minimum-thresh" in args else None)
+    return red
 
 
-def _red_thresholds(session: ConfigSession, red: RandomDetect, args: Args) -> RandomDetect:
-    basis = "dscp" if "dscp" in args else "precedence"
-    if basis != red.basis:
-        raise RejectedError(OTHER_BASIS.format(one=basis, other=BASED_ON[red.basis]))
-    value = args.value("code-point" if basis == "dscp" else "level", int)
+def _several(args: Args) -> RedThresholds:
+    """Return the thresholds of a line for several values."""
+    minimum, maximum = (args.value(name, int) for name in ("minimum", "maximum"))
+    if minimum > maximum:
+        raise args.invalid("maximum")
+    return RedThresholds(minimum, maximum, args.optional("denominator", int))
+
+
+def _red_thresholds(session: ConfigSession, red: RandomDetect, field: RedBasis, args: Args) -> RandomDetect:
+    if field != red.basis:
+        raise RejectedError(OTHER_BASIS.format(one=field.replace("_", "-"), other=BASED_ON[red.basis]))
+    values = args.values(_VALUES[field], int)
     table = dict(red.thresholds)
     if args.unset:
-        table.pop(value, None)
+        table = {value: each for value, each in table.items() if value not in values}
     else:
         percent = "percent" in args
         unit: LimitUnit | None = "percent" if percent else _unit(session, args)
@@ -163,7 +213,7 @@ def _red_thresholds(session: ConfigSession, red: RandomDetect, args: Args) -> Ra
         minimum, maximum = (args.value(name, int) for name in names)
         if minimum > maximum:
             raise args.invalid(names[1])
-        table[value] = RedThresholds(minimum, maximum, args.optional("denominator", int))
+        table |= dict.fromkeys(values, RedThresholds(minimum, maximum, args.optional("denominator", int)))
     return replace(red, thresholds=tuple(sorted(table.items())), unit=red.unit if table else None)
 
 
@@ -182,10 +232,11 @@ def _unit(session: ConfigSession, args: Args) -> LimitUnit | None:
     return None if unit == "packets" else unit
 
 
-def _text(each: PolicyClass, indent: str) -> list[str]:
-    red = each.random_detect
-    assert red is not None
-    lines = ["random-detect dscp-based" if red.basis == "dscp" else "random-detect"]
+def red_lines(red: RandomDetect) -> list[str]:
+    """Return the lines of early detection."""
+    lines = ["random-detect" if red.basis == "precedence" else f"random-detect {BASED_ON[red.basis]}"]
+    if red.aggregate is not None:
+        lines = [f"random-detect {BASED_ON[red.basis]} aggregate{_grouped(red.aggregate)}"]
     if red.exponential_weight is not None:
         lines.append(f"random-detect exponential-weighting-constant {red.exponential_weight}")
     if red.ecn:
@@ -198,35 +249,49 @@ def _text(each: PolicyClass, indent: str) -> list[str]:
             amounts = f"percent {amounts}"
         elif red.unit is not None:
             amounts = f"{limits.minimum} {red.unit} {limits.maximum} {red.unit}"
-        lines.append(f"random-detect {red.basis} {name} {amounts}{probability}")
-    return [indent + line for line in lines]
+        lines.append(f"random-detect {red.basis.replace('_', '-')} {name} {amounts}{probability}")
+    return lines
+
+
+def _grouped(limits: RedThresholds) -> str:
+    probability = "" if limits.denominator is None else f" mark-prob {limits.denominator}"
+    return f" minimum-thresh {limits.minimum} maximum-thresh {limits.maximum}{probability}"
 
 
 @CLASS_LINES.at(80, family="router")
 def _lines(each: PolicyClass, layout: Layout) -> Iterator[str]:
     if each.random_detect is not None:
         # Later software indents it by one blank more.
-        yield from _text(each, layout.queueing + layout.qos.random_detect_indent)
+        indent = layout.queueing + layout.qos.random_detect_indent
+        yield from (indent + line for line in red_lines(each.random_detect))
 
 
 @ENGINE_CLASS.at(50)
 def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
-    red = each.random_detect
-    if red is None:
-        return {"random_detect": None}
+    return {"random_detect": None if each.random_detect is None else red_config(each.random_detect)}
+
+
+def red_config(red: RandomDetect) -> program_formats.RandomDetectConfig:
+    """Return the data plane's configuration of early detection."""
     thresholds: list[program_formats.RandomDetectThreshold] = [
         {"value": value, "min": each.minimum, "max": each.maximum, "denominator": each.denominator}
-        for value, each in red.thresholds
+        for value, each in thresholds_of(red)
     ]
     return {
-        "random_detect": {
-            "basis": red.basis,
-            "exponential_weight": red.exponential_weight,
-            "ecn": red.ecn,
-            "unit": red.unit or ("packets" if red.thresholds else None),
-            "thresholds": thresholds,
-        }
+        "basis": red.basis,
+        "exponential_weight": red.exponential_weight,
+        "ecn": red.ecn,
+        "unit": red.unit or ("packets" if red.thresholds or red.aggregate else None),
+        "thresholds": thresholds,
     }
+
+
+def thresholds_of(red: RandomDetect) -> list[tuple[int, RedThresholds]]:
+    """Return the thresholds by value: those of single values, and of all others those of `aggregate`."""
+    rows: dict[int, RedThresholds] = {}
+    if red.aggregate is not None:
+        rows = dict.fromkeys(range(64 if red.basis == "dscp" else 8), red.aggregate)
+    return sorted((rows | dict(red.thresholds)).items())
 
 
 @CLASS_RULES.at(30)

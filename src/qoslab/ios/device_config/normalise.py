@@ -171,7 +171,7 @@ def red_thresholds(red: RandomDetect, value: int, generation: Generation, limit:
     `limit` is that of the queue where default thresholds follow from it, or thresholds are in percent of it.
     """
     denominator = engine_defaults.RANDOM_DETECT_DENOMINATOR
-    typed = dict(red.thresholds).get(value)
+    typed = dict(red.thresholds).get(value, red.aggregate)
     if typed is not None and red.unit == "percent" and limit is not None:
         minimum, maximum = (limit * each // 100 for each in (typed.minimum, typed.maximum))
         return RedThresholds(minimum, maximum, typed.denominator or denominator)

@@ -153,9 +153,9 @@ async def _show_queueing(session: ExecSession, args: Args) -> str:
         return show_queueing_custom(session.device)
     if "priority" in args:
         return show_queueing_priority(session.device)
-    if "random-detect" in args:
-        return show_queueing_random_detect()
     counters = (await session.environment.counters())["interfaces"]
+    if "random-detect" in args:
+        return show_queueing_random_detect(counters)
     show = show_queueing_fair if "fair" in args else show_queueing
     return show(session.device, counters)
 

@@ -21,8 +21,9 @@ from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.model.ip_sla import IpSla
 from qoslab.ios.model.matches import ANY_ADDRESS, AddressMatch, PortMatch
 from qoslab.ios.model.object_groups import ObjectGroup
-from qoslab.ios.model.policy import ClassMap, PolicyMap
+from qoslab.ios.model.policy import ClassMap, PolicyMap, RandomDetect
 from qoslab.ios.model.rate_limit import RateLimit, RateLimitList
+from qoslab.ios.model.table_maps import TableMap
 from qoslab.model.generation import Generation
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ class Interface:
     """Packets; of an ATM circuit particles."""
     fair_queue: InterfaceFairQueue | None = None
     """None is the platform's own choice."""
+    random_detect: RandomDetect | None = None
     clock_rate_bps: int | None = None
     hold_queue_in: int | None = None
     hold_queue_out: int | None = None
@@ -352,6 +354,7 @@ class Device:
     domain_name: str | None = None
     class_maps: dict[str, ClassMap] = field(default_factory=dict)
     policy_maps: dict[str, PolicyMap] = field(default_factory=dict)
+    table_maps: dict[str, TableMap] = field(default_factory=dict)
     interfaces: dict[str, Interface] = field(default_factory=dict)
     host_interfaces: dict[str, HostInterface] = field(default_factory=dict)
     """Loopback interfaces and those of VLANs, and Null0 where it has lines."""
@@ -449,6 +452,7 @@ class Device:
             banners=dict(self.banners),
             users=dict(self.users),
             class_maps=dict(self.class_maps),
+            table_maps=dict(self.table_maps),
             policy_maps=dict(self.policy_maps),
             interfaces={name: replace(interface) for name, interface in self.interfaces.items()},
             host_interfaces=dict(self.host_interfaces),

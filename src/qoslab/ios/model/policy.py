@@ -25,8 +25,8 @@ NOTHING = "none"
 class Criterion:
     """One `match` line.
 
-    `values` holds numbers (dscp, precedence, cos, qos-group); `name` an access list, class-map, protocol or
-    interface. `rtp_ports` has its first and last UDP port in `ranges`; `unseen` is what no packet of a lab has, in
+    `values` holds numbers (dscp, precedence, cos, qos-group, discard-class); `name` an access list, class-map, protocol
+    or interface. `rtp_ports` has its first and last UDP port in `ranges`; `unseen` is what no packet of a lab has, in
     `name` as typed.
     """
 
@@ -41,6 +41,7 @@ class Criterion:
         "packet_length",
         "input_interface",
         "qos_group",
+        "discard_class",
         "class_map",
         "rtp_ports",
         "unseen",
@@ -84,7 +85,9 @@ class ClassMap:
     description: str | None = None
 
 
-SetField = Literal["dscp", "ip_dscp", "precedence", "ip_precedence", "cos", "qos_group"]
+SetField = Literal["dscp", "ip_dscp", "precedence", "ip_precedence", "cos", "qos_group", "discard_class"]
+ThresholdField = Literal["dscp", "precedence", "cos", "discard_class", "qos_group"]
+"""A field of a packet by which a queue has limits, or from which another field is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,16 @@ class Mark:
 
     field: SetField
     value: int
+
+
+@dataclass(frozen=True, slots=True)
+class MarkFrom:
+    """A `set` line that takes the value from another field, by a table-map or as it is."""
+
+    field: SetField
+    source: ThresholdField
+    table: str | None = None
+    """Name of a table-map."""
 
 
 Colour = Literal["conform", "exceed", "violate"]
@@ -105,6 +118,7 @@ ActionName = Literal[
     "set-prec-transmit",
     "set-qos-transmit",
     "set-cos-transmit",
+    "set-discard-class-transmit",
     "policed-dscp-transmit",
     "set-clp-transmit",
     "set-frde-transmit",
@@ -179,6 +193,7 @@ class Police:
     conform: tuple[PoliceAction, ...] | None = None
     exceed: tuple[PoliceAction, ...] | None = None
     violate: tuple[PoliceAction, ...] | None = None
+    account: UserDefined | None = None
     dynamic: DynamicBucket | None = None
 
     def actions(self, colour: Colour) -> tuple[PoliceAction, ...] | None:
@@ -284,12 +299,9 @@ class QueueLimit:
     unit: LimitUnit = "packets"
 
 
-ThresholdField = Literal["dscp", "precedence", "cos"]
-
-
 @dataclass(frozen=True, slots=True)
 class QueueThreshold:
-    """`queue-limit dscp|precedence|cos VALUE N [packets|bytes|ms]`, or `percent N` of the class's own."""
+    """`queue-limit FIELD VALUE N [packets|bytes|ms]`, or `percent N` of the class's own."""
 
     field: ThresholdField
     value: int
@@ -298,25 +310,30 @@ class QueueThreshold:
 
 @dataclass(frozen=True, slots=True)
 class RedThresholds:
-    """Minimum, maximum and mark probability denominator of one precedence or code point."""
+    """Minimum, maximum and mark probability denominator of one value of a field."""
 
     minimum: int
     maximum: int
     denominator: int | None = None
 
 
+RedBasis = Literal["precedence", "dscp", "cos", "discard_class"]
+
+
 @dataclass(frozen=True, slots=True)
 class RandomDetect:
-    """`random-detect [dscp-based|prec-based]` with its further lines."""
+    """`random-detect [dscp-based|prec-based|cos-based|discard-class-based]` with its further lines."""
 
-    basis: Literal["precedence", "dscp"] = "precedence"
+    basis: RedBasis = "precedence"
     exponential_weight: int | None = None
     ecn: bool = False
     """Mark packets of ECN-capable transports rather than drop them at random."""
     unit: LimitUnit | None = None
     """Unit of the thresholds; none without any, or if none was typed. `percent` is of the queue limit."""
     thresholds: tuple[tuple[int, RedThresholds], ...] = ()
-    """Thresholds by precedence or code point, in its order."""
+    """Thresholds by value of the field, in its order."""
+    aggregate: RedThresholds | None = None
+    """`aggregate`: thresholds, in packets, of the values that have none of their own."""
 
 
 QUEUEING = {"queueing": True}
@@ -342,6 +359,7 @@ class PolicyClass:
     """Queue thresholds of one field, by its values."""
     random_detect: RandomDetect | None = field(default=None, metadata=LEAF)
     marks: tuple[Mark, ...] = ()
+    marks_from: tuple[MarkFrom, ...] = ()
     drop: bool = False
     """True if every packet is dropped."""
     trust: TrustState | None = None

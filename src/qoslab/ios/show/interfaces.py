@@ -54,6 +54,7 @@ def unwired(
             "available_bandwidth_kbps": None,
         },
         "conversations": [],
+        "random_detect": None,
         "numbered_queues": [],
         "shapers": [],
         "tree": [],

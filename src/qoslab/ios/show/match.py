@@ -77,6 +77,8 @@ def _common(criterion: program_formats.Criterion, kind: program_formats.MatchMod
             return f"input-interface {' '.join(criterion['names'])}"
         case "qos_group":
             return f"qos-group {criterion['value']}"
+        case "discard_class":
+            return f"discard-class  {criterion['value']}"
         case "class_map":
             return f"class-map match-{kind} {criterion['name']}"
     raise ValueError(f"no print for the match criterion {criterion['type']!r}")

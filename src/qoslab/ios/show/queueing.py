@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from qoslab.ios.commands.class_queue_lines import classic_random_detect
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.generations import QosGeneration
@@ -46,7 +47,9 @@ def queue_lines(interface: Interface, counters: program_formats.InterfaceCounter
     if queue["strategy"] in ("priority", "custom"):
         yield from _list_lines(interface, counters)
         return
-    yield f"Queueing strategy: {STRATEGIES[queue['strategy']]}"
+    # The word of a print of a 7200 with interface-level WRED [R].
+    red = counters["random_detect"] is not None
+    yield f"Queueing strategy: {'random early detection(RED)' if red else STRATEGIES[queue['strategy']]}"
     depth, limit, drops, threshold = queue["depth"], queue["limit"], queue["drops"], queue["threshold"]
     if qos.output_queue_of_fifo:
         # The queues of classes are not shown here.
@@ -119,7 +122,8 @@ def show_queueing_interface(
     interface: Interface, counters: program_formats.InterfaceCounters, qos: QosGeneration
 ) -> str:
     """`show queueing interface X`."""
-    strategy = KINDS[counters["queue"]["strategy"]]
+    red = counters["random_detect"] is not None
+    strategy = "red" if red else KINDS[counters["queue"]["strategy"]]
     lines = [f"Interface {interface.name} queueing strategy: {strategy}"]
     lines += [f"  {line}" for line in queue_lines(interface, counters, qos)]
     return "".join(line + "\n" for line in lines)
@@ -152,12 +156,18 @@ def show_queueing_fair(device: Device, counters: Mapping[str, program_formats.In
 def show_queueing(device: Device, counters: Mapping[str, program_formats.InterfaceCounters]) -> str:
     """`show queueing`: every kind of queueing."""
     lists = show_queueing_priority(device) + show_queueing_custom(device)
-    return show_queueing_fair(device, counters) + lists + show_queueing_random_detect()
+    return show_queueing_fair(device, counters) + lists + show_queueing_random_detect(counters)
 
 
-def show_queueing_random_detect() -> str:
-    """`show queueing random-detect`: that of interfaces; there is none here but in policy-maps."""
-    return "Current random-detect configuration:\n"
+def show_queueing_random_detect(counters: Mapping[str, program_formats.InterfaceCounters]) -> str:
+    """`show queueing random-detect`: early detection of interfaces, without that of policy-maps."""
+    lines = ["Current random-detect configuration:"]
+    for name, each in counters.items():
+        if each["random_detect"] is not None:
+            # [I] The layout of the lines is remembered, not read.
+            lines += [f"  {name}", "    Queueing strategy: random early detection(RED)"]
+            lines += [f"    {line}" for line in classic_random_detect(each["random_detect"])]
+    return "".join(line.rstrip() + "\n" for line in lines)
 
 
 def show_controllers_serial(interface: Interface, counters: program_formats.InterfaceCounters, chassis: Chassis) -> str:
