@@ -81,10 +81,10 @@ REFUSALS: list[tuple[str, str]] = [
         "% The class has no policer: configure police first",
     ),
     ("policy-map Edge\nclass Data\npolice cir 9000 be 2000 pir 9000 be 3000", "@36"),
-    ("policy-map Edge\nclass Data\npolice rate 10000 pps", "% Not supported: policers meter bytes, not packets"),
+    ("policy-map Edge\nclass Data\npolice rate 10000 cps", "% Not supported: a policer meters bytes"),
     (
-        "policy-map Edge\nclass Data\npolice cir 9000 conform-action set-discard-class-transmit 3",
-        "% Not supported: packets have no discard class",
+        "policy-map Edge\nclass Data\npolice cir 9000 conform-action set-dscp-transmit dscp table T",
+        "% Not supported: the marks of packets are not mapped by tables",
     ),
     ("policy-map Edge\nclass Data\npolice cir 9000\nexceed-action set-dscp-transmit 64", "@32"),
     ("policy-map Edge\nclass Data\nshape average 7999", "@14"),

@@ -215,7 +215,7 @@ CONTENT = {
     "priority-list 1": ("priority-list 1 protocol ip high\n", "priority-list 1 protocol decnet low\n"),
     "queue-list 1": ("queue-list 1 protocol ip 1\n", "queue-list 1 protocol decnet 2\n"),
     "class-map Video": ("class-map match-any Video\n match dscp af41\n", " match ip tos 4\n"),
-    "policy-map Mark": ("policy-map Mark\n class class-default\n  set dscp ef\n", "  compression header ip\n"),
+    "policy-map Mark": ("policy-map Mark\n class class-default\n  set dscp ef\n", "  police aggregate A\n"),
 }
 """What the experiment configures, and a line more that a device has there which the model does not take."""
 

@@ -26,7 +26,7 @@ banner motd ^C
 hello
 ^C
 """
-STRANGE = "compression header ip"
+STRANGE = "police aggregate A"
 """Of a class of a policy; the model takes no such line."""
 
 

@@ -100,7 +100,7 @@ class _Types:
         for key, each in schema["properties"].items():
             kind = self._type(each)
             always = key in schema.get("required", ()) or (self._printed and "None" in kind.split(" | "))
-            fields.append(f"    {key}: {kind if always else f'NotRequired[{kind}]'}")
+            fields.append(_field(key, kind if always else f"NotRequired[{kind}]"))
         description = " ".join(schema.get("description", name).split()).replace("\\", "\\\\")
         lines = textwrap.wrap(f'"""{description}"""', WIDTH - 4, break_on_hyphens=False)
         self.classes[name] = "\n".join(
@@ -128,6 +128,13 @@ class _Types:
             patterns = list(schema.get("patternProperties", {}).values())
             return f"dict[str, {self._type(patterns[0] if patterns else schema.get('additionalProperties') or {})}]"
         return SCALARS[kind]
+
+
+def _field(key: str, kind: str) -> str:
+    """Return the line of a field, with the words of a long literal on a line of their own."""
+    line = f"    {key}: {kind}"
+    head, bracket, words = line.partition("[")
+    return line if len(line) <= WIDTH or not bracket else f"{head}[\n        {words[:-1]}\n    ]"
 
 
 def _choices(schema: Schema) -> Sequence[Schema]:

@@ -132,7 +132,7 @@ UNDECIDED = (
         "queues of distributed processors and switches: here `queue-limit` sets the length",
         0,
         """
-        fair-queue [<queues:16-4096>] (queue-limit|individual-limit|aggregate-limit) <rest:line>
+        fair-queue [<queues:16-4096>] (individual-limit|aggregate-limit) <rest:line>
         queue-limit percent <rest:line>
         """,
         mode="policy-class",
@@ -147,10 +147,7 @@ UNDECIDED = (
     _router(
         "policers of packets per second are of the control plane, which is not policed",
         0,
-        """
-        police [cir] <packets:1-2000000> pps [<rest:line>]
-        police rate <packets:1-2000000> pps [<rest:line>]
-        """,
+        "police rate <packets:1-2000000> pps [<rest:line>]",
         mode="policy-class",
     ),
     _router(

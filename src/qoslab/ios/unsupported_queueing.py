@@ -16,6 +16,7 @@ REFUSED_QUEUEING = (
         "it came with HQF, in 12.4(20)T: this router has software from before that",
         """
         priority level <level:1-4> [<rest:line>]
+        fair-queue [<queues:16-4096>] queue-limit <rest:line>
         queue-limit <limit:1-64000000> (bytes|ms|us)
         queue-limit (dscp|precedence|cos|discard-class|qos-group) <rest:line>
         bandwidth remaining ratio <rest:line>

@@ -57,7 +57,11 @@ def _xe(
         chassis=chassis,
         board_id=board_id,
         processor_lines=(),
-        memory_lines=("32768K bytes of non-volatile configuration memory.",),
+        memory_lines=(
+            "32768K bytes of non-volatile configuration memory.",
+            # The size of the file system of an ISR 4451 in a public print.
+            "7341807K bytes of flash memory at bootflash:.",
+        ),
         interfaces=interfaces,
     )
 

@@ -45,7 +45,7 @@ SET_FIELDS: tuple[SetField, ...] = (
     "discard_class",
 )
 FIELD_WORDS = "[ip] dscp|[ip] precedence|cos|qos-group|discard-class"
-"""What is set, as typed."""
+"""Syntax of the field that is set."""
 
 
 @CONFIG.add(

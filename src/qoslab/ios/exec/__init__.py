@@ -17,6 +17,7 @@ from qoslab.ios.exec import (
     services,
     show,
     system,
+    tcl,
 )
 from qoslab.ios.login import EXEC, ExecSession
 
@@ -36,4 +37,5 @@ __all__ = [
     "services",
     "show",
     "system",
+    "tcl",
 ]

@@ -9,7 +9,10 @@ from qoslab.ios.exec.configuration import NVRAM_BYTES
 from qoslab.ios.login import ANY_MODE, EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.show import automation_tools
 
-_FLASH = re.compile(r"(\d+)K bytes of (?:(?:ATA|flash-simulated)|(?P<class_b>processor board System flash))")
+_FLASH = re.compile(
+    r"(\d+)K bytes of (?:ATA|flash-simulated|flash memory at (?P<boot>bootflash):"
+    r"|(?P<class_b>processor board System flash))"
+)
 """Flash line of `show version`. What is soldered in, as in a 2600 or a 1700, is of class B: of it all is erased or
 nothing [I].
 """
@@ -95,16 +98,24 @@ async def _logging(session: ExecSession, args: Args) -> str:
 
 _FILES = {
     "dir": "List files on a filesystem",
+    "url": "Directory or file name",
     "flash:": "Directory or file name",
     "nvram:": "Directory or file name",
     "all-filesystems": "List files on all filesystems",
 }
 
 
-@EXEC.add(PRIVILEGED, "dir [(flash:|nvram:|all-filesystems)]", help=_FILES)
+@EXEC.add(PRIVILEGED, "dir [(flash:|nvram:|all-filesystems|<url:word>)]", help=_FILES)
 async def _dir(session: ExecSession, args: Args) -> str:
     if "nvram:" in args:
         return _nvram(session)
+    url = args.optional("url", str)
+    if url is not None:
+        name = file_name(session, url)
+        if name is None:
+            raise args.invalid("url")
+        if name:
+            return _file(session, url, name)
     return _flash(session) + (f"\n{_nvram(session)}" if "all-filesystems" in args else "")
 
 
@@ -117,7 +128,34 @@ def _flash(session: ExecSession) -> str:
     """Flash memory. Which image it has is known, and not how large that is; so it is not listed."""
     size = flash_bytes(session)
     files = {name: len(text.encode()) for name, text in session.environment.flash.items()}
-    return NO_FLASH if size is None else automation_tools.directory(files, "flash", size[0], session.environment.now())
+    where = f"{file_system(session)}:/"
+    return NO_FLASH if size is None else automation_tools.directory(files, where, size[0], session.environment.now())
+
+
+def _file(session: ExecSession, url: str, name: str) -> str:
+    """Return the listing of one file."""
+    text, size = session.environment.flash.get(name), flash_bytes(session)
+    if text is None or size is None:
+        return f"%Error opening {url} (No such file or directory)\n"
+    total = size[0]
+    return automation_tools.directory({name: len(text.encode())}, url, total, session.environment.now(), size[1])
+
+
+def file_system(session: ExecSession) -> str:
+    """Return the name of the file system in which files are: `bootflash` on IOS-XE, else `flash`."""
+    flash = _flash_memory(session)
+    return "flash" if flash is None or flash["boot"] is None else flash["boot"]
+
+
+def file_name(session: ExecSession, url: str) -> str | None:
+    """Return the name of a file on flash memory (`flash:before.cfg`, `flash:/before.cfg`); None elsewhere.
+
+    IOS-XE calls it `bootflash:`, and takes `flash:` for the same.
+    """
+    for prefix in {"flash:", f"{file_system(session)}:"}:
+        if url.lower().startswith(prefix):
+            return url[len(prefix) :].lstrip("/")
+    return None
 
 
 def flash_bytes(session: ExecSession) -> tuple[int, int] | None:
@@ -150,4 +188,4 @@ def _saved(session: ExecSession) -> dict[str, int]:
 
 
 def _nvram(session: ExecSession) -> str:
-    return automation_tools.directory(_saved(session), "nvram", NVRAM_BYTES, session.environment.now())
+    return automation_tools.directory(_saved(session), "nvram:/", NVRAM_BYTES, session.environment.now())

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from qoslab.ios import running_config
-from qoslab.ios.cli.grammar import Args
-from qoslab.ios.exec.automation_tools import NO_FLASH, flash_bytes, offers_to_erase
-from qoslab.ios.login import EXEC, PRIVILEGED, ExecSession
+import hashlib
 
-FLASH = "flash:"
+from qoslab.ios import running_config
+from qoslab.ios.cli.grammar import Args, CliError
+from qoslab.ios.config import ConfigSession
+from qoslab.ios.exec.automation_tools import NO_FLASH, file_name, file_system, flash_bytes, offers_to_erase
+from qoslab.ios.login import EXEC, PRIVILEGED, ExecSession
+from qoslab.ios.model.device import Device
+
 _COPY = {
     "copy": "Copy from one file to another",
     "running-config": "Copy from current system configuration",
@@ -16,19 +19,18 @@ _COPY = {
 }
 
 
-def file_name(url: str) -> str | None:
-    """The name of a file on flash memory (`flash:before.cfg`, `flash:/before.cfg`); None for another file system."""
-    if not url.lower().startswith(FLASH):
-        return None
-    return url[len(FLASH) :].lstrip("/")
-
-
-def named(args: Args, argument: str = "url") -> str:
-    """The name of the file in an argument; a file of another file system is an invalid input."""
-    name = file_name(args.value(argument, str))
+def named(session: ExecSession, args: Args, argument: str = "url") -> str:
+    """Return the name of the file in an argument; a file of another file system is an invalid input."""
+    name = file_name(session, args.value(argument, str))
     if name is None:
         raise args.invalid(argument)
     return name
+
+
+def quiet(session: ExecSession) -> bool:
+    """Return whether `file prompt quiet` is configured: commands about files ask nothing."""
+    line = session.device.kept.find("file prompt")
+    return line is not None and line.text.endswith(" quiet")
 
 
 def missing(url: str) -> str:
@@ -37,17 +39,19 @@ def missing(url: str) -> str:
 
 
 async def _copied(session: ExecSession, args: Args, text: str) -> str:
-    name = named(args)
-    session.terminal.write(f"Destination filename [{name}]? ")
-    name = (await session.terminal.read_answer()).strip() or name
+    name = named(session, args)
+    asks = not quiet(session)
+    if asks:
+        session.terminal.write(f"Destination filename [{name}]? ")
+        name = (await session.terminal.read_answer()).strip() or name
     flash = session.environment.flash
-    if name in flash:
+    if name in flash and asks:
         session.terminal.write(
             "%Warning:There is a file already existing with this name\nDo you want to over write? [confirm]"
         )
         if not await session.terminal.read_confirmation():
             return ""
-    if offers_to_erase(session) and not await _erased_or_kept(session):
+    if asks and offers_to_erase(session) and not await _erased_or_kept(session):
         return ""
     size = len(text.encode())
     room = flash_bytes(session)
@@ -55,7 +59,7 @@ async def _copied(session: ExecSession, args: Args, text: str) -> str:
     if room is None:
         return NO_FLASH
     if size + others > room[0]:
-        return f"%Error writing {FLASH}{name} (No space left on device)\n"
+        return f"%Error writing {file_system(session)}:{name} (No space left on device)\n"
     flash[name] = text
     return f"{size} bytes copied in 0.100 secs ({size * 10} bytes/sec)\n"
 
@@ -86,25 +90,75 @@ async def _copy_startup(session: ExecSession, args: Args) -> str:
     return await _copied(session, args, text)
 
 
+@EXEC.add(PRIVILEGED, "copy null: <url:word>", help={**_COPY, "null:": "Copy from null: file system"})
+async def _copy_nothing(session: ExecSession, args: Args) -> str:
+    return await _copied(session, args, "")
+
+
+@EXEC.add(PRIVILEGED, "copy <source:word> running-config", help={**_COPY, "source": "Copy from flash: file system"})
+async def _merge(session: ExecSession, args: Args) -> str:
+    """Enter the lines of a file as if they were typed: what they do not say stays."""
+    name = named(session, args, "source")
+    text = session.environment.flash.get(name)
+    if text is None:
+        return missing(args.value("source", str))
+    if not quiet(session):
+        session.terminal.write("Destination filename [running-config]? ")
+        await session.terminal.read_answer()
+    config = ConfigSession(session.device)
+    for line in text.splitlines():
+        await _enter(session, config, line)
+        if config.finished:
+            break
+    return f"{len(text.encode())} bytes copied in 0.100 secs ({10 * len(text.encode())} bytes/sec)\n"
+
+
+async def _enter(session: ExecSession, config: ConfigSession, line: str) -> None:
+    def change(device: Device) -> None:
+        config.device = device
+        config.execute(line)
+
+    try:
+        await session.environment.edit(change)
+    except CliError as error:
+        session.terminal.write("\n".join([line, *error.render()]) + "\n")
+    finally:
+        config.device = session.environment.device
+
+
+@EXEC.add(
+    PRIVILEGED,
+    "verify /md5 <url:word>",
+    help={"verify": "Verify a file", "/md5": "Compute an md5 signature", "url": "File to be verified"},
+)
+async def _verify(session: ExecSession, args: Args) -> str:
+    url, text = args.value("url", str), session.environment.flash.get(named(session, args))
+    if text is None:
+        return missing(url)
+    digest = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+    return f".MD5 of {url} Done!\nverify /md5 ({url}) = {digest}\n"
+
+
 @EXEC.add(
     PRIVILEGED,
     "delete [/force] <url:word>",
     help={"delete": "Delete a file", "/force": "Force delete", "url": "File to be deleted"},
 )
 async def _delete(session: ExecSession, args: Args) -> str:
-    name = named(args)
-    if "/force" not in args:
+    name = named(session, args)
+    place = f"{file_system(session)}:"
+    if "/force" not in args and not quiet(session):
         session.terminal.write(f"Delete filename [{name}]? ")
         name = (await session.terminal.read_answer()).strip() or name
-        session.terminal.write(f"Delete {FLASH}{name}? [confirm]")
+        session.terminal.write(f"Delete {place}{name}? [confirm]")
         if not await session.terminal.read_confirmation():
-            return "Delete of flash: aborted!\n"
+            return f"Delete of {place} aborted!\n"
     if session.environment.flash.pop(name, None) is None:
-        return missing(FLASH + name)
+        return missing(place + name)
     return ""
 
 
 @EXEC.add(PRIVILEGED, "more <url:word>", help={"more": "Display the contents of a file", "url": "File to display"})
 async def _more(session: ExecSession, args: Args) -> str:
-    text = session.environment.flash.get(named(args))
+    text = session.environment.flash.get(named(session, args))
     return missing(args.value("url", str)) if text is None else text

@@ -10,7 +10,8 @@ import difflib
 from qoslab.ios import running_config
 from qoslab.ios.cli.grammar import Args
 from qoslab.ios.config import ConfigSession
-from qoslab.ios.exec.flash_files import FLASH, missing, named
+from qoslab.ios.exec.automation_tools import file_name
+from qoslab.ios.exec.flash_files import missing, named
 from qoslab.ios.login import EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.model.device import Device
 from qoslab.ios.show.times import in_words, moment_text
@@ -32,12 +33,15 @@ _REPLACE = {
     "replace": "Replace the running-config with a new config file",
     "url": "URL of config file that will replace running-config",
     "force": "Replace without prompting for confirmation",
+    "revert": "Parameters for reverting the configuration",
+    "trigger": "Trigger to revert the configuration",
+    "error": "Revert to the original configuration upon error",
 }
 
 
-@EXEC.add(PRIVILEGED, "configure replace <url:word> [force]", help=_REPLACE)
+@EXEC.add(PRIVILEGED, "configure replace <url:word> [force] [revert trigger error]", help=_REPLACE)
 async def _replace(session: ExecSession, args: Args) -> str:
-    text = session.environment.flash.get(named(args))
+    text = session.environment.flash.get(named(session, args))
     if text is None:
         return missing(args.value("url", str))
     if "force" not in args:
@@ -47,6 +51,9 @@ async def _replace(session: ExecSession, args: Args) -> str:
             return ""
     refused = await session.environment.replace(text)
     told = "".join(f"%{line}\n" for line in refused)
+    if refused and "revert" in args:
+        # A refused line leaves everything as it was in any case.
+        told += "The original configuration has been successfully restored\n"
     return f"{told}Total number of passes: 1\n{'Rollback aborted' if refused else 'Rollback Done'}\n\n"
 
 
@@ -74,9 +81,10 @@ async def _differences(session: ExecSession, args: Args) -> str:
 def _text_of(session: ExecSession, url: str) -> str | None:
     if url == "nvram:startup-config":
         return session.environment.startup_config()
-    if url == "system:running-config":
+    if url in ("system:running-config", "system:/running-config"):
         return running_config.render(session.device)
-    return session.environment.flash.get(url.removeprefix(FLASH).lstrip("/")) if url.startswith(FLASH) else None
+    name = file_name(session, url)
+    return None if name is None else session.environment.flash.get(name)
 
 
 def differences(one: str, other: str) -> list[str]:
@@ -115,6 +123,19 @@ def _archived(device: Device) -> bool:
     """Return whether `archive` has a path, where the present configuration is put before it changes."""
     archive = device.kept.find("archive")
     return archive is not None and any(line.strip().startswith("path ") for line in archive.below)
+
+
+@EXEC.add(PRIVILEGED, "show archive", help={"archive": "Archive functions"})
+async def _show_archive(session: ExecSession, args: Args) -> str:
+    archive = session.device.kept.find("archive")
+    if archive is None or not _archived(session.device):
+        return "Archive feature not enabled\n"
+    path = next(line.split(None, 1)[1] for line in map(str.strip, archive.below) if line.startswith("path "))
+    return (
+        "The maximum archive configurations allowed is 10.\n"
+        "There are currently 0 archive configurations saved.\n"
+        f"The next archive file will be named {path}-0\n"
+    )
 
 
 _TIMER = {

@@ -193,8 +193,9 @@ class Police:
     conform: tuple[PoliceAction, ...] | None = None
     exceed: tuple[PoliceAction, ...] | None = None
     violate: tuple[PoliceAction, ...] | None = None
-    account: UserDefined | None = None
     dynamic: DynamicBucket | None = None
+    account: UserDefined | None = None
+    """Lengths that it meters, where they are not the counted ones."""
 
     def actions(self, colour: Colour) -> tuple[PoliceAction, ...] | None:
         """Return the actions of a colour as typed, None when they were left out."""

@@ -21,7 +21,7 @@ class TableMap:
     rows: tuple[tuple[int, int], ...] = ()
     """`map from VALUE to VALUE`, in order of the first."""
     default: int | Literal["copy", "ignore"] | None = None
-    """What other values become; None is copy."""
+    """New value of others; None is copy."""
 
 
 def new_values(mark: MarkFrom, tables: Mapping[str, TableMap]) -> list[int | None]:

@@ -153,16 +153,17 @@ def show_boot(device: Device, chassis: Chassis) -> str:
     )
 
 
-def directory(files: Mapping[str, int], where: str, total: int, now: datetime) -> str:
-    """The files of a file system with their sizes in bytes."""
-    lines = [f"Directory of {where}:/", ""]
+def directory(files: Mapping[str, int], where: str, total: int, now: datetime, free: int | None = None) -> str:
+    """The files of a file system with their sizes in bytes; without `free` they are all that it has."""
+    lines = [f"Directory of {where}", ""]
     lines += [
         f"{number:5}  -rw-{size:12}  {now:%b} {now.day:2} {now.year} {now:%H:%M:%S} +00:00  {name}"
         for number, (name, size) in enumerate(files.items(), 1)
     ]
     if not files:
         lines.append("No files in directory")
-    return _text([*lines, "", f"{total} bytes total ({total - sum(files.values())} bytes free)"])
+    free = total - sum(files.values()) if free is None else free
+    return _text([*lines, "", f"{total} bytes total ({free} bytes free)"])
 
 
 def show_memory(chassis: Chassis, used: MemoryUse) -> str:
