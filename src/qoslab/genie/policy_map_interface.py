@@ -370,7 +370,7 @@ _BODY: list[tuple[str, Handler]] = [
     ),
     # marking
     (r"QoS Set", _start_marking),
-    (r"(?P<field>(?:ip )?(?:dscp|precedence)|cos|qos-group) +(?P<value>[\w-]+)", _marking),
+    (r"(?P<field>(?:ip )?(?:dscp|precedence)|cos|qos-group|discard-class) +(?P<value>[\w-]+(?: table \S+)?)", _marking),
     (rf"Packets marked (?P<packets>{_N})", _marked),
     # shaper up to 12.4
     (r"Traffic Shaping", _nothing),

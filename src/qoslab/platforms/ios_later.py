@@ -80,7 +80,11 @@ LATER_ROUTERS: dict[str, RouterModel] = {
         chassis="Cisco CISCO1941/K9 (revision 1.0) with 491520K/32768K bytes of memory.",
         board_id="FTX1530W0AB",
         processor_lines=(),
-        memory_lines=("DRAM configuration is 64 bits wide with parity disabled.",),
+        memory_lines=(
+            "DRAM configuration is 64 bits wide with parity disabled.",
+            "255K bytes of non-volatile configuration memory.",
+            "249856K bytes of ATA System CompactFlash 0 (Read/Write)",
+        ),
         interfaces=_ports(_numbered("GigabitEthernet0/", range(2)), "CN Gigabit Ethernet"),
     ),
     "2911": RouterModel(
@@ -94,7 +98,11 @@ LATER_ROUTERS: dict[str, RouterModel] = {
         chassis="Cisco CISCO2911/K9 (revision 1.0) with 483328K/40960K bytes of memory.",
         board_id="FTX1530W0AC",
         processor_lines=(),
-        memory_lines=("DRAM configuration is 64 bits wide with parity enabled.",),
+        memory_lines=(
+            "DRAM configuration is 64 bits wide with parity enabled.",
+            "255K bytes of non-volatile configuration memory.",
+            "250880K bytes of ATA System CompactFlash 0 (Read/Write)",
+        ),
         interfaces=_ports(_numbered("GigabitEthernet0/", range(3)), "CN Gigabit Ethernet"),
     ),
     "IOSv": RouterModel(
@@ -108,7 +116,11 @@ LATER_ROUTERS: dict[str, RouterModel] = {
         chassis="Cisco IOSv (revision 1.0) with 460137K/62464K bytes of memory.",
         board_id="9KXYI0FCTGH7BQCJLVTTH",
         processor_lines=(),
-        memory_lines=("DRAM configuration is 72 bits wide with parity disabled.",),
+        memory_lines=(
+            "DRAM configuration is 72 bits wide with parity disabled.",
+            "255K bytes of non-volatile configuration memory.",
+            "2097152K bytes of ATA System CompactFlash 0 (Read/Write)",
+        ),
         interfaces=_ports(_numbered("GigabitEthernet0/", range(4)), "iGbE"),
         register="0x0",
     ),

@@ -117,7 +117,10 @@ pub(crate) fn random_detect(
         rows.clear();
     }
     let (basis, ecn, in_bytes) = (config.basis, config.ecn, depth.in_bytes());
-    Ok(Some(RandomDetectPlan { basis, exponential_weight, ecn, in_bytes, rows }))
+    // IOS-XE prints the rows of code points that were typed, whatever they have seen.
+    let typed = config.thresholds.iter().fold(0, |set, given| set | 1 << given.value);
+    let shown = if properties.random_detect_by_limit { typed } else { 0 };
+    Ok(Some(RandomDetectPlan { basis, exponential_weight, ecn, in_bytes, shown, rows }))
 }
 
 /// The thresholds of a value that has none of its own; in a queue of that `limit` they follow from it.

@@ -173,6 +173,8 @@ pub(crate) struct RandomDetectPlan {
     pub ecn: bool,
     /// Depth and thresholds are in counted bytes, rather than in packets.
     pub in_bytes: bool,
+    /// Values whose row is shown although nothing was seen of it: bit n is value n.
+    pub shown: u64,
     /// By code point (64) or by one of the other fields (8).
     pub rows: Vec<ResolvedRandomDetectRow>,
 }

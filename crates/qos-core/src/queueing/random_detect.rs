@@ -143,9 +143,10 @@ impl RandomDetect {
             mean_depth: self.mean as f64 / (1u64 << FRACTION) as f64,
             ecn_mark: self.plan.ecn.then(|| self.seen.iter().fold(Count::default(), |sum, seen| sum.plus(seen.marked))),
             classes: rows
-                .filter(|(_, seen)| {
+                .filter(|(row, seen)| {
                     let Seen { transmitted, random, tail, marked } = seen;
-                    all || transmitted.packets + random.packets + tail.packets + marked.packets > 0
+                    let shown = all || (self.plan.shown >> row.value) & 1 == 1;
+                    shown || transmitted.packets + random.packets + tail.packets + marked.packets > 0
                 })
                 .map(|(row, seen)| RandomDetectRow {
                     value: row.value,
@@ -189,6 +190,7 @@ mod tests {
                 exponential_weight: 9,
                 ecn: true,
                 in_bytes: false,
+                shown: 0,
                 rows: vec![row(0), row(1)],
             };
             for kind in 0..4 {

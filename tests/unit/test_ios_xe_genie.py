@@ -1,0 +1,210 @@
+"""Screens of IOS-XE: Genie reads of the configurations that its recordings imply what it reads of the recordings.
+
+Counters and rates aside. The reasons of other differences are in `docs/reference/router.md`.
+"""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import genie.libs.parser.iosxe
+import pytest
+from genie.libs.parser.iosxe.show_policy_map import ShowPolicyMapInterface
+
+from qoslab.explain.ask import ask
+from qoslab.explain.packet import parse_packet
+from qoslab.explain.subject import pasted_subject
+from qoslab.ios.compile import compile_device, engine_config
+from qoslab.ios.show.policy_interface import show_policy_map_interface
+from qoslab.policy.pasted_configuration import read_configuration
+
+RECORDED = Path(genie.libs.parser.iosxe.__file__).parent / "tests"
+COUNTERS = {
+    *("packets", "bytes", "rate", "pkts_output", "bytes_output", "queue_depth", "total_drops", "no_buffer_drops"),
+    *("drop_rate_bps", "offered_rate_bps", "flowdrops", "bps", "mean_queue_depth", "exceed_drops", "packets_marked"),
+    *("marker_statistics", "transmitted_packets", "transmitted_bytes", "random_drop_packets", "random_drop_bytes"),
+    *("tail_drop_packets", "tail_drop_bytes", "match_stats"),
+}
+
+TEN_GIGABIT = """\
+version 17.9
+class-map match-any cm_dscp_class1
+ match ip dscp ef
+class-map match-any cm_dscp_att_ncp
+ match ip dscp cs6 cs7
+class-map match-any cm_dscp_class2
+ match ip dscp af31 af32
+class-map match-any cm_dscp_class3
+ match ip dscp af21 af22
+policy-map pm_queuing
+ class cm_dscp_class1
+  priority
+ class cm_dscp_att_ncp
+  bandwidth remaining percent 5
+ class cm_dscp_class2
+  bandwidth remaining percent 25
+ class cm_dscp_class3
+  bandwidth remaining percent 25
+ class class-default
+  bandwidth remaining percent 25
+interface TenGigabitEthernet0/0/0
+ ip address 10.0.0.1 255.255.255.0
+ load-interval 60
+ service-policy output pm_queuing
+"""
+SHAPED = """\
+version 17.9
+policy-map shape-out
+ class class-default
+  shape average 500000
+interface GigabitEthernet0/1/1
+ ip address 10.0.0.1 255.255.255.0
+ service-policy output shape-out
+"""
+LEVELS = """\
+version 17.9
+ip access-list extended sec
+ permit ip any any
+class-map match-all vlan100
+ match vlan 100
+class-map match-all vlan101
+ match vlan 101
+class-map match-all sec
+ match access-group name sec
+class-map match-all ef
+ match dscp ef
+policy-map bottom
+ class ef
+  bandwidth remaining percent 15
+ class class-default
+  bandwidth remaining percent 85
+  fair-queue
+  queue-limit 512
+  random-detect dscp-based
+  random-detect exponential-weighting-constant 4
+  random-detect dscp default 34 62
+  random-detect dscp af31 32 64
+policy-map middle
+ class sec
+  shape average 8000000
+  bandwidth remaining percent 3
+  service-policy bottom
+ class class-default
+  shape average 8000000
+policy-map top
+ class vlan100
+  shape average 8000000
+  bandwidth remaining ratio 1000
+  service-policy middle
+ class vlan101
+  shape average 8000000
+  bandwidth remaining ratio 1000
+  service-policy middle
+interface GigabitEthernet0/0/0
+ ip address 10.0.0.1 255.255.255.0
+ service-policy output top
+"""
+ACCOUNTED = """\
+version 17.9
+ip access-list extended accssgroup1
+ permit ip any any
+class-map match-any cm1
+ match access-group name accssgroup1
+class-map match-any cm2
+ match dscp af41 af42
+class-map match-any cm3
+ match ip dscp af31 af32
+ match dscp af31 af32
+class-map match-any cm4
+ match ip dscp af21 af22
+ match dscp af21 af22
+policy-map policy2
+ class cm1
+  bandwidth remaining percent 1 account user-defined 4
+  queue-limit 525000 bytes
+  random-detect dscp-based
+  random-detect dscp cs6 percent 43 50
+  set dscp cs6
+ class cm2
+  bandwidth remaining percent 25 account user-defined 4
+  queue-limit 312500 bytes
+  set dscp af41
+ class cm3
+  bandwidth remaining percent 10 account user-defined 4
+  queue-limit 312500 bytes
+  random-detect dscp-based
+  random-detect dscp af31 percent 43 50
+  set dscp af31
+ class cm4
+  bandwidth remaining percent 40 account user-defined 4
+  queue-limit 312500 bytes
+  random-detect dscp-based
+  random-detect dscp af21 percent 43 50
+  set dscp af21
+policy-map policy1
+ class class-default
+  shape average 50000000 account user-defined 4
+  bandwidth remaining ratio 1 account user-defined 4
+  service-policy policy2
+interface GigabitEthernet0/0/3
+ no shutdown
+interface GigabitEthernet0/0/3.3001
+ encapsulation dot1Q 3001
+ ip address 10.0.0.1 255.255.255.0
+ service-policy output policy1
+"""
+POLICED = """\
+version 17.9
+ip access-list extended VLAN51_QoS
+ permit ip any any
+class-map match-all VLAN51_QoS
+ match access-group name VLAN51_QoS
+policy-map VLAN51_QoS
+ class VLAN51_QoS
+  shape average 80000 320 0
+  police cir 8000000 bc 4000 be 1000 conform-action transmit exceed-action transmit violate-action drop
+interface TenGigabitEthernet0/3/0
+ ip address 10.0.0.1 255.255.255.0
+ service-policy output VLAN51_QoS
+"""
+
+
+def screen(text: str) -> str:
+    """`show policy-map interface` of a router with this configuration, before a packet comes."""
+    subject = pasted_subject(read_configuration(text, routes=True), "input", None)
+    passage = ask(subject, parse_packet("udp 10.0.0.9:4000 > 10.0.0.2:5000 200 B"))
+    state = passage.found["output"]
+    assert state is not None and passage.route is not None and passage.route.interface is not None
+    counters: Any = {"interfaces": {passage.route.interface.partition(".")[0]: state["before"]["interface"]}}
+    return show_policy_map_interface(engine_config(compile_device(subject.device)), counters)
+
+
+def without_counters(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: without_counters(each) for key, each in value.items() if key not in COUNTERS}
+
+
+def recorded(name: str) -> Any:
+    parser, _, number = name.partition(" ")
+    made = runpy.run_path(str(RECORDED / parser / f"cli/equal/golden_output{number}_expected.py"))
+    return without_counters(made["expected_output"])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ShowPolicyMapInterfaceOutput 22", TEN_GIGABIT),
+        ("ShowPolicyMapInterfaceOutput 10", SHAPED),
+        ("ShowPolicyMapInterface 28", LEVELS),
+        ("ShowPolicyMapInterface 25", ACCOUNTED),
+        ("ShowPolicyMapInterfaceOutput 11", POLICED),
+    ],
+)
+def test_genie_reads_the_same(name: str, text: str) -> None:
+    found = ShowPolicyMapInterface(device=None).cli(output=screen(text))
+    [policies] = without_counters(found).values()
+    [expected] = recorded(name).values()
+    assert policies == expected
