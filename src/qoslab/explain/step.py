@@ -49,6 +49,8 @@ def marks_text(old: program_formats.Marks, new: program_formats.Marks) -> str:
         parts.append(f"CoS {old['cos']} -> {new['cos']}")
     if old["qos_group"] != new["qos_group"]:
         parts.append(f"qos-group {old['qos_group']} -> {new['qos_group']}")
+    if old["discard_class"] != new["discard_class"]:
+        parts.append(f"discard-class {old['discard_class']} -> {new['discard_class']}")
     return ", ".join(parts) or "unchanged"
 
 

@@ -1994,6 +1994,8 @@ class ShapeCounters(TypedDict):
     be_bits: int
     byte_limit: int
     cir_bps: int
+    credit_bits: int
+    credit_limit_bits: int
     delayed: Count
     increment_bytes: int
     interval_ms: int

@@ -82,6 +82,11 @@ def find_edge(configuration: Configuration, interface: str | None, rate_bps: int
     """Return the interface to try, by its name or the only one that it can be. Raise UserError."""
     if configuration.device.switch is not None:
         raise UserError("found a configuration of a Catalyst switch, expected one of a router")
+    if (line := _of_catalyst_9000(configuration.device)) is not None:
+        raise UserError(
+            f"found a configuration of a Catalyst 9000 switch (`{line}`), expected one of a router",
+            hint="the queues and buffers of its ports are not modelled; `qoslab policy` lists its policies",
+        )
     at = _attachment(configuration, interface)
     if at is None:
         at = _lone(configuration)
@@ -96,6 +101,13 @@ def find_edge(configuration: Configuration, interface: str | None, rate_bps: int
         raise UserError(f"{at.interface}: found no policy-map {at.policy}, expected its lines in the configuration")
     edge = _prepared(configuration, at, rate_bps)
     return replace(edge, notes=(*edge.notes, *unread))
+
+
+def _of_catalyst_9000(device: Device) -> str | None:
+    """Return a line about the buffers of a Catalyst 9000's ports, or None."""
+    kept = [line for policy in device.policy_maps.values() for each in policy.classes for line in each.kept]
+    words = ("queue-buffers ", "qos queue-softmax-multiplier", "qos queue-stats-frame-count")
+    return next((line.text for line in (*kept, *device.kept) if line.text.startswith(words)), None)
 
 
 def _unread(configuration: Configuration) -> tuple[str, ...]:

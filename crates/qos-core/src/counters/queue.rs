@@ -99,6 +99,10 @@ pub struct ShapeCounters {
     pub byte_limit: u64,
     /// What an interval adds, bytes.
     pub increment_bytes: u64,
+    /// Credit now, bits; less than 0 behind a packet longer than the bursts.
+    pub credit_bits: i64,
+    /// Most credit that it saves up, bits.
+    pub credit_limit_bits: u64,
     /// Packets are waiting.
     pub active: bool,
     /// What left.

@@ -71,6 +71,11 @@ impl Shaper {
         &self.plan
     }
 
+    /// The credit as of the last `advance`, in bits.
+    pub fn credit(&self) -> i64 {
+        self.credit
+    }
+
     /// What a packet of `bytes` takes of the credit.
     #[inline]
     fn bits(&self, bytes: u32) -> i64 {

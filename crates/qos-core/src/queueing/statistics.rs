@@ -17,7 +17,8 @@ use crate::queueing::weighted_fair::Waiting;
 
 /// The shaper of a class.
 pub(crate) fn shape<P>(node: &Node<'_, P>) -> Option<ShapeCounters> {
-    let run = node.member().shaper.as_ref()?.plan();
+    let shaper = node.member().shaper.as_ref()?;
+    let run = shaper.plan();
     // The bursts of a shaper that spaces packets are printed, and not used.
     let plan = node.member().plan.shape.as_ref().filter(|plan| plan.spaced).unwrap_or(run);
     Some(ShapeCounters {
@@ -30,6 +31,8 @@ pub(crate) fn shape<P>(node: &Node<'_, P>) -> Option<ShapeCounters> {
         interval_ms: plan.interval.0 / 1_000_000,
         byte_limit: plan.limit_bits() / 8,
         increment_bytes: plan.increment_bits() / 8,
+        credit_bits: shaper.credit(),
+        credit_limit_bits: run.limit_bits(),
         active: node.member().depth.packets > 0,
         sent: node.member().output,
         delayed: node.member().delayed,
