@@ -97,8 +97,7 @@ def metric(name: str, value: float) -> dict[str, object]:
 def said(table: pd.DataFrame, *rows: dict[str, object]) -> list[str]:
     """What is said of figures of flows behind the line."""
     found = {"flows": table, "intervals": reports(table), "classes": tables.frame("classes", [])}
-    found["metrics"] = tables.frame("metrics", list(rows))
-    return list(beyond_lines(experiment(*table["traffic"]), "free", found))
+    return list(beyond_lines(experiment(*table["traffic"]), "free", found, rows))
 
 
 def cells(*rows: tuple[str, int, int, float | None, bool]) -> tuple[pd.DataFrame, list[CellSummary]]:

@@ -5,9 +5,11 @@ Bits and bytes are those that the router counts: layer 3 and its layer-2 header.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from qoslab.model.metrics import ClassSelector
@@ -42,9 +44,26 @@ def ends_of(lines: Lines, device: str) -> list[str]:
     return [interface for router, interface in lines if router == device]
 
 
+def in_time(rows: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], np.ndarray]:
+    """Numbers of the rows of each combination of values in the columns `keys`, in the order of their times.
+
+    A row that lacks one of them is left out. Combinations are in the order of their first times.
+    """
+    order = rows["time_s"].to_numpy(dtype=float).argsort()
+    columns = [rows[name].to_numpy(dtype=object)[order] for name in keys]
+    lacking = np.logical_or.reduce([pd.isna(column) for column in columns])
+    found: dict[tuple[Any, ...], list[int]] = {}
+    for number, lacks, key in zip(order.tolist(), lacking.tolist(), zip(*columns, strict=True), strict=True):
+        if not lacks:
+            found.setdefault(key, []).append(number)
+    return {key: np.array(numbers) for key, numbers in found.items()}
+
+
 def last_of_class(classes: pd.DataFrame) -> pd.DataFrame:
     """Each class as it was counted last, before its policy was removed."""
-    return classes.sort_values("time_s").groupby(CLASS, as_index=False).tail(1)
+    place = classes["time_s"].to_numpy(dtype=float).argsort().argsort()
+    last = np.array([rows[-1] for rows in in_time(classes, CLASS).values()], dtype=int)
+    return classes.take(last[place[last].argsort()])
 
 
 def class_drops(classes: pd.DataFrame) -> pd.DataFrame:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
 from qoslab.analysis.paths import FULL_PACKET_BYTES, Hop, Paths, paths_of
 from qoslab.analysis.steady import whole_span
-from qoslab.analysis.timeline import span, spans, usual_interval
+from qoslab.analysis.timeline import least, span, spans, usual_interval
 from qoslab.model.experiment import Experiment, Family, Flow
 from qoslab.model.framing import CELL, CELL_PAYLOAD, COUNTED_HEADER, MEDIUM, Framing, line_bytes
 from qoslab.model.metrics import Reference, format_value
@@ -42,6 +43,7 @@ RATES = frozenset(
     }
 )
 """Metrics that the links of a path limit."""
+LIMITED = SHARES | RATES
 ROUNDING = 1e-9
 
 
@@ -56,20 +58,24 @@ class Carried:
     intervals: pd.DataFrame
     policed: bool
     """True if a policer is in the cell."""
-    most_bits: dict[str | None, float] = field(default_factory=dict)
-    """Capacity of the links in bits, by selector of a metric; filled on demand."""
+    most_bits: dict[tuple[str, ...], float] = field(default_factory=dict)
+    """Capacity of the links in bits, by names of traffic; filled on demand."""
 
 
-def beyond_lines(experiment: Experiment, arm: str, found: Mapping[str, pd.DataFrame]) -> Iterator[str]:
-    """Figures of one cell that are more than can be, for people; `found` are its tables, `metrics` among them.
+def beyond_lines(
+    experiment: Experiment, arm: str, found: Mapping[str, pd.DataFrame], computed: Iterable[Mapping[str, Any]]
+) -> Iterator[str]:
+    """Values of one cell that are more than can be, for people; `found` are its tables, `computed` rows of `metrics`.
 
     Of traffic whose path is not known only shares are checked.
     """
     policed = bool(found["classes"]["police_cir_bps"].notna().any())
     cell = Carried(experiment, arm, paths_of(experiment), found["flows"], found["intervals"], policed)
-    rows = found["metrics"][found["metrics"]["value"].notna()]
-    figures = dict(zip(rows["metric"], rows["value"].astype(float), strict=True))
+    # Nothing is known of a value that is not a number.
+    figures = {row["metric"]: float(row["value"]) for row in computed if pd.notna(row["value"])}
     for metric, value in figures.items():
+        if metric.partition("(")[0] not in LIMITED:
+            continue
         reference = Reference.parse(metric)
         name, unit = reference.metric.name, reference.metric.unit
         most = 1.0 if name in SHARES else _most(cell, reference, figures)
@@ -90,14 +96,15 @@ def _most(cell: Carried, reference: Reference, found: Mapping[str, float]) -> fl
     if reference.metric.name not in RATES:
         return None
     flows = cell.flows
-    if reference.selector is not None:
-        flows = flows[flows["traffic"] == reference.selector]
+    if reference.selector is not None and not (chosen := flows["traffic"] == reference.selector).all():
+        flows = flows[chosen]
     seconds = _counted_s(cell, reference, flows, found)
     if seconds is None:
         return None
-    if reference.selector not in cell.most_bits:
-        cell.most_bits[reference.selector] = carried_bits(cell, flows)
-    bits = cell.most_bits[reference.selector]
+    of = tuple(flows["traffic"].unique())
+    if of not in cell.most_bits:
+        cell.most_bits[of] = carried_bits(cell, flows)
+    bits = cell.most_bits[of]
     if math.isinf(bits):
         return None
     if reference.metric.name == "goodput.of_bottleneck":
@@ -123,8 +130,8 @@ def _counted_s(cell: Carried, reference: Reference, flows: pd.DataFrame, found: 
             shared = whole_span(cell.intervals)
             return None if shared is None else shared[1] - shared[0]
         case "goodput.flow.max" | "goodput.flow.min" | "goodput.flow.median":
-            each = spans(flows)
-            return float((each["end"] - each["start"]).min())
+            start, end = spans(flows)
+            return least(end - start)
         case _:
             return None
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from math import nan
 
 import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 # Imported for the functions that they register.
@@ -58,6 +59,8 @@ class _Source:
     """The selectors of everything by itself in one cell's rows."""
     choose: Callable[[pd.DataFrame, str | None], pd.DataFrame | None]
     """The rows that a selector means; None where it means nothing in this cell."""
+    by_rows: bool = True
+    """True if values depend on the chosen rows only, not on the selector's text."""
 
     @property
     def selector(self) -> Selector:
@@ -71,7 +74,7 @@ def _named(column: str) -> Callable[[pd.DataFrame, str | None], pd.DataFrame]:
 
 def _hosts(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame:
     """Return the sending hosts, or the named one."""
-    return rows[rows["sends"] if selector is None else rows["host"] == selector]
+    return rows[rows["sends"].eq(True) if selector is None else rows["host"] == selector]
 
 
 def _pairs(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame:
@@ -99,10 +102,10 @@ def _classes(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame | None:
 
 _SOURCES = (
     _Source("flows", lambda rows: rows["traffic"].unique(), _named("traffic")),
-    _Source("hosts", lambda rows: rows[rows["sends"]]["host"].unique(), _hosts),
+    _Source("hosts", lambda rows: rows[rows["sends"].eq(True)]["host"].unique(), _hosts),
     _Source("intervals", lambda rows: rows["traffic"].unique(), _named("traffic")),
     _Source("probes", lambda rows: rows["probe"].unique(), _named("probe")),
-    _Source("classes", lambda rows: rows[rows["direction"] == "output"]["class"].unique(), _classes),
+    _Source("classes", lambda rows: rows[rows["direction"] == "output"]["class"].unique(), _classes, by_rows=False),
     _Source("limiters", lambda rows: _captures(rows).unique(), _pairs),
     _Source("interfaces", lambda rows: each_of("interface", rows), places_of),
     _Source("conversations", lambda rows: rows["traffic"].dropna().unique(), _named("traffic")),
@@ -159,38 +162,72 @@ def metrics(
     facts: dict[tuple[object, ...], CellFacts] = {}
     rows: list[dict[str, object]] = []
     for source in _SOURCES:
-        functions = functions_of(source.table)
         for key, rows_of_cell in parts[source.table].items():
-            whole = Whole(rows_of_cell)
             if key not in facts:
                 own = {name: parts[name].get(key, given[name].iloc[:0]) for name in given}
                 facts[key] = around.of(str(key[2]), own)
-            named = (each.selector for each in wanted if each.metric.selector == source.selector)
-            known = tuple(source.known(whole.rows))
-            if most_each is not None and len(known) > most_each:
-                known = ()
-            for selector in dict.fromkeys((None, *known, *named)):
-                chosen = source.choose(whole.rows, selector)
-                if chosen is None:
-                    continue
-                selection = Selection(chosen, whole, selector, facts[key])
-                rows += [
-                    _row(key, Reference(METRICS[name], selector), value)
-                    for function in functions
-                    for name, value in function.figures(selection)
-                ]
-                if source.table == "classes":
-                    asked = [each for each in wanted if each.at is not None and each.selector == selector]
-                    rows += [_row(key, *figure) for figure in _at_moments(selection, asked)]
+            rows += _of_source(source, rows_of_cell, key, facts[key], wanted, most_each)
     return tables.frame("metrics", rows)
 
 
-def of_all_cells(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The `metrics` of single cells in one table, in the order in which `metrics` has those of many: by the table that
-    they are computed from, then by cell."""
-    if not parts:
-        return tables.frame("metrics", [])
-    found = tables.conform("metrics", pd.concat(parts, ignore_index=True))
+def metrics_of_cell(
+    key: tuple[object, ...], facts: CellFacts, wanted: Iterable[Reference] = ()
+) -> list[dict[str, object]]:
+    """Rows of `metrics` of one cell, in order; `key` is its arm, repetition and name, and `facts` has all its tables.
+
+    The tables are those of `qoslab.results.tables.plain`.
+    """
+    wanted = tuple(wanted)
+    rows: list[dict[str, object]] = []
+    for source in _SOURCES:
+        if len(facts.tables[source.table]):
+            rows += _of_source(source, facts.tables[source.table], key, facts, wanted, None)
+    return rows
+
+
+def _of_source(
+    source: _Source,
+    table: pd.DataFrame,
+    key: tuple[object, ...],
+    facts: CellFacts,
+    wanted: Sequence[Reference],
+    most_each: int | None,
+) -> Iterator[dict[str, object]]:
+    """Rows of `metrics` from one table of one cell."""
+    whole = Whole(table)
+    functions = functions_of(source.table)
+    named = (each.selector for each in wanted if each.metric.selector == source.selector)
+    known = tuple(source.known(table))
+    if most_each is not None and len(known) > most_each:
+        known = ()
+    # A selector of all rows has the values of no selector: most cells have one traffic.
+    of_all: list[tuple[str, float | Missing]] | None = None
+    for selector in dict.fromkeys((None, *known, *named)):
+        chosen = source.choose(table, selector)
+        if chosen is None:
+            continue
+        selection = Selection(chosen, whole, selector, facts)
+        everything = source.by_rows and len(chosen) == len(table)
+        if everything and of_all is not None:
+            figures = of_all
+        else:
+            figures = [figure for function in functions for figure in function.figures(selection)]
+        if everything:
+            of_all = figures
+        yield from (_row(key, Reference(METRICS[name], selector), value) for name, value in figures)
+        if source.table == "classes":
+            asked = [each for each in wanted if each.at is not None and each.selector == selector]
+            yield from (_row(key, *figure) for figure in _at_moments(selection, asked))
+
+
+def of_all_cells(parts: Sequence[pa.Table]) -> pd.DataFrame:
+    """The `metrics` of single cells in one table, in the order in which `metrics` has those of many."""
+    return in_order(tables.joined("metrics", parts))
+
+
+def in_order(found: pd.DataFrame) -> pd.DataFrame:
+    """The `metrics` of cells one after the other in the order in which `metrics` has them: by the table that they are
+    computed from, then by cell."""
     order = {name: place for place, source in enumerate(_SOURCES) for name in _names_of(source.table)}
     place = {name: order[Reference.parse(name).metric.name] for name in found["metric"].unique()}
     return found.iloc[found["metric"].map(place).astype(int).argsort(kind="stable")].reset_index(drop=True)

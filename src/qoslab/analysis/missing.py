@@ -5,6 +5,7 @@ Nothing here takes what was not said for nothing: a sum over readings of which o
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 
@@ -39,9 +40,10 @@ Figure = tuple[str, float | Missing]
 
 def total(values: pd.Series, what: str) -> float | Missing:
     """The sum; missing where one of them is not known. `what` says what they are, in the plural."""
-    if values.isna().any():
-        return Missing(f"{what} are not known of {int(values.isna().sum())} of {len(values)}")
-    return float(values.astype(float).sum())
+    known = values.to_numpy(dtype=float, na_value=np.nan)
+    if lacking := int(np.isnan(known).sum()):
+        return Missing(f"{what} are not known of {lacking} of {len(known)}")
+    return float(known.sum())
 
 
 def most(values: pd.Series, what: str) -> float | Missing:

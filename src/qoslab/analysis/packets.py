@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from qoslab.capture.packet_tables import TCP, UDP, column
+from qoslab.capture.packet_tables import TCP, UDP, Array, column
 from qoslab.results import HostClockRecord
 
 BIN_NS = 100_000_000
@@ -57,26 +57,51 @@ def bin_packets(pieces: Iterable[pa.RecordBatch], origin_ns: int | None = None) 
 
     Bytes are those of whole frames without FCS. `all` has every packet, both directions. An empty bin has no row.
     """
-    binned: list[pd.DataFrame] = []
+    binned: list[pa.Table] = []
     for piece in pieces:
         stamped = column(piece, "time_ns")
         if origin_ns is None and len(piece):
             origin_ns = int(stamped.min())
         bins = pa.array((stamped - (origin_ns or 0)) // BIN_NS)
         table = pa.table([bins, *(piece.column(name) for name in (*_KEYS[1:], "bytes"))], names=[*_KEYS, "bytes"])
-        sums = table.group_by(_KEYS).aggregate([("bytes", "sum"), ("bytes", "count")])
-        sums = sums.select([*_KEYS, "bytes_sum", "bytes_count"])
-        binned.append(sums.rename_columns([*_KEYS, "bytes", "packets"]).to_pandas())
-    columns = ["flow", "time_s", "bytes", "packets"]
+        binned.append(table.group_by(_KEYS).aggregate([("bytes", "sum"), ("bytes", "count")]))
     if not binned:
+        columns = ["flow", "time_s", "bytes", "packets"]
         return pd.DataFrame({name: pd.Series(dtype="object" if name == "flow" else "float64") for name in columns})
-    flows = pd.concat(binned).groupby(_KEYS, as_index=False).sum()
-    total = flows.groupby("bin", as_index=False)[["bytes", "packets"]].sum().assign(flow=ALL)
-    names = flows[_KEYS[1:]].drop_duplicates()
-    names = names.assign(flow=[packet_flow(*map(int, row)) for row in names.itertuples(index=False)])
-    flows = flows.merge(names, on=_KEYS[1:]).groupby(["flow", "bin"], as_index=False)[["bytes", "packets"]].sum()
-    found = pd.concat([total, flows], ignore_index=True)
-    return found.assign(time_s=found["bin"] * (BIN_NS / 1e9))[columns]
+    sums = pa.concat_tables(binned)
+    bins, counts = column(sums, "bin"), np.stack([column(sums, f"bytes_{each}") for each in ("sum", "count")])
+    names, flow = _flows(np.stack([column(sums, name) for name in _KEYS[1:]], axis=1).astype(np.int64))
+    (all_bins,), of_all = _added((bins,), counts)
+    (of_flow, flow_bins), of_each = _added((flow, bins), counts)
+    sizes, packets = np.concatenate([of_all, of_each], axis=1)
+    return pd.DataFrame(
+        {
+            "flow": [ALL] * len(all_bins) + [names[number] for number in of_flow],
+            "time_s": np.concatenate([all_bins, flow_bins]) * (BIN_NS / 1e9),
+            "bytes": sizes,
+            "packets": packets,
+        }
+    )
+
+
+def _flows(ends: Array) -> tuple[list[str], Array]:
+    """The names of all flows, sorted, and for each row of `ends`, which are columns of `_KEYS[1:]`, its number."""
+    different, row = np.unique(ends, axis=0, return_inverse=True)
+    each = [packet_flow(*map(int, values)) for values in different]
+    names = sorted(set(each))
+    numbers = {name: number for number, name in enumerate(names)}
+    return names, np.array([numbers[name] for name in each], dtype=np.int64)[row.reshape(-1)]
+
+
+def _added(keys: tuple[Array, ...], counts: Array) -> tuple[list[Array], Array]:
+    """The different combinations of keys, sorted, and the sums of the columns of `counts` of each."""
+    order = np.lexsort(keys[::-1])
+    ordered = [key[order] for key in keys]
+    new = np.ones(len(order), dtype=bool)
+    if len(order):
+        new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in ordered])
+    first = np.flatnonzero(new)
+    return [key[first] for key in ordered], np.add.reduceat(counts[:, order], first, axis=1) if len(order) else counts
 
 
 def packet_flow(version: int, *ends_and_ports: int) -> str:

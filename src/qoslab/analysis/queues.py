@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
-from qoslab.analysis.classes import interfaces_of
+from qoslab.analysis.classes import in_time, interfaces_of
 from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import READ_ONCE, Figure, Missing, total
 from qoslab.model.metrics import QueueSelector, SelectorError
@@ -106,11 +107,12 @@ def interface_figures(mine: pd.DataFrame) -> Iterator[Figure]:
         yield name, _counted(mine, "interface", column)
     # Counted since the counters were cleared, right before the traffic; quantiles of several do not add up. One without
     # a packet has no delay.
-    last = mine.sort_values("time_s").groupby(_KEYS["interface"], sort=False)
+    places = in_time(mine, _KEYS["interface"])
     for name, column in _DELAYS.items():
-        delays = last[column].last().dropna()
-        if len(delays):
-            yield name, float(delays.max()) / 1e6
+        values = mine[column].to_numpy(dtype=float, na_value=np.nan)
+        known = [told[-1] for rows in places.values() if len(told := values[rows][~np.isnan(values[rows])])]
+        if known:
+            yield name, float(max(known)) / 1e6
         elif mine["time_error_s"].notna().any():
             yield name, Missing("no show command reports the queueing delay at an interface")
 
@@ -127,15 +129,12 @@ def queue_figures(mine: pd.DataFrame) -> Iterator[Figure]:
 def _counted(mine: pd.DataFrame, place: Place, column: str) -> float | Missing:
     """Return the counts over the traffic time, for all places together."""
     grown = []
-    for _, one in mine.sort_values("time_s").groupby(_KEYS[place]):
-        readings = one[column].astype(float)
+    values = mine[column].to_numpy(dtype=float, na_value=np.nan)
+    for key, rows in sorted(in_time(mine, _KEYS[place]).items()):
+        readings = values[rows]
         if len(readings) < 2:
-            return Missing(f"{_at(one)}: {READ_ONCE}")
-        if (readings.diff() < 0).any():
-            return Missing(f"{_at(one)}: its counters went back")
-        grown.append(float(readings.iloc[-1] - readings.iloc[0]))
+            return Missing(f"{key[0]} {key[1]}: {READ_ONCE}")
+        if (np.diff(readings) < 0).any():
+            return Missing(f"{key[0]} {key[1]}: its counters went back")
+        grown.append(float(readings[-1] - readings[0]))
     return total(pd.Series(grown), f"the counters ({column})")
-
-
-def _at(one: pd.DataFrame) -> str:
-    return " ".join(str(one.iloc[0][name]) for name in ("device", "interface"))

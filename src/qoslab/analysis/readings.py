@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
 
 from qoslab.analysis import raw
 from qoslab.analysis.arrivals import Arriving, reports_of, unlike
 from qoslab.analysis.counter_files import DAMAGE, STRAY_S, add_counters, lines_of, ns
 from qoslab.analysis.limiters import limiter_rows
 from qoslab.analysis.line_limit import beyond_lines
-from qoslab.analysis.metrics import Circumstances, metrics, of_all_cells
+from qoslab.analysis.metric_functions import CellFacts
+from qoslab.analysis.metrics import in_order, metrics_of_cell
 from qoslab.analysis.packets import ALL, bin_packets, shifted
 from qoslab.analysis.paths import paths_of
 from qoslab.capture import CaptureError
@@ -53,8 +55,8 @@ class MisfitError(UserError):
 class Reading:
     """Content of one cell's files."""
 
-    tables: dict[str, pd.DataFrame]
-    """Rows of the cell by table, `metrics` among them."""
+    tables: dict[str, pa.Table]
+    """Rows of the cell by table, `metrics` among them, in Arrow's form."""
     problems: tuple[str, ...]
     """Reasons of an invalid cell; empty if it is valid."""
     beyond: tuple[str, ...] = ()
@@ -114,37 +116,39 @@ class Readings:
     def gather(self, cells: Iterable[Cell]) -> Gathered:
         """The tables of several cells, in their order."""
         found = {cell.name: self.of(cell) for cell in cells}
-        parts = [each.tables for each in found.values()]
-        gathered = {name: _joined(name, [part[name] for part in parts]) for name in TABLES}
-        packets = [part["packets_io"] for part in parts] if self._captures else []
-        gathered["packets_io"] = _joined("packets_io", packets)
-        gathered["metrics"] = of_all_cells([part["metrics"] for part in parts])
+        names = (*TABLES, "packets_io", "metrics")
+        parts = {name: [each.tables[name] for each in found.values() if name in each.tables] for name in names}
+        gathered = {name: tables.joined(name, parts[name]) for name in names}
+        gathered["metrics"] = in_order(gathered["metrics"])
         problems = {name: each.problems for name, each in found.items() if each.problems}
         return Gathered(gathered, problems, {name: each.beyond for name, each in found.items() if each.beyond})
 
     def _read(self, cell: Cell) -> Reading:
         record, own = self._records(cell)
         keys: dict[str, object] = {"arm": cell.arm, "repetition": cell.repetition, "cell": cell.name}
-        rows: dict[str, list[dict[str, object]]] = {name: [] for name in TABLES}
+        rows: dict[str, list[raw.Row]] = {name: [] for name in TABLES}
         problems = _collect(cell, record, own, lambda name, row: rows[name].append(keys | row))
-        read, damaged = _framed(rows)
+        read, damaged = _read_tables(rows)
         problems += damaged
         if self._captures:
             arriving = Arriving(reports_of(own, record))
             table, unreadable = _packets(cell, record, own, arriving)
             # Of a capture that stops early the rest is not known.
-            problems += unreadable or unlike(read["flows"], arriving)
-            read["packets_io"] = table.assign(arm=cell.arm, repetition=cell.repetition, cell=cell.name)
+            problems += unreadable or unlike(tables.plain("flows", rows["flows"]), arriving)
+            packets = table.assign(arm=cell.arm, repetition=cell.repetition, cell=cell.name)
+            read["packets_io"] = pa.Table.from_pandas(packets, tables.SCHEMAS["packets_io"], preserve_index=False)
             limited, why = limiter_rows(cell, own, self._wanted)
-            read["limiters"] = tables.frame("limiters", [keys | row for row in limited])
+            rows["limiters"] = [keys | row for row in limited]
+            read["limiters"] = tables.arrow("limiters", rows["limiters"])
             problems += why
         if not record.valid:
             # What could not be read follows from what went wrong in the run.
             problems = list(record.reasons) or ["its record gives no reason"]
-        name = cell.name
-        around = Circumstances({name: own.duration.seconds}, {name: lines_of(own)}, {name: paths_of(own)})
-        read["metrics"] = metrics(read, around, self._wanted)
-        beyond = () if problems else tuple(beyond_lines(own, cell.arm, read))
+        found = {name: tables.plain(name, content) for name, content in rows.items()}
+        facts = CellFacts(found, own.duration.seconds, lines_of(own), paths_of(own))
+        computed = metrics_of_cell((cell.arm, cell.repetition, cell.name), facts, self._wanted)
+        read["metrics"] = tables.arrow("metrics", computed)
+        beyond = () if problems else tuple(beyond_lines(own, cell.arm, found, computed))
         return Reading(read, tuple(dict.fromkeys(problems)), beyond)
 
     def _records(self, cell: Cell) -> tuple[CellRecord, Experiment]:
@@ -186,23 +190,19 @@ def _check(cell: Cell, record: CellRecord, experiment: Experiment) -> None:
         raise UserError(f'{file}: found no traffic "{name}"{of}', hint=hint)
 
 
-def _framed(rows: Mapping[str, list[raw.Row]]) -> tuple[dict[str, pd.DataFrame], list[str]]:
-    """The tables, and which of them have values of another kind than ours: nothing of these is taken."""
+def _read_tables(rows: dict[str, list[raw.Row]]) -> tuple[dict[str, pa.Table], list[str]]:
+    """The tables, and which of them have values of another kind than ours: of these all rows are removed."""
     found, problems = {}, []
     for name, content in rows.items():
         try:
-            found[name] = tables.frame(name, content)
-            if (counts := found[name].select_dtypes("Int64")).lt(0).any(axis=None):
-                column = counts.columns[counts.lt(0).any()][0]
+            found[name] = tables.arrow(name, content)
+            if (column := tables.negative_column(found[name])) is not None:
                 raise ValueError(f"found {column} below zero")
         except DAMAGE as error:
             problems.append(f"the source data of the table {name} is damaged: {str(error).partition(chr(10))[0]}")
-            found[name] = tables.frame(name, [])
+            content.clear()
+            found[name] = tables.arrow(name, [])
     return found, problems
-
-
-def _joined(name: str, parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    return tables.conform(name, pd.concat(parts, ignore_index=True)) if parts else tables.frame(name, [])
 
 
 def references(experiment: Experiment, published: Iterable[PublishedFigure]) -> list[Reference]:
@@ -307,6 +307,7 @@ def _packets(
                 f"stamped {times.min():g} to {times.max():g} s from the start of the traffic, expected -{STRAY_S:g} to "
                 f"{latest:g} s"
             )
-        parts.append(table[~stray].assign(capture=point.name))
+            table = table[~stray]
+        parts.append(table.assign(capture=point.name))
     columns = [name for name in tables.columns("packets_io") if name not in ("arm", "repetition", "cell")]
     return (pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)), problems

@@ -13,7 +13,7 @@ from qoslab.analysis.metric_functions import Selection, metrics_of
 from qoslab.analysis.missing import BUCKET_LASTED, NOT_TOGETHER, Figure, Missing
 from qoslab.analysis.statistics import warm_up
 from qoslab.analysis.throughput import only_pir
-from qoslab.analysis.timeline import STEPS_MOST, Span, Timeline, reported_flows, span, usual_interval
+from qoslab.analysis.timeline import STEPS_MOST, Span, Timeline, greatest, least, reported_flows, span, usual_interval
 
 WHOLE = 0.9
 """A last step shorter than this share of the usual interval is broken, and left out."""
@@ -161,9 +161,13 @@ def together(intervals: pd.DataFrame, whole: pd.DataFrame, flows: pd.DataFrame |
 
 def whole_span(whole: pd.DataFrame) -> Span | None:
     """The time in which every traffic entry that has intervals in `whole` ran; None where there is none."""
-    spans = whole.assign(start=whole["start_s"] + whole["offset_s"], end=whole["end_s"] + whole["offset_s"])
-    by_entry = spans.groupby("traffic")
-    several = by_entry.size() > by_entry["stream"].nunique()
-    ends = by_entry["start"].max().where(several, by_entry["end"].max())
-    start, end = float(by_entry["start"].min().max()), float(ends.min())
+    names, streams = whole["traffic"].to_numpy(dtype=object), whole["stream"].to_numpy(dtype=float, na_value=np.nan)
+    starts, ends = ((whole[name] + whole["offset_s"]).to_numpy(dtype=float) for name in ("start_s", "end_s"))
+    began, ended = [], []
+    for name in dict.fromkeys(names):
+        mine = names == name
+        several = mine.sum() > len(np.unique(streams[mine]))
+        began.append(least(starts[mine]))
+        ended.append(greatest(starts[mine] if several else ends[mine]))
+    start, end = greatest(np.array(began)), least(np.array(ended))
     return (start, end) if end > start else None

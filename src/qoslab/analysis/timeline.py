@@ -7,6 +7,7 @@ it was not reported, and the bytes of all pieces of a stream are those of the ta
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -23,24 +24,36 @@ Piece = tuple[float, float, float]
 """First and last second, and bits."""
 
 
-def spans(flows: pd.DataFrame) -> pd.DataFrame:
-    """Start and end of each stream that took time, in columns `start` and `end`; the index is that of `flows`."""
-    start = flows["offset_s"].astype(float).fillna(0.0)
-    seconds = flows["seconds"].astype(float)
-    return pd.DataFrame({"start": start, "end": start + seconds})[seconds > 0]
+def spans(flows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Start and end of each stream of `flows`, in their order; nan for one that took no time."""
+    start, seconds = (flows[name].to_numpy(dtype=float, na_value=np.nan) for name in ("offset_s", "seconds"))
+    start = np.where(np.isnan(start), 0.0, start)
+    lasted = seconds > 0
+    return np.where(lasted, start, np.nan), np.where(lasted, start + seconds, np.nan)
 
 
 def span(flows: pd.DataFrame) -> Span | None:
     """Return the time from the first start to the last end of streams; None if none lasted."""
-    found = spans(flows)
-    return None if found.empty else (float(found["start"].min()), float(found["end"].max()))
+    start, end = spans(flows)
+    first, last = least(start), greatest(end)
+    return None if math.isnan(first) else (first, last)
 
 
 def common_span(flows: pd.DataFrame) -> Span | None:
     """The time in which all streams ran; None where there is none."""
-    found = spans(flows)
-    start, end = float(found["start"].max()), float(found["end"].min())
-    return (start, end) if end - start > _EPSILON else None
+    start, end = spans(flows)
+    first, last = greatest(start), least(end)
+    return (first, last) if last - first > _EPSILON else None
+
+
+def least(values: np.ndarray) -> float:
+    """Least of the values that are not nan; nan if there is none."""
+    return float(np.fmin.reduce(values, initial=np.nan))
+
+
+def greatest(values: np.ndarray) -> float:
+    """Greatest of the values that are not nan; nan if there is none."""
+    return float(np.fmax.reduce(values, initial=np.nan))
 
 
 def reported_flows(intervals: pd.DataFrame) -> pd.DataFrame:
@@ -54,9 +67,11 @@ def reported_flows(intervals: pd.DataFrame) -> pd.DataFrame:
 
 def usual_interval(intervals: pd.DataFrame) -> float | None:
     """Length of a usual interval, in seconds: that of the entry whose intervals are longest; None without any."""
-    lengths = (intervals["end_s"] - intervals["start_s"]).astype(float)
-    lengths = lengths[lengths > _EPSILON]
-    return None if lengths.empty else float(lengths.groupby(intervals["traffic"]).median().max())
+    starts, ends = (intervals[name].to_numpy(dtype=float) for name in ("start_s", "end_s"))
+    lengths, names = ends - starts, intervals["traffic"].to_numpy(dtype=object)
+    real = lengths > _EPSILON
+    lengths, names = lengths[real], names[real]
+    return max((float(np.median(lengths[names == name])) for name in dict.fromkeys(names)), default=None)
 
 
 @dataclass(frozen=True)
@@ -101,17 +116,22 @@ class Timeline:
 
 def _by_stream(flows: pd.DataFrame, intervals: pd.DataFrame | None) -> Iterator[list[Piece]]:
     """The pieces of each stream; none of one that took no time."""
-    if intervals is None:
-        intervals = pd.DataFrame(columns=[*_STREAM, "start_s", "end_s", "bytes"])
-    columns = [intervals[name].to_numpy(float) for name in ("start_s", "end_s", "bytes")]
-    found = intervals.groupby(_STREAM).indices if len(intervals) else {}
-    ran = spans(flows).reindex(flows.index)
-    sizes = flows["bytes"].to_numpy(float) * 8
-    for stream, start, end, bits in zip(
-        flows[_STREAM].itertuples(index=False, name=None), ran["start"], ran["end"], sizes, strict=True
-    ):
-        reported = [column[found.get(stream, [])] for column in columns]
-        yield list(_pieces(reported, start, end, bits)) if end > start else []
+    reported: list[np.ndarray] = [np.zeros(0)] * 3
+    found: dict[tuple[object, object], list[int]] = {}
+    if intervals is not None and len(intervals):
+        reported = [intervals[name].to_numpy(dtype=float) for name in ("start_s", "end_s", "bytes")]
+        for place, stream in enumerate(_streams(intervals)):
+            found.setdefault(stream, []).append(place)
+    sizes = flows["bytes"].to_numpy(dtype=float) * 8
+    for stream, start, end, bits in zip(_streams(flows), *spans(flows), sizes, strict=True):
+        places = np.array(found.get(stream, ()), dtype=int)
+        yield list(_pieces([column[places] for column in reported], start, end, bits)) if end > start else []
+
+
+def _streams(table: pd.DataFrame) -> Iterator[tuple[object, object]]:
+    """Traffic and number of the stream of each row."""
+    traffic, stream = (table[name].tolist() for name in _STREAM)
+    return zip(traffic, stream, strict=True)
 
 
 def _pieces(reported: Sequence[np.ndarray], start: float, end: float, bits: float) -> Iterator[Piece]:

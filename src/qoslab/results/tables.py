@@ -11,10 +11,13 @@ those of the egress queues of switch ports, which count from 1.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
@@ -340,6 +343,10 @@ SCHEMAS: dict[str, pa.Schema] = {
 }
 
 
+NEVER_NULL = frozenset({"packets_io"})
+"""Tables in which no value is missing: their data frames have NumPy's types."""
+
+
 def columns(name: str) -> list[str]:
     """The columns of a table, in order."""
     return [str(column) for column in SCHEMAS[name].names]
@@ -403,10 +410,61 @@ def _parameter_unit(folder: RunFolder, name: str) -> str:
     return next((unit for unit, kind in QUANTITY_OF_UNIT.items() if kinds == {kind}), "")
 
 
+def arrow(name: str, rows: list[dict[str, object]]) -> pa.Table:
+    """A table in Arrow's form from rows; keys that the table has no column for are left out, missing ones are null."""
+    return pa.Table.from_pylist(rows, schema=SCHEMAS[name])
+
+
 def frame(name: str, rows: list[dict[str, object]]) -> pd.DataFrame:
-    """A table from rows; keys that the table has no column for are left out, missing ones are null."""
-    found: pd.DataFrame = pa.Table.from_pylist(rows, schema=SCHEMAS[name]).to_pandas(types_mapper=_nullable)
+    """The same as a data frame."""
+    return joined(name, [arrow(name, rows)] if rows else [])
+
+
+def joined(name: str, parts: Sequence[pa.Table]) -> pd.DataFrame:
+    """Data frame of the rows of all parts, in their order."""
+    table = pa.concat_tables(parts) if parts else SCHEMAS[name].empty_table()
+    found: pd.DataFrame = table.to_pandas(types_mapper=None if name in NEVER_NULL else _nullable)
     return found
+
+
+def plain(name: str, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Data frame with NumPy's types, in which rows are chosen much faster than in one of `frame`.
+
+    Numbers are floats, nan if missing; texts and booleans are objects, None if missing. Numbers come first. The rows
+    are such as `arrow` accepts.
+    """
+    numbers, others = _by_kind(name)
+    values = np.full((len(numbers), len(rows)), np.nan)
+    objects = np.full((len(others), len(rows)), None, dtype=object)
+    for place, row in enumerate(rows):
+        for column, value in row.items():
+            if column in numbers:
+                values[numbers[column], place] = np.nan if value is None else value
+            elif column in others:
+                objects[others[column], place] = value
+    # By kind, not by column: so each is one block, of which rows are chosen at once.
+    parts = [pd.DataFrame(part.T, columns=list(names)) for part, names in ((values, numbers), (objects, others))]
+    return pd.concat(parts, axis="columns")
+
+
+@cache
+def _by_kind(name: str) -> tuple[dict[str, int], dict[str, int]]:
+    """The columns of a table with numbers, and those with texts and booleans, each with its place among them."""
+    kinds: tuple[list[str], list[str]] = ([], [])
+    for field in SCHEMAS[name]:
+        kinds[pa.types.is_string(field.type) or pa.types.is_boolean(field.type)].append(field.name)
+    numbers, others = ({column: place for place, column in enumerate(each)} for each in kinds)
+    return numbers, others
+
+
+def negative_column(table: pa.Table) -> str | None:
+    """Name of the first column of whole numbers with one below zero; None if there is none."""
+    for field in table.schema:
+        if field.type == pa.int64():
+            column = table.column(field.name)
+            if column.null_count < len(column) and pc.min(column).as_py() < 0:
+                return str(field.name)
+    return None
 
 
 def _nullable(kind: pa.DataType) -> object:
