@@ -7,10 +7,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 import sample_run
 
 from qoslab.analysis.conservation import BY_ITSELF, PACKETS, HostCount, disagreements, disagreements_of
+from qoslab.analysis.raw import Row
 from qoslab.results import Cell, tables
 from qoslab.results.tables import DROP_REASONS
 from qoslab.run.cell.nic_counters import read_devices
@@ -68,8 +70,17 @@ HOSTS = {
 }
 
 
+def rows_of(table: Any) -> list[Row]:
+    """Rows as the files of a cell give them."""
+    return [
+        {name: value for name, value in row.items() if pd.notna(value)}
+        for row in table.astype(object).to_dict("records")
+    ]
+
+
 def found(interfaces: Any, classes: Any = NO_POLICY, hosts: Any = None, uncounted: tuple[str, ...] = ()) -> list[str]:
-    return list(disagreements(TOPOLOGY, HOSTS if hosts is None else hosts, interfaces, classes, uncounted))
+    of_hosts = HOSTS if hosts is None else hosts
+    return list(disagreements(TOPOLOGY, of_hosts, rows_of(interfaces), rows_of(classes), uncounted))
 
 
 def test_what_came_in_left_or_was_dropped() -> None:
@@ -146,8 +157,8 @@ def test_a_port_with_subinterfaces_counts_for_all_of_them() -> None:
         return (None, SimpleNamespace(interface=interface), None)
 
     topology: Any = SimpleNamespace(links_of=lambda name: [end(LAN), end(f"{WAN}.10"), end(f"{WAN}.20")])
-    assert list(disagreements(topology, {}, counted(), NO_POLICY)) == []
-    (told,) = disagreements(topology, {}, counted(**{WAN: {"output_drops": 0}}), NO_POLICY)
+    assert list(disagreements(topology, {}, rows_of(counted()), [])) == []
+    (told,) = disagreements(topology, {}, rows_of(counted(**{WAN: {"output_drops": 0}})), [])
     assert "6000 packets that came in" in told and "1000 are nowhere" in told
 
 
@@ -212,7 +223,7 @@ def test_of_two_cards_one_cuts_segments_itself() -> None:
     ends = [(SimpleNamespace(interface=card), SimpleNamespace(node="R1", interface=LAN)) for card in ("eth0", "eth1")]
     topology: Any = SimpleNamespace(links_of=lambda name: [(link, *each) for each in ends] if name == "client" else [])
     cards = {"eth0": HostCount(400, 2000, 4_000_000), "eth1": HostCount(4200, 2000, 4_000_000)}
-    (told,) = disagreements(topology, {"client": cards}, counted(), NO_POLICY)
+    (told,) = disagreements(topology, {"client": cards}, rows_of(counted()), [])
     assert "client sent 4200 packets by eth1" in told
 
 
@@ -226,7 +237,7 @@ def test_what_real_routers_and_switches_say_by_themselves_in_a_long_cell() -> No
         interfaces = counted(**{LAN: counts, WAN: {**counts, "input_packets": probes}})
         interfaces["time_s"] = interfaces["time_s"].replace(31.0, length_s - 1.0)
         hosts = {"client": {"eth0": HostCount(probes, probes, 60_000)}}
-        return list(disagreements(TOPOLOGY, hosts, interfaces, NO_POLICY, talking=talking))
+        return list(disagreements(TOPOLOGY, hosts, rows_of(interfaces), [], talking=talking))
 
     assert of(said, ("R1",)) == []
     assert len(of(said, ())) == 2, "a virtual router says nothing"

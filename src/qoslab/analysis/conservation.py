@@ -7,16 +7,15 @@ devices are never cleared. What one side does not tell is not compared.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-import pandas as pd
-
-from qoslab.analysis.classes import CLASS, dropped, last_of_class, waiting
+from qoslab.analysis.classes import CLASS
 from qoslab.analysis.counter_files import HostCount, add_counters, cards_of, too_old
 from qoslab.analysis.raw import Row
 from qoslab.model.experiment import Experiment, Topology
 from qoslab.platforms import routers_of
-from qoslab.results import Cell, CellRecord, tables
+from qoslab.results import Cell, CellRecord
+from qoslab.results.tables import DROP_REASONS
 
 SHARE = 0.005
 """Share of packets that one side may count alone: readings are not simultaneous."""
@@ -50,9 +49,10 @@ def disagreements_of(cell: Cell, record: CellRecord, experiment: Experiment) -> 
         cards = cards_of(cell)
     except (LookupError, TypeError, ValueError, RecursionError):
         return ["the interface counters of the hosts are damaged"]
-    interfaces, classes = (tables.frame(name, rows[name]) for name in ("interfaces", "classes"))
     real, uncounted = cell.devices_with_readings(), _uncounted(cell, experiment)
-    compared = disagreements(experiment.topology, cards, interfaces, classes, uncounted=uncounted, talking=real)
+    compared = disagreements(
+        experiment.topology, cards, rows["interfaces"], rows["classes"], uncounted=uncounted, talking=real
+    )
     return [*too_old(cell, record, experiment), *compared]
 
 
@@ -70,53 +70,75 @@ def _uncounted(cell: Cell, experiment: Experiment) -> list[str]:
 def disagreements(
     topology: Topology,
     hosts: Mapping[str, Mapping[str, HostCount]],
-    interfaces: pd.DataFrame,
-    classes: pd.DataFrame,
+    interfaces: Iterable[Row],
+    classes: Iterable[Row],
     uncounted: Collection[str] = (),
     talking: Collection[str] = (),
 ) -> Iterator[str]:
-    """Yield who disagrees with whom, of one cell. `hosts` are by interface.
+    """Yield who disagrees with whom, of one cell. `hosts` are by interface; rows are those of the tables.
 
     `uncounted` routers drop what nobody counts, and on lines of `talking` ones there is what these and switches say by
     themselves, as there is on no virtual one.
     """
     counted = _Counted(interfaces, talking)
     yield from _of_links(topology, hosts, counted)
-    for router in interfaces["device"].unique():
+    of_classes: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in classes:
+        of_classes[str(row["device"])].append(row)
+    for router in counted.devices:
         if router not in uncounted:
-            yield from _of_router(topology, str(router), counted, classes[classes["device"] == router])
+            yield from _of_router(topology, router, counted, of_classes[router])
 
 
 class _Counted:
     """The counters of interfaces of one cell."""
 
-    def __init__(self, interfaces: pd.DataFrame, talking: Collection[str]) -> None:
+    def __init__(self, interfaces: Iterable[Row], talking: Collection[str]) -> None:
         self._talking = talking
-        readings = interfaces.sort_values("time_s").groupby(["device", "interface"])
-        self._each = {(str(key[0]), str(key[1])): rows for key, rows in readings}
+        self._each: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
+        for row in interfaces:
+            self._each[str(row["device"]), str(row["interface"])].append(row)
+        for rows in self._each.values():
+            rows.sort(key=_time_s)
+
+    @property
+    def devices(self) -> list[str]:
+        """The counting devices."""
+        return list(dict.fromkeys(device for device, _ in self._each))
 
     def grown(self, device: str, interface: str, *columns: str) -> float | None:
         """Return how much counters grew together; None where one is not known."""
-        rows = self._each.get((device, interface))
-        if rows is None or len(rows) < 2:
+        rows = self._each.get((device, interface), ())
+        if len(rows) < 2:
             return None
-        found = rows[list(columns)].astype(float)
-        total = float((found.iloc[-1] - found.iloc[0]).sum(skipna=False))
-        return None if pd.isna(total) else total
+        found = [_growth(_number(rows[0], name), _number(rows[-1], name)) for name in columns]
+        return None if None in found else sum(each for each in found if each is not None)
 
     def tolerance(self, packets: float, device: str, *ports: str) -> float:
         """Return the allowed difference in packets between the router and another counter at these ports."""
         own = 0.0
         for port in ports if device in self._talking else ():
-            times = self._each[device, port]["time_s"]
-            own += BY_ITSELF * float(times.iloc[-1] - times.iloc[0])
+            rows = self._each[device, port]
+            own += BY_ITSELF * (_time_s(rows[-1]) - _time_s(rows[0]))
         return PACKETS + SHARE * packets + own
 
     def last(self, device: str, interface: str, column: str) -> float:
         """The last of a gauge; 0 where it is not told: a ring of a few packets."""
         rows = self._each.get((device, interface))
-        value = None if rows is None else rows[column].iloc[-1]
-        return 0.0 if pd.isna(value) else float(value)
+        return (_number(rows[-1], column) if rows else None) or 0.0
+
+
+def _time_s(row: Row) -> float:
+    return float(row["time_s"])  # type: ignore[arg-type]
+
+
+def _number(row: Row, column: str) -> float | None:
+    value = row.get(column)
+    return None if value is None else float(value)  # type: ignore[arg-type]
+
+
+def _growth(first: float | None, last: float | None) -> float | None:
+    return None if first is None or last is None else last - first
 
 
 def _of_links(topology: Topology, hosts: Mapping[str, Mapping[str, HostCount]], counted: _Counted) -> Iterator[str]:
@@ -144,12 +166,12 @@ def _of_links(topology: Topology, hosts: Mapping[str, Mapping[str, HostCount]], 
                     )
 
 
-def _of_router(topology: Topology, router: str, counted: _Counted, classes: pd.DataFrame) -> Iterator[str]:
+def _of_router(topology: Topology, router: str, counted: _Counted, classes: Sequence[Row]) -> Iterator[str]:
     """Yield where a router neither passed nor dropped what came in."""
     ports = sorted({near.interface.partition(".")[0] for _, near, _ in topology.links_of(router)})
     came = _sum(counted.grown(router, port, "input_packets") for port in ports)
     left = _sum(counted.grown(router, port, "output_packets") for port in ports)
-    refused = _class_drops(classes[classes["direction"] == "input"])
+    refused = _class_drops([row for row in classes if row["direction"] == "input"])
     drops, waits = _ways_of_drops(router, ports, counted, classes), _ways_of_waiting(router, ports, counted, classes)
     if came is None or left is None or refused is None or not drops or not waits:
         return
@@ -167,22 +189,22 @@ def _of_router(topology: Topology, router: str, counted: _Counted, classes: pd.D
         )
 
 
-def _ways_of_drops(router: str, ports: list[str], counted: _Counted, classes: pd.DataFrame) -> list[float]:
+def _ways_of_drops(router: str, ports: list[str], counted: _Counted, classes: Sequence[Row]) -> list[float]:
     """Return the possible drops on output: software differs in whether a port's drops include its policy's, or
     policer's.
 
     Empty where nothing tells.
     """
     of_ports = _sum(counted.grown(router, port, "output_drops") for port in ports)
-    output = classes[classes["direction"] == "output"]
-    if output.empty:
+    output = [row for row in classes if row["direction"] == "output"]
+    if not output:
         return [] if of_ports is None else [of_ports]
-    of_classes, policed = _class_drops(output), _class_drops(output, "drops_police_packets")
+    of_classes, policed = _class_drops(output), _class_drops(output, ("police",))
     both = None if of_ports is None or policed is None else of_ports + policed
     return [each for each in (of_ports, of_classes, both) if each is not None]
 
 
-def _ways_of_waiting(router: str, ports: list[str], counted: _Counted, classes: pd.DataFrame) -> list[float]:
+def _ways_of_waiting(router: str, ports: list[str], counted: _Counted, classes: Sequence[Row]) -> list[float]:
     """Return the packets that may wait at the end: a port's queue may be that of its policy, or follow a shaper's.
 
     Empty where a queue does not tell.
@@ -190,20 +212,39 @@ def _ways_of_waiting(router: str, ports: list[str], counted: _Counted, classes: 
     of_ports = sum(
         counted.last(router, port, "queue_depth") + counted.last(router, port, "tx_ring_depth") for port in ports
     )
-    depths = waiting(last_of_class(classes[classes["direction"] == "output"]), "packets")
-    if depths.isna().any():
+    last = [rows[-1] for rows in _by_class(row for row in classes if row["direction"] == "output")]
+    depths = [_waiting(row) for row in last]
+    if None in depths:
         return []
-    return [of_ports, float(depths.sum()), of_ports + float(depths.sum())]
+    of_classes = sum(each for each in depths if each is not None)
+    return [of_ports, of_classes, of_ports + of_classes]
 
 
-def _class_drops(classes: pd.DataFrame, column: str | None = None) -> float | None:
-    """Return how many packets the classes of policies dropped, for whatever reason; None where one does not tell."""
-    own = classes[~classes["class"].str.contains("/")].sort_values("time_s")
+def _waiting(row: Row) -> float | None:
+    """Return the packets in a class's queue; None if the reading does not show them. Without a queue there are none."""
+    packets = _number(row, "queue_depth_packets")
+    return 0.0 if packets is None and row.get("queue_discipline") is None else packets
+
+
+def _class_drops(classes: Iterable[Row], reasons: Sequence[str] = DROP_REASONS) -> float | None:
+    """Return how many packets the classes of policies dropped for these reasons; None where one does not tell."""
     found = 0.0
-    for _, rows in own.groupby(CLASS):
-        drops = dropped(rows, "packets") if column is None else rows[column].astype(float)
-        found += float(drops.iloc[-1] - drops.iloc[0])
-    return None if pd.isna(found) else found
+    for rows in _by_class(row for row in classes if "/" not in str(row["class"])):
+        for reason in reasons:
+            name = f"drops_{reason}_packets"
+            grown = _growth(_number(rows[0], name), _number(rows[-1], name))
+            if grown is None:
+                return None
+            found += grown
+    return found
+
+
+def _by_class(rows: Iterable[Row]) -> list[list[Row]]:
+    """The readings of each class, in the order of their times."""
+    found: defaultdict[tuple[object, ...], list[Row]] = defaultdict(list)
+    for row in sorted(rows, key=_time_s):
+        found[tuple(row.get(name) for name in CLASS)].append(row)
+    return list(found.values())
 
 
 def _sum(counts: Iterator[float | None]) -> float | None:
