@@ -36,6 +36,7 @@ def analyse_by_helpers(folder: RunFolder, readings: Readings | None = None) -> O
     if readings is None:
         manifest = folder.manifest()
         readings = Readings(references(manifest.experiment, manifest.published))
+    readings.load(folder)
     read(readings, folder.cells())
     return analyse(folder, readings)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from qoslab.analysis import raw
+from qoslab.analysis import raw, saved
 from qoslab.analysis.arrivals import Arriving, reports_of, unlike
 from qoslab.analysis.counter_files import DAMAGE, STRAY_S, add_counters, lines_of, ns
 from qoslab.analysis.limiters import limiter_rows
@@ -19,6 +19,7 @@ from qoslab.analysis.metric_functions import CellFacts
 from qoslab.analysis.metrics import in_order, metrics_of_cell
 from qoslab.analysis.packets import ALL, bin_packets, shifted
 from qoslab.analysis.paths import paths_of
+from qoslab.analysis.saved import Saved
 from qoslab.capture import CaptureError
 from qoslab.capture.packet_tables import read_packets
 from qoslab.errors import QoslabError, UserError
@@ -28,7 +29,7 @@ from qoslab.model.experiment import Experiment
 from qoslab.model.instants import traffic_time
 from qoslab.model.matrix import as_values
 from qoslab.model.metrics import Reference
-from qoslab.results import Cell, CellRecord, FileSeal, tables
+from qoslab.results import Cell, CellRecord, FileSeal, RunFolder, tables
 from qoslab.schema import CellIdentity
 from qoslab.traffic import TrafficError
 
@@ -45,6 +46,9 @@ TABLES = (
     "health",
 )
 """Tables of rows that are read from a cell's files."""
+
+
+_ALL_TABLES = (*TABLES, "packets_io", "metrics")
 
 
 class MisfitError(UserError):
@@ -72,6 +76,8 @@ class Gathered:
     """Reasons of invalid cells, by name; valid ones are absent."""
     beyond: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Figures of valid cells that are more than there can be, by the cell's name; only cells with such are in it."""
+    manifest: str = ""
+    """SHA-256 of the manifest of the run whose tables have just these rows; empty if none has."""
 
 
 class Readings:
@@ -86,6 +92,10 @@ class Readings:
         self._wanted = tuple(wanted)
         self._captures = captures
         self._known: dict[Path, tuple[FileSeal | None, Reading]] = {}
+        self._saved: Saved | None = None
+        self._loaded: Path | None = None
+        self.note = ""
+        """Why the saved results of the run could not be used; empty if they could, or there are none."""
         self._experiments: dict[bytes, Experiment] = {}
 
     @property
@@ -93,10 +103,32 @@ class Readings:
         """Return the arguments of the reading: the named metrics, and whether captures are read."""
         return self._wanted, self._captures
 
+    def load(self, folder: RunFolder) -> None:
+        """Take cells from the saved results of a run. `note` says why, if there are some that cannot be used."""
+        if self._loaded != folder.path:
+            self._loaded = folder.path
+            self._saved, self.note = saved.load(folder, self._names, captures=self._captures)
+
+    def save(self, folder: RunFolder, cells: Iterable[Cell]) -> None:
+        """Save which cells the tables of a run are from: these, in this order."""
+        found = {}
+        for cell in cells:
+            reading = self.of(cell)
+            seal, _ = self._known[cell.path]
+            if seal is not None:
+                found[cell.name] = saved.SavedCell(record=seal.sha256, problems=reading.problems, beyond=reading.beyond)
+        saved.save(folder, _ALL_TABLES, self._names, found, captures=self._captures)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(map(str, self._wanted))
+
     def lacks(self, cell: Cell) -> bool:
         """Return whether the cell was not read yet, or is another one by now."""
         known = self._known.get(cell.path)
-        return known is None or known[0] != cell.record_seal()
+        if known is not None and known[0] == cell.record_seal():
+            return False
+        return self._saved is None or not self._saved.has(cell)
 
     def take(self, cell: Cell, seal: FileSeal | None, reading: Reading) -> None:
         """Take the reading of a cell by another process, made when its record had this seal."""
@@ -108,20 +140,41 @@ class Readings:
 
     def of(self, cell: Cell) -> Reading:
         """Return the content of the cell's files, read on first use. `MisfitError` where they are not this cell's."""
-        if self.lacks(cell):
-            seal = cell.record_seal()
-            self.take(cell, seal, self._read(cell))
-        return self._known[cell.path][1]
+        seal, known = cell.record_seal(), self._known.get(cell.path)
+        if known is not None and known[0] == seal:
+            return known[1]
+        if self._saved is not None and self._saved.has(cell):
+            of_cell = self._saved.record.cells[cell.name]
+            reading = Reading(self._saved.rows(cell.name), of_cell.problems, of_cell.beyond)
+        else:
+            reading = self._read(cell)
+        self.take(cell, seal, reading)
+        return reading
 
     def gather(self, cells: Iterable[Cell]) -> Gathered:
         """The tables of several cells, in their order."""
-        found = {cell.name: self.of(cell) for cell in cells}
-        names = (*TABLES, "packets_io", "metrics")
-        parts = {name: [each.tables[name] for each in found.values() if name in each.tables] for name in names}
-        gathered = {name: tables.joined(name, parts[name]) for name in names}
+        cells = list(cells)
+        if self._saved is not None and self._are_saved(cells, self._saved):
+            each: Mapping[str, Reading | saved.SavedCell] = self._saved.record.cells
+            parts = {name: [table] for name, table in self._saved.tables.items()}
+            manifest = self._saved.record.manifest
+        else:
+            each = found = {cell.name: self.of(cell) for cell in cells}
+            parts = {
+                name: [reading.tables[name] for reading in found.values() if name in reading.tables]
+                for name in _ALL_TABLES
+            }
+            manifest = ""
+        gathered = {name: tables.joined(name, part) for name, part in parts.items()}
         gathered["metrics"] = in_order(gathered["metrics"])
-        problems = {name: each.problems for name, each in found.items() if each.problems}
-        return Gathered(gathered, problems, {name: each.beyond for name, each in found.items() if each.beyond})
+        problems = {name: reading.problems for name, reading in each.items() if reading.problems}
+        return Gathered(
+            gathered, problems, {name: reading.beyond for name, reading in each.items() if reading.beyond}, manifest
+        )
+
+    def _are_saved(self, cells: Sequence[Cell], found: Saved) -> bool:
+        """Return whether the saved results are just these cells, as they are now."""
+        return [cell.name for cell in cells] == list(found.record.cells) and all(map(found.has, cells))
 
     def _read(self, cell: Cell) -> Reading:
         record, own = self._records(cell)

@@ -13,6 +13,7 @@ from qoslab.analysis.averages import averages_table, pairs_table, scores_table
 from qoslab.analysis.idle import idle_warnings
 from qoslab.analysis.metrics import of_all_cells
 from qoslab.analysis.readings import MisfitError, Readings, references
+from qoslab.analysis.saved import manifest_sha256
 from qoslab.analysis.shortened import averages_of_shortened, comparison_of_shortened, shortened
 from qoslab.analysis.statistics import estimate
 from qoslab.analysis.values import unexpected_values
@@ -27,6 +28,7 @@ from qoslab.model.metrics import Reference
 from qoslab.model.partial_runs import STRICT
 from qoslab.results import Cell, CellSummary, Manifest, RunFolder, tables
 from qoslab.results.baselines import AVERAGES, SCORES
+from qoslab.results.file_access import WriteError
 from qoslab.results.folder import MANIFEST
 
 
@@ -61,6 +63,8 @@ class Outcome:
     """Cells that do not count; those that were not needed are not among them."""
     warnings: tuple[str, ...] = ()
     """Inactive parts of the run: see `qoslab.analysis.idle`. They do not change the verdict."""
+    notes: tuple[str, ...] = ()
+    """Saved results that could not be used or written; see `qoslab.analysis.saved`."""
 
     @property
     def outside(self) -> int:
@@ -104,32 +108,39 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
 
     Cells that are invalid keep their rows in the tables. The comparison takes them only for arms that have no valid
     one, as figures that decide nothing. Of cells whose files are not what was written, or whose records are those of
-    another cell, nothing is taken. Arms that the run was told to leave out are not compared. `readings` are of cells
-    that were read before, for all metrics that the manifest's experiment names. `ImpossibleError` where a valid cell
-    has a figure that there cannot be.
+    another cell, nothing is taken. Arms that the run was told to leave out are not compared. Cells that the tables of
+    an earlier analysis have are not read again. `readings` are of cells that were read before, for all metrics that the
+    manifest's experiment names. `ImpossibleError` where a valid cell has a figure that there cannot be.
     """
     manifest = folder.manifest()
     lab_kind(manifest.lab, folder.path / MANIFEST)
     experiment = manifest.experiment
     readings = readings or Readings(references(experiment, manifest.published))
+    readings.load(folder)
     for cell in folder.cells():
         try:
-            readings.of(cell)
+            if readings.lacks(cell):
+                readings.of(cell)
         except MisfitError as error:
             folder.set_aside(cell, (error.message,))
     measured = folder.cells()
     gathered = readings.gather(measured)
     if gathered.beyond:
         raise ImpossibleError(gathered.beyond)
-    found = gathered.tables
     recorded = {cell.name for cell in measured}
     reasons = [f"{name}: {problem}" for name, each in gathered.problems.items() for problem in each]
     reasons += _unrecorded(manifest, folder.damaged(), recorded)
 
     parameters = {summary.name: summary.values for summary in manifest.cells}
-    for name, table in found.items():
-        found[name] = tables.with_parameters(table, parameters)
-        tables.write_table(folder, name, found[name])
+    found = {name: tables.with_parameters(table, parameters) for name, table in gathered.tables.items()}
+    notes = [readings.note] if readings.note else []
+    if gathered.manifest != manifest_sha256(folder):
+        for name, table in found.items():
+            tables.write_table(folder, name, table)
+        try:
+            readings.save(folder, measured)
+        except WriteError as error:
+            notes.append(f"{error.message}: the next report reads the cells again")
 
     trusted = recorded - set(gathered.problems)
     arms = {summary.arm for summary in manifest.cells}
@@ -156,6 +167,7 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
         manifest.lab,
         left_out,
         tuple(idle_warnings(experiment, measured, found)),
+        tuple(notes),
     )
 
 

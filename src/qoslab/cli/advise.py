@@ -50,9 +50,10 @@ def command(run: str, metric: str, difference: str, as_json: bool) -> None:
     folder = find_run(RUNS, run)
 
     from qoslab.analysis import analyse
+    from qoslab.cli.result_table import print_notes
     from qoslab.results.tables import read_table
 
-    analyse(folder)
+    print_notes(analyse(folder))
     valid = {cell.name for cell in folder.manifest().cells if cell.valid}
     figures = read_table(folder, "metrics")
     figures = figures[(figures["metric"] == str(reference)) & figures["cell"].isin(list(valid))]

@@ -32,6 +32,7 @@ def lay_across(chosen: MatchingRuns, root: Path, *, as_json: bool) -> tuple[Exit
     """
     from qoslab.analysis.lab_comparison import LabRun, across, fidelity_table, figures_table
     from qoslab.analysis.parallel import analyse_by_helpers
+    from qoslab.cli.result_table import print_notes
     from qoslab.report.html import across_html
     from qoslab.report.lab_comparison import build_across
     from qoslab.results import tables
@@ -40,6 +41,7 @@ def lay_across(chosen: MatchingRuns, root: Path, *, as_json: bool) -> tuple[Exit
     laid = []
     for folder in chosen.runs:
         outcome = analyse_by_helpers(folder)
+        print_notes(outcome)
         laid.append(LabRun(outcome.lab, folder.manifest(), outcome, tables.read_table(folder, "metrics")))
     found = across(laid)
     place = root / laid[0].manifest.experiment.name

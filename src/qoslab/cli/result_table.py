@@ -47,11 +47,18 @@ _STYLE = {
 }
 
 
+def print_notes(outcome: Outcome) -> None:
+    """Print which saved results were not used, to standard error."""
+    for note in outcome.notes:
+        echo(one_line(f"qoslab: {note}"), err=True)
+
+
 def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool, verbose: bool = False) -> None:
     """Print the comparison and the path of the report: as tables, or as one JSON object.
 
     Columns beyond metric, measured and expected value and verdict are shown where the width allows, or if `verbose`.
     """
+    print_notes(outcome)
     if as_json:
         echo(json.dumps(_as_json(outcome, folder), indent=2))
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -135,13 +136,14 @@ def replace(path: Path, content: bytes, *, private: bool = False, kept: bool = T
     A `private` one only its owner may read; `kept` as in `writing`. What is no file, as a pipe or a terminal, is
     written to as it is.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    # The number of a thread, which no other thread of any process has.
+    draft = path.with_name(f".{path.name}.{threading.get_native_id()}.draft")
     with writing(path, kept=kept):
         if no_file(path):
             DISK.append(path, content)
             return
         with made_folder(path.parent):
-            draft.unlink(missing_ok=True)  # of a process of that number that was killed
+            draft.unlink(missing_ok=True)  # of a thread of that number that was killed
             try:
                 if private:
                     os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

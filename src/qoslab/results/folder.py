@@ -44,6 +44,8 @@ from qoslab.system.printing import one_line
 
 LATEST = "latest"
 MANIFEST = "manifest.json"
+SAVED_CELLS = "tables/cells.json"
+"""Cells that the tables are from; see `qoslab.analysis.saved`."""
 LOCK = ".lock"
 """Held by the process that works on a run."""
 _TIME = "%Y%m%dT%H%M%SZ"
@@ -62,6 +64,8 @@ class RunFolder:
         self.path = path
         self._checked: dict[Path, tuple[object, tuple[str, ...]]] = {}
         """State of each cell's files when their checksums were compared, and the findings, by cell."""
+        self._manifest: tuple[object, Manifest] | None = None
+        """State of `manifest.json` when it was read, and its content."""
 
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r})"
@@ -236,11 +240,15 @@ class RunFolder:
                 f"{self.path}: found no manifest.json, expected a finished run",
                 hint="the run broke off, or is still going; `qoslab list` shows the runs",
             )
-        text = read_sealed(path, MANIFEST_MOST)
-        formatted(path, text)
-        found = parsed_as(Manifest, path, text)
-        check_experiment(path, found.experiment, found.published)
-        return found
+        stat = path.stat()
+        state = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        if self._manifest is None or self._manifest[0] != state:
+            text = read_sealed(path, MANIFEST_MOST)
+            formatted(path, text)
+            found = parsed_as(Manifest, path, text)
+            check_experiment(path, found.experiment, found.published)
+            self._manifest = (state, found)
+        return self._manifest[1]
 
     def damaged(self) -> dict[str, tuple[str, ...]]:
         """Return how the cells of the manifest differ from what was written, by name; those that are whole are not in

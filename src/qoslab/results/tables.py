@@ -486,14 +486,15 @@ def parameter_columns(table: pd.DataFrame) -> list[str]:
 def with_parameters(table: pd.DataFrame, cells: Mapping[str, Mapping[str, Value]]) -> pd.DataFrame:
     """The table with a column for each parameter; `cells` are the parameters by cell. One that a cell lacks is null."""
     found = table.copy()
+    places, names = pd.factorize(table["cell"])
     for name in dict.fromkeys(name for parameters in cells.values() for name in parameters):
         values = {cell: as_number(parameters[name]) for cell, parameters in cells.items() if name in parameters}
-        column = [values.get(cell) for cell in table["cell"]]
         kinds = {type(value) for value in values.values()}
         kind = {frozenset({int}): "Int64", frozenset({bool}): "boolean", frozenset({str}): "string"}.get(
             frozenset(kinds), "Float64"
         )
-        found[PARAMETER + name] = pd.Series(column, index=found.index, dtype=kind)
+        each = pd.Series([values.get(cell) for cell in names], dtype=kind)
+        found[PARAMETER + name] = each.take(places).set_axis(found.index)
     return found
 
 
@@ -513,13 +514,23 @@ def read_table(folder: RunFolder, name: str) -> pd.DataFrame:
     """Read a table; `UserError` where the run has none, or none of ours."""
     path = folder.tables / f"{name}.parquet"
     with _opened(path, name) as file:
-        table = file.read()
-        _check_texts(path, sum(_text_bytes(chunk) for column in table.columns for chunk in column.chunks))
-        plain = [pa.field(each.name, _plain(each.type)) for each in table.schema]
-        # The texts were read as places in a dictionary: one of a megabyte in each of a million rows is small so far.
-        table = table.cast(pa.schema(plain, metadata=table.schema.metadata))
-        found: pd.DataFrame = table.to_pandas(types_mapper=_nullable)
+        found: pd.DataFrame = _read(path, file).to_pandas(types_mapper=_nullable)
     return found
+
+
+def read_arrow(folder: RunFolder, name: str) -> pa.Table:
+    """The same in Arrow's form."""
+    path = folder.tables / f"{name}.parquet"
+    with _opened(path, name) as file:
+        return _read(path, file)
+
+
+def _read(path: Path, file: pq.ParquetFile) -> pa.Table:
+    table = file.read()
+    _check_texts(path, sum(_text_bytes(chunk) for column in table.columns for chunk in column.chunks))
+    plain = [pa.field(each.name, _plain(each.type)) for each in table.schema]
+    # The texts were read as places in a dictionary: one of a megabyte in each of a million rows is small so far.
+    return table.cast(pa.schema(plain, metadata=table.schema.metadata))
 
 
 def check_table(folder: RunFolder, name: str) -> None:

@@ -15,7 +15,7 @@ from qoslab.results.cell import Cell
 from qoslab.results.changes import damaged_changes
 from qoslab.results.checksums import CELL_RECORD, CRATE, FileSeal, difference, seal_of
 from qoslab.results.file_access import read_text
-from qoslab.results.folder import LOCK, MANIFEST, NAME_MOST, RunFolder
+from qoslab.results.folder import LOCK, MANIFEST, NAME_MOST, SAVED_CELLS, RunFolder
 from qoslab.results.progress import PROGRESS
 from qoslab.results.record_files import MANIFEST_MOST
 from qoslab.results.records import Manifest
@@ -24,6 +24,7 @@ from qoslab.schema import CellIdentity
 
 _OF_A_RUN = frozenset(
     {"run.json", MANIFEST, PROGRESS, LOCK, CRATE, COMPARISON, "comparison.json", AVERAGES, SCORES, "report.html"}
+    | {SAVED_CELLS}
     | {f"tables/{name}.parquet" for name in SCHEMAS}
 )
 """Files that a run has beside its cells and the experiment files as given."""

@@ -1,0 +1,200 @@
+"""Saved results of cells: the tables of a run with the list of the cells, and of the code, that they are from.
+
+`tables/cells.json` names each cell with the SHA-256 of its record, and each table with its own. A later analysis takes
+a cell from the tables as long as all of these are the same; any other cell is read again from its files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
+from pydantic import BaseModel, ConfigDict
+
+import qoslab
+from qoslab.capture.packet_tables import PROGRAM
+from qoslab.errors import MachineError, UserError
+from qoslab.model.metrics import METRICS, AddedMetric
+from qoslab.results import Cell, FileSeal, RunFolder, tables
+from qoslab.results.checksums import difference, seal_of, sealed
+from qoslab.results.folder import MANIFEST, SAVED_CELLS
+from qoslab.results.record_files import MANIFEST_MOST, json_of, parsed_as, read_sealed
+from qoslab.system.programs import own_program
+
+AGAIN = "the cells are read again"
+_NOT_READING = frozenset({"cli", "report", "live", "data", "__pycache__"})
+"""Parts of the package that have no part in reading a cell."""
+
+
+class SavedCell(BaseModel):
+    """Findings about a cell, in addition to its rows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    record: str
+    """SHA-256 of its `cell.json`, which has that of each of its files."""
+    problems: tuple[str, ...] = ()
+    beyond: tuple[str, ...] = ()
+
+
+class SavedCells(BaseModel):
+    """Content of `tables/cells.json`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    code: str
+    """Code that computed the tables; see `code_version`."""
+    manifest: str
+    """SHA-256 of the run's manifest, which has the parameters of the cells."""
+    metrics: tuple[str, ...]
+    """Metrics that the experiment names."""
+    captures: bool
+    """True if captures were read."""
+    cells: dict[str, SavedCell]
+    """Cells by name, in the order of their rows."""
+    tables: dict[str, FileSeal]
+
+
+@dataclass(frozen=True)
+class Saved:
+    """Saved results that are as they were written, of the code that runs now."""
+
+    record: SavedCells
+    tables: Mapping[str, pa.Table]
+    """Rows by table, without parameters; those of one cell follow each other."""
+    _places: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
+
+    def has(self, cell: Cell) -> bool:
+        """Return whether they have the cell as it is now."""
+        known = self.record.cells.get(cell.name)
+        seal = None if known is None else cell.record_seal()
+        return known is not None and seal is not None and known.record == seal.sha256
+
+    def rows(self, name: str) -> dict[str, pa.Table]:
+        """Rows of one cell by table."""
+        found = {}
+        for table, content in self.tables.items():
+            if table not in self._places:
+                self._places[table] = dict(_runs(content))
+            found[table] = content.slice(*self._places[table].get(name, (0, 0)))
+        return found
+
+
+def save(
+    folder: RunFolder, names: Sequence[str], metrics: Sequence[str], cells: Mapping[str, SavedCell], *, captures: bool
+) -> None:
+    """Save which cells the tables `names` of a run are from, once these are written; the rest as for `load`."""
+    record = SavedCells(
+        code=code_version(),
+        manifest=manifest_sha256(folder),
+        metrics=tuple(metrics),
+        captures=captures,
+        cells=dict(cells),
+        tables={name: seal_of(_file(folder, name)) for name in names},
+    )
+    folder.replace(SAVED_CELLS, sealed(json_of(record)))
+
+
+def load(folder: RunFolder, metrics: Sequence[str], *, captures: bool) -> tuple[Saved | None, str]:
+    """Saved results of a run for these metrics, and the reason if there are some that cannot be used."""
+    path = folder.path / SAVED_CELLS
+    if not path.exists():
+        return None, ""
+    try:
+        record = parsed_as(SavedCells, path, read_sealed(path, MANIFEST_MOST))
+        if record.code != code_version():
+            return None, f"{SAVED_CELLS}: found results of another version of qoslab; {AGAIN}"
+        if (record.metrics, record.captures) != (tuple(metrics), captures):
+            return None, f"{SAVED_CELLS}: found results for other metrics of the experiment; {AGAIN}"
+        return Saved(record, dict(_tables(folder, record))), ""
+    except (UserError, OSError) as error:
+        said = error.message if isinstance(error, UserError) else str(error)
+        return None, f"{said.replace(f'{folder.path}/', '')}; {AGAIN}"
+
+
+def _tables(folder: RunFolder, record: SavedCells) -> Iterator[tuple[str, pa.Table]]:
+    """Read the tables; `UserError` for one that is not what was written."""
+    for name, seal in record.tables.items():
+        path = _file(folder, name)
+        before = _state(path)
+        if told := difference(path, f"tables/{path.name}", seal):
+            raise UserError(told)
+        table = tables.read_arrow(folder, name).select(tables.columns(name)).replace_schema_metadata()
+        if _state(path) != before:
+            raise UserError(f"tables/{path.name}: found another file while it was read")
+        yield name, _by_cell(table, record) if name == "metrics" else table
+
+
+def _by_cell(metrics: pa.Table, record: SavedCells) -> pa.Table:
+    """The metrics cell by cell: their table is ordered by the tables that they are computed from."""
+    place = {name: number for number, name in enumerate(record.cells)}
+    numbers = np.array([place.get(name, -1) for name in metrics.column("cell").to_pylist()], dtype=int)
+    return metrics.take(pa.array(numbers.argsort(kind="stable")))
+
+
+def _runs(table: pa.Table) -> Iterator[tuple[str, tuple[int, int]]]:
+    """First row and number of rows of each cell."""
+    first = 0
+    for name, rows in groupby(table.column("cell").to_pylist()):
+        count = sum(1 for _ in rows)
+        yield name, (first, count)
+        first += count
+
+
+def _file(folder: RunFolder, name: str) -> Path:
+    return folder.tables / f"{name}.parquet"
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    try:
+        stat = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def manifest_sha256(folder: RunFolder) -> str:
+    """SHA-256 of the run's manifest."""
+    return seal_of(folder.path / MANIFEST).sha256
+
+
+@cache
+def code_version() -> str:
+    """Version of qoslab and SHA-256 of all code that takes part in reading a cell: sources, libraries, `qos-pcap`."""
+    digest = hashlib.sha256()
+    for path in (*_sources(Path(qoslab.__file__).parent), *_added(), *_program()):
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    libraries = f"pandas {pd.__version__}, numpy {np.__version__}, pyarrow {pa.__version__}"
+    return f"{qoslab.__version__}, {libraries}, SHA-256 {digest.hexdigest()}"
+
+
+def _sources(folder: Path) -> Iterator[Path]:
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if entry.is_dir():
+            if entry.name not in _NOT_READING:
+                yield from _sources(Path(entry.path))
+        elif entry.name.endswith(".py"):
+            yield Path(entry.path)
+
+
+def _added() -> Iterator[Path]:
+    """Sources of metrics of other packages."""
+    for _, metric in METRICS.working():
+        if isinstance(metric, AddedMetric) and (source := inspect.getsourcefile(inspect.unwrap(metric.figure))):
+            yield Path(source)
+
+
+def _program() -> Iterator[Path]:
+    try:
+        yield own_program(PROGRAM)
+    except MachineError:
+        return
