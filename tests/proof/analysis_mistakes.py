@@ -5,10 +5,11 @@ Most of them change the tables from which metrics are computed, as a wrong reade
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -30,6 +31,7 @@ from qoslab.analysis import readings as analysis
 from qoslab.analysis.arrivals import Arriving
 from qoslab.analysis.limiter_inference import limiter, releases
 from qoslab.analysis.limiter_inference.bucket import Arrivals
+from qoslab.analysis.metric_functions import CellFacts
 from qoslab.analysis.statistics import Values, WarmUp
 from qoslab.analysis.verdicts import UNDECIDED, WIDE, WITHIN
 from qoslab.exchange.readers import base, flent
@@ -43,15 +45,16 @@ def table(name: str, change: Change) -> Callable[[], AbstractContextManager[None
 
     @contextmanager
     def made() -> Iterator[None]:
-        compute, compare = analysis.metrics, analysis.unlike
+        compute, compare = analysis.metrics_of_cell, analysis.unlike
 
-        def mistaken(read: Mapping[str, pd.DataFrame], *others: object) -> pd.DataFrame:
-            return compute({**read, name: change(read[name])}, *others)  # type: ignore[arg-type]
+        def mistaken(key: tuple[object, ...], facts: CellFacts, *others: Any) -> list[dict[str, object]]:
+            read = {**facts.tables, name: change(facts.tables[name])}
+            return compute(key, replace(facts, tables=read), *others)
 
         def unlike(flows: pd.DataFrame, arriving: Arriving) -> Iterator[str]:
             return compare(change(flows) if name == "flows" else flows, arriving)
 
-        with patch.object(analysis, "metrics", mistaken), patch.object(analysis, "unlike", unlike):
+        with patch.object(analysis, "metrics_of_cell", mistaken), patch.object(analysis, "unlike", unlike):
             yield
 
     return made

@@ -237,7 +237,7 @@ def begin(file: File, folder: Path) -> None:
     """Run a file without a mistake."""
     with Kept.of(PROGRAM, RESULTS).used():
         file.cells = simulate(file.tasks, RunFolder.create(folder, file.name))
-    with recorded("metrics", file.read):
+    with recorded("metrics_of_cell", file.read):
         file.metrics, invalid = metrics_of_cells(file.experiment, file.published, file.cells, captures=file.captures)
     file.verdicts = verdicts(file, file.metrics, invalid)
     if invalid:
@@ -277,7 +277,7 @@ def noticed(file: File, mistake: Mistake, folder: Path) -> list[Row] | None:
     if mistake.patch is not None:
         with mistake.patch():
             parameters = {cell.name: cell.parameters for cell in file.cells}
-            each = [readings.metrics(*given) for given in file.read]
+            each = [tables.arrow("metrics", readings.metrics_of_cell(*given)) for given in file.read]
             metrics = tables.with_parameters(of_all_cells(each), parameters)
             said = [problem for given in file.held for problem in readings.unlike(*given)]
         return changed(file, verdicts(file, metrics, {})) + [(CAPTURED[file.name], "is invalid") for _ in said[:1]]

@@ -9,6 +9,7 @@ import sys
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pandas as pd
@@ -23,6 +24,7 @@ from document import FileProof, document  # noqa: E402
 from kept import SCENARIO, Kept  # noqa: E402
 
 from qoslab.analysis import readings as analysis  # noqa: E402
+from qoslab.analysis.metric_functions import CellFacts  # noqa: E402
 from qoslab.results import Cell  # noqa: E402
 from qoslab.schema import CellIdentity, load_sweep  # noqa: E402
 
@@ -79,18 +81,19 @@ def test_a_mistake_may_violate_what_is_labelled() -> None:
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("patched", [made for _, _, made in ANALYSIS], ids=[name for name, _, _ in ANALYSIS])
 def test_a_mistake_of_the_analysis_ends_with_its_block(patched: prove.Patch) -> None:
-    compute, warm_up = analysis.metrics, analysis.metrics.__globals__.get("warm_up")
+    compute, warm_up = analysis.metrics_of_cell, analysis.metrics_of_cell.__globals__.get("warm_up")
     with patched():
         pass
-    assert analysis.metrics is compute and analysis.metrics.__globals__.get("warm_up") is warm_up
+    now = analysis.metrics_of_cell
+    assert now is compute and now.__globals__.get("warm_up") is warm_up
 
 
 def test_a_table_is_changed_on_its_way_to_the_metrics() -> None:
     seen: dict[str, pd.DataFrame] = {}
     made = next(made for name, _, made in ANALYSIS if name == "first-stream-lost")
-    with patch.object(analysis, "metrics", lambda read, *others: seen.update(read)), made():
+    with patch.object(analysis, "metrics_of_cell", lambda key, facts: seen.update(facts.tables)), made():
         flows = pd.DataFrame({"stream": [1, 2], "bytes": [10, 20]})
-        analysis.metrics({"flows": flows, "probes": flows})
+        analysis.metrics_of_cell((), CellFacts({"flows": flows, "probes": flows}, 1.0, {}, {}))
     assert list(seen["flows"]["stream"]) == [2] and list(seen["probes"]["stream"]) == [1, 2]
 
 
@@ -145,8 +148,10 @@ def test_mistakes_are_made_separately_and_reported_with_their_results(monkeypatc
 
 def test_what_metrics_are_computed_from_is_kept_cell_by_cell() -> None:
     kept: list[tuple[str, ...]] = []
-    with patch.object(analysis, "metrics", lambda *given: len(given)), prove.recorded("metrics", kept):
-        assert (analysis.metrics("a", "b"), analysis.metrics("c")) == (2, 1)
+    computing = patch.object(analysis, "metrics_of_cell", lambda *given: len(given))
+    with computing, prove.recorded("metrics_of_cell", kept):
+        compute: Any = analysis.metrics_of_cell
+        assert (compute("a", "b"), compute("c")) == (2, 1)
     assert kept == [("a", "b"), ("c",)]
 
 
