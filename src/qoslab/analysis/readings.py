@@ -19,7 +19,7 @@ from qoslab.analysis.metric_functions import CellFacts
 from qoslab.analysis.metrics import in_order, metrics_of_cell
 from qoslab.analysis.packets import ALL, bin_packets, shifted
 from qoslab.analysis.paths import paths_of
-from qoslab.analysis.saved import Saved
+from qoslab.analysis.saved import Saved, SavedCells
 from qoslab.capture import CaptureError
 from qoslab.capture.packet_tables import read_packets
 from qoslab.errors import QoslabError, UserError
@@ -76,8 +76,8 @@ class Gathered:
     """Reasons of invalid cells, by name; valid ones are absent."""
     beyond: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Figures of valid cells that are more than there can be, by the cell's name; only cells with such are in it."""
-    manifest: str = ""
-    """SHA-256 of the manifest of the run whose tables have just these rows; empty if none has."""
+    saved: SavedCells | None = None
+    """Record of the saved tables that have just these rows; None if there are none."""
 
 
 class Readings:
@@ -109,7 +109,7 @@ class Readings:
             self._loaded = folder.path
             self._saved, self.note = saved.load(folder, self._names, captures=self._captures)
 
-    def save(self, folder: RunFolder, cells: Iterable[Cell]) -> None:
+    def save(self, folder: RunFolder, cells: Iterable[Cell], warnings: Sequence[str]) -> None:
         """Save which cells the tables of a run are from: these, in this order."""
         found = {}
         for cell in cells:
@@ -117,7 +117,16 @@ class Readings:
             seal, _ = self._known[cell.path]
             if seal is not None:
                 found[cell.name] = saved.SavedCell(record=seal.sha256, problems=reading.problems, beyond=reading.beyond)
-        saved.save(folder, _ALL_TABLES, self._names, found, captures=self._captures)
+        record = SavedCells(
+            code=saved.code_version(),
+            manifest=saved.manifest_sha256(folder),
+            metrics=self._names,
+            captures=self._captures,
+            cells=found,
+            tables=saved.seals_of_tables(folder, _ALL_TABLES),
+            warnings=tuple(warnings),
+        )
+        saved.save(folder, record)
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -157,19 +166,19 @@ class Readings:
         if self._saved is not None and self._are_saved(cells, self._saved):
             each: Mapping[str, Reading | saved.SavedCell] = self._saved.record.cells
             parts = {name: [table] for name, table in self._saved.tables.items()}
-            manifest = self._saved.record.manifest
+            known: SavedCells | None = self._saved.record
         else:
             each = found = {cell.name: self.of(cell) for cell in cells}
             parts = {
                 name: [reading.tables[name] for reading in found.values() if name in reading.tables]
                 for name in _ALL_TABLES
             }
-            manifest = ""
+            known = None
         gathered = {name: tables.joined(name, part) for name, part in parts.items()}
         gathered["metrics"] = in_order(gathered["metrics"])
         problems = {name: reading.problems for name, reading in each.items() if reading.problems}
         return Gathered(
-            gathered, problems, {name: reading.beyond for name, reading in each.items() if reading.beyond}, manifest
+            gathered, problems, {name: reading.beyond for name, reading in each.items() if reading.beyond}, known
         )
 
     def _are_saved(self, cells: Sequence[Cell], found: Saved) -> bool:

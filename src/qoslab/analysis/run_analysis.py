@@ -10,7 +10,6 @@ import pandas as pd
 
 from qoslab.analysis import expected_comparison as comparing
 from qoslab.analysis.averages import averages_table, pairs_table, scores_table
-from qoslab.analysis.idle import idle_warnings
 from qoslab.analysis.metrics import of_all_cells
 from qoslab.analysis.readings import MisfitError, Readings, references
 from qoslab.analysis.saved import manifest_sha256
@@ -134,11 +133,14 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     parameters = {summary.name: summary.values for summary in manifest.cells}
     found = {name: tables.with_parameters(table, parameters) for name, table in gathered.tables.items()}
     notes = [readings.note] if readings.note else []
-    if gathered.manifest != manifest_sha256(folder):
+    if gathered.saved is not None and gathered.saved.manifest == manifest_sha256(folder):
+        warnings = gathered.saved.warnings
+    else:
         for name, table in found.items():
             tables.write_table(folder, name, table)
+        warnings = _idle_warnings(experiment, measured, found)
         try:
-            readings.save(folder, measured)
+            readings.save(folder, measured, warnings)
         except WriteError as error:
             notes.append(f"{error.message}: the next report reads the cells again")
 
@@ -166,9 +168,15 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
         judged.pairs,
         manifest.lab,
         left_out,
-        tuple(idle_warnings(experiment, measured, found)),
+        warnings,
         tuple(notes),
     )
+
+
+def _idle_warnings(experiment: Experiment, cells: Sequence[Cell], found: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
+    from qoslab.analysis.idle import idle_warnings  # it needs the command language of routers
+
+    return tuple(idle_warnings(experiment, cells, found))
 
 
 def _judged(folder: RunFolder, manifest: Manifest, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Judged:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
@@ -62,6 +62,8 @@ class SavedCells(BaseModel):
     cells: dict[str, SavedCell]
     """Cells by name, in the order of their rows."""
     tables: dict[str, FileSeal]
+    warnings: tuple[str, ...]
+    """Inactive parts of the run; see `qoslab.analysis.idle`."""
 
 
 @dataclass(frozen=True)
@@ -89,19 +91,14 @@ class Saved:
         return found
 
 
-def save(
-    folder: RunFolder, names: Sequence[str], metrics: Sequence[str], cells: Mapping[str, SavedCell], *, captures: bool
-) -> None:
-    """Save which cells the tables `names` of a run are from, once these are written; the rest as for `load`."""
-    record = SavedCells(
-        code=code_version(),
-        manifest=manifest_sha256(folder),
-        metrics=tuple(metrics),
-        captures=captures,
-        cells=dict(cells),
-        tables={name: seal_of(_file(folder, name)) for name in names},
-    )
+def save(folder: RunFolder, record: SavedCells) -> None:
+    """Save which cells the tables of a run are from, once these are written."""
     folder.replace(SAVED_CELLS, sealed(json_of(record)))
+
+
+def seals_of_tables(folder: RunFolder, names: Iterable[str]) -> dict[str, FileSeal]:
+    """The seals of tables as they are now."""
+    return {name: seal_of(_file(folder, name)) for name in names}
 
 
 def load(folder: RunFolder, metrics: Sequence[str], *, captures: bool) -> tuple[Saved | None, str]:

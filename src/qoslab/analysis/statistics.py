@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any, Literal
@@ -149,7 +149,7 @@ def ratio(above: Groups, below: Groups, *, confidence: float = CONFIDENCE) -> Es
         return Estimate(value, value - half, value + half, n, "cells", confidence)
     (upper, over), (lower, other) = (_of_arm(arm, repeated=repeated) for arm in arms)
     free = _Uncertain.sum([upper, lower.times(value**2)]).free
-    low, high = _fieller(a, b, upper.variance, lower.variance, _t(free, confidence))
+    low, high = _fieller(a, b, upper.variance, lower.variance, lambda: _t(free, confidence))
     return Estimate(value, low, high, n, "" if math.isnan(low) else over or other, confidence)
 
 
@@ -338,12 +338,15 @@ def _uncertain(arm: Sequence[np.ndarray], statistic: Centre) -> tuple[_Uncertain
     return _of_arm(arm, repeated=any(len(group) > 1 for group in arm), statistic=statistic)
 
 
-def _fieller(a: float, b: float, upper: float, lower: float, t: float) -> tuple[float, float]:
-    """The interval of a/b; `upper` and `lower` are the variances of a and b."""
+def _fieller(a: float, b: float, upper: float, lower: float, quantile: Callable[[], float]) -> tuple[float, float]:
+    """The interval of a/b; `upper` and `lower` are the variances of a and b, `quantile` computes Student's t."""
     if upper == lower == 0:
         return a / b, a / b
+    if math.isnan(upper) or math.isnan(lower):
+        return math.nan, math.nan
+    t = quantile()
     g = t**2 * lower / b**2
-    if not g < 1 or math.isnan(upper):
+    if not g < 1:
         return math.nan, math.nan
     quotient = a / b
     half = t / abs(b) * math.sqrt(upper * (1 - g) + quotient**2 * lower)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
@@ -16,8 +17,10 @@ from qoslab.cli.places import EXPERIMENTS, RUNS, experiment_file
 from qoslab.errors import QoslabError
 from qoslab.lab_kinds import LABS
 from qoslab.schema.named_files import FileRefusedError, read_bytes
-from qoslab.schema.outline import Outline, read_outline
 from qoslab.system.shipped import shipped
+
+if TYPE_CHECKING:
+    from qoslab.schema.outline import Outline
 
 REPORT_MOST = 50 * 2**20
 """Bytes of a report in which graphs are looked for."""
@@ -47,6 +50,8 @@ def runs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Ite
 
 def _outline(ctx: click.Context) -> Outline:
     """Return the outline of the experiment on the line; none if it cannot be read."""
+    from qoslab.schema.outline import Outline, read_outline
+
     # Behind an option that still lacks its value click leaves what it has read as it is.
     given = ctx.params.get("experiment") or next(iter(ctx.args), "")
     try:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from qoslab.errors import ExperimentError, UserError
 from qoslab.lab_kinds import kind_at
 from qoslab.model.labs import DEFAULT_LAB
-from qoslab.schema import Sweep, load_sweep, parse_set
 from qoslab.schema.near import did_you_mean, shown
 from qoslab.system.shipped import shipped
+
+if TYPE_CHECKING:
+    from qoslab.schema import Sweep
 
 EXPERIMENTS = Path("experiments")
 """Folder of experiment files."""
@@ -40,6 +43,8 @@ def open_sweep(given: str, sets: Sequence[str], lab: str = DEFAULT_LAB) -> tuple
 
     `ExperimentError` where it does not hold, or a lab of this kind cannot run it.
     """
+    from qoslab.schema import load_sweep, parse_set  # commands that only read runs need none of the checks
+
     file, values = experiment_file(given), dict(map(parse_set, sets))
     if not file.exists() and file.name == given:
         folders = (EXPERIMENTS, shipped("experiments"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -542,7 +543,7 @@ class CellSummary(Record):
         """The parameters as quantities and numbers."""
         return as_values(self.parameters)
 
-    @property
+    @cached_property
     def identity(self) -> CellIdentity:
         """Return the key that identifies the cell."""
         return CellIdentity(self.arm, tuple(self.values.items()), self.repetition)

@@ -1,21 +1,50 @@
-"""Experiment files: read, checked, turned into the model."""
+"""Experiment files: read, checked, turned into the model.
+
+Names are imported on first use: reading the records of a run needs none of what checks an experiment file.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from qoslab.errors import ExperimentError
-from qoslab.model.experiment import Experiment
-from qoslab.schema.document import read_document
-from qoslab.schema.json_schema import experiment_schema, schema_text
-from qoslab.schema.near import did_you_mean
-from qoslab.schema.overrides import apply_overrides, parse_set
-from qoslab.schema.probe_lines import probe_configuration
-from qoslab.schema.published import load_published, published_figures
-from qoslab.schema.sandbox import counted_together
-from qoslab.schema.sweep import CellIdentity, Check, Identified, Sweep, configuration_text, make_sweep
-from qoslab.schema.templates import render_configuration
+
+if TYPE_CHECKING:
+    from qoslab.model.experiment import Experiment
+    from qoslab.schema.identity import CellIdentity, Identified
+    from qoslab.schema.json_schema import experiment_schema, schema_text
+    from qoslab.schema.overrides import parse_set
+    from qoslab.schema.probe_lines import probe_configuration
+    from qoslab.schema.published import load_published, published_figures
+    from qoslab.schema.sweep import Check, Sweep, configuration_text
+    from qoslab.schema.templates import render_configuration
+
+_MODULES = {
+    "CellIdentity": "identity",
+    "Check": "sweep",
+    "Identified": "identity",
+    "Sweep": "sweep",
+    "configuration_text": "sweep",
+    "experiment_schema": "json_schema",
+    "load_published": "published",
+    "parse_set": "overrides",
+    "probe_configuration": "probe_lines",
+    "published_figures": "published",
+    "render_configuration": "templates",
+    "schema_text": "json_schema",
+}
+"""Module of each name."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return found
 
 
 def load_experiment(path: Path | str, sets: Mapping[str, str] | None = None) -> Experiment:
@@ -29,6 +58,12 @@ def load_sweep(path: Path | str, sets: Mapping[str, str] | None = None, also: Ch
     `ExperimentError` lists all findings of the first phase that has any: YAML, overrides, parameters, keys and values,
     references; what `also` finds.
     """
+    from qoslab.schema.document import read_document
+    from qoslab.schema.near import did_you_mean
+    from qoslab.schema.overrides import apply_overrides
+    from qoslab.schema.sandbox import counted_together
+    from qoslab.schema.sweep import make_sweep
+
     file = Path(path)
     if not file.exists():
         known = [str(each) for each in file.parent.glob("*.yml")] if file.parent.is_dir() else []

@@ -17,8 +17,9 @@ from qoslab.ios.packet_sets import EVERYTHING, NOTHING, PacketSet, class_packets
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.schema.devices import configured_devices
 from qoslab.schema.document import Place
+from qoslab.schema.identity import CellIdentity
 from qoslab.schema.packet_routes import Crossing
-from qoslab.schema.sweep import CellIdentity, Sweep
+from qoslab.schema.sweep import Sweep
 from qoslab.schema.templates import render_lines
 from qoslab.schema.traffic_ways import traffic_ways, used
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,10 @@ from qoslab.model.matrix import (
     combinations,
     excluding,
     parameters_text,
-    slug,
 )
 from qoslab.model.units import QuantityError
 from qoslab.schema.document import Document, Steps
+from qoslab.schema.identity import CellIdentity
 from qoslab.schema.kinds import with_kinds
 from qoslab.schema.near import did_you_mean, one_of, shown
 from qoslab.schema.placeholders import Placeholder, filled, find_placeholders, prefix
@@ -75,57 +75,6 @@ Check = Callable[[Experiment, Document, Path], list[Finding]]
 
 CHECK_LIMIT = 250_000
 """Values of all experiments that are checked for a matrix; a second of a processor checks some 60,000."""
-
-
-@dataclass(frozen=True)
-class CellIdentity:
-    """Identity of a cell within its experiment."""
-
-    arm: str
-    parameters: tuple[tuple[str, Value], ...]
-    repetition: int
-    """Number of the repetition, from 1."""
-
-    @property
-    def values(self) -> Parameters:
-        """The parameters by name."""
-        return dict(self.parameters)
-
-    @property
-    def folder(self) -> str:
-        """ARM/REPETITION, or ARM/PARAMETERS/REPETITION: its name, and its folder under `cells/`."""
-        return "/".join(filter(None, (self.arm, slug(self.values), str(self.repetition))))
-
-    def get(self, name: str) -> Value | None:
-        """A parameter, or `arm` or `repetition`; None where it has no such parameter."""
-        built_in: Context = {"arm": self.arm, "repetition": self.repetition}
-        return built_in[name] if name in built_in else self.values.get(name)
-
-
-class Identified:
-    """Object with the identity of a cell, and the names derived from it."""
-
-    identity: CellIdentity
-
-    @property
-    def arm(self) -> str:
-        """The arm's name."""
-        return self.identity.arm
-
-    @property
-    def repetition(self) -> int:
-        """Return the number of the repetition, from 1."""
-        return self.identity.repetition
-
-    @property
-    def parameters(self) -> Parameters:
-        """Return the cell's parameters with their values."""
-        return self.identity.values
-
-    @property
-    def name(self) -> str:
-        """ARM/REPETITION or ARM/PARAMETERS/REPETITION, as the folder under `cells/`; the same for all attempts."""
-        return self.identity.folder
 
 
 class Sweep:

@@ -1,0 +1,60 @@
+"""Identity of a cell: arm, parameters, repetition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from qoslab.model.expressions import Value
+from qoslab.model.matrix import Parameters, slug
+
+
+@dataclass(frozen=True)
+class CellIdentity:
+    """Identity of a cell within its experiment."""
+
+    arm: str
+    parameters: tuple[tuple[str, Value], ...]
+    repetition: int
+    """Number of the repetition, from 1."""
+
+    @property
+    def values(self) -> Parameters:
+        """The parameters by name."""
+        return dict(self.parameters)
+
+    @cached_property
+    def folder(self) -> str:
+        """ARM/REPETITION, or ARM/PARAMETERS/REPETITION: its name, and its folder under `cells/`."""
+        return "/".join(filter(None, (self.arm, slug(self.values), str(self.repetition))))
+
+    def get(self, name: str) -> Value | None:
+        """A parameter, or `arm` or `repetition`; None where it has no such parameter."""
+        built_in: dict[str, Value] = {"arm": self.arm, "repetition": self.repetition}
+        return built_in[name] if name in built_in else self.values.get(name)
+
+
+class Identified:
+    """Object with the identity of a cell, and the names derived from it."""
+
+    identity: CellIdentity
+
+    @property
+    def arm(self) -> str:
+        """The arm's name."""
+        return self.identity.arm
+
+    @property
+    def repetition(self) -> int:
+        """Return the number of the repetition, from 1."""
+        return self.identity.repetition
+
+    @property
+    def parameters(self) -> Parameters:
+        """Return the cell's parameters with their values."""
+        return self.identity.values
+
+    @property
+    def name(self) -> str:
+        """ARM/REPETITION or ARM/PARAMETERS/REPETITION, as the folder under `cells/`; the same for all attempts."""
+        return self.identity.folder
