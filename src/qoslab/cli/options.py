@@ -20,11 +20,11 @@ from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.partial_runs import STRICT
 from qoslab.model.units import Duration, Quantity, QuantityError, Rate
 from qoslab.plan import Options, Plan, make_plan
-from qoslab.schema import Sweep
 from qoslab.schema.near import did_you_mean
 
 if TYPE_CHECKING:
     from qoslab.results import RunOptions
+    from qoslab.schema import Sweep
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qoslab.errors import ExperimentError
 from qoslab.lab_kinds import lab_kind, report_step
@@ -18,8 +18,11 @@ from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.matrix import BUILT_IN, CELL_LIMIT, as_scalar, as_texts, same
 from qoslab.model.steps import Step
 from qoslab.model.units import Duration, QuantityError
-from qoslab.schema import CellIdentity, Identified, Sweep
+from qoslab.schema import CellIdentity, Identified
 from qoslab.schema.near import did_you_mean
+
+if TYPE_CHECKING:
+    from qoslab.schema import Sweep
 
 
 @dataclass(frozen=True)
