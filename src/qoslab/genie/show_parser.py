@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from qoslab.genie import OPS, PACKAGE
@@ -32,6 +34,15 @@ class Parsed:
     """Empty where `parsed` is not None."""
 
 
+NOTHING_KNOWN = Parsed(None, "nothing in it that the parser knows")
+_INTERFACES = re.compile(r"show interfaces(?: (?P<interface>[A-Za-z]+\d[\d/.:]*))?")
+
+
+def failed(error: Exception) -> Parsed:
+    """Return the result of a parser that failed."""
+    return Parsed(None, f"the parser failed: {type(error).__name__}: {error}")
+
+
 def register() -> None:
     """Have Genie know our packages. Call it before Genie parses anything in this process; it imports nothing."""
     for variable, package in EXTERNAL.items():
@@ -48,23 +59,44 @@ def parse(os_name: str, command: str, text: str, device: Any = None) -> Parsed:
     """
     register()
     with IMPORTING:
+        from genie.metaparser.util.exceptions import SchemaEmptyParserError
+    try:
+        if device is None and os_name == "ios" and (named := _INTERFACES.fullmatch(command)):
+            parser, arguments = _of_interfaces(named["interface"])
+            device = SimpleNamespace(os=os_name, name="parser", alias=None)
+        else:
+            found = _looked_up(os_name, command, device)
+            if found is None:
+                return Parsed(None, f"there is no parser for {command!r} of {os_name}")
+            parser, arguments, device = found
+        return Parsed(_plain(parser(device=device).parse(output=text, **arguments)))
+    except SchemaEmptyParserError:
+        return NOTHING_KNOWN
+    except Exception as error:
+        # parsers raise whatever their code runs into
+        return failed(error)
+
+
+def _of_interfaces(interface: str | None) -> tuple[Any, dict[str, Any]]:
+    """Return Genie's parser for interfaces: finding it in the table of all parsers takes as long as importing Genie."""
+    with IMPORTING:
+        from genie.libs.parser.ios.show_interface import ShowInterfaces
+    return ShowInterfaces, {} if interface is None else {"interface": interface}
+
+
+def _looked_up(os_name: str, command: str, device: Any) -> tuple[Any, dict[str, Any], Any] | None:
+    """Return the parser for a command, its arguments and a device; None if there is no parser."""
+    with IMPORTING:
         from genie.conf.base import Device
         from genie.libs.parser.utils import common
-        from genie.metaparser.util.exceptions import SchemaEmptyParserError
     if device is None:
         device = Device("parser", os=os_name)
     try:
         # not device.parse: it asks the device again for a running configuration
         with IMPORTING, _without_line_numbers() if common.parser_data is None else nullcontext():
-            parser, arguments = common.get_parser(command, device)
-        return Parsed(_plain(parser(device=device).parse(output=text, **arguments)))
+            return *common.get_parser(command, device), device
     except common.ParserNotFound:
-        return Parsed(None, f"there is no parser for {command!r} of {os_name}")
-    except SchemaEmptyParserError:
-        return Parsed(None, "nothing in it that the parser knows")
-    except Exception as error:
-        # parsers raise whatever their code runs into
-        return Parsed(None, f"the parser failed: {type(error).__name__}: {error}")
+        return None
 
 
 @contextmanager

@@ -163,6 +163,8 @@ class Plan:
 def make_plan(experiment: Experiment | Sweep, options: Options | None = None) -> Plan:
     """The run of a checked experiment. `ExperimentError` for options that it cannot follow."""
     chosen = options or Options()
+    from qoslab.schema.sweep import Sweep  # it brings the check of experiments, and records of runs need a plan's names
+
     sweep = experiment if isinstance(experiment, Sweep) else Sweep.of(experiment)
     names = [arm.name for arm in sweep.experiment.arms]
     for name in chosen.arms:

@@ -54,8 +54,9 @@ class Collector:
     All methods may be called from any thread, and block until the answer is there.
     """
 
-    def __init__(self) -> None:
-        self._helper = HelperProcess(PROGRAM, "the process that observes routers")
+    def __init__(self, *arguments: str) -> None:
+        """`arguments` of the process are those of `qoslab.run.devices.collector_process`."""
+        self._helper = HelperProcess([*PROGRAM, *arguments], "the process that observes routers")
         self._reply_s = REPLY_S
 
     def __enter__(self) -> Self:

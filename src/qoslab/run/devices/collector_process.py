@@ -38,6 +38,8 @@ from qoslab.genie.show_parser import IMPORTING, parse, register
 from qoslab.ios.refusals import NO_SUCH_COMMAND
 from qoslab.system.priority import step_behind_traffic
 
+PARSE_ONLY = "--parse-only"
+"""Argument of a process that connects to no router."""
 CONNECT_S = 20
 """Time limit of a login."""
 COMMAND_S = 60
@@ -266,7 +268,7 @@ def main() -> None:
     os.dup2(2, 1)
     step_behind_traffic()
     register()
-    warm = threading.Thread(target=_warm_up, daemon=True)
+    warm = threading.Thread(target=_warm_up, args=(PARSE_ONLY in sys.argv,), daemon=True)
     warm.start()
     Server(replies).serve(sys.stdin)
 
@@ -277,13 +279,17 @@ def _spare_the_disks() -> None:
     os.sync = lambda: None
 
 
-def _warm_up() -> None:
-    """Import what takes seconds before it is needed, and have Genie read its list of parsers.
+def _warm_up(parse_only: bool = False) -> None:
+    """Import what takes seconds before it is needed, and have Genie read its list of parsers unless it only parses.
 
     All of that stays: looking for garbage meanwhile, and among it later, would take as long as a third of it.
     """
     gc.disable()
     try:
+        if parse_only:
+            # What a simulated router prints of everything else is parsed without Genie, or seldom.
+            parse("ios", "show interfaces", "")
+            return
         with IMPORTING:
             import unicon  # noqa: F401
         parse("ios", "show clock", "*10:00:00.000 UTC Mon Jan 6 2025")

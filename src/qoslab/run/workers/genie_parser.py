@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from qoslab.genie import direct
 from qoslab.system.extras import lacking
 
 if TYPE_CHECKING:
@@ -18,7 +20,8 @@ UNPARSED = (
 class GenieParser:
     """The parser of a process that simulates; its methods may be called from any thread.
 
-    Where the extra `devices` is not installed, prints are kept without being parsed.
+    Most commands are parsed in this process. The rest goes to a process with Genie; where the extra `devices` is not
+    installed, such output is saved without being parsed.
     """
 
     def __init__(self) -> None:
@@ -26,13 +29,16 @@ class GenieParser:
         self._collector: Collector | None = None
         self._installed = not lacking("devices")
 
-    def expect(self) -> None:
-        """There will be something to parse: Genie takes seconds to import."""
-        if self._installed:
+    def expect(self, commands: Iterable[str]) -> None:
+        """There will be answers to these commands: Genie, where one of them needs it, takes a second to import."""
+        if self._installed and not all(map(direct.parses, commands)):
             self._started()
 
     def parse(self, command: str, text: str) -> dict[str, Any]:
         """Parse `text`, the answer to `command`; return the reason if no parser accepts it."""
+        if direct.parses(command):
+            found = direct.parse(command, text)
+            return {"unparsed": found.reason} if found.parsed is None else found.parsed
         return self._started().parse(command, text).data if self._installed else {"unparsed": UNPARSED}
 
     def close(self) -> None:
@@ -44,8 +50,9 @@ class GenieParser:
 
     def _started(self) -> Collector:
         from qoslab.run.devices.collector import Collector  # most sweeps observe nothing
+        from qoslab.run.devices.collector_process import PARSE_ONLY
 
         with self._lock:
             if self._collector is None:
-                self._collector = Collector()
+                self._collector = Collector(PARSE_ONLY)
             return self._collector

@@ -140,7 +140,7 @@ class _CellRun:
     def carry_out(self) -> None:
         """Simulate, and write what came of it."""
         if self._experiment.observe:
-            self._prints.expect()
+            self._prints.expect(each.command for each in self._experiment.observations_of(self._task.arm))
         self._cell.write_experiment(self._experiment)
         with self._journal.step(SCENARIO):
             routers, scenario = self._prepare()

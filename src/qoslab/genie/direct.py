@@ -1,0 +1,43 @@
+"""Show commands of IOS that are parsed without Genie, by the modules next to this one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from qoslab.genie.ip_sla import parse_statistics
+from qoslab.genie.policy_map_interface import parse_policy_map_interface
+from qoslab.genie.queueing import parse_queue
+from qoslab.genie.show_parser import NOTHING_KNOWN, Parsed, failed
+from qoslab.genie.vlans import parse_vlans
+
+_Parser = Callable[[str, str], dict[str, Any]]
+"""Function of the output and of the interface that the command names, else an empty text."""
+_INTERFACE = r"(?P<interface>[A-Za-z]+\d[\d/.:]*)"
+_PARSERS: tuple[tuple[re.Pattern[str], _Parser], ...] = (
+    (re.compile(rf"show policy-map interface(?: {_INTERFACE}(?: input| output)?)?"), parse_policy_map_interface),
+    (re.compile(r"show ip sla statistics(?: aggregated)?(?: \d+)?"), lambda text, _: parse_statistics(text)),
+    (re.compile(rf"show queue {_INTERFACE}"), parse_queue),
+    (re.compile(r"show vlans"), lambda text, _: parse_vlans(text)),
+)
+
+
+def parses(command: str) -> bool:
+    """Return whether `parse` knows the command."""
+    return any(pattern.fullmatch(command) for pattern, _ in _PARSERS)
+
+
+def parse(command: str, text: str) -> Parsed:
+    """Parse `text`, the answer of a router to `command`, as `qoslab.genie.show_parser.parse` does. `ValueError` for a command
+    that is not known.
+    """
+    for pattern, parser in _PARSERS:
+        if found := pattern.fullmatch(command):
+            try:
+                parsed = parser(text, found.groupdict().get("interface") or "")
+            except Exception as error:
+                # parsers raise whatever their code runs into
+                return failed(error)
+            return Parsed(parsed) if parsed else NOTHING_KNOWN
+    raise ValueError(command)
