@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qoslab.genie import direct
+from qoslab.genie import show_parser as parsing
 from qoslab.genie.configured import parse_policy_map
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
 from qoslab.genie.show_parser import Parsed, parse
@@ -261,3 +263,54 @@ def test_the_running_configuration_by_indentation() -> None:
         "policy-map P": {"class class-default": {"police cir 8000": {}}},
         "interface FastEthernet0/1": {"service-policy output P": {}},
     }
+
+
+GOLDENS = RECORDED.parents[1] / "goldens" / "ios"
+VLANS = """\
+Virtual LAN ID:  100 (IEEE 802.1Q Encapsulation)
+
+   vLAN Trunk Interface:   FastEthernet0/0.100
+
+   Protocols Configured:   Address:              Received:        Transmitted:
+           IP              10.0.100.1                    0                   0
+
+   0 packets, 0 bytes input
+   0 packets, 0 bytes output
+"""
+QUEUE = """\
+  Input queue: 0/75/0/0 (size/max/drops/flushes); Total output drops: 0
+  Queueing strategy: Class-based queueing
+  Output queue: 10/1000/64/0 (size/max total/threshold/drops)
+     Conversations  1/1/64 (active/max active/max total)
+     Reserved Conversations 1/1 (allocated/max allocated)
+     Available Bandwidth 64 kilobits/sec
+
+  (depth/weight/total drops/no-buffer drops/interleaves) 10/114/0/0/0
+  Conversation 73, linktype: ip, length: 1304
+  source: 10.0.0.10, destination: 10.0.3.1, id: 0x0000, ttl: 63,
+  TOS: 0 prot: 6, source port 32768, destination port 5001
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("show policy-map interface", (GOLDENS / "show_policy-map_interface.hqf.txt").read_text()),
+        ("show policy-map interface", (GOLDENS / "show_policy-map_interface.policed.txt").read_text()),
+        ("show queue Serial0/1/0", QUEUE),
+        ("show vlans", VLANS),
+    ],
+)
+def test_output_parsed_without_genie_is_what_genie_gives(command: str, text: str) -> None:
+    assert direct.parses(command) and direct.parse(command, text) == parse("ios", command, text)
+    assert direct.parse(command, text).parsed
+    assert direct.parse(command, "") == parse("ios", command, "")
+
+
+def test_the_parser_of_interfaces_is_the_one_in_genies_table() -> None:
+    for command in ("show interfaces", "show interfaces FastEthernet0/1"):
+        looked_up = parsing._looked_up("ios", command, None)
+        assert looked_up is not None
+        named = command.partition("interfaces ")[2] or None
+        assert parsing._of_interfaces(named) == looked_up[:2]
+    assert not direct.parses("show interfaces")

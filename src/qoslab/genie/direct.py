@@ -9,7 +9,7 @@ from typing import Any
 from qoslab.genie.ip_sla import parse_statistics
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
 from qoslab.genie.queueing import parse_queue
-from qoslab.genie.show_parser import NOTHING_KNOWN, Parsed, failed
+from qoslab.genie.show_parser import NOTHING_KNOWN, Parsed, failed, plain
 from qoslab.genie.vlans import parse_vlans
 
 _Parser = Callable[[str, str], dict[str, Any]]
@@ -39,5 +39,5 @@ def parse(command: str, text: str) -> Parsed:
             except Exception as error:
                 # parsers raise whatever their code runs into
                 return failed(error)
-            return Parsed(parsed) if parsed else NOTHING_KNOWN
+            return Parsed(plain(parsed)) if parsed else NOTHING_KNOWN
     raise ValueError(command)

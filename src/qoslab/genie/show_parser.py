@@ -69,7 +69,7 @@ def parse(os_name: str, command: str, text: str, device: Any = None) -> Parsed:
             if found is None:
                 return Parsed(None, f"there is no parser for {command!r} of {os_name}")
             parser, arguments, device = found
-        return Parsed(_plain(parser(device=device).parse(output=text, **arguments)))
+        return Parsed(plain(parser(device=device).parse(output=text, **arguments)))
     except SchemaEmptyParserError:
         return NOTHING_KNOWN
     except Exception as error:
@@ -114,12 +114,12 @@ def _without_line_numbers() -> Iterator[None]:
         inspect.getsourcelines = known
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """The value in JSON's types."""
     if isinstance(value, dict):
-        return {str(name): _plain(item) for name, item in value.items()}
+        return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple | set):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return str(value)
