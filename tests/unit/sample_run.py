@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from qoslab.model.comparison import PublishedFigure
+from qoslab.model.drops import DROP_REASONS
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.results import (
     CaptureRecord,
@@ -25,7 +26,6 @@ from qoslab.results import (
     Step,
 )
 from qoslab.results.checksums import seal_of, sealed, seals
-from qoslab.results.tables import DROP_REASONS
 from qoslab.traffic import tool
 
 RECORDED = Path(__file__).parents[1] / "recorded"

@@ -13,7 +13,8 @@ from analysis_tables import classes_table, flows_table
 
 from qoslab.analysis import analyse, class_metrics
 from qoslab.analysis.class_metrics import EachClass, class_figures
-from qoslab.analysis.classes import Line, class_drops
+from qoslab.analysis.classes import class_drops
+from qoslab.analysis.lines import Line
 from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.observed import observed_class_rows
 from qoslab.analysis.policers import bucket_figures, police_figures

@@ -20,9 +20,9 @@ from qoslab.analysis.queues import interface_figures, places_of
 from qoslab.analysis.series import class_rates
 from qoslab.analysis.shapers import shape_figures
 from qoslab.model.comparison import PublishedFigure
+from qoslab.model.drops import DROP_REASONS
 from qoslab.model.metrics import ClassSelector
 from qoslab.results import tables
-from qoslab.results.tables import DROP_REASONS
 
 CELL = {"arm": "a", "repetition": 1, "cell": "a/1"}
 TRAFFIC_S = 9.0

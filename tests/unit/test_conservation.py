@@ -13,8 +13,8 @@ import sample_run
 
 from qoslab.analysis.conservation import BY_ITSELF, PACKETS, HostCount, disagreements, disagreements_of
 from qoslab.analysis.raw import Row
+from qoslab.model.drops import DROP_REASONS
 from qoslab.results import Cell, tables
-from qoslab.results.tables import DROP_REASONS
 from qoslab.run.cell.nic_counters import read_devices
 from qoslab.schema import load_sweep
 

@@ -8,6 +8,7 @@ from typing import Any, NotRequired, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
+from qoslab.model.drops import DROP_REASONS
 from qoslab.report.arms import FATES
 from qoslab.results import Health, tables
 from qoslab.system import program_formats
@@ -48,8 +49,8 @@ def test_columns_are_counters(table: str, counters: type, more: set[str]) -> Non
 
 
 def test_every_reason_to_drop_has_columns_and_a_heading() -> None:
-    assert set(tables.DROP_REASONS) == set(get_type_hints(program_formats.ClassDrops))
-    assert set(FATES) == {"offered", "sent", "queued", *tables.DROP_REASONS}
+    assert set(DROP_REASONS) == set(get_type_hints(program_formats.ClassDrops))
+    assert set(FATES) == {"offered", "sent", "queued", *DROP_REASONS}
 
 
 def test_a_record_of_health_has_all_that_the_daemon_tells() -> None:

@@ -5,43 +5,18 @@ Bits and bytes are those that the router counts: layer 3 and its layer-2 header.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from qoslab.analysis.lines import CLASS
+from qoslab.model.drops import DROP_REASONS
 from qoslab.model.metrics import ClassSelector
-from qoslab.results.tables import DROP_REASONS
 
-CLASS = ["device", "interface", "direction", "policy", "class"]
-"""Columns that identify a class."""
 PRINTED_RATE_BPS = 1000
 """Routers print rates in whole multiples of this."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """The line behind an interface."""
-
-    rate_bps: float
-    extra_bytes: int | None
-    """Bytes of a packet on the line in addition to those counted by the router: FCS and flag, or preamble, FCS and gap.
-
-    None on a line of cells, where it goes by the length of each packet.
-    """
-    header_bytes: int = 14
-    """The layer-2 header that the router counts."""
-
-
-Lines = Mapping[tuple[str, str], Line]
-"""Lines by router and interface."""
-
-
-def ends_of(lines: Lines, device: str) -> list[str]:
-    """The interfaces of a router that have lines."""
-    return [interface for router, interface in lines if router == device]
 
 
 def in_time(rows: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], np.ndarray]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from qoslab.analysis.classes import CLASS
 from qoslab.analysis.counter_files import HostCount, add_counters, cards_of, too_old
+from qoslab.analysis.lines import CLASS
 from qoslab.analysis.raw import Row
+from qoslab.model.drops import DROP_REASONS
 from qoslab.model.experiment import Experiment, Topology
 from qoslab.platforms import routers_of
 from qoslab.results import Cell, CellRecord
-from qoslab.results.tables import DROP_REASONS
 
 SHARE = 0.005
 """Share of packets that one side may count alone: readings are not simultaneous."""

@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from socket import IPPROTO_TCP, IPPROTO_UDP
 from typing import Any
 
 from qoslab.analysis import raw
-from qoslab.analysis.classes import Line, Lines, ends_of
 from qoslab.analysis.kernel_counters import kernel_rows
+from qoslab.analysis.lines import Line, Lines, ends_of
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.show_readings import instants, last_counted, reading_rows
-from qoslab.capture.packet_tables import TCP, UDP
 from qoslab.errors import DamageError, QoslabError
 from qoslab.model.experiment import Experiment
 from qoslab.model.framing import COUNTED_HEADER, extra_bytes
@@ -178,7 +178,7 @@ def _traffic_of(record: CellRecord, experiment: Experiment) -> Callable[[Mapping
     """Return which traffic goes with an IP header: that to its address and port. Answers, and what is of nobody, have
     none.
     """
-    numbers = {"tcp": TCP, "udp": UDP}
+    numbers: dict[str, int] = {"tcp": IPPROTO_TCP, "udp": IPPROTO_UDP}
     protocols = {flow.name: numbers[flow.protocol] for flow in experiment.flows_of(experiment.arm(record.arm))}
     known: dict[tuple[object, ...], str] = {
         (protocols[flow.traffic], str(flow.destination), flow.port): flow.traffic

@@ -15,7 +15,7 @@ from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.raw import class_rows, interface_rows
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
 from qoslab.genie.queueing import parse_queue
-from qoslab.results.tables import DROP_REASONS
+from qoslab.model.drops import DROP_REASONS
 
 LEAST_S = 0.5
 """Readings that are nearer to the one before are left out: the rate of a moment would look like a peak."""

@@ -24,17 +24,13 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from qoslab.errors import UserError
+from qoslab.model.drops import DROP_REASONS
 from qoslab.model.expressions import Value, read_value
 from qoslab.model.matrix import as_number
 from qoslab.model.metrics import QUANTITY_OF_UNIT
 from qoslab.results.folder import RunFolder
 
 _CELL = [("arm", pa.string()), ("repetition", pa.int64()), ("cell", pa.string())]
-
-DROP_REASONS = ("police", "tail", "flow", "priority", "random", "random_tail", "purged")
-"""Drop reasons of a class: its policer, its full queue, the flow's full queue, its priority's policer, early detection
-at random and above its maximum, a shutdown of the interface.
-"""
 
 AGAIN = "`qoslab report` computes the tables again"
 FILE_MOST = 4 * 2**30

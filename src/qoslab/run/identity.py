@@ -18,7 +18,16 @@ from qoslab.system.shipped import shipped
 READERS = ("analysis", "cli", "report")
 """Packages that only read results, but for `DECIDING`: what they compute is computed again with each report."""
 DECIDING = frozenset(
-    f"analysis/{name}.py" for name in ("classes", "conservation", "counter_files", "observed", "raw", "show_readings")
+    f"analysis/{name}.py"
+    for name in (
+        "conservation",
+        "counter_files",
+        "kernel_counters",
+        "lines",
+        "observed",
+        "raw",
+        "show_readings",
+    )
 )
 """Modules of these that are asked when a cell ends whether it is valid, which is kept with it."""
 SHORT = 16
