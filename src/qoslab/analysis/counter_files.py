@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from socket import IPPROTO_TCP, IPPROTO_UDP
 from typing import Any
 
 from qoslab.analysis import raw
@@ -15,6 +14,7 @@ from qoslab.analysis.lines import Line, Lines, ends_of
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.show_readings import instants, last_counted, reading_rows
 from qoslab.errors import DamageError, QoslabError
+from qoslab.ios.model.port_names import TCP, UDP
 from qoslab.model.experiment import Experiment
 from qoslab.model.framing import COUNTED_HEADER, extra_bytes
 from qoslab.model.instants import COUNTED_EVERY_S, DURING, traffic_time
@@ -178,7 +178,7 @@ def _traffic_of(record: CellRecord, experiment: Experiment) -> Callable[[Mapping
     """Return which traffic goes with an IP header: that to its address and port. Answers, and what is of nobody, have
     none.
     """
-    numbers: dict[str, int] = {"tcp": IPPROTO_TCP, "udp": IPPROTO_UDP}
+    numbers: dict[str, int] = {"tcp": TCP, "udp": UDP}
     protocols = {flow.name: numbers[flow.protocol] for flow in experiment.flows_of(experiment.arm(record.arm))}
     known: dict[tuple[object, ...], str] = {
         (protocols[flow.traffic], str(flow.destination), flow.port): flow.traffic
