@@ -48,6 +48,8 @@ TABLES = (
 """Tables of rows that are read from a cell's files."""
 
 
+EXPERIMENTS_MOST = 16
+"""Experiments of cells that are kept for the next cell: repetitions have the same, other combinations never."""
 _ALL_TABLES = (*TABLES, "packets_io", "metrics")
 
 
@@ -60,7 +62,8 @@ class Reading:
     """Content of one cell's files."""
 
     tables: dict[str, pa.Table]
-    """Rows of the cell by table, `metrics` among them, in Arrow's form."""
+    """Rows of the cell by table, `metrics` among them, in Arrow's form; those without a value are absent, as are such
+    columns."""
     problems: tuple[str, ...]
     """Reasons of an invalid cell; empty if it is valid."""
     beyond: tuple[str, ...] = ()
@@ -211,7 +214,8 @@ class Readings:
         computed = metrics_of_cell((cell.arm, cell.repetition, cell.name), facts, self._wanted)
         read["metrics"] = tables.arrow("metrics", computed)
         beyond = () if problems else tuple(beyond_lines(own, cell.arm, found, computed))
-        return Reading(read, tuple(dict.fromkeys(problems)), beyond)
+        some = {name: tables.compact(table) for name, table in read.items() if table.num_rows}
+        return Reading(some, tuple(dict.fromkeys(problems)), beyond)
 
     def _records(self, cell: Cell) -> tuple[CellRecord, Experiment]:
         """Return how the cell went, and the experiment that it is; `MisfitError` where these are none, or of another
@@ -230,6 +234,8 @@ class Readings:
         small cell."""
         content = cell.experiment_content()
         if content not in self._experiments:
+            if len(self._experiments) >= EXPERIMENTS_MOST:
+                self._experiments.clear()
             self._experiments[content] = cell.experiment()
         return self._experiments[content]
 

@@ -251,7 +251,8 @@ def figures_so_far(
 
     Nothing is said of arms without a cell.
     """
-    parts = [reading.tables["metrics"] for cell in cells if not (reading := readings.of(cell)).problems]
+    valid = [reading for cell in cells if not (reading := readings.of(cell)).problems]
+    parts = [reading.tables["metrics"] for reading in valid if "metrics" in reading.tables]
     found = tables.with_parameters(of_all_cells(parts), {cell.name: cell.parameters for cell in cells})
     done = [
         CellSummary(arm=cell.arm, parameters=as_texts(cell.parameters), repetition=cell.repetition, valid=True)

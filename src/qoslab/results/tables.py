@@ -416,9 +416,14 @@ def frame(name: str, rows: list[dict[str, object]]) -> pd.DataFrame:
     return joined(name, [arrow(name, rows)] if rows else [])
 
 
+def compact(table: pa.Table) -> pa.Table:
+    """The table without columns that have no value: most of those of a cell, each of which takes memory."""
+    return table.select([name for name in table.schema.names if table.column(name).null_count < table.num_rows])
+
+
 def joined(name: str, parts: Sequence[pa.Table]) -> pd.DataFrame:
     """Data frame of the rows of all parts, in their order."""
-    table = pa.concat_tables(parts) if parts else SCHEMAS[name].empty_table()
+    table = pa.concat_tables([SCHEMAS[name].empty_table(), *parts], promote_options="default")
     found: pd.DataFrame = table.to_pandas(types_mapper=None if name in NEVER_NULL else _nullable)
     return found
 

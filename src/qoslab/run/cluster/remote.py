@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import os
 import shutil
 import zipfile
 import zlib
@@ -112,6 +113,8 @@ def unpack(files: bytes, record: CellRecord, cell: Cell) -> None:
 
 def _extract(files: bytes, folder: Path) -> None:
     """Unpack an archive: at most so many files and bytes, whose sizes it has to tell beforehand."""
+    # Links are not followed below it: nothing here makes any.
+    top = folder.resolve()
     try:
         with zipfile.ZipFile(io.BytesIO(files)) as archive:
             entries = archive.infolist()
@@ -120,8 +123,8 @@ def _extract(files: bytes, folder: Path) -> None:
             if (size := sum(entry.file_size for entry in entries)) > MOST_BYTES:
                 raise ArchiveError(f"its worker sent {size} bytes of files, expected at most {MOST_BYTES}")
             for entry in entries:
-                place = (folder / entry.filename).resolve()
-                if not place.is_relative_to(folder.resolve()):
+                place = Path(os.path.normpath(top / entry.filename))
+                if not place.is_relative_to(top):
                     raise ArchiveError(f'its worker sent the file "{entry.filename}", a path outside its cell')
                 if entry.is_dir():
                     place.mkdir(parents=True, exist_ok=True)
