@@ -98,7 +98,7 @@ class Readings:
         self._saved: Saved | None = None
         self._loaded: Path | None = None
         self.note = ""
-        """Why the saved results of the run could not be used; empty if they could, or there are none."""
+        """Reason for not using the saved results of the run; empty if they are used, or there are none."""
         self._experiments: dict[bytes, Experiment] = {}
 
     @property
