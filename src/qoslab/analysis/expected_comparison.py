@@ -249,8 +249,11 @@ def cell_keys(rows: pd.DataFrame) -> list[CellKey]:
     values = rows[names].astype(object).where(rows[names].notna(), None).itertuples(index=False, name=None)
     found: list[CellKey] = []
     seen: Counter[object] = Counter()
+    sets: dict[tuple[object, ...], frozenset[tuple[str, object]]] = {}
     for parameters, repetition, metric in zip(values, rows["repetition"], rows["metric"], strict=True):
-        known = frozenset((name, value) for name, value in zip(names, parameters, strict=True) if value is not None)
+        if (known := sets.get(parameters)) is None:
+            pairs = zip(names, parameters, strict=True)
+            known = sets[parameters] = frozenset((name, value) for name, value in pairs if value is not None)
         # Rows of one metric that nothing tells apart are of different cells.
         number = seen[known, repetition, metric]
         seen[known, repetition, metric] += 1
