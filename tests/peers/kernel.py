@@ -1,0 +1,128 @@
+"""The Linux kernel's traffic control as a peer: user-mode Linux in virtual time (`virtual_clock.c`).
+
+A guest has two interfaces, `out0` and `in0`, which are the two ends of a virtual Ethernet (veth). Time stands still while
+the guest works and jumps to the next timer when it is idle: results do not depend on the machine's load.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from peer_programs import compiled, package_version, require_programs
+
+MODULES = Path("/usr/lib/uml/modules")
+PACKET = np.dtype([("time", "<u8"), ("bytes", "<u4"), ("class", "<u4")])
+TIMES = np.dtype([("sent", "<u8"), ("arrived", "<u8")])
+LONGEST_S = 900
+"""Time of the machine for a guest."""
+
+NEEDED = (
+    "veth",
+    "sch_ingress",
+    "cls_u32",
+    "act_police",
+    "act_gact",
+    "sch_htb",
+    "sch_tbf",
+    "sch_drr",
+    "sch_prio",
+    "sch_sfq",
+)
+
+INIT = """#!/bin/sh
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t hostfs none {folder} -o {folder}
+exec >{folder}/output 2>&1
+{commands}
+sync
+echo o >/proc/sysrq-trigger
+sleep 100
+"""
+COMMANDS = """{guest} load {modules} &&
+ip link add out0 mtu 2000 type veth peer name in0 mtu 2000 &&
+ip link set out0 up && ip link set in0 up &&
+printf 1 >{folder}/clock &&
+tc -batch {folder}/tc &&
+{guest} send {folder}/packets {folder}/times out0 in0 {end} &&
+tc -s qdisc show dev out0 &&
+echo complete"""
+
+
+def version() -> str:
+    """Return the version of the package with the kernel."""
+    require_programs("tc", "ip", "gcc")
+    return package_version("user-mode-linux")
+
+
+def _modules(names: Iterable[str]) -> list[str]:
+    """Return the files of kernel modules, each behind those that it needs."""
+    found = sorted(MODULES.glob("*/modules.dep"))
+    if not found:
+        raise RuntimeError(f"{MODULES} has no modules.dep")
+    folder = found[-1].parent
+    needed = dict(line.split(":", 1) for line in found[-1].read_text(encoding="ascii").splitlines())
+    paths = {Path(path).name.removesuffix(".ko"): path for path in needed}
+    ordered: dict[str, None] = {}
+    for name in names:
+        # modules.dep lists first what has to be loaded last.
+        for path in [*reversed(needed[paths[name]].split()), paths[name]]:
+            ordered[str(folder / path)] = None
+    return list(ordered)
+
+
+def send(commands: Sequence[str], packets: npt.NDArray[np.void], end_ns: int) -> npt.NDArray[np.void]:
+    """Send packets through queueing disciplines of `out0`, set up by lines of `tc`, and return their times (ns).
+
+    The times count from the start of the guest's program; arrivals at `in0` are 0 if a packet never arrived.
+    """
+    version()
+    guest = compiled("guest.c", "gcc", ["-O2"])
+    library = compiled("virtual_clock.c", "gcc", ["-O2", "-shared", "-fPIC"])
+    with tempfile.TemporaryDirectory(prefix="qoslab-uml-") as name:
+        folder = Path(name)
+        packets.astype(PACKET).tofile(folder / "packets")
+        (folder / "tc").write_text("".join(f"{line}\n" for line in commands), encoding="ascii")
+        (folder / "clock").write_text("0", encoding="ascii")
+        inside = COMMANDS.format(guest=guest, modules=" ".join(_modules(NEEDED)), folder=folder, end=end_ns)
+        init = folder / "init"
+        init.write_text(INIT.format(folder=folder, commands=inside), encoding="ascii")
+        init.chmod(0o755)
+        _boot(init, library, folder)
+        output = (folder / "output").read_text(encoding="utf-8", errors="replace")
+        if not output.endswith("complete\n"):
+            raise RuntimeError(f"user-mode Linux did not come to its end:\n{output}")
+        return np.fromfile(folder / "times", TIMES)
+
+
+def _boot(init: Path, library: Path, folder: Path) -> None:
+    command = [
+        "linux.uml",
+        "rootfstype=hostfs",
+        "rootflags=/",
+        f"init={init}",
+        "mem=1024M",
+        "con=null",
+        "con0=fd:0,fd:1",
+    ]
+    environment = os.environ | {"QOSLAB_VIRTUAL_CLOCK": str(folder / "clock"), "LD_PRELOAD": str(library)}
+    with (folder / "console").open("wb") as console:
+        ended = subprocess.run(
+            [*command, f"umid={folder.name}"],
+            env=environment | {"TMPDIR": str(folder), "HOME": str(folder)},
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            timeout=LONGEST_S,
+            check=False,
+        )
+    if ended.returncode or not (folder / "output").exists():
+        text = (folder / "console").read_text(encoding="utf-8", errors="replace")
+        raise RuntimeError(f"user-mode Linux ended with {ended.returncode}:\n{text[-2000:]}")
