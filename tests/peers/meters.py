@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from peer_programs import FOLDER, compiled, engine_meter, package_version, pkg_config
+from peer_programs import FOLDER, compiled, engine_program, package_version, pkg_config
 
 PACKET = np.dtype([("arrival", "<u8"), ("bytes", "<u4")])
 """A packet as the programs read it."""
@@ -77,7 +77,7 @@ def write_packets(path: Path, streams: Iterable[Packets]) -> Path:
 def engine_colours(name: str, meters: Sequence[tuple[int, int, int, int]], streams: Sequence[Packets]) -> Colours:
     """Return the engine's decisions; of each meter CIR (b/s), bc (bytes), PIR (b/s), be (bytes)."""
     lines = [f"{' '.join(map(str, meter))} {len(packets)}\n" for meter, packets in zip(meters, streams, strict=True)]
-    return _colours(engine_meter(), f"engine-{name}", lines, streams)
+    return _colours(engine_program("meter"), f"engine-{name}", lines, streams)
 
 
 def rte_meter() -> Path:

@@ -61,16 +61,8 @@ def compiled(source: str, compiler: str, arguments: Sequence[str]) -> Path:
 
 
 @functools.cache
-def engine_meter() -> Path:
-    """Build `crates/qos-core/examples/meter.rs`."""
-    build = ["cargo", "build", "--locked", "--release", "-q", "-p", "qos-core", "--example", "meter"]
+def engine_program(name: str) -> Path:
+    """Build an example of `crates/qos-core/examples`."""
+    build = ["cargo", "build", "--locked", "--release", "-q", "-p", "qos-core", "--example", name]
     subprocess.run(build, cwd=TOP, check=True)
-    return TOP / "target/release/examples/meter"
-
-
-def run(*command: str | Path, timeout_s: float = 600) -> bytes:
-    """Run a program and return its standard output; a failure raises its message."""
-    ended = subprocess.run([str(word) for word in command], capture_output=True, timeout=timeout_s, check=False)
-    if ended.returncode:
-        raise RuntimeError(f"{command[0]} failed with {ended.returncode}: {ended.stderr.decode(errors='replace')}")
-    return ended.stdout
+    return TOP / "target/release/examples" / name

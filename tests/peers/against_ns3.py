@@ -1,0 +1,178 @@
+"""The simulator's TCP and queues against ns-3 on random paths."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log, sqrt
+from pathlib import Path
+from random import Random
+from statistics import fmean, variance
+
+from peer_programs import TOP, compiled, package_version, pkg_config
+from scipy import stats
+
+SEED = 5681
+PATHS = 20
+SEEDS = 6
+SECONDS = 60
+WARM_UP_S = 10
+MS = 1_000_000
+SECOND = 1_000_000_000
+RING = 1
+"""Packets in the router's transmit ring in addition to the one on the line; ns-3 has them in its queue."""
+LIBRARIES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control")
+CONTROLS = {"reno": "TcpLinuxReno", "cubic": "TcpCubic"}
+"""The simulator's congestion controls, and those of ns-3."""
+METRICS = ("goodput_bps", "loss", "delay_s")
+FRAME, NS3_FRAME = 1538, 1502
+"""Bytes on the line of a full packet, here with Ethernet's framing, in ns-3 with its PPP header."""
+
+
+@dataclass(frozen=True)
+class PathCase:
+    """A path: rate of its slow line (b/s), delay of each direction (ns), packets of its queue, connections."""
+
+    rate_bps: int
+    delay_ns: int
+    hold_queue: int
+    connections: int
+    control: str
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A difference of means, the simulator's minus ns-3's, with its 95 % confidence interval (Welch)."""
+
+    ours: float
+    theirs: float
+    half_width: float
+
+    @property
+    def difference(self) -> float:
+        return self.ours - self.theirs
+
+    @property
+    def contains_zero(self) -> bool:
+        return abs(self.difference) <= self.half_width
+
+
+def random_path(random: Random, number: int) -> PathCase:
+    """Return a path of 1 to 20 Mb/s with a queue of 0.4 to 2 times its bandwidth-delay product."""
+    rate = round(exp(random.uniform(log(1e6), log(20e6))))
+    delay = round(random.uniform(5, 60) * MS)
+    product = rate * 2 * delay / SECOND / 8 / FRAME
+    packets = max(8, round(product * random.uniform(0.4, 2)))
+    return PathCase(rate, delay, packets, random.choice((1, 1, 2, 4, 8)), ("reno", "cubic")[number % 2])
+
+
+def scenario(case: PathCase, seed: int) -> dict[str, object]:
+    """Return the scenario of a path for `qos-sim`: TCP without the mechanisms that ns-3 lacks."""
+    tcp = {"congestion_control": case.control, "recovery": 0, "early_retrans": 0, "frto": 0}
+    interface = {"enabled": True, "bandwidth_kbps": case.rate_bps // 1000, "hold_queue_out": case.hold_queue}
+    configuration = {
+        "format": 1,
+        "router": "R1",
+        "generation": "hqf",
+        "interfaces": {"FastEthernet0/0": interface | {"tx_ring_limit": RING}},
+    }
+    return {
+        "format": 1,
+        "seed": seed,
+        "nodes": {
+            "client": {"kind": "host", "routes": [{"prefix": "0.0.0.0/0", "via": "10.0.1.1"}], "tcp": tcp},
+            "R1": {"kind": "router", "configuration": configuration},
+            "server": {"kind": "host", "routes": [{"prefix": "0.0.0.0/0", "interface": "eth0"}], "tcp": tcp},
+        },
+        "links": [
+            _link("lan", SECOND, 0, ("client", "eth0", "10.0.1.2/24"), ("R1", "GigabitEthernet0/0", "10.0.1.1/24")),
+            _link(
+                "wan",
+                case.rate_bps,
+                case.delay_ns,
+                ("R1", "FastEthernet0/0", "10.0.2.1/24"),
+                ("server", "eth0", "10.0.2.2/24"),
+            ),
+        ],
+        "flows": [
+            {
+                "name": "transfer",
+                "protocol": "tcp",
+                "source": "client",
+                "destination": "server",
+                "port": 5201,
+                "streams": case.connections,
+                "duration_ns": SECONDS * SECOND,
+            }
+        ],
+    }
+
+
+def _link(name: str, rate_bps: int, delay_ns: int, *ends: tuple[str, str, str]) -> dict[str, object]:
+    keys = ("node", "interface", "address")
+    listed = [dict(zip(keys, end, strict=True)) for end in ends]
+    return {"name": name, "rate_bps": rate_bps, "framing": "ethernet", "delay_ns": delay_ns, "ends": listed}
+
+
+def simulated(case: PathCase, seed: int) -> dict[str, float]:
+    """Return goodput, loss and mean wait in the queue after the warm-up, as `qos-sim` has them."""
+    program = TOP / "target/release/qos-sim"
+    text = json.dumps(scenario(case, seed))
+    ended = subprocess.run([program, "run"], input=text, capture_output=True, text=True, check=True)
+    result = json.loads(ended.stdout)
+    arrived = sum(each["bytes"] for each in result["flows"]["transfer"]["intervals"] if each["start_s"] >= WARM_UP_S)
+    samples = {round(sample["time_ns"] / SECOND): sample for sample in result["routers"]["R1"]["samples"]}
+    begin, end = (samples[at]["interfaces"]["FastEthernet0/0"] for at in (WARM_UP_S, SECONDS))
+    sent, dropped = (end["output"][key] - begin["output"][key] for key in ("packets", "drops"))
+    waits = [each["queueing_delay"]["packets"] * each["queueing_delay"]["mean_ns"] for each in (begin, end)]
+    counted = end["queueing_delay"]["packets"] - begin["queueing_delay"]["packets"]
+    return {
+        "goodput_bps": arrived * 8 / (SECONDS - WARM_UP_S),
+        "loss": dropped / (sent + dropped),
+        "delay_s": (waits[1] - waits[0]) / counted / SECOND,
+    }
+
+
+def ns3_program() -> Path:
+    """Build the program with ns-3."""
+    package_version("libns3-dev")
+    names = [f"ns3-{library}" for library in LIBRARIES]
+    # Further files that pkg-config names are of packages that a program does not need.
+    libraries = [word for word in pkg_config("--libs", *names) if word.startswith(("-l", "-L"))]
+    return compiled("ns3_path.cc", "g++", ["-std=c++17", "-O1", *pkg_config("--cflags", *names), *libraries])
+
+
+def in_ns3(case: PathCase, seed: int) -> dict[str, float]:
+    """Return the same values as `simulated`, from ns-3."""
+    arguments: Mapping[str, object] = {
+        "rate": round(case.rate_bps * NS3_FRAME / FRAME),
+        "delay": case.delay_ns,
+        "packets": case.hold_queue + RING,
+        "control": CONTROLS[case.control],
+        "connections": case.connections,
+        "seconds": SECONDS,
+        "warmUp": WARM_UP_S,
+        "seed": seed,
+    }
+    command = [str(ns3_program()), *(f"--{name}={value}" for name, value in arguments.items())]
+    found: dict[str, float] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return found
+
+
+def interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
+    """Return the difference of two means with its interval (Welch)."""
+    shares = [variance(each) / len(each) for each in (ours, theirs)]
+    error = sqrt(sum(shares))
+    if error == 0:
+        return Interval(fmean(ours), fmean(theirs), 0.0)
+    degrees = sum(shares) ** 2 / sum(share**2 / (len(ours) - 1) for share in shares)
+    return Interval(fmean(ours), fmean(theirs), float(stats.t.ppf(0.975, degrees)) * error)
+
+
+def compare(case: PathCase, seeds: int = SEEDS) -> dict[str, Interval]:
+    """Compare a path by metric."""
+    ours = [simulated(case, seed) for seed in range(1, seeds + 1)]
+    theirs = [in_ns3(case, seed) for seed in range(1, seeds + 1)]
+    return {name: interval([one[name] for one in ours], [one[name] for one in theirs]) for name in METRICS}
