@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from against_dpdk import BITS, EXACT_PERIODS_NS, SECOND
@@ -15,6 +16,7 @@ METERS = 100
 PACKETS = 1_000_000
 MEAN_BYTES = 791
 """Mean of 64 to 1518."""
+ETHERNET_HEADER_BYTES = 14
 TICK_NS = 64
 MICROSECOND_NS = 1000
 """`tc` rounds the time of a burst down to a microsecond, then to ticks of 64 ns."""
@@ -69,8 +71,24 @@ def tc_lines(meters: Sequence[Meter]) -> list[str]:
     return lines
 
 
-def decisions(count: int = PACKETS, policers: int = METERS) -> tuple[Colours, Colours, list[Meter], float]:
-    """Return the engine's and the kernel's decisions (1 conform, 2 exceed), the policers and the guest's seconds."""
+@dataclass(frozen=True)
+class PoliceResult:
+    """Decisions of all policers, and those that differ."""
+
+    policers: int
+    packets: int
+    conformed: int
+    different: int
+    different_with_ip_bytes: int
+    """Decisions that differ if the engine gets IP bytes: without the 14 bytes of the Ethernet header."""
+    least_bps: int
+    greatest_bps: int
+    seconds: float
+    """Virtual time."""
+
+
+def compare(count: int = PACKETS, policers: int = METERS) -> PoliceResult:
+    """Compare all decisions."""
     random = np.random.default_rng(SEED)
     shares = np.exp(random.uniform(np.log(0.1), np.log(10), policers))
     shares /= shares.sum()
@@ -86,5 +104,10 @@ def decisions(count: int = PACKETS, policers: int = METERS) -> tuple[Colours, Co
         streams.append(stream)
         kernel.append(np.where(times["arrived"][chosen] > 0, 1, 2).astype(np.uint8))
     limits = [(meter.cir_bytes * BITS, meter.bc_bytes, 0, 0) for meter in meters]
-    engine = engine_colours("act-police", limits, streams)
-    return engine, np.concatenate(kernel), meters, float(times["sent"][-1]) / SECOND
+    engine, theirs = engine_colours("act-police", limits, streams), np.concatenate(kernel)
+    for stream in streams:
+        stream["bytes"] -= ETHERNET_HEADER_BYTES
+    shorter = engine_colours("act-police", limits, streams)
+    rates = [limit[0] for limit in limits]
+    counts = (int(np.count_nonzero(each)) for each in (engine == 1, engine != theirs, shorter != theirs))
+    return PoliceResult(policers, count, *counts, min(rates), max(rates), float(times["sent"][-1]) / SECOND)

@@ -27,6 +27,8 @@ LIBRARIES = ("core", "network", "internet", "point-to-point", "applications", "t
 CONTROLS = {"reno": "TcpLinuxReno", "cubic": "TcpCubic"}
 """The simulator's congestion controls, and those of ns-3."""
 METRICS = ("goodput_bps", "loss", "delay_s")
+LEAST_TIMEOUT_S = 0.2
+"""Linux adds it to the round trip; ns-3 (RFC 6298) compares it with the sum, so that ns-3 gets a longer one."""
 FRAME, NS3_FRAME = 1538, 1502
 """Bytes on the line of a full packet, here with Ethernet's framing, in ns-3 with its PPP header."""
 
@@ -40,6 +42,11 @@ class PathCase:
     hold_queue: int
     connections: int
     control: str
+
+    @property
+    def full_round_trip_s(self) -> float:
+        """Return the round trip of a packet that finds a full queue."""
+        return 2 * self.delay_ns / SECOND + (self.hold_queue + RING + 1) * FRAME * 8 / self.rate_bps
 
 
 @dataclass(frozen=True)
@@ -154,6 +161,7 @@ def in_ns3(case: PathCase, seed: int) -> dict[str, float]:
         "connections": case.connections,
         "seconds": SECONDS,
         "warmUp": WARM_UP_S,
+        "leastTimeout": LEAST_TIMEOUT_S + case.full_round_trip_s,
         "seed": seed,
     }
     command = [str(ns3_program()), *(f"--{name}={value}" for name, value in arguments.items())]

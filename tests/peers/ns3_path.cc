@@ -17,7 +17,7 @@ using namespace ns3;
 
 struct Counts
 {
-    uint64_t received, offered, dropped, waited;
+    uint64_t received, offered, dropped, waited, recoveries, timeouts;
     double wait_s;
 };
 
@@ -50,6 +50,13 @@ Dequeue(Ptr<const Packet>)
     counts.waited++;
     counts.wait_s += Simulator::Now().GetSeconds() - waiting.front();
     waiting.pop_front();
+}
+
+static void
+ChangeState(TcpSocketState::TcpCongState_t before, TcpSocketState::TcpCongState_t now)
+{
+    counts.recoveries += now == TcpSocketState::CA_RECOVERY && before != now;
+    counts.timeouts += now == TcpSocketState::CA_LOSS && before != now;
 }
 
 int
@@ -118,6 +125,10 @@ main(int argc, char** argv)
         ApplicationContainer senders = sender.Install(nodes.Get(0));
         senders.Start(Seconds(late->GetValue(0, 0.01)));
         senders.Stop(Seconds(seconds));
+        Ptr<BulkSendApplication> application = DynamicCast<BulkSendApplication>(senders.Get(0));
+        Simulator::Schedule(Seconds(0.02), [application] {
+            application->GetSocket()->TraceConnectWithoutContext("CongState", MakeCallback(&ChangeState));
+        });
     }
 
     Ptr<Queue<Packet>> queue = DynamicCast<PointToPointNetDevice>(second.Get(0))->GetQueue();
@@ -131,6 +142,8 @@ main(int argc, char** argv)
     Simulator::Destroy();
     std::cout << "{\"goodput_bps\": " << 8.0 * (counts.received - begin.received) / (seconds - warmUp)
               << ", \"loss\": " << double(counts.dropped - begin.dropped) / (counts.offered - begin.offered)
-              << ", \"delay_s\": " << (counts.wait_s - begin.wait_s) / (counts.waited - begin.waited) << "}" << std::endl;
+              << ", \"delay_s\": " << (counts.wait_s - begin.wait_s) / (counts.waited - begin.waited) 
+              << ", \"recoveries\": " << counts.recoveries - begin.recoveries
+              << ", \"timeouts\": " << counts.timeouts - begin.timeouts << "}" << std::endl;
     return 0;
 }

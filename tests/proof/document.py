@@ -1,12 +1,18 @@
-"""Text of docs/internals/proof.md: the mistakes that each expectation detects. Pure."""
+"""Text of docs/internals/proof.md: the mistakes that each expectation detects. Pure.
+
+The page also has a section that `tox -e peers` writes.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 WIDTH = 120
+BEGIN, END = "<!-- written by: tox -e peers -- --write -->", "<!-- written until here -->"
+"""The section of the independent peers."""
 
 Row = tuple[str, str]
 """An expectation: its place (arm, cells) and its metric."""
@@ -140,3 +146,17 @@ def _wrapped(lines: Sequence[str]) -> Iterator[str]:
             yield line[:cut]
             line = indent + line[cut + 1 :]
         yield line
+
+
+def section_of(page: str) -> str:
+    """Return the section that a page has; nothing if it has none."""
+    found = re.search(rf"{re.escape(BEGIN)}.*{re.escape(END)}\n", page, re.DOTALL)
+    return found[0] if found else ""
+
+
+def with_section(page: str, text: str) -> str:
+    """Return a page with the section, in place of an earlier one or at its end."""
+    if not text:
+        return page
+    earlier = section_of(page)
+    return page.replace(earlier, text) if earlier else page.rstrip("\n") + "\n\n" + text

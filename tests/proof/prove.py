@@ -33,7 +33,7 @@ from unittest.mock import patch
 
 import pandas as pd
 from analysis_mistakes import ANALYSIS
-from document import FileProof, Row, document
+from document import FileProof, Row, document, section_of, with_section
 from kept import Kept
 
 from qoslab.analysis import readings
@@ -420,7 +420,8 @@ def main(names: Sequence[str]) -> int:
     proofs = [proof for path in paths if (proof := kept_proof(path)) is not None]
     missing = sorted({path.stem for path in paths} - {proof.name for proof in proofs})
     listed = [(each.name, each.what) for each in every]
-    DOCUMENT.write_text(document(listed, proofs, missing), encoding="utf-8")
+    peers = section_of(DOCUMENT.read_text(encoding="utf-8")) if DOCUMENT.exists() else ""
+    DOCUMENT.write_text(with_section(document(listed, proofs, missing), peers), encoding="utf-8")
     if unnoticed := [each.name for each in every if each.name not in noticed_by(paths)]:
         print(f"no row notices: {', '.join(unnoticed)}", file=sys.stderr)
     return 1 if unnoticed else 0

@@ -1,0 +1,49 @@
+"""Comparisons with independent peers (`tox -e peers`); `-- --write` writes the section of docs/internals/proof.md."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent
+sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "proof")]
+
+from document import with_section  # noqa: E402
+from peer_programs import TOP, MissingPeerError  # noqa: E402
+from peers_section import Comparison, not_run, section  # noqa: E402
+
+PAGE = TOP / "docs/internals/proof.md"
+FOUND: dict[str, Comparison] = {}
+"""Results by title."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write", action="store_true", help=f"write the section of {PAGE.relative_to(TOP)}")
+
+
+@pytest.fixture
+def note() -> Callable[[str, Comparison], None]:
+    """Note the result of a comparison for the page."""
+    return FOUND.__setitem__
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+    """A test whose peer is missing is not run; its marker `comparison` has its title."""
+    try:
+        return (yield)
+    except MissingPeerError as missing:
+        marker = pyfuncitem.get_closest_marker("comparison")
+        if marker is not None:
+            FOUND[marker.args[0]] = not_run(str(missing))
+        pytest.skip(f"not run: {missing}")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if FOUND and session.config.getoption("--write"):
+        text = section(FOUND, f"{datetime.now(UTC):%Y-%m-%d}")
+        PAGE.write_text(with_section(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")

@@ -1,0 +1,61 @@
+"""The section of docs/internals/proof.md with the comparisons with independent peers. Pure."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from document import BEGIN, END, WIDTH
+
+TITLES = (
+    "Policers and rte_meter",
+    "Policers and act_police",
+    "Shapers, schedulers and tc",
+    "FIFO queue and ns-3",
+    "TCP, ns-3 and Linux",
+)
+"""The comparisons, in the order of the page."""
+INTRODUCTION = """Programs of others decide on the same packets, or carry the same traffic, as the engine. A difference has
+to follow from the stated quantum of the peer or from a mechanism that only one of the two has; otherwise the test
+fails (`tests/peers`)."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What one comparison found: the peer with its version, the result in a phrase, and the text below it."""
+
+    peer: str
+    result: str
+    lines: Sequence[str] = ()
+
+
+def not_run(reason: str) -> Comparison:
+    """Return the comparison with a peer that is missing."""
+    return Comparison("", f"not run: {reason}")
+
+
+def section(found: Mapping[str, Comparison], date: str) -> str:
+    """Return the text of the section between its marks."""
+    lines = [BEGIN, "", "## Independent peers", "", *paragraph(INTRODUCTION), "", f"Written on {date}.", ""]
+    lines += ["| comparison | peer | result |", "|---|---|---|"]
+    for title in TITLES:
+        each = found.get(title, not_run("it was not selected"))
+        lines.append(f"| {title} | {each.peer} | {each.result} |")
+    for title in TITLES:
+        if title in found and found[title].lines:
+            lines += ["", f"### {title}", "", *found[title].lines]
+    return "\n".join([*lines, "", END]) + "\n"
+
+
+def paragraph(text: str) -> list[str]:
+    """Return a text in lines of at most `WIDTH` characters."""
+    return textwrap.wrap(" ".join(text.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
+    """Yield a table; columns behind the first are aligned to the right."""
+    yield f"| {' | '.join(head)} |"
+    yield "|---|" + "--:|" * (len(head) - 1)
+    for row in rows:
+        yield f"| {' | '.join(map(str, row))} |"
