@@ -95,8 +95,8 @@ def _in_bits(meter: Meter) -> tuple[int, int, int, int]:
 def any_rates(count: int = METERS, packets: int = PACKETS_A_METER) -> tuple[list[Difference], list[Difference]]:
     """Compare the decisions on any rates and arrivals: as they are, and with the peer's quantum in the engine, too.
 
-    `rte_meter` adds tokens in whole periods. With its quantum the engine gets arrivals in whole periods, and as rate the
-    bytes of a period.
+    `rte_meter` adds tokens in whole periods. With its quantum the engine gets arrivals in whole periods, and the bytes
+    of a period as its rate.
     """
     random = np.random.default_rng(SEED + 1)
     clocks, meters, streams, quantised, with_quantum, in_ns = [], [], [], [], [], []

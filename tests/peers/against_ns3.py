@@ -1,22 +1,28 @@
-"""The simulator's TCP and queues against ns-3 on random paths."""
+"""The simulator's TCP against ns-3 and the Linux kernel on random paths."""
 
 from __future__ import annotations
 
 import json
 import subprocess
+import sys
+import tempfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import exp, log, sqrt
 from pathlib import Path
 from random import Random
 from statistics import fmean, variance
 
-from peer_programs import TOP, compiled, package_version, pkg_config
+import kernel
+from ns3_fifo import libraries
+from peer_programs import TOP, compiled
 from scipy import stats
 
 SEED = 5681
 PATHS = 20
-SEEDS = 6
+SEEDS = 4
+LINUX_RUNS = 3
 SECONDS = 60
 WARM_UP_S = 10
 MS = 1_000_000
@@ -144,11 +150,7 @@ def simulated(case: PathCase, seed: int) -> dict[str, float]:
 
 def ns3_program() -> Path:
     """Build the program with ns-3."""
-    package_version("libns3-dev")
-    names = [f"ns3-{library}" for library in LIBRARIES]
-    # Further files that pkg-config names are of packages that a program does not need.
-    libraries = [word for word in pkg_config("--libs", *names) if word.startswith(("-l", "-L"))]
-    return compiled("ns3_path.cc", "g++", ["-std=c++17", "-O1", *pkg_config("--cflags", *names), *libraries])
+    return compiled("ns3_path.cc", "g++", libraries(*LIBRARIES))
 
 
 def in_ns3(case: PathCase, seed: int) -> dict[str, float]:
@@ -169,6 +171,48 @@ def in_ns3(case: PathCase, seed: int) -> dict[str, float]:
     return found
 
 
+def in_linux(case: PathCase, seed: int) -> dict[str, float]:
+    """Return the same values from the TCP of Linux, in user-mode Linux with virtual time."""
+    kernel.version()
+    random = Random(seed)
+    path = {
+        "rate_bps": case.rate_bps,
+        "packets": case.hold_queue + RING + 1,
+        "round_trip_us": round(2 * case.delay_ns / 1000),
+        "connections": case.connections,
+        "control": case.control,
+        "warm_up_s": WARM_UP_S,
+        "seconds": SECONDS,
+        "starts_s": [random.uniform(0, 0.01) for _ in range(case.connections)],
+    }
+    modules = " ".join(kernel.module_files(("veth", "sch_netem")))
+    guest = Path(__file__).with_name("linux_path.py")
+    with tempfile.TemporaryDirectory(prefix="qoslab-uml-") as name:
+        folder = Path(name)
+        (folder / "path.json").write_text(json.dumps(path), encoding="utf-8")
+        load = f"{kernel.program()} load {modules} && {kernel.VIRTUAL_TIME}"
+        kernel.run_guest(folder, f"{load} &&\n{sys.executable} {guest} <path.json >result.json")
+        found: dict[str, float] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    # Its queue includes the packet on the line.
+    return found | {"delay_s": found["in_queue_s"] - FRAME * 8 / case.rate_bps}
+
+
+@dataclass(frozen=True)
+class PathResult:
+    """Values of all runs on a path."""
+
+    case: PathCase
+    simulator: Sequence[Mapping[str, float]]
+    ns3: Sequence[Mapping[str, float]]
+    linux: Sequence[Mapping[str, float]]
+
+    def against(self, peer: str, metric: str) -> Interval:
+        """Return the difference of the simulator's mean from a peer's, by the name of its field."""
+        runs = (self.simulator, getattr(self, peer))
+        ours, theirs = ([run[metric] for run in each] for each in runs)
+        return interval(ours, theirs)
+
+
 def interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
     """Return the difference of two means with its interval (Welch)."""
     shares = [variance(each) / len(each) for each in (ours, theirs)]
@@ -179,8 +223,20 @@ def interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
     return Interval(fmean(ours), fmean(theirs), float(stats.t.ppf(0.975, degrees)) * error)
 
 
-def compare(case: PathCase, seeds: int = SEEDS) -> dict[str, Interval]:
-    """Compare a path by metric."""
-    ours = [simulated(case, seed) for seed in range(1, seeds + 1)]
-    theirs = [in_ns3(case, seed) for seed in range(1, seeds + 1)]
-    return {name: interval([one[name] for one in ours], [one[name] for one in theirs]) for name in METRICS}
+def compare(case: PathCase) -> PathResult:
+    """Run a path in all three."""
+    return PathResult(
+        case,
+        [simulated(case, seed) for seed in range(1, SEEDS + 1)],
+        [in_ns3(case, seed) for seed in range(1, SEEDS + 1)],
+        [in_linux(case, seed) for seed in range(1, LINUX_RUNS + 1)],
+    )
+
+
+def compare_all() -> list[PathResult]:
+    """Run all paths, two at a time."""
+    random = Random(SEED)
+    cases = [random_path(random, number) for number in range(PATHS)]
+    ns3_program(), kernel.program()
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(compare, cases))

@@ -16,7 +16,7 @@ LINE_BPS = 1_000_000_000
 SECOND = 1_000_000_000
 MEAN_BYTES = 789
 """Mean of 64 to 1514."""
-WARM_UP_S, WINDOW_S = 5, 60
+WARM_UP_S, WINDOW_S = 5, 40
 KINDS = ("TBF", "HTB", "HTB and DRR", "HTB and PRIO", "HTB and SFQ")
 QUEUE_LIMIT = 64
 BURST_BYTES = 3028
@@ -115,9 +115,9 @@ class TcResult:
 
 
 def random_policy(random: np.random.Generator, number: int) -> Policy:
-    """Return a policy of 0.5 to 4 Mb/s; classes are offered more than they get, but for one at most."""
+    """Return a policy of 0.5 to 2 Mb/s; classes are offered more than they get, but for one at most."""
     kind = KINDS[number % len(KINDS)]
-    rate = int(np.exp(random.uniform(np.log(0.5e6), np.log(4e6)))) // 8 * 8
+    rate = int(np.exp(random.uniform(np.log(0.5e6), np.log(2e6)))) // 8 * 8
     if kind in ("TBF", "HTB"):
         return Policy(kind, rate, [TrafficClass(1, rate * random.uniform(1.2, 2))])
     if kind == "HTB and PRIO":
@@ -150,11 +150,15 @@ def random_stream(random: np.random.Generator, policy: Policy) -> npt.NDArray[np
 
 
 def mean_rates(policy: Policy, packets: npt.NDArray[np.void], times: npt.NDArray[np.uint64]) -> list[float]:
-    """Return the rates of the classes after the warm-up."""
+    """Return the rates of the classes after the warm-up, from their first packet to their last one."""
     begin, end = WARM_UP_S * SECOND, (WARM_UP_S + WINDOW_S) * SECOND
-    counted = (times >= begin) & (times < end)
-    numbers = range(1, len(policy.classes) + 1)
-    return [float(packets["bytes"][counted & (packets["class"] == n)].sum()) * 8 / WINDOW_S for n in numbers]
+    rates = []
+    for number in range(1, len(policy.classes) + 1):
+        mine = np.flatnonzero((times >= begin) & (times < end) & (packets["class"] == number))
+        mine = mine[np.argsort(times[mine], kind="stable")]
+        seconds = float(times[mine[-1]] - times[mine[0]]) / SECOND
+        rates.append(float(packets["bytes"][mine[1:]].sum()) * 8 / seconds)
+    return rates
 
 
 def compare(policies: int = POLICIES) -> list[TcResult]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,9 +13,9 @@ import pytest
 FOLDER = Path(__file__).parent
 sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "proof")]
 
-from document import with_section  # noqa: E402
+from document import section_of, with_section  # noqa: E402
 from peer_programs import TOP, MissingPeerError  # noqa: E402
-from peers_section import Comparison, not_run, section  # noqa: E402
+from peers_section import Comparison, earlier, not_run, section  # noqa: E402
 
 PAGE = TOP / "docs/internals/proof.md"
 FOUND: dict[str, Comparison] = {}
@@ -45,5 +46,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if FOUND and session.config.getoption("--write"):
-        text = section(FOUND, f"{datetime.now(UTC):%Y-%m-%d}")
-        PAGE.write_text(with_section(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")
+        page = PAGE.read_text(encoding="utf-8")
+        today = f"{datetime.now(UTC):%Y-%m-%d}"
+        dated = {title: replace(each, date=today) for title, each in FOUND.items()}
+        PAGE.write_text(with_section(page, section(earlier(section_of(page)) | dated)), encoding="utf-8")

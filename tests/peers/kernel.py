@@ -1,7 +1,7 @@
 """The Linux kernel's traffic control as a peer: user-mode Linux in virtual time (`virtual_clock.c`).
 
-A guest has two interfaces, `out0` and `in0`, which are the two ends of a virtual Ethernet (veth). Time stands still while
-the guest works and jumps to the next timer when it is idle: results do not depend on the machine's load.
+A guest has two interfaces, `out0` and `in0`, which are the two ends of a virtual Ethernet (veth). Time stands still
+while the guest works and jumps to the next timer when it is idle: results do not depend on the machine's load.
 """
 
 from __future__ import annotations
@@ -39,21 +39,24 @@ INIT = """#!/bin/sh
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
+mount -t tmpfs tmpfs /run
 mount -t hostfs none {folder} -o {folder}
-exec >{folder}/output 2>&1
-{commands}
+cd {folder}
+exec >output 2>&1
+{commands} &&
+echo complete
 sync
 echo o >/proc/sysrq-trigger
 sleep 100
 """
-COMMANDS = """{guest} load {modules} &&
+SEND = """{guest} load {modules} &&
 ip link add out0 mtu 2000 type veth peer name in0 mtu 2000 &&
 ip link set out0 up && ip link set in0 up &&
-printf 1 >{folder}/clock &&
-tc -batch {folder}/tc &&
-{guest} send {folder}/packets {folder}/times out0 in0 {end} &&
-tc -s qdisc show dev out0 &&
-echo complete"""
+{virtual_time} &&
+tc -batch tc &&
+{guest} send packets times out0 in0 {end}"""
+VIRTUAL_TIME = "printf 1 1<>clock"
+"""Begins virtual time. The file is mapped into the kernel's memory: it may not be cut before it is written."""
 
 
 def version() -> str:
@@ -62,7 +65,12 @@ def version() -> str:
     return package_version("user-mode-linux")
 
 
-def _modules(names: Iterable[str]) -> list[str]:
+def program() -> Path:
+    """Build the program of the guest."""
+    return compiled("guest.c", "gcc", ["-O2"])
+
+
+def module_files(names: Iterable[str]) -> list[str]:
     """Return the files of kernel modules, each behind those that it needs."""
     found = sorted(MODULES.glob("*/modules.dep"))
     if not found:
@@ -84,22 +92,26 @@ def send(commands: Sequence[str], packets: npt.NDArray[np.void], end_ns: int) ->
     The times count from the start of the guest's program; arrivals at `in0` are 0 if a packet never arrived.
     """
     version()
-    guest = compiled("guest.c", "gcc", ["-O2"])
-    library = compiled("virtual_clock.c", "gcc", ["-O2", "-shared", "-fPIC"])
     with tempfile.TemporaryDirectory(prefix="qoslab-uml-") as name:
         folder = Path(name)
         packets.astype(PACKET).tofile(folder / "packets")
         (folder / "tc").write_text("".join(f"{line}\n" for line in commands), encoding="ascii")
-        (folder / "clock").write_text("0", encoding="ascii")
-        inside = COMMANDS.format(guest=guest, modules=" ".join(_modules(NEEDED)), folder=folder, end=end_ns)
-        init = folder / "init"
-        init.write_text(INIT.format(folder=folder, commands=inside), encoding="ascii")
-        init.chmod(0o755)
-        _boot(init, library, folder)
-        output = (folder / "output").read_text(encoding="utf-8", errors="replace")
-        if not output.endswith("complete\n"):
-            raise RuntimeError(f"user-mode Linux did not come to its end:\n{output}")
+        words = {"modules": " ".join(module_files(NEEDED)), "virtual_time": VIRTUAL_TIME, "end": end_ns}
+        run_guest(folder, SEND.format(guest=program(), **words))
         return np.fromfile(folder / "times", TIMES)
+
+
+def run_guest(folder: Path, commands: str) -> None:
+    """Start user-mode Linux, run commands of the shell in a folder that it shares with this machine, and end it."""
+    library = compiled("virtual_clock.c", "gcc", ["-O2", "-shared", "-fPIC"])
+    (folder / "clock").write_text("0", encoding="ascii")
+    init = folder / "init"
+    init.write_text(INIT.format(folder=folder, commands=commands), encoding="ascii")
+    init.chmod(0o755)
+    _boot(init, library, folder)
+    output = (folder / "output").read_text(encoding="utf-8", errors="replace")
+    if not output.endswith("complete\n"):
+        raise RuntimeError(f"user-mode Linux did not come to its end:\n{output}")
 
 
 def _boot(init: Path, library: Path, folder: Path) -> None:

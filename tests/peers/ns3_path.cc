@@ -143,7 +143,7 @@ main(int argc, char** argv)
     std::cout << "{\"goodput_bps\": " << 8.0 * (counts.received - begin.received) / (seconds - warmUp)
               << ", \"loss\": " << double(counts.dropped - begin.dropped) / (counts.offered - begin.offered)
               << ", \"delay_s\": " << (counts.wait_s - begin.wait_s) / (counts.waited - begin.waited) 
-              << ", \"recoveries\": " << counts.recoveries - begin.recoveries
+              << ", \"dropped\": " << counts.dropped - begin.dropped << ", \"recoveries\": " << counts.recoveries - begin.recoveries
               << ", \"timeouts\": " << counts.timeouts - begin.timeouts << "}" << std::endl;
     return 0;
 }

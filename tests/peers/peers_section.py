@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,18 +17,19 @@ TITLES = (
     "TCP, ns-3 and Linux",
 )
 """The comparisons, in the order of the page."""
-INTRODUCTION = """Programs of others decide on the same packets, or carry the same traffic, as the engine. A difference has
-to follow from the stated quantum of the peer or from a mechanism that only one of the two has; otherwise the test
+INTRODUCTION = """Programs of others decide on the same packets, or carry the same traffic, as the engine. A difference
+has to follow from the stated quantum of the peer or from a mechanism that only one of the two has; otherwise the test
 fails (`tests/peers`)."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What one comparison found: the peer with its version, the result in a phrase, and the text below it."""
+    """A comparison: the peer with its version, the result in a phrase, the text below it, and the day."""
 
     peer: str
     result: str
     lines: Sequence[str] = ()
+    date: str = ""
 
 
 def not_run(reason: str) -> Comparison:
@@ -35,17 +37,29 @@ def not_run(reason: str) -> Comparison:
     return Comparison("", f"not run: {reason}")
 
 
-def section(found: Mapping[str, Comparison], date: str) -> str:
+def section(found: Mapping[str, Comparison]) -> str:
     """Return the text of the section between its marks."""
-    lines = [BEGIN, "", "## Independent peers", "", *paragraph(INTRODUCTION), "", f"Written on {date}.", ""]
-    lines += ["| comparison | peer | result |", "|---|---|---|"]
+    lines = [BEGIN, "", "## Independent peers", "", *paragraph(INTRODUCTION), ""]
+    lines += ["| comparison | peer | result | date |", "|---|---|---|---|"]
     for title in TITLES:
-        each = found.get(title, not_run("it was not selected"))
-        lines.append(f"| {title} | {each.peer} | {each.result} |")
+        each = found.get(title, not_run("it was never selected"))
+        lines.append(f"| {title} | {each.peer} | {each.result} | {each.date} |")
     for title in TITLES:
         if title in found and found[title].lines:
             lines += ["", f"### {title}", "", *found[title].lines]
     return "\n".join([*lines, "", END]) + "\n"
+
+
+def earlier(text: str) -> dict[str, Comparison]:
+    """Return the comparisons of a section."""
+    found = {}
+    for title in TITLES:
+        row = re.search(rf"^\| {re.escape(title)} \| (.*) \| (.*) \| (.*) \|$", text, re.MULTILINE)
+        if row is not None:
+            _, _, below = text.partition(f"### {title}\n\n")
+            lines = re.split(rf"\n\n(?=### |{re.escape(END)})", below)[0].splitlines() if below else []
+            found[title] = Comparison(row[1], row[2], lines, row[3])
+    return found
 
 
 def paragraph(text: str) -> list[str]:

@@ -17,11 +17,8 @@ HEAD = ("algorithm", "meters", "packets", "conform", "exceed", "violate", "diffe
 
 
 def _rows(differences: Sequence[Difference]) -> list[Sequence[object]]:
-    return [
-        (each.algorithm, each.meters, f"{each.packets:,}", f"{each.conformed:,}", f"{each.exceeded:,}")
-        + (f"{each.violated:,}", f"{each.different:,}")
-        for each in differences
-    ]
+    counts = ("meters", "packets", "conformed", "exceeded", "violated", "different")
+    return [(each.algorithm, *(f"{getattr(each, name):,}" for name in counts)) for each in differences]
 
 
 @pytest.mark.long

@@ -33,10 +33,10 @@ def test_mean_rates_are_those_of_tc(note: Note) -> None:
     lines = [
         *paragraph(
             f"""Mean rates of classes, in b/s of layer-2 bytes, over {against_tc.WINDOW_S} s after
-            {against_tc.WARM_UP_S} s, of random policies of 0.5 to 4 Mb/s in the engine (`shape average`, below it
+            {against_tc.WARM_UP_S} s, of random policies of 0.5 to 2 Mb/s in the engine (`shape average`, below it
             `bandwidth remaining ratio`, `priority` with `police`, or `fair-queue`) and in the kernel (virtual time as
-            above). Classes are offered more than their shares, some less. The window cuts packets: one more or one
-            less is up to 1514 bytes, 0.2 kb/s."""
+            above). Classes are offered more than their shares, some less. A mean counts from the first to the
+            last packet of a class. Queues that a scheduler serves by turns differ by up to a packet at both ends."""
         ),
         "",
         *table(("queueing disciplines", "policies", "classes", "largest difference: engine, kernel", "relative"), rows),
