@@ -57,7 +57,7 @@ class PathCase:
 
 @dataclass(frozen=True)
 class Interval:
-    """A difference of means, the simulator's minus ns-3's, with its 95 % confidence interval (Welch)."""
+    """A difference of means, the simulator's minus ns-3's, with its 95 % confidence interval."""
 
     ours: float
     theirs: float
@@ -195,6 +195,13 @@ def in_linux(case: PathCase, seed: int) -> dict[str, float]:
         found: dict[str, float] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     # Its queue includes the packet on the line.
     return found | {"delay_s": found["in_queue_s"] - FRAME * 8 / case.rate_bps}
+
+
+def paired(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
+    """Return the difference of the means of pairs with its interval (Student)."""
+    differences = [mine - other for mine, other in zip(ours, theirs, strict=True)]
+    error = sqrt(variance(differences) / len(differences))
+    return Interval(fmean(ours), fmean(theirs), float(stats.t.ppf(0.975, len(differences) - 1)) * error)
 
 
 @dataclass(frozen=True)

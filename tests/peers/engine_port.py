@@ -26,12 +26,14 @@ def router(interface: Mapping[str, object], **rest: object) -> dict[str, object]
     return base | rest
 
 
-def departures(configuration: Mapping[str, object], rate_bps: int, packets: npt.NDArray[np.void]) -> Times:
+def departures(
+    configuration: Mapping[str, object], rate_bps: int, packets: npt.NDArray[np.void], seed: int = 0
+) -> Times:
     """Return when the last bit of each packet left (ns); 0 if it was dropped. Bytes are those of layer 2."""
     path = FOLDER / "port.json"
     FOLDER.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(configuration), encoding="utf-8")
-    return times_of([engine_program("port"), path, str(rate_bps)], packets)
+    return times_of([engine_program("port"), path, str(rate_bps), str(seed)], packets)
 
 
 def times_of(command: list[Path | str], packets: npt.NDArray[np.void]) -> Times:

@@ -14,6 +14,7 @@ TITLES = (
     "Policers and act_police",
     "Shapers, schedulers and tc",
     "FIFO queue and ns-3",
+    "Random early detection and ns-3",
     "TCP, ns-3 and Linux",
 )
 """The comparisons, in the order of the page."""

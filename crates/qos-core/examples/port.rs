@@ -1,8 +1,8 @@
 //! Departures of given packets from a router's port.
 //!
-//! `port CONFIGURATION RATE PACKETS` writes the time at which the last bit of each packet has left (u64, ns; 0: dropped)
-//! to standard output. CONFIGURATION is a router's, as JSON, with the interface Fa0/0; RATE is that of its Ethernet line in
-//! b/s. PACKETS has the packets in the order of their times, each with its arrival (u64, ns), its layer-2 bytes (u32) and
+//! `port CONFIGURATION RATE SEED PACKETS` writes the time at which the last bit of each packet has left (u64, ns; 0:
+//! dropped) to standard output. CONFIGURATION is a router's, as JSON, with the interface Fa0/0; RATE is that of its
+//! Ethernet line in b/s, SEED that of its random numbers. PACKETS has the packets in the order of their times, each with its arrival (u64, ns), its layer-2 bytes (u32) and
 //! a number (u32), little-endian. The number is the packet's code point, and its flow.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 
@@ -18,10 +18,11 @@ const ETHERNET_HEADER_BYTES: u32 = 14;
 const PACKET_BYTES: usize = 16;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let [_, configuration, rate, packets] = &std::env::args().collect::<Vec<_>>()[..] else {
-        return Err("usage: port CONFIGURATION RATE PACKETS".into());
+    let [_, configuration, rate, seed, packets] = &std::env::args().collect::<Vec<_>>()[..] else {
+        return Err("usage: port CONFIGURATION RATE SEED PACKETS".into());
     };
-    let link = LinkConfig::new(rate.parse()?, Framing::Ethernet);
+    let mut link = LinkConfig::new(rate.parse()?, Framing::Ethernet);
+    link.seed = seed.parse()?;
     let mut engine = Engine::new(&PortsConfig::new().port("Fa0/0", PortConfig::new(link)), Time(0))?;
     engine.configure(Time(0), &from_json::<RouterConfig>(&std::fs::read_to_string(configuration)?)?)?;
     let port = engine.port("Fa0/0").expect("it was wired");
