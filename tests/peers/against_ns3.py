@@ -33,6 +33,8 @@ LIBRARIES = ("core", "network", "internet", "point-to-point", "applications", "t
 CONTROLS = {"reno": "TcpLinuxReno", "cubic": "TcpCubic"}
 """The simulator's congestion controls, and those of ns-3."""
 METRICS = ("goodput_bps", "loss", "delay_s")
+TICK_NS = 10 * MS
+"""Of the timers of user-mode Linux (CONFIG_HZ 100)."""
 LEAST_TIMEOUT_S = 0.2
 """Linux adds it to the round trip; ns-3 (RFC 6298) compares it with the sum, so that ns-3 gets a longer one."""
 FRAME, NS3_FRAME = 1538, 1502
@@ -82,7 +84,10 @@ def random_path(random: Random, number: int) -> PathCase:
 
 
 def scenario(case: PathCase, seed: int) -> dict[str, object]:
-    """Return the scenario of a path for `qos-sim`: TCP without the mechanisms that ns-3 lacks."""
+    """Return the scenario of a path for `qos-sim`.
+
+    TCP is without the mechanisms that ns-3 lacks, and hosts without random delays, as in both peers.
+    """
     tcp = {"congestion_control": case.control, "recovery": 0, "early_retrans": 0, "frto": 0}
     interface = {"enabled": True, "bandwidth_kbps": case.rate_bps // 1000, "hold_queue_out": case.hold_queue}
     configuration = {
@@ -94,6 +99,8 @@ def scenario(case: PathCase, seed: int) -> dict[str, object]:
     return {
         "format": 1,
         "seed": seed,
+        "host_jitter_ns": 0,
+        "tick_ns": TICK_NS,
         "nodes": {
             "client": {"kind": "host", "routes": [{"prefix": "0.0.0.0/0", "via": "10.0.1.1"}], "tcp": tcp},
             "R1": {"kind": "router", "configuration": configuration},

@@ -140,7 +140,9 @@ main(int argc, char** argv)
     Simulator::Stop(Seconds(seconds));
     Simulator::Run();
     Simulator::Destroy();
-    std::cout << "{\"goodput_bps\": " << 8.0 * (counts.received - begin.received) / (seconds - warmUp)
+    TypeId::AttributeInformation friendliness;
+    bool friendly = TypeId::LookupByName("ns3::TcpCubic").LookupAttributeByName("TcpFriendliness", &friendliness);
+    std::cout << "{\"reno_friendly\": " << friendly << ", \"goodput_bps\": " << 8.0 * (counts.received - begin.received) / (seconds - warmUp)
               << ", \"loss\": " << double(counts.dropped - begin.dropped) / (counts.offered - begin.offered)
               << ", \"delay_s\": " << (counts.wait_s - begin.wait_s) / (counts.waited - begin.waited) 
               << ", \"dropped\": " << counts.dropped - begin.dropped << ", \"recoveries\": " << counts.recoveries - begin.recoveries

@@ -58,8 +58,8 @@ def earlier(text: str) -> dict[str, Comparison]:
         row = re.search(rf"^\| {re.escape(title)} \| (.*) \| (.*) \| (.*) \|$", text, re.MULTILINE)
         if row is not None:
             _, _, below = text.partition(f"### {title}\n\n")
-            lines = re.split(rf"\n\n(?=### |{re.escape(END)})", below)[0].splitlines() if below else []
-            found[title] = Comparison(row[1], row[2], lines, row[3])
+            lines = re.split(rf"\n\n(?=### |{re.escape(END)})", below)[0].splitlines() if below else ()
+            found[title] = Comparison(row[1], row[2], tuple(lines), row[3])
     return found
 
 

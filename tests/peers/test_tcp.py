@@ -1,0 +1,122 @@
+"""The TCP of the simulator behaves as that of Linux, and its differences from ns-3 are explained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import against_ns3
+import kernel
+import pytest
+from against_ns3 import METRICS, PathResult
+from peer_programs import package_version
+from peers_section import Comparison, paragraph, table
+
+Note = Callable[[str, Comparison], None]
+SCALES = {"goodput_bps": (1e-6, "Mb/s", 3), "loss": (100, "%", 2), "delay_s": (1000, "ms", 1)}
+"""Factor, unit and digits of a metric on the page."""
+NAMES = {"goodput_bps": "goodput", "loss": "loss", "delay_s": "wait"}
+LIMITS = {"goodput_bps": 0.02, "loss": 0.1, "delay_s": 0.1}
+"""Relative difference from Linux beyond its interval at which the test fails. Smaller ones are listed."""
+
+
+def _cell(result: PathResult, metric: str) -> str:
+    scale, _, digits = SCALES[metric]
+    parts = [f"{result.against('linux', metric).ours * scale:.{digits}f}"]
+    for peer in ("linux", "ns3"):
+        found = result.against(peer, metric)
+        text = f"{found.theirs * scale:.{digits}f} ± {found.half_width * scale:.{digits}f}"
+        parts.append(text if found.contains_zero else f"**{text}**")
+    return ", ".join(parts)
+
+
+def judged_for_the_simulator(result: PathResult, metric: str) -> bool:
+    """Return whether Linux is with the simulator, or at least nearer to it than to ns-3."""
+    linux, ns3 = result.against("linux", metric), result.against("ns3", metric)
+    return linux.contains_zero or abs(linux.difference) < abs(linux.theirs - ns3.theirs)
+
+
+def explanation(result: PathResult) -> str:
+    """Return why the simulator differs from ns-3 on a path; nothing if it does not."""
+    different = [metric for metric in METRICS if not result.against("ns3", metric).contains_zero]
+    if not different:
+        return ""
+    count = {key: sum(run[key] for run in result.ns3) for key in ("recoveries", "timeouts", "dropped")}
+    reductions = count["recoveries"] + count["timeouts"]
+    said = [f"{count['dropped'] / reductions:.1f} drops a reduction"] if reductions else []
+    if count["timeouts"]:
+        said.append(f"{count['timeouts'] / len(result.ns3):.0f} timeouts")
+    if result.case.control == "cubic" and not result.ns3[0]["reno_friendly"]:
+        said.append("no Reno-friendly region")
+    with_linux = [NAMES[metric] for metric in different if judged_for_the_simulator(result, metric)]
+    judge = f"; Linux is with the simulator ({', '.join(with_linux)})" if with_linux else ""
+    return f"ns-3: {', '.join(said)}{judge}"
+
+
+def findings(results: Sequence[PathResult]) -> Iterator[str]:
+    """Yield the differences from both ns-3 and Linux."""
+    for number, result in enumerate(results, 1):
+        for metric in METRICS:
+            linux = result.against("linux", metric)
+            if not linux.contains_zero:
+                yield f"path {number}: {NAMES[metric]} {100 * linux.difference / linux.theirs:+.1f} %"
+
+
+def beyond(result: PathResult, metric: str) -> float:
+    """Return the relative difference from Linux beyond its interval."""
+    linux = result.against("linux", metric)
+    return max(0.0, abs(linux.difference) - linux.half_width) / linux.theirs
+
+
+@pytest.mark.long
+@pytest.mark.comparison("TCP, ns-3 and Linux")
+def test_tcp_of_the_simulator_is_that_of_linux(note: Note) -> None:
+    versions = f"ns-3 {package_version('libns3-dev')}; Linux, user-mode-linux {kernel.version()}"
+    results = against_ns3.compare_all()
+    rows = [
+        (
+            f"{number}: {each.case.control} x {each.case.connections}, {each.case.rate_bps / 1e6:.2f} Mb/s, "
+            f"{each.case.delay_ns / 1e6:.0f} ms, {each.case.hold_queue}",
+            *(_cell(each, metric) for metric in METRICS),
+            explanation(each),
+        )
+        for number, each in enumerate(results, 1)
+    ]
+    pairs = [(each, metric) for each in results for metric in METRICS]
+    different = [pair for pair in pairs if not pair[0].against("ns3", pair[1]).contains_zero]
+    judged = [pair for pair in different if judged_for_the_simulator(*pair)]
+    open_ = list(findings(results))
+    head = [f"{NAMES[metric]}, {SCALES[metric][1]}" for metric in METRICS]
+    lines = [
+        *paragraph(
+            f"""Connections through a FIFO queue on {len(results)} random paths (congestion control, connections, rate,
+            delay of each direction, packets of the queue), {against_ns3.SECONDS} s without the first
+            {against_ns3.WARM_UP_S}: {against_ns3.SEEDS} runs of the simulator and of ns-3, {against_ns3.LINUX_RUNS} of
+            Linux in virtual time with `netem` as line. A cell has the simulator's value, Linux's, and ns-3's, each
+            with the half-width of the 95 % confidence interval of its difference from the simulator's; in bold: zero is
+            outside. SACK and timestamps everywhere; RACK, tail loss probes and F-RTO nowhere, as ns-3 lacks them. Hosts of the simulator
+            are without random delays, and their timers run at 100 Hz, as those of user-mode Linux. The
+            least timeout of ns-3, which it compares with the sum of round trip and variance, is a full round trip
+            longer than that of Linux, which adds it."""
+        ),
+        "",
+        *table(("path", *head, "differences from ns-3"), rows),
+        "",
+        *paragraph(
+            f"""{len(different)} of {len(pairs)} intervals of differences from ns-3 do not contain zero; in
+            {len(judged)} of these Linux, the simulator's model, is with the simulator or nearer to it than to ns-3. The
+            FIFO queue is not the cause: with the same packets it is equal (above). In ns-3 3.37 CUBIC has no
+            Reno-friendly region (RFC 9438, section 4.3), so that it grows more slowly on short round trips; `reno`
+            loses fewer packets at each reduction of the window with one connection, and more with small windows of
+            many, and timeouts follow."""
+        ),
+        "",
+        *paragraph(
+            f"""Findings: {len(open_)} of {len(pairs)} differences from Linux have intervals without zero
+            ({len(pairs) * 0.05:.0f} are expected by chance): {"; ".join(open_)}. They are open. The test fails at more than 2 % of goodput or 10 % of loss or wait
+            beyond the interval."""
+        ),
+    ]
+    result = f"{len(pairs) - len(different)} of {len(pairs)} values as ns-3's, {len(judged)} of the others nearer to "
+    result += f"Linux's; goodput within {100 * max(beyond(each, 'goodput_bps') for each in results):.1f} % of Linux's"
+    note("TCP, ns-3 and Linux", Comparison(versions, result, lines))
+    assert [(each.case, metric) for each, metric in pairs if beyond(each, metric) > LIMITS[metric]] == []
