@@ -23,8 +23,10 @@ SEED = 5681
 PATHS = 20
 SEEDS = 4
 LINUX_RUNS = 3
-SECONDS = 60
-WARM_UP_S = 10
+SECONDS = 75
+WARM_UP_S = 15
+START_SPREAD_S = 5
+"""Connections start at random within this time, so that runs meet the window at any phase of a sawtooth."""
 MS = 1_000_000
 SECOND = 1_000_000_000
 RING = 1
@@ -100,6 +102,7 @@ def scenario(case: PathCase, seed: int) -> dict[str, object]:
         "format": 1,
         "seed": seed,
         "host_jitter_ns": 0,
+        "start_jitter_ns": START_SPREAD_S * SECOND,
         "tick_ns": TICK_NS,
         "nodes": {
             "client": {"kind": "host", "routes": [{"prefix": "0.0.0.0/0", "via": "10.0.1.1"}], "tcp": tcp},
@@ -124,7 +127,7 @@ def scenario(case: PathCase, seed: int) -> dict[str, object]:
                 "destination": "server",
                 "port": 5201,
                 "streams": case.connections,
-                "duration_ns": SECONDS * SECOND,
+                "duration_ns": (SECONDS + START_SPREAD_S) * SECOND,
             }
         ],
     }
@@ -142,7 +145,8 @@ def simulated(case: PathCase, seed: int) -> dict[str, float]:
     text = json.dumps(scenario(case, seed))
     ended = subprocess.run([program, "run"], input=text, capture_output=True, text=True, check=True)
     result = json.loads(ended.stdout)
-    arrived = sum(each["bytes"] for each in result["flows"]["transfer"]["intervals"] if each["start_s"] >= WARM_UP_S)
+    seconds = result["flows"]["transfer"]["intervals"]
+    arrived = sum(each["bytes"] for each in seconds if WARM_UP_S <= each["start_s"] < SECONDS)
     samples = {round(sample["time_ns"] / SECOND): sample for sample in result["routers"]["R1"]["samples"]}
     begin, end = (samples[at]["interfaces"]["FastEthernet0/0"] for at in (WARM_UP_S, SECONDS))
     sent, dropped = (end["output"][key] - begin["output"][key] for key in ("packets", "drops"))
@@ -171,6 +175,7 @@ def in_ns3(case: PathCase, seed: int) -> dict[str, float]:
         "seconds": SECONDS,
         "warmUp": WARM_UP_S,
         "leastTimeout": LEAST_TIMEOUT_S + case.full_round_trip_s,
+        "startSpread": START_SPREAD_S,
         "seed": seed,
     }
     command = [str(ns3_program()), *(f"--{name}={value}" for name, value in arguments.items())]
@@ -190,7 +195,7 @@ def in_linux(case: PathCase, seed: int) -> dict[str, float]:
         "control": case.control,
         "warm_up_s": WARM_UP_S,
         "seconds": SECONDS,
-        "starts_s": [random.uniform(0, 0.01) for _ in range(case.connections)],
+        "starts_s": [random.uniform(0, START_SPREAD_S) for _ in range(case.connections)],
     }
     modules = " ".join(kernel.module_files(("veth", "sch_netem")))
     guest = Path(__file__).with_name("linux_path.py")

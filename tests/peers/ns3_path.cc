@@ -64,7 +64,7 @@ main(int argc, char** argv)
 {
     uint64_t rate = 4000000, delay = 20000000;
     uint32_t packets = 40, connections = 1, seed = 1;
-    double seconds = 60, warmUp = 10, leastTimeout = 0.2;
+    double seconds = 60, warmUp = 10, leastTimeout = 0.2, startSpread = 5;
     std::string control = "TcpLinuxReno";
     CommandLine arguments;
     arguments.AddValue("rate", "bits per second of the slow line", rate);
@@ -75,6 +75,7 @@ main(int argc, char** argv)
     arguments.AddValue("seconds", "how long they send", seconds);
     arguments.AddValue("warmUp", "seconds that are not counted", warmUp);
     arguments.AddValue("leastTimeout", "least retransmission timeout, s", leastTimeout);
+    arguments.AddValue("startSpread", "seconds within which connections start", startSpread);
     arguments.AddValue("seed", "number of the run", seed);
     arguments.Parse(argc, argv);
 
@@ -123,10 +124,11 @@ main(int argc, char** argv)
         BulkSendHelper sender("ns3::TcpSocketFactory", server);
         sender.SetAttribute("SendSize", UintegerValue(1448));
         ApplicationContainer senders = sender.Install(nodes.Get(0));
-        senders.Start(Seconds(late->GetValue(0, 0.01)));
+        Time start = Seconds(late->GetValue(0, startSpread));
+        senders.Start(start);
         senders.Stop(Seconds(seconds));
         Ptr<BulkSendApplication> application = DynamicCast<BulkSendApplication>(senders.Get(0));
-        Simulator::Schedule(Seconds(0.02), [application] {
+        Simulator::Schedule(start + Seconds(0.01), [application] {
             application->GetSocket()->TraceConnectWithoutContext("CongState", MakeCallback(&ChangeState));
         });
     }

@@ -93,8 +93,8 @@ def test_tcp_of_the_simulator_is_that_of_linux(note: Note) -> None:
             {against_ns3.WARM_UP_S}: {against_ns3.SEEDS} runs of the simulator and of ns-3, {against_ns3.LINUX_RUNS} of
             Linux in virtual time with `netem` as line. A cell has the simulator's value, Linux's, and ns-3's, each
             with the half-width of the 95 % confidence interval of its difference from the simulator's; in bold: zero is
-            outside. SACK and timestamps everywhere; RACK, tail loss probes and F-RTO nowhere, as ns-3 lacks them. Hosts of the simulator
-            are without random delays, and their timers run at 100 Hz, as those of user-mode Linux. The
+            outside. SACK and timestamps everywhere; RACK, tail loss probes and F-RTO nowhere, as ns-3 lacks them. Hosts
+            of the simulator are without random delays, and their timers run at 100 Hz, as those of user-mode Linux. The
             least timeout of ns-3, which it compares with the sum of round trip and variance, is a full round trip
             longer than that of Linux, which adds it."""
         ),
@@ -112,8 +112,8 @@ def test_tcp_of_the_simulator_is_that_of_linux(note: Note) -> None:
         "",
         *paragraph(
             f"""Findings: {len(open_)} of {len(pairs)} differences from Linux have intervals without zero
-            ({len(pairs) * 0.05:.0f} are expected by chance): {"; ".join(open_)}. They are open. The test fails at more than 2 % of goodput or 10 % of loss or wait
-            beyond the interval."""
+            ({len(pairs) * 0.05:.0f} are expected by chance): {"; ".join(open_)}. They are open. The test fails at more
+            than 2 % of goodput or 10 % of loss or wait beyond the interval."""
         ),
     ]
     result = f"{len(pairs) - len(different)} of {len(pairs)} values as ns-3's, {len(judged)} of the others nearer to "
