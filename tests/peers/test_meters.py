@@ -50,10 +50,7 @@ def test_policers_decide_as_rte_meter(note: Note) -> None:
             [(*row, f"{each.different:,}") for row, each in zip(_rows(as_they_are), with_quantum, strict=True)],
         ),
         "",
-        *paragraph(
-            "`rte_meter` also has colour-aware meters and RFC 4115; the engine has neither, as it models IOS versions "
-            "without them, so that they are not compared."
-        ),
+        *paragraph("The colour-aware meters and RFC 4115 of `rte_meter` are not compared: the engine has neither."),
     ]
     result = f"{different} of {packets:,} decisions differ; with the peer's quantum at any rate "
     result += f"{sum(each.different for each in with_quantum)} of {sum(each.packets for each in with_quantum):,}"
