@@ -7,9 +7,11 @@ while the guest works and jumps to the next timer when it is idle: results do no
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -126,15 +128,20 @@ def _boot(init: Path, library: Path, folder: Path) -> None:
     ]
     environment = os.environ | {"QOSLAB_VIRTUAL_CLOCK": str(folder / "clock"), "LD_PRELOAD": str(library)}
     with (folder / "console").open("wb") as console:
-        ended = subprocess.run(
+        process = subprocess.Popen(
             [*command, f"umid={folder.name}"],
             env=environment | {"TMPDIR": str(folder), "HOME": str(folder)},
             stdin=subprocess.DEVNULL,
             stdout=console,
             stderr=subprocess.STDOUT,
-            timeout=LONGEST_S,
-            check=False,
+            start_new_session=True,
         )
-    if ended.returncode or not (folder / "output").exists():
+        try:
+            status = process.wait(LONGEST_S)
+        finally:
+            # Its processes, of which only the first is a child of this one.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    if status or not (folder / "output").exists():
         text = (folder / "console").read_text(encoding="utf-8", errors="replace")
-        raise RuntimeError(f"user-mode Linux ended with {ended.returncode}:\n{text[-2000:]}")
+        raise RuntimeError(f"user-mode Linux ended with {status}:\n{text[-2000:]}")
