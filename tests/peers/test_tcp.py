@@ -112,10 +112,12 @@ def test_tcp_of_the_simulator_is_that_of_linux(note: Note) -> None:
         *paragraph(
             f"""{len(different)} of {len(pairs)} intervals of differences from ns-3 do not contain zero; in
             {len(judged)} of these Linux, the simulator's model, is with the simulator or nearer to it than to ns-3. The
-            FIFO queue is not the cause: with the same packets it is equal (above). In ns-3 3.37 CUBIC has no
-            Reno-friendly region (RFC 9438, section 4.3), so that it grows more slowly on short round trips; `reno`
-            loses fewer packets at each reduction of the window with one connection, and more with small windows of
-            many, and timeouts follow."""
+            FIFO queue is not the cause: with the same packets it is equal (above). In ns-3 3.37 `TcpCubic` has no
+            attribute `TcpFriendliness`: it lacks the Reno-friendly region (RFC 9438, section 4.3), which fits its lower
+            loss on short round trips. With one `reno` connection ns-3 loses one packet at each reduction of the window,
+            the simulator often a second one a round trip later. With small windows of many connections ns-3 loses more
+            at a reduction and has timeouts. ns-3 cannot switch these mechanisms, so that the explanations are
+            inferences."""
         ),
         "",
         *paragraph(
