@@ -19,8 +19,8 @@ TITLES = (
 )
 """The comparisons, in the order of the page."""
 INTRODUCTION = """Programs of others decide on the same packets, or carry the same traffic, as the engine. A difference
-has to follow from the stated quantum of the peer or from a mechanism that only one of the two has; otherwise the test
-fails (`tests/peers`)."""
+follows from the stated quantum of the peer, or from a mechanism that only one of the two has, or it is listed as a
+finding (`tests/peers`)."""
 
 
 @dataclass(frozen=True)
