@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from qoslab.results.tables import DROP_REASONS
+from qoslab.model.drops import DROP_REASONS
 from qoslab.tc.kernel import LINE, UNDER_LINE
 
 Row = dict[str, object]

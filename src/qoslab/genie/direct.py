@@ -29,9 +29,7 @@ def parses(command: str) -> bool:
 
 
 def parse(command: str, text: str) -> Parsed:
-    """Parse `text`, the answer of a router to `command`, as `qoslab.genie.show_parser.parse` does. `ValueError` for a command
-    that is not known.
-    """
+    """Parse the answer of a router to a command as `show_parser.parse` does. `ValueError` for an unknown command."""
     for pattern, parser in _PARSERS:
         if found := pattern.fullmatch(command):
             try:

@@ -152,6 +152,7 @@ class ClassCounters(TypedDict):
     criteria: list[CriterionCounters]
     drop_rate_bps: float
     drops: ClassDrops
+    map: list[MapCounters]
     match: MatchMode
     name: str
     offered_rate_bps: float
@@ -343,7 +344,7 @@ class CriterionProtocol(TypedDict):
 class CriterionQosGroup(TypedDict):
     """`match qos-group`."""
 
-    type: Literal["qos_group"]
+    type: Literal["qos_group", "discard_class"]
     negate: NotRequired[bool]
     value: int
 
@@ -675,6 +676,7 @@ class InterfaceConfig(TypedDict):
     load_interval_s: NotRequired[int]
     max_reserved_percent: NotRequired[int | None]
     queueing: NotRequired[InterfaceQueueing | None]
+    random_detect: NotRequired[RandomDetectConfig | None]
     rate_limit_input: NotRequired[list[RateLimitConfig]]
     rate_limit_output: NotRequired[list[RateLimitConfig]]
     service_policy_input: NotRequired[str | None]
@@ -701,6 +703,7 @@ class InterfaceConfigPart(TypedDict):
     load_interval_s: NotRequired[int]
     max_reserved_percent: NotRequired[int | None]
     queueing: NotRequired[InterfaceQueueing | None]
+    random_detect: NotRequired[RandomDetectConfig | None]
     rate_limit_input: NotRequired[list[RateLimitConfig]]
     rate_limit_output: NotRequired[list[RateLimitConfig]]
     service_policy_input: NotRequired[str | None]
@@ -731,6 +734,7 @@ class InterfaceCounters(TypedDict):
     policy_output: PolicyCounters | None
     queue: InterfaceQueueCounters
     queueing_delay: QueueingDelayCounters | None
+    random_detect: RandomDetectCounters | None
     rate_limit_input: list[RateLimitCounters]
     rate_limit_output: list[RateLimitCounters]
     shapers: list[InterfaceShaperCounters]
@@ -1009,6 +1013,25 @@ class ManagedCounters(TypedDict):
 
 
 @final
+class MapAction(TypedDict):
+    """A `set` command that takes the value from another field, by a table-map or as it is."""
+
+    field: SetField
+    source: ThresholdField
+    table: NotRequired[str | None]
+    values: list[int | None]
+
+
+@final
+class MapCounters(TypedDict):
+    """One `set` command that takes its value from another field."""
+
+    field: SetField
+    packets: int
+    source: ThresholdField
+
+
+@final
 class MapsConfig(TypedDict):
     """The QoS maps. A queue and threshold is `[queue, threshold]`, each from 1."""
 
@@ -1029,6 +1052,7 @@ class Marks(TypedDict):
 
     cos: int
     counted_bytes: int
+    discard_class: int
     dscp: int
     ecn: int
     line_bytes: int
@@ -1171,7 +1195,9 @@ class Place(TypedDict):
 class PoliceActionSetDscpTransmit(TypedDict):
     """Set the code point (0 to 63) and let it pass."""
 
-    action: Literal["set-dscp-transmit", "set-prec-transmit", "set-qos-transmit", "set-cos-transmit"]
+    action: Literal[
+        "set-dscp-transmit", "set-prec-transmit", "set-qos-transmit", "set-cos-transmit", "set-discard-class-transmit"
+    ]
     value: int
 
 
@@ -1200,6 +1226,7 @@ class PoliceBurstMs(TypedDict):
 class PoliceConfig(TypedDict):
     """A policer."""
 
+    account: NotRequired[AccountConfig | None]
     bc: NotRequired[PoliceBurst | None]
     be: NotRequired[PoliceBurst | None]
     cir: RateSpec
@@ -1215,6 +1242,7 @@ class PoliceConfig(TypedDict):
 class PoliceConfigPart(TypedDict):
     """A policer."""
 
+    account: NotRequired[AccountConfig | None]
     bc: NotRequired[PoliceBurst | None]
     be: NotRequired[PoliceBurst | None]
     cir: NotRequired[RateSpec]
@@ -1251,6 +1279,7 @@ class PolicyClass(TypedDict):
     account: NotRequired[AccountConfig | None]
     bandwidth: NotRequired[BandwidthConfig | None]
     fair_queue: NotRequired[FairQueueConfig | None]
+    map: NotRequired[list[MapAction]]
     name: str
     police: NotRequired[PoliceConfig | None]
     police_aggregate: NotRequired[str | None]
@@ -1272,6 +1301,7 @@ class PolicyClassPart(TypedDict):
     account: NotRequired[AccountConfig | None]
     bandwidth: NotRequired[BandwidthConfig | None]
     fair_queue: NotRequired[FairQueueConfig | None]
+    map: NotRequired[list[MapAction]]
     name: NotRequired[str]
     police: NotRequired[PoliceConfig | None]
     police_aggregate: NotRequired[str | None]
@@ -1658,7 +1688,7 @@ class RandomDetectRow(TypedDict):
 
 @final
 class RandomDetectThreshold(TypedDict):
-    """The thresholds for one precedence or code point."""
+    """The thresholds for one value of the field."""
 
     denominator: NotRequired[int | None]
     max: int
@@ -2398,12 +2428,12 @@ QueueDiscipline: TypeAlias = (
 )
 QueueLimit: TypeAlias = QueueLimitPackets | QueueLimitBytes | QueueLimitMs | QueueLimitUs | QueueLimitPercent
 QueuedProtocol: TypeAlias = Literal["ip", "ipv6", "other"]
-RandomDetectBasis: TypeAlias = Literal["precedence", "dscp"]
+RandomDetectBasis: TypeAlias = Literal["precedence", "dscp", "cos", "discard_class"]
 RateLayer: TypeAlias = Literal["payload", "ip"]
 RateLimitOutcome: TypeAlias = Literal["transmit", "drop", "continue"]
 RateSpec: TypeAlias = RateSpecBps | RateSpecPercent
 ReturnCode: TypeAlias = Literal["unknown", "ok", "over_threshold", "timeout", "busy", "no_connection"]
-SetField: TypeAlias = Literal["dscp", "ip_dscp", "precedence", "ip_precedence", "cos", "qos_group"]
+SetField: TypeAlias = Literal["dscp", "ip_dscp", "precedence", "ip_precedence", "cos", "qos_group", "discard_class"]
 ShapeBurst: TypeAlias = ShapeBurstBits | ShapeBurstMs
 ShapeMode: TypeAlias = Literal["average", "peak"]
 Start: TypeAlias = Literal["now", "pending"] | StartAfter | StartAt
@@ -2420,5 +2450,5 @@ SubscriberEncapsulation: TypeAlias = Literal[
     "mux-dot1q-rbe",
 ]
 SwitchportMode: TypeAlias = Literal["access", "trunk"]
-ThresholdField: TypeAlias = Literal["dscp", "precedence", "cos"]
+ThresholdField: TypeAlias = Literal["dscp", "precedence", "cos", "discard_class", "qos_group"]
 Trust: TypeAlias = Literal["dscp", "cos", "ip-precedence"]

@@ -184,6 +184,7 @@ fn leaf(queue: &QueueDiscipline, shape: Option<&TreeShape>, path: &str) -> Resul
                 exponential_weight,
                 ecn,
                 in_bytes: true,
+                shown: 0,
                 rows: (0..8).map(row).collect(),
             });
             QueuePlan::Limited(Box::new(in_bytes(limit)))
