@@ -1,7 +1,7 @@
-"""Tables → tables and figures, with pandas. Everything is pure but `analyse`, which reads and writes a run
+"""Tables → tables and charts, with pandas. Everything is pure except `analyse`, which reads and writes a run
 folder, and `enough` and `Readings`, which read from one.
 
-Names are imported on first use: a worker that ends a cell needs the check of its counters only, and no pandas.
+Names are imported on first use: a worker that ends a cell needs only the check of its counters, without pandas.
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from qoslab.analysis.readings import Readings, references
     from qoslab.analysis.run_analysis import Outcome, analyse, enough
 
-_MODULES = {"Outcome": "run", "Readings": "reading", "analyse": "run", "enough": "run", "references": "reading"}
+_MODULES = {
+    "Outcome": "run_analysis",
+    "Readings": "readings",
+    "analyse": "run_analysis",
+    "enough": "run_analysis",
+    "references": "readings",
+}
 """Module of each name."""
 
 
