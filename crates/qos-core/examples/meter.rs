@@ -1,9 +1,10 @@
 //! Decisions of policers on given packets, through a port's input policy.
 //!
-//! `meter METERS PACKETS` writes one byte for each packet to standard output: 1 conform, 2 exceed, 3 violate. METERS has
-//! a line for each policer: committed rate (b/s), committed burst (bytes), peak rate (b/s), excess or peak burst (bytes),
-//! number of packets. Without a peak rate (0) the policer has one rate, without an excess burst one bucket. PACKETS has
-//! the packets of all policers in this order, each with its arrival (u64, ns) and its layer-2 bytes (u32), little-endian.
+//! `meter METERS PACKETS` writes one byte for each packet to standard output: 1 conform, 2 exceed, 3 violate. METERS
+//! has a line for each policer: committed rate (b/s), committed burst (bytes), peak rate (b/s), excess or peak burst
+//! (bytes), number of packets. Without a peak rate (0) the policer has one rate, without an excess burst one bucket.
+//! PACKETS has the packets of all policers in this order, each with its arrival (u64, ns) and its layer-2 bytes (u32),
+//! little-endian.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::error::Error;

@@ -2,8 +2,9 @@
 //!
 //! `port CONFIGURATION RATE SEED PACKETS` writes the time at which the last bit of each packet has left (u64, ns; 0:
 //! dropped) to standard output. CONFIGURATION is a router's, as JSON, with the interface Fa0/0; RATE is that of its
-//! Ethernet line in b/s, SEED that of its random numbers. PACKETS has the packets in the order of their times, each with its arrival (u64, ns), its layer-2 bytes (u32) and
-//! a number (u32), little-endian. The number is the packet's code point, and its flow.
+//! Ethernet line in b/s, SEED that of its random numbers. PACKETS has the packets in the order of their times, each
+//! with its arrival (u64, ns), its layer-2 bytes (u32) and a number (u32), little-endian. The number is the packet's
+//! code point, and its flow.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 use std::error::Error;

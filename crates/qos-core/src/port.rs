@@ -73,8 +73,8 @@ impl<P> NamedPort<P> {
     }
 
     /// The port with another plan. Before its first configuration a port is a router's; a switch's then begins anew at
-    /// the end of the same link, and what waits in the old one is dropped. A switch's port keeps its plan if it is given
-    /// a router's: [`crate::Engine::configure`] refuses such a configuration.
+    /// the end of the same link, and what waits in the old one is dropped. A switch's port keeps its plan if it is
+    /// given a router's: [`crate::Engine::configure`] refuses such a configuration.
     pub fn configured(self, now: Time, plan: PortPlan, shared: &mut Shared<P>) -> NamedPort<P> {
         if self.plan == plan {
             return self;

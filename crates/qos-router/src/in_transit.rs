@@ -7,8 +7,7 @@
 //! dropped) expire, and the oldest makes room when the table is full; a frame that is not found keeps the kernel's
 //! stamp.
 
-use qos_core::Label;
-use qos_core::{PortId, Time};
+use qos_core::{Descriptor, Label, PortId, Time};
 
 /// What is remembered of a frame in transit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +22,16 @@ pub struct Transit {
     pub discard_class: u8,
     /// Label that a switch's way in has given it.
     pub label: Option<Label>,
+}
+
+impl Transit {
+    /// Gives the frame's descriptor what its bytes do not have.
+    pub fn restore(&self, descriptor: &mut Descriptor) {
+        descriptor.input_port = Some(self.input);
+        descriptor.qos_group = self.qos_group;
+        descriptor.discard_class = self.discard_class;
+        descriptor.label = self.label;
+    }
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -3,6 +3,7 @@
 use crate::config::policy::{MapAction, PoliceAction, SetField};
 use crate::config::queueing::ThresholdField;
 use crate::frame::descriptor::{Descriptor, Network};
+use crate::plan::field;
 
 /// Writes `value` into the field. Returns false where the packet has no such field (then nothing is counted as marked).
 pub(crate) fn set(descriptor: &mut Descriptor, field: SetField, value: u16) -> bool {
@@ -30,7 +31,7 @@ pub(crate) fn set(descriptor: &mut Descriptor, field: SetField, value: u16) -> b
 /// The value that a map gives a packet, as it came to the class.
 pub(crate) fn mapped(came: &Descriptor, map: &MapAction) -> Option<u16> {
     let is_ip = !matches!(map.source, ThresholdField::Dscp | ThresholdField::Precedence) || came.is_ip();
-    map.values.get(map.source.of(came)).copied().flatten().filter(|_| is_ip)
+    map.values.get(field::value(map.source, came)).copied().flatten().filter(|_| is_ip)
 }
 
 /// Does what a policer does to packets of one colour. Returns false to drop the packet.

@@ -118,7 +118,7 @@ pub(crate) fn random_detect(
     }
     let (basis, ecn, in_bytes) = (config.basis, config.ecn, depth.in_bytes());
     // IOS-XE prints the rows of code points that were typed, whatever they have seen.
-    let typed = config.thresholds.iter().fold(0, |set, given| set | 1 << given.value);
+    let typed = config.thresholds.iter().fold(0, |set, given| set | (1 << given.value));
     let shown = if properties.random_detect_by_limit { typed } else { 0 };
     Ok(Some(RandomDetectPlan { basis, exponential_weight, ecn, in_bytes, shown, rows }))
 }

@@ -63,28 +63,14 @@ fn statement(
         Criterion::Cos { values, negate } => (negate, Test::Cos { values: bit_set(values, 7, path)? as u8 }),
         Criterion::Vlan { ranges, negate } => (negate, Test::Vlan { ranges: vlans(ranges, path)? }),
         Criterion::Protocol { name, negate } => (negate, Test::Protocol(*name)),
-        Criterion::PacketLength { min, max, negate } => {
-            let (least, most) = (min.unwrap_or(0), max.unwrap_or(u32::MAX));
-            if least > most || (min.is_none() && max.is_none()) {
-                let message =
-                    format!("no packet is {least} to {most} bytes long, or every one: give min, max or both, in order");
-                return Err(ConfigError::new(path, message));
-            }
-            (negate, Test::PacketLength { min: least, max: most })
-        }
+        Criterion::PacketLength { min, max, negate } => (negate, packet_length(*min, *max, path)?),
         Criterion::InputInterface { name, negate } => {
             let port = context.ports.get(name).ok_or_else(|| missing("name", "port", name))?;
             (negate, Test::InputInterface(*port))
         }
         Criterion::InputInterfaces { names } => (&false, one_of(context, names)),
         Criterion::QosGroup { value, negate } => (negate, Test::QosGroup(*value)),
-        Criterion::DiscardClass { value, negate } => {
-            if *value > 7 {
-                let message = format!("{value} is out of range: give 0 to 7");
-                return Err(ConfigError::out_of_range(format!("{path}.value"), message));
-            }
-            (negate, Test::DiscardClass(*value))
-        }
+        Criterion::DiscardClass { value, negate } => (negate, discard_class(*value, path)?),
         Criterion::ClassMap { name, negate } => {
             let nested = if name == CLASS_DEFAULT {
                 Matcher::any()
@@ -101,6 +87,24 @@ fn statement(
         }
     };
     Ok(Statement { negate: *negate, test })
+}
+
+fn packet_length(min: Option<u32>, max: Option<u32>, path: &str) -> Result<Test, ConfigError> {
+    let (least, most) = (min.unwrap_or(0), max.unwrap_or(u32::MAX));
+    if least > most || (min.is_none() && max.is_none()) {
+        let message =
+            format!("no packet is {least} to {most} bytes long, or every one: give min, max or both, in order");
+        return Err(ConfigError::new(path, message));
+    }
+    Ok(Test::PacketLength { min: least, max: most })
+}
+
+fn discard_class(value: u8, path: &str) -> Result<Test, ConfigError> {
+    if value > 7 {
+        let message = format!("{value} is out of range: give 0 to 7");
+        return Err(ConfigError::out_of_range(format!("{path}.value"), message));
+    }
+    Ok(Test::DiscardClass(value))
 }
 
 /// Any of some ports. A switch may have some without a cable, by which nothing comes.

@@ -61,23 +61,7 @@ fn resolve_class(context: &Context<'_>, class: &PolicyClass) -> Result<ResolvedC
         Some(switch) => catalyst::check_class(class, switch)?,
         None => catalyst::check_router_class(class)?,
     }
-    for (index, set) in class.set.iter().enumerate() {
-        if set.value > greatest(set.field) {
-            let message = format!("{} is out of range: give 0 to {}", set.value, greatest(set.field));
-            return Err(ConfigError::out_of_range(format!("set[{index}].value"), message));
-        }
-    }
-    for (index, map) in class.map.iter().enumerate() {
-        let values = usize::from(map.source.values());
-        if map.values.len() != values {
-            let message = format!("{} values: give {values}, one for each of what it is from", map.values.len());
-            return Err(ConfigError::new(format!("map[{index}].values"), message));
-        }
-        if let Some(value) = map.values.iter().flatten().find(|value| **value > greatest(map.field)) {
-            let message = format!("{value} is out of range: give 0 to {}", greatest(map.field));
-            return Err(ConfigError::out_of_range(format!("map[{index}].values"), message));
-        }
-    }
+    check_marks(class)?;
     if class.name != CLASS_DEFAULT && !context.config.class_maps.contains_key(&class.name) {
         let message = format!("there is no class-map {:?}: define it, or use class-default", class.name);
         return Err(ConfigError::unknown("name", message));
@@ -120,6 +104,28 @@ fn resolve_class(context: &Context<'_>, class: &PolicyClass) -> Result<ResolvedC
         }),
         service_policy: class.service_policy.clone(),
     })
+}
+
+/// The values that a class sets, and those of its table-maps.
+fn check_marks(class: &PolicyClass) -> Result<(), ConfigError> {
+    for (index, set) in class.set.iter().enumerate() {
+        if set.value > greatest(set.field) {
+            let message = format!("{} is out of range: give 0 to {}", set.value, greatest(set.field));
+            return Err(ConfigError::out_of_range(format!("set[{index}].value"), message));
+        }
+    }
+    for (index, map) in class.map.iter().enumerate() {
+        let values = usize::from(map.source.values());
+        if map.values.len() != values {
+            let message = format!("{} values: give {values}, one for each of what it is from", map.values.len());
+            return Err(ConfigError::new(format!("map[{index}].values"), message));
+        }
+        if let Some(value) = map.values.iter().flatten().find(|value| **value > greatest(map.field)) {
+            let message = format!("{value} is out of range: give 0 to {}", greatest(map.field));
+            return Err(ConfigError::out_of_range(format!("map[{index}].values"), message));
+        }
+    }
+    Ok(())
 }
 
 fn check_child(context: &Context<'_>, name: &str, path: &str) -> Result<(), ConfigError> {

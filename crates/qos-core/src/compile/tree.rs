@@ -1,6 +1,7 @@
 //! From a tree of classes and queues to the plan of a router's port.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use crate::compile::range::in_range;
 use crate::config::policy::ShapeMode;
@@ -167,35 +168,25 @@ fn law(
 }
 
 fn leaf(queue: &QueueDiscipline, shape: Option<&TreeShape>, path: &str) -> Result<BodyPlan, ConfigError> {
-    let field = |name: &str| format!("{path}.{name}");
-    let limit = |limit: u32| in_range(&field("limit"), u64::from(limit), &(1..=u64::from(u32::MAX)), "packets");
-    let mut random_detect = None;
-    let in_bytes = |limit: u64| LimitsPlan { configured: None, in_bytes: true, whole: true, limit, thresholds: None };
-    let queue = match *queue {
+    check(queue, path)?;
+    let limited = |limit: u64| {
+        QueuePlan::Limited(Box::new(LimitsPlan {
+            configured: None,
+            in_bytes: true,
+            whole: true,
+            limit,
+            thresholds: None,
+        }))
+    };
+    let plan = match *queue {
         QueueDiscipline::Pfifo { limit } => QueuePlan::Fifo { limit },
-        QueueDiscipline::Bfifo { limit } => QueuePlan::Limited(Box::new(in_bytes(limit))),
-        QueueDiscipline::Red { limit, min, max, exponential_weight, denominator, ecn } => {
-            in_range(&field("max"), u64::from(max), &(u64::from(min) + 1..=u64::from(u32::MAX)), "bytes")?;
-            in_range(&field("exponential_weight"), u64::from(exponential_weight), &(1..=32), "as an exponent")?;
-            in_range(&field("denominator"), u64::from(denominator), &(1..=65_536), "packets")?;
-            let row = |value| ResolvedRandomDetectRow { value, min, max, denominator };
-            random_detect = Some(RandomDetectPlan {
-                basis: RandomDetectBasis::Precedence,
-                exponential_weight,
-                ecn,
-                in_bytes: true,
-                shown: 0,
-                rows: (0..8).map(row).collect(),
-            });
-            QueuePlan::Limited(Box::new(in_bytes(limit)))
-        }
-        QueueDiscipline::Codel { limit: packets, target_us, interval_us, ce_threshold_us, ecn } => {
-            limit(packets)?;
+        QueueDiscipline::Bfifo { limit } | QueueDiscipline::Red { limit, .. } => limited(limit),
+        QueueDiscipline::Codel { limit, target_us, interval_us, ce_threshold_us, ecn } => {
             let law = law((target_us, interval_us, ce_threshold_us), ecn, path)?;
-            QueuePlan::Managed(ManagedPlan::Codel(CodelQueuePlan { law, limit: packets }))
+            QueuePlan::Managed(ManagedPlan::Codel(CodelQueuePlan { law, limit }))
         }
         QueueDiscipline::FqCodel {
-            limit: packets,
+            limit,
             flows,
             quantum,
             target_us,
@@ -205,48 +196,83 @@ fn leaf(queue: &QueueDiscipline, shape: Option<&TreeShape>, path: &str) -> Resul
             ce_threshold_us,
             ecn,
         } => {
-            limit(packets)?;
-            in_range(&field("flows"), u64::from(flows), &(1..=65_535), "flow queues")?;
-            in_range(&field("quantum"), u64::from(quantum), &(1..=1 << 20), "bytes")?;
-            in_range(&field("drop_batch"), u64::from(drop_batch), &(1..=1 << 20), "packets")?;
             let law = law((target_us, interval_us, ce_threshold_us), ecn, path)?;
-            let plan = FqCodelPlan { law, limit: packets, flows, quantum, memory_limit, drop_batch };
+            let plan = FqCodelPlan { law, limit, flows, quantum, memory_limit, drop_batch };
             QueuePlan::Managed(ManagedPlan::FqCodel(plan))
         }
-        QueueDiscipline::Pie { limit: packets, target_us, tupdate_us, alpha, beta, ecn, bytemode } => {
-            limit(packets)?;
-            in_range(&field("alpha"), u64::from(alpha), &(0..=32), "sixteenths")?;
-            in_range(&field("beta"), u64::from(beta), &(0..=32), "sixteenths")?;
-            let plan = PiePlan {
-                limit: packets,
-                target: micros(target_us, &field("target_us"))?,
-                update: micros(tupdate_us, &field("tupdate_us"))?,
-                alpha,
-                beta,
-                ecn,
-                bytemode,
-            };
-            QueuePlan::Managed(ManagedPlan::Pie(plan))
+        QueueDiscipline::Pie { limit, target_us, tupdate_us, alpha, beta, ecn, bytemode } => {
+            let target = micros(target_us, &format!("{path}.target_us"))?;
+            let update = micros(tupdate_us, &format!("{path}.tupdate_us"))?;
+            QueuePlan::Managed(ManagedPlan::Pie(PiePlan { limit, target, update, alpha, beta, ecn, bytemode }))
         }
         QueueDiscipline::Cake { diffserv, isolation, rtt_us, target_us, memory_limit, wash } => {
-            let rtt = micros(rtt_us, &field("rtt_us"))?;
-            let target = micros(target_us, &field("target_us"))?;
+            let rtt = micros(rtt_us, &format!("{path}.rtt_us"))?;
+            let target = micros(target_us, &format!("{path}.target_us"))?;
             let rate = shape.map_or(0, |shape| shape.rate_bps);
             let (tins, tin_of) = tins(diffserv, rate, target, rtt);
-            // Four times what comes in a round-trip time, as in Linux.
-            let by_rate = (u128::from(rate) / 8 * u128::from(rtt_us) * 4 / 1_000_000) as u64;
-            let default = if rate == 0 { u64::MAX } else { by_rate.max(CAKE_LEAST_MEMORY) };
             QueuePlan::Managed(ManagedPlan::Cake(Box::new(CakePlan {
                 tins,
                 tin_of,
                 isolation: isolation_plan(isolation),
                 account: shape.and_then(|shape| shape.account.as_ref()).map(account),
-                memory_limit: memory_limit.unwrap_or(default),
+                memory_limit: memory_limit.unwrap_or_else(|| cake_memory(rate, rtt_us)),
                 wash,
             })))
         }
     };
-    Ok(BodyPlan::Leaf { queue, random_detect })
+    Ok(BodyPlan::Leaf { queue: plan, random_detect: random_detect(queue) })
+}
+
+/// The ranges of what is given, but for times.
+fn check(queue: &QueueDiscipline, path: &str) -> Result<(), ConfigError> {
+    let within = |field: &str, value: u32, range: RangeInclusive<u64>, unit: &str| {
+        in_range(&format!("{path}.{field}"), u64::from(value), &range, unit).map(drop)
+    };
+    let any = u64::from(u32::MAX);
+    match *queue {
+        QueueDiscipline::Pfifo { .. } | QueueDiscipline::Bfifo { .. } | QueueDiscipline::Cake { .. } => Ok(()),
+        QueueDiscipline::Red { min, max, exponential_weight, denominator, .. } => {
+            within("max", max, u64::from(min) + 1..=any, "bytes")?;
+            within("exponential_weight", u32::from(exponential_weight), 1..=32, "as an exponent")?;
+            within("denominator", denominator, 1..=65_536, "packets")
+        }
+        QueueDiscipline::Codel { limit, .. } => within("limit", limit, 1..=any, "packets"),
+        QueueDiscipline::FqCodel { limit, flows, quantum, drop_batch, .. } => {
+            within("limit", limit, 1..=any, "packets")?;
+            within("flows", flows, 1..=65_535, "flow queues")?;
+            within("quantum", quantum, 1..=1 << 20, "bytes")?;
+            within("drop_batch", drop_batch, 1..=1 << 20, "packets")
+        }
+        QueueDiscipline::Pie { limit, alpha, beta, .. } => {
+            within("limit", limit, 1..=any, "packets")?;
+            within("alpha", alpha, 0..=32, "sixteenths")?;
+            within("beta", beta, 0..=32, "sixteenths")
+        }
+    }
+}
+
+/// Early detection in bytes, with the same row for all packets.
+fn random_detect(queue: &QueueDiscipline) -> Option<RandomDetectPlan> {
+    let QueueDiscipline::Red { min, max, exponential_weight, denominator, ecn, .. } = *queue else { return None };
+    let row = |value| ResolvedRandomDetectRow { value, min, max, denominator };
+    Some(RandomDetectPlan {
+        basis: RandomDetectBasis::Precedence,
+        exponential_weight,
+        ecn,
+        in_bytes: true,
+        shown: 0,
+        rows: (0..8).map(row).collect(),
+    })
+}
+
+/// Memory of CAKE's queues in bytes: four times what comes in a round-trip time, as in Linux; no limit without a rate.
+fn cake_memory(rate_bps: u64, rtt_us: u32) -> u64 {
+    let by_rate = (u128::from(rate_bps) / 8 * u128::from(rtt_us) * 4 / 1_000_000) as u64;
+    if rate_bps == 0 {
+        u64::MAX
+    } else {
+        by_rate.max(CAKE_LEAST_MEMORY)
+    }
 }
 
 fn isolation_plan(isolation: Isolation) -> IsolationPlan {

@@ -5,8 +5,6 @@ use schemars::JsonSchema;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-use crate::frame::descriptor::Descriptor;
-
 /// What a class is guaranteed. One kind only in a policy-map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
@@ -142,17 +140,6 @@ impl ThresholdField {
             ThresholdField::Dscp => 64,
             ThresholdField::Precedence | ThresholdField::Cos | ThresholdField::DiscardClass => 8,
             ThresholdField::QosGroup => 100,
-        }
-    }
-
-    /// The packet's value.
-    pub(crate) fn of(self, descriptor: &Descriptor) -> usize {
-        match self {
-            ThresholdField::Dscp => usize::from(descriptor.dscp),
-            ThresholdField::Precedence => usize::from(descriptor.precedence()),
-            ThresholdField::Cos => usize::from(descriptor.cos & 7),
-            ThresholdField::DiscardClass => usize::from(descriptor.discard_class),
-            ThresholdField::QosGroup => usize::from(descriptor.qos_group),
         }
     }
 }

@@ -40,8 +40,8 @@ pub struct TreeShape {
     pub rate_bps: u64,
     /// Size of the bucket, counted bytes; 0: packets are spaced.
     pub burst_bytes: u64,
-    /// A packet leaves while the bucket is not below empty, whatever its length, and the next one waits (HTB, CAKE). Else
-    /// it leaves when the bucket holds its length, or is full (TBF).
+    /// A packet leaves while the bucket is not below empty, whatever its length, and the next one waits (HTB, CAKE).
+    /// Else it leaves when the bucket holds its length, or is full (TBF).
     #[cfg_attr(feature = "serde", serde(default))]
     pub deficit: bool,
     /// Length of a packet for the rate; null for its counted bytes.
@@ -179,7 +179,8 @@ pub enum QueueDiscipline {
         rtt_us: u32,
         /// Acceptable delay.
         target_us: u32,
-        /// Bytes of all flows; of memory as Linux counts it; null for four round-trip times of the rate and at least 4 MiB.
+        /// Bytes of all flows; of memory as Linux counts it; null for four round-trip times of the rate and at least
+        /// 4 MiB.
         #[cfg_attr(feature = "serde", serde(default))]
         memory_limit: Option<u64>,
         /// Set the code point of what leaves to 0.

@@ -6,6 +6,7 @@ pub(crate) mod admission;
 pub(crate) mod aqm;
 pub(crate) mod catalyst;
 pub(crate) mod classes;
+pub(crate) mod field;
 pub(crate) mod interface_queueing;
 pub(crate) mod police;
 pub(crate) mod port;

@@ -5,6 +5,7 @@ use crate::counters::queue::DisciplineName;
 use crate::counters::resolved::ResolvedRandomDetectRow;
 use crate::frame::descriptor::Descriptor;
 use crate::plan::aqm::{CakePlan, CodelQueuePlan, FqCodelPlan, PiePlan};
+use crate::plan::field;
 
 /// What to build a queue from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,7 +130,7 @@ impl LimitsPlan {
     /// The limit of a packet.
     pub fn of(&self, descriptor: &Descriptor) -> u64 {
         let Some((field, rows)) = &self.thresholds else { return self.limit };
-        rows.get(field.of(descriptor)).copied().unwrap_or(self.limit)
+        rows.get(field::value(*field, descriptor)).copied().unwrap_or(self.limit)
     }
 
     fn shown(&self) -> ShownLimit {

@@ -72,7 +72,8 @@ proptest! {
         shaped in any::<bool>(),
         packets in prop::collection::vec((0u64..400_000, 0u16..40, 60usize..1_500, 0u8..64), 2..400),
     ) {
-        let queue = [codel(false), fq_codel(30), pie(), cake("diffserv4", Some(30_000)), red(), codel(true)][kind].clone();
+        let small_cake = cake("diffserv4", Some(30_000));
+        let queue = [codel(false), fq_codel(30), pie(), small_cake, red(), codel(true)][kind].clone();
         let shape = if shaped { json!({"rate_bps": 5_000_000, "burst_bytes": 3_000}) } else { Value::Null };
         let mut engine = engine(json!([{"name": "1:", "queue": queue, "shape": shape}]), json!([]), 0);
         let (mut at, mut outputs) = (0, Vec::new());
@@ -97,7 +98,8 @@ proptest! {
     }
 }
 
-/// A flood that does not slow down: CoDel's drops become more frequent, PIE drops what is in excess, half of what comes.
+/// A flood that does not slow down: CoDel's drops become more frequent, PIE drops what is in excess, half of what
+/// comes.
 #[test]
 fn a_flood_is_dropped_more_and_more() {
     for (queue, delay_ms) in [(codel(false), 600), (pie(), 40)] {
@@ -178,7 +180,7 @@ fn cake_is_fair_among_hosts() {
             let plain = overload(flow).descriptor(Framing::Ethernet);
             let source = std::net::IpAddr::from([10, 0, 0, host]);
             let destination = std::net::IpAddr::from([10, 0, 1, host % destinations]);
-            let flow = u64::from(host) << 32 | u64::from(flow);
+            let flow = (u64::from(host) << 32) | u64::from(flow);
             qos_core::Descriptor { source, destination, flow, ..plain }
         };
         for step in 0..15_000u64 {
@@ -198,7 +200,8 @@ fn cake_is_fair_among_hosts() {
 #[test]
 fn cake_gives_a_tin_priority_up_to_its_threshold() {
     let rate = 8_000_000;
-    let node = json!({"name": "1:", "queue": cake("diffserv4", None), "shape": {"rate_bps": rate, "burst_bytes": 0, "deficit": true}});
+    let shape = json!({"rate_bps": rate, "burst_bytes": 0, "deficit": true});
+    let node = json!({"name": "1:", "queue": cake("diffserv4", None), "shape": shape});
     let mut engine = engine(json!([node]), json!([]), 0);
     let flows = [Source::new(1_486, 0, 0, rate), Source::new(1_486, 46, 1, rate / 5)];
     let outputs = load(&mut engine, Framing::Ethernet, &flows, Time(10 * SECOND));
@@ -273,12 +276,13 @@ fn capable_packets_are_marked_and_others_dropped() {
 /// HTB: each class has its rate, what is left goes by quantum, and none has more than its ceil.
 #[test]
 fn classes_have_their_rates_and_share_the_rest() {
+    let shape = |ceil: u64| json!({"rate_bps": ceil, "burst_bytes": 1600, "deficit": true});
     let class = |name: &str, rate: u64, ceil: u64| {
-        json!({"name": name, "parent": "1:1", "minimum_bps": rate, "weight": 1514,
-               "shape": {"rate_bps": ceil, "burst_bytes": 1600, "deficit": true}, "queue": {"kind": "pfifo", "limit": 50}})
+        json!({"name": name, "parent": "1:1", "minimum_bps": rate, "weight": 1514, "shape": shape(ceil),
+               "queue": {"kind": "pfifo", "limit": 50}})
     };
     let nodes = json!([
-        {"name": "1:1", "minimum_bps": 10_000_000, "shape": {"rate_bps": 10_000_000, "burst_bytes": 1600, "deficit": true}},
+        {"name": "1:1", "minimum_bps": 10_000_000, "shape": shape(10_000_000)},
         class("1:10", 6_000_000, 10_000_000),
         class("1:20", 1_000_000, 10_000_000),
         class("1:30", 1_000_000, 1_500_000),

@@ -127,10 +127,7 @@ impl Dataplane {
                 }
                 let event = match transit {
                     Some(transit) => {
-                        descriptor.qos_group = transit.qos_group;
-                        descriptor.discard_class = transit.discard_class;
-                        descriptor.label = transit.label;
-                        descriptor.input_port = Some(transit.input);
+                        transit.restore(&mut descriptor);
                         transit.event
                     }
                     None => {

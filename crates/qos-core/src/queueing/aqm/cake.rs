@@ -1,9 +1,9 @@
 //! CAKE: tins by code point, flow queues with fairness among hosts, COBALT.
 //!
-//! Source: "Piece of CAKE" (see [`crate::queueing::aqm::cobalt`]), tc-cake(8), and Linux's `sch_cake`. The rate that the
-//! whole keeps is that of the scheduler's shaper above this queue, which lets a packet go as soon as the one before it
-//! has had its time: CAKE's own shaper, which has no burst. Within that a tin has priority over those before it up to
-//! its threshold rate; without a rate the tins share by deficit round robin.
+//! Source: "Piece of CAKE" (see [`crate::queueing::aqm::cobalt`]), tc-cake(8), and Linux's `sch_cake`. The rate that
+//! the whole keeps is that of the scheduler's shaper above this queue, which lets a packet go as soon as the one before
+//! it has had its time: CAKE's own shaper, which has no burst. Within that a tin has priority over those before it up
+//! to its threshold rate; without a rate the tins share by deficit round robin.
 //!
 //! In a tin flows take turns by deficit round robin, those that have just become active first. A flow whose host has n
 //! bulk flows gets 1/n of the quantum (triple isolation: n is the greater of its source's and its destination's).

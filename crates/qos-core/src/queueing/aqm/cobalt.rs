@@ -1,9 +1,10 @@
 //! COBALT, the active queue management of CAKE: CoDel and BLUE side by side.
 //!
-//! Source: T. Hoeiland-Joergensen, D. Taht, J. Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home
-//! Gateways", IEEE LANMAN 2018, and Linux's `sch_cake`. CoDel (RFC 8289) signals at interval/√n as usual, by marks where
-//! it can; its count goes down step by step when the delay is below the target again. BLUE drops with a probability
-//! that grows while the buffer overflows and shrinks while the queue is empty, whether or not packets are ECN-capable.
+//! Source: T. Hoeiland-Joergensen, D. Taht, J. Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for
+//! Home Gateways", IEEE LANMAN 2018, and Linux's `sch_cake`. CoDel (RFC 8289) signals at interval/√n as usual, by marks
+//! where it can; its count goes down step by step when the delay is below the target again. BLUE drops with a
+//! probability that grows while the buffer overflows and shrinks while the queue is empty, whether or not packets are
+//! ECN-capable.
 
 use crate::frame::descriptor::{mix, Descriptor};
 use crate::plan::aqm::TinPlan;

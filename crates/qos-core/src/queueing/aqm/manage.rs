@@ -14,8 +14,8 @@ pub(crate) type Lost<P> = (DropReason, Item<P>);
 /// Bytes of a full Ethernet frame without its check sequence: the kernel's `psched_mtu`.
 pub(crate) const FULL_FRAME: u32 = 1_514;
 
-/// Bytes of a packet's memory in Linux: `struct sk_buff`, and a buffer for headroom, packet and `skb_shared_info` in the
-/// sizes of `kmalloc`.
+/// Bytes of a packet's memory in Linux: `struct sk_buff`, and a buffer for headroom, packet and `skb_shared_info` in
+/// the sizes of `kmalloc`.
 pub(crate) fn memory_of(bytes: u32) -> u64 {
     const SK_BUFF: u64 = 256;
     const AROUND_PACKET: u64 = 384;

@@ -1,5 +1,5 @@
-//! PIE's drop probability: "Proportional Integral Controller Enhanced (PIE): A Lightweight Control Scheme to Address the
-//! Bufferbloat Problem", R. Pan, P. Natarajan, F. Baker, G. White, RFC 8033, sections 4 and 5.
+//! PIE's drop probability: "Proportional Integral Controller Enhanced (PIE): A Lightweight Control Scheme to Address
+//! the Bufferbloat Problem", R. Pan, P. Natarajan, F. Baker, G. White, RFC 8033, sections 4 and 5.
 //!
 //! Each update period the probability moves by alpha·(delay - target) + beta·(delay - delay before), scaled down while
 //! it is small. A packet that comes is dropped with it. Where the RFC leaves a choice this is Linux's `sch_pie`: the

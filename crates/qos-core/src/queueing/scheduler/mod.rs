@@ -146,27 +146,13 @@ impl<P> Scheduler<P> {
         self.minimum_timers = WinnerTree::new(minimums.iter().filter(|minimum| **minimum).count());
         self.propagates = urgent.contains(&true);
         for (number, plan) in plans.iter().enumerate() {
-            let parent = match self.nodes.get(plan.parent) {
-                Some(NodeId::Inner(parent)) => *parent,
-                // What a plan has below a queue would stand beside it.
-                Some(NodeId::Leaf(leaf)) => self.leaves[leaf.0].member.parent,
-                None => InnerId::ROOT,
-            };
-            let above = self.inners.get(parent.0);
-            let standing = Standing {
-                parent,
-                child: above.map_or(0, |above| above.children.len()),
-                level: above.map_or(0, |above| above.member.level + 1),
-                shaped: above.is_some_and(|above| above.member.shaped),
-                only: children[plan.parent] == 1,
-                timer: self.shaped.len(),
-            };
+            let standing = self.standing(plan.parent, children[plan.parent] == 1);
             let mut member = Member::new(plan, standing, now);
             let id = match &plan.body {
                 BodyPlan::Leaf { .. } => NodeId::Leaf(LeafId(self.leaves.len())),
                 BodyPlan::Inner { .. } => NodeId::Inner(InnerId(self.inners.len())),
             };
-            if let Some(above) = self.inners.get_mut(parent.0) {
+            if let Some(above) = self.inners.get_mut(standing.parent.0) {
                 above.push(id, plan.rank);
             }
             if plan.shape.is_some() {
@@ -199,6 +185,25 @@ impl<P> Scheduler<P> {
                     self.inners.push(inner);
                 }
             }
+        }
+    }
+
+    /// The place of the next node that is made; `parent` is the number of its parent in the plan.
+    fn standing(&self, parent: usize, only: bool) -> Standing {
+        let parent = match self.nodes.get(parent) {
+            Some(NodeId::Inner(parent)) => *parent,
+            // What a plan has below a queue would stand beside it.
+            Some(NodeId::Leaf(leaf)) => self.leaves[leaf.0].member.parent,
+            None => InnerId::ROOT,
+        };
+        let above = self.inners.get(parent.0);
+        Standing {
+            parent,
+            child: above.map_or(0, |above| above.children.len()),
+            level: above.map_or(0, |above| above.member.level + 1),
+            shaped: above.is_some_and(|above| above.member.shaped),
+            only,
+            timer: self.shaped.len(),
         }
     }
 

@@ -1,0 +1,15 @@
+//! The fields of a packet that pick a limit, or from which another one is set.
+
+use crate::config::queueing::ThresholdField;
+use crate::frame::descriptor::Descriptor;
+
+/// The packet's value of the field.
+pub(crate) fn value(field: ThresholdField, descriptor: &Descriptor) -> usize {
+    match field {
+        ThresholdField::Dscp => usize::from(descriptor.dscp),
+        ThresholdField::Precedence => usize::from(descriptor.precedence()),
+        ThresholdField::Cos => usize::from(descriptor.cos & 7),
+        ThresholdField::DiscardClass => usize::from(descriptor.discard_class),
+        ThresholdField::QosGroup => usize::from(descriptor.qos_group),
+    }
+}
