@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from qoslab.errors import QoslabError
-from qoslab.policy.kernel import plan_pasted
+from qoslab.policy.kernel_plan import plan_pasted
 from qoslab.policy.pasted_configuration import read_configuration
-from qoslab.tc import netlink
-from qoslab.tc.apply import apply, dry_run
-from qoslab.tc.counters import read, read_device
-from qoslab.tc.plan import Plan, plan
-from qoslab.tc.port import Port
-from qoslab.tc.state import seen
+from qoslab.tc import rtnetlink_dump
+from qoslab.tc.device_state import seen
+from qoslab.tc.kernel_counts import read, read_device
+from qoslab.tc.plan_application import apply, dry_run
+from qoslab.tc.port_plan import Port
+from qoslab.tc.router_plan import Plan, plan
 
 MAC = b"\2\0\0\0\0\1"
 IP, IPV6, ALL = 0x0800, 0x86DD, 0x0003
@@ -205,8 +205,10 @@ def errors() -> dict[str, Any]:
 
     plan = planned(SHAPER.format(gold=30, default="queue-limit 64", rate=2_000_000))
     interface = plan.interfaces[0]
-    wrong = [replace(each, options=(("limit", -1),)) if getattr(each, "kind", "") == "pfifo" else each
-             for each in interface.objects]  # fmt: skip
+    wrong = [
+        replace(each, options=(("limit", -1),)) if getattr(each, "kind", "") == "pfifo" else each
+        for each in interface.objects
+    ]
     found = {}
     try:
         dry_run(replace(plan, interfaces=(replace(interface, objects=tuple(wrong)),)), lambda _: "wan.ios.j2:7")
@@ -319,8 +321,10 @@ def counters() -> dict[str, Any]:
         send("eth1", frames())
         time.sleep(2)  # until the queue is empty
         said = subprocess.run(["tc", "-s", "-j", "qdisc", "show", "dev", "eth1"], capture_output=True, check=True)
-        requests = (netlink.GET_QDISC, netlink.GET_CLASS)
-        messages = {str(request): [each.hex() for each in netlink.payloads(request, "eth1")] for request in requests}
+        requests = (rtnetlink_dump.GET_QDISC, rtnetlink_dump.GET_CLASS)
+        messages = {
+            str(request): [each.hex() for each in rtnetlink_dump.payloads(request, "eth1")] for request in requests
+        }
         found[name] = {
             "tc": json.loads(said.stdout),
             "messages": messages,

@@ -10,7 +10,7 @@ import pytest
 
 from qoslab.errors import DeviceError
 from qoslab.tc.daemon import runner
-from qoslab.tc.kernel import Line, Qdiscs, RefusedCommandError
+from qoslab.tc.interface_qdiscs import Line, Qdiscs, RefusedCommandError
 
 pytestmark = [
     pytest.mark.lab,

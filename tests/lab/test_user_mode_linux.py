@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from qoslab.errors import DeviceError, MachineError
-from qoslab.tc.kinds import probe
+from qoslab.tc.kernel_kinds import probe
 from qoslab.tc.user_mode_linux import Device, Kernel, find
 
 pytestmark = [

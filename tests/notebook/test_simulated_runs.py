@@ -40,6 +40,7 @@ STARTS = {f"arms.{arm}.matrix.time": "[8 s]" for arm in ("start-small", "start-l
 STORIES: dict[str, tuple[int, tuple[str, ...]]] = {
     "atm-cells": (0, ("--duration", "2s")),
     "bucket-truth": (0, ("--duration", "5s")),
+    "bufferbloat": (0, ("--duration", "10s")),
     "carrier-policer": (1, ()),
     "cbwfq-classic": (2, ()),
     "dot1q-subinterfaces": (1, ("--duration", "3s")),

@@ -18,7 +18,7 @@ import os, sys, time
 exec(sys.argv[1])
 if os.geteuid() == 0:
     os.setuid(65534)
-Hold(sys.argv[2], sys.argv[3])
+InterfaceLock(sys.argv[2], sys.argv[3])
 print("held", flush=True)
 time.sleep(600)
 """

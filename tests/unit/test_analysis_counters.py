@@ -12,9 +12,9 @@ import sample_run
 from analysis_tables import classes_table, flows_table
 
 from qoslab.analysis import analyse, class_metrics
+from qoslab.analysis.class_lines import Line
 from qoslab.analysis.class_metrics import EachClass, class_figures
 from qoslab.analysis.classes import class_drops
-from qoslab.analysis.lines import Line
 from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.observed import observed_class_rows
 from qoslab.analysis.policers import bucket_figures, police_figures

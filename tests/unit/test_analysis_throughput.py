@@ -10,8 +10,8 @@ import pytest
 from sample_run import EXPERIMENT, RECORDED, make_run, seal_anew
 
 from qoslab.analysis import analyse
+from qoslab.analysis.class_lines import Line
 from qoslab.analysis.host_metrics import host_figures
-from qoslab.analysis.lines import Line
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.paths import Path as Way
 from qoslab.analysis.paths import find_path, paths_of

@@ -100,9 +100,6 @@ def test_shapers_keep_what_answers_to_frame_relay() -> None:
     [
         ("shape adaptive 7999", "Invalid input"),
         ("shape adaptive", "Incomplete command"),
-        ("police rate 500 pps burst 50", "policers meter bytes, not packets"),
-        ("fair-queue individual-limit 9", "distributed interface processors are not modelled"),
-        ("random-detect discard-class-based", "packets have no discard class"),
     ],
 )
 def test_what_classes_lack_is_refused(line: str, said: str) -> None:

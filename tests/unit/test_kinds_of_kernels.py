@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from qoslab.errors import MachineError
-from qoslab.tc.kinds import Kinds, kinds_of_modules, probe
+from qoslab.tc.kernel_kinds import Kinds, kinds_of_modules, probe
 from qoslab.tc.user_mode_linux import find, load_order
 
 

@@ -9,6 +9,7 @@ ONE_CLOCK = {
     "tcp.rtt": "the sender's, from a segment to its acknowledgement",
     "rtt.min": "the sender's, less what the other end took by its own",
     "rtt.avg": "the sender's, less what the other end took by its own",
+    "rtt.p50": "the sender's, less what the other end took by its own",
     "rtt.max": "the sender's, less what the other end took by its own",
     "interface.delay.mean": "the router's",
     "interface.delay.p50": "the router's",

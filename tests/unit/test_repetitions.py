@@ -113,7 +113,7 @@ def test_advice_is_for_the_cells_that_were_repeated(
         (["goodput.some", "--difference", "5 %"], "goodput.some"),
         (["goodput.sum", "--difference", "5 ms"], "5 ms"),
         (["goodput.sum", "--difference", "0 %"], "above 0"),
-        (["police.bc", "--difference", "1"], "a figure in B"),
+        (["police.bc", "--difference", "1"], "a value in B"),
     ],
 )
 def test_advice_that_cannot_be_given(repeated: Callable[..., RunFolder], arguments: list[str], said: str) -> None:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from levels import examples
 from qoslab.analysis.at_instant import APART_S
+from qoslab.analysis.class_lines import Line
 from qoslab.analysis.class_metrics import EachClass, class_figures
 from qoslab.analysis.estimates import Estimate, error_of, passed_bytes
-from qoslab.analysis.lines import Line
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.raw import Row
 from qoslab.analysis.show_readings import continued, instants, last_counted, reading_rows

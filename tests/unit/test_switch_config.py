@@ -212,7 +212,7 @@ def test_a_switch_has_no_router_commands(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["mls qos", "interface Fa0/0\nmls qos trust dscp", "interface Fa0/0\nno switchport", "vlan 10"],
+    ["interface Fa0/0\nno switchport", "vlan 10"],
 )
 def test_a_router_has_no_switch_commands(text: str) -> None:
     with pytest.raises(IosError):

@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 import pytest
 
-from qoslab.tc.counters import QdiscCounters, qdisc_counters
-from qoslab.tc.netlink import message_of
+from qoslab.tc.kernel_counts import QdiscCounters, qdisc_counters
+from qoslab.tc.rtnetlink_dump import message_of
 from tc_counters import RECORDED, assert_counters_are_those_of_tc
 
 FOUND = json.loads(RECORDED.read_text(encoding="utf-8"))

@@ -19,14 +19,14 @@ from qoslab.errors import UserError
 from qoslab.ios.compile import compile_device, engine_config
 from qoslab.ios.model.device import Device
 from qoslab.policy.effective import effective_policies
-from qoslab.policy.kernel import lines_of, plan_pasted
+from qoslab.policy.kernel_plan import lines_of, plan_pasted
 from qoslab.policy.pasted_configuration import read_configuration
+from qoslab.tc.decision_lists import Decision, NotExpressibleError, Packets, access_list_decision, class_decision
 from qoslab.tc.leaves import red_burst
-from qoslab.tc.matches import Decision, NotExpressibleError, Packets, access_list_decision, class_decision
 from qoslab.tc.objects import Control, Filter, HtbClass, Police
-from qoslab.tc.plan import Plan, plan
-from qoslab.tc.port import Port
-from qoslab.tc.script import script
+from qoslab.tc.plan_text import script
+from qoslab.tc.port_plan import Port
+from qoslab.tc.router_plan import Plan, plan
 
 GOLDENS = Path(__file__).parents[1] / "goldens" / "tc"
 POLICIES = sorted(GOLDENS.glob("*.ios"))

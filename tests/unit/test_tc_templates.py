@@ -9,8 +9,8 @@ import pytest
 from qoslab.errors import ExperimentError, MachineError
 from qoslab.schema import load_experiment
 from qoslab.tc import place
-from qoslab.tc.kinds import Kinds
-from qoslab.tc.template import RefusedError, lacking, parse
+from qoslab.tc.kernel_kinds import Kinds
+from qoslab.tc.template_lines import RefusedError, lacking, parse
 
 INTERFACES = ("eth0", "eth1")
 HTB = r"""

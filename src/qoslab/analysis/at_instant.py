@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from qoslab.analysis.lines import CLASS
+from qoslab.analysis.class_lines import CLASS
 from qoslab.analysis.missing import NEVER, NOTHING_COUNTED, Missing
 from qoslab.model.metrics import At
 

@@ -9,9 +9,9 @@ from typing import cast
 
 import pandas as pd
 
+from qoslab.analysis.class_lines import CLASS, Line, Lines
 from qoslab.analysis.classes import dropped, interfaces_of, last_of_class, printed, printed_depth, selected, waiting
 from qoslab.analysis.estimates import Estimate, error_of, given, passed_bytes, scaled
-from qoslab.analysis.lines import CLASS, Line, Lines
 from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure, Missing, total
 from qoslab.model.instants import DURING, WINDOW_FROM

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from qoslab.analysis.lines import CLASS
+from qoslab.analysis.class_lines import CLASS
 from qoslab.model.drops import DROP_REASONS
 from qoslab.model.metrics import ClassSelector
 

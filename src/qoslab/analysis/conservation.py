@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from qoslab.analysis.class_lines import CLASS
 from qoslab.analysis.counter_files import HostCount, add_counters, cards_of, too_old
-from qoslab.analysis.lines import CLASS
 from qoslab.analysis.raw import Row
 from qoslab.model.drops import DROP_REASONS
 from qoslab.model.experiment import Experiment, Topology

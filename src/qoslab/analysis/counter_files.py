@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from qoslab.analysis import raw
+from qoslab.analysis.class_lines import Line, Lines, ends_of
 from qoslab.analysis.kernel_counters import kernel_rows
-from qoslab.analysis.lines import Line, Lines, ends_of
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.show_readings import instants, last_counted, reading_rows
 from qoslab.errors import DamageError, QoslabError

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from qoslab.analysis.lines import CLASS
+from qoslab.analysis.class_lines import CLASS
 from qoslab.errors import UserError
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import CLASS_DEFAULT

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from qoslab.model.drops import DROP_REASONS
-from qoslab.tc.kernel import LINE, UNDER_LINE
+from qoslab.tc.interface_qdiscs import LINE, UNDER_LINE
 
 Row = dict[str, object]
 TINS: Mapping[str, tuple[str, ...]] = {

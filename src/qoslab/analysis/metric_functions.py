@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from qoslab.analysis.lines import Lines
+from qoslab.analysis.class_lines import Lines
 from qoslab.analysis.missing import Figure, Missing
 from qoslab.analysis.paths import Paths
 from qoslab.model.metrics import METRICS, AddedMetric, TableName

@@ -28,9 +28,9 @@ from qoslab.analysis import (  # noqa: F401
     throughput,
 )
 from qoslab.analysis.at_instant import instant_error_s, moment_s, until
+from qoslab.analysis.class_lines import Lines
 from qoslab.analysis.classes import interfaces_of, selected
 from qoslab.analysis.estimates import Estimate, error_of, given
-from qoslab.analysis.lines import Lines
 from qoslab.analysis.metric_functions import CellFacts, Selection, Whole, functions_of
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.paths import Paths

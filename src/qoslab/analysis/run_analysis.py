@@ -136,13 +136,8 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     if gathered.saved is not None and gathered.saved.manifest == manifest_sha256(folder):
         warnings = gathered.saved.warnings
     else:
-        for name, table in found.items():
-            tables.write_table(folder, name, table)
-        warnings = _idle_warnings(experiment, measured, found)
-        try:
-            readings.save(folder, measured, warnings)
-        except WriteError as error:
-            notes.append(f"{error.message}: the next report reads the cells again")
+        warnings, unsaved = _write_readings(folder, experiment, readings, measured, found)
+        notes += unsaved
 
     trusted = recorded - set(gathered.problems)
     arms = {summary.arm for summary in manifest.cells}
@@ -153,11 +148,7 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     reasons += comparing.impossible(judged.comparison)
     folder.replace("comparison.csv", comparing.to_csv(judged.comparison))
     folder.replace("comparison.json", comparing.to_json(judged.comparison))
-    for name, table in (("averages", judged.averages), ("pairs", judged.pairs)):
-        tables.write_table(folder, name, table)
-    for file, table in ((AVERAGES, judged.averages), (SCORES, scores_table(judged.pairs))):
-        if not table.empty:
-            folder.replace(file, table.to_csv(index=False))
+    _write_judged(folder, judged)
     left_out = frozenset(each.name for each in cells if not each.valid and not each.spared)
     return Outcome(
         not reasons,
@@ -171,6 +162,33 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
         warnings,
         tuple(notes),
     )
+
+
+def _write_judged(folder: RunFolder, judged: Judged) -> None:
+    """Write averages and pairs of cells."""
+    for name, table in (("averages", judged.averages), ("pairs", judged.pairs)):
+        tables.write_table(folder, name, table)
+    for file, table in ((AVERAGES, judged.averages), (SCORES, scores_table(judged.pairs))):
+        if not table.empty:
+            folder.replace(file, table.to_csv(index=False))
+
+
+def _write_readings(
+    folder: RunFolder,
+    experiment: Experiment,
+    readings: Readings,
+    measured: Sequence[Cell],
+    found: Mapping[str, pd.DataFrame],
+) -> tuple[tuple[str, ...], list[str]]:
+    """Write the tables of the cells; return warnings of idle parts, and a note if they could not be saved."""
+    for name, table in found.items():
+        tables.write_table(folder, name, table)
+    warnings = _idle_warnings(experiment, measured, found)
+    try:
+        readings.save(folder, measured, warnings)
+    except WriteError as error:
+        return warnings, [f"{error.message}: the next report reads the cells again"]
+    return warnings, []
 
 
 def _idle_warnings(experiment: Experiment, cells: Sequence[Cell], found: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:

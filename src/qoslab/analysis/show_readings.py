@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from qoslab.analysis.lines import Lines, ends_of
+from qoslab.analysis.class_lines import Lines, ends_of
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.raw import Row
 from qoslab.genie.queueing import parse_queue

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from qoslab.analysis.lines import CLASS
+from qoslab.analysis.class_lines import CLASS
 from qoslab.analysis.metric_functions import Selection, metrics_of
 from qoslab.analysis.missing import BUCKET_LASTED, NOT_TOGETHER, Figure, Missing
 from qoslab.analysis.statistics import warm_up

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from qoslab.analysis.class_lines import CLASS, Lines
 from qoslab.analysis.goodput import total_bps
-from qoslab.analysis.lines import CLASS, Lines
 from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure
 from qoslab.analysis.paths import FULL_PACKET_BYTES, Path, Paths

@@ -240,7 +240,7 @@ def _lab() -> Iterator[Check]:
 
 def _qdiscs() -> Check:
     """Return where routers of platform tc would run, and the qdiscs that they can have."""
-    from qoslab.tc.kinds import probe_machine
+    from qoslab.tc.kernel_kinds import probe_machine
     from qoslab.tc.user_mode_linux import HINT, find
 
     name = "kernel queueing"

@@ -81,9 +81,9 @@ def command(
 
 def _kernel(file: str, rate: str | None, model: str | None, devices: tuple[str, ...], *, as_json: bool) -> ExitStatus:
     """Print the plan for the Linux kernel."""
-    from qoslab.policy.kernel import lines_of, plan_pasted
+    from qoslab.policy.kernel_plan import lines_of, plan_pasted
     from qoslab.policy.pasted_configuration import read_configuration
-    from qoslab.tc.script import script, to_json
+    from qoslab.tc.plan_text import script, to_json
 
     family, generation = model_of(model)
     rate_bps = rate_of(rate)

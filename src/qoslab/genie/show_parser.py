@@ -35,6 +35,8 @@ class Parsed:
 
 
 NOTHING_KNOWN = Parsed(None, "nothing in it that the parser knows")
+_CLASSIC_OS = frozenset({"ios"})
+"""Operating systems, by Genie's names, whose `show interfaces` is parsed by the one class that it needs."""
 _INTERFACES = re.compile(r"show interfaces(?: (?P<interface>[A-Za-z]+\d[\d/.:]*))?")
 
 
@@ -61,7 +63,7 @@ def parse(os_name: str, command: str, text: str, device: Any = None) -> Parsed:
     with IMPORTING:
         from genie.metaparser.util.exceptions import SchemaEmptyParserError
     try:
-        if device is None and os_name == "ios" and (named := _INTERFACES.fullmatch(command)):
+        if device is None and os_name in _CLASSIC_OS and (named := _INTERFACES.fullmatch(command)):
             parser, arguments = _of_interfaces(named["interface"])
             device = SimpleNamespace(os=os_name, name="parser", alias=None)
         else:

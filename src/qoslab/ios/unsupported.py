@@ -90,7 +90,7 @@ REFUSED = (
     Refused(
         "a circuit's queues are those of its policy-map, and it is the only one of its port",
         """
-        (queue-depth|random-detect|vc-hold-queue|hold-queue|class-vc|class-range|bump|protect) [<rest:line>]
+        (queue-depth|random-detect|vc-hold-queue|class-vc|class-range|bump|protect) [<rest:line>]
         (precedence|dscp|ip rtp priority) <rest:line>
         """,
         mode="atm-vc",

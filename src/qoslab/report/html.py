@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
-from jinja2 import BytecodeCache, Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
-from jinja2.bccache import Bucket
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from qoslab.analysis import Outcome, analyse, charts
@@ -58,29 +56,11 @@ def across_html(page: LabComparisonPage) -> str:
     return _environment().get_template("across.html.j2").render(page=page, style=_asset("report.css"))
 
 
-class _CompiledTemplates(FileSystemBytecodeCache):
-    """Compiled templates in the user's own folder in /tmp: compiling takes a tenth of the time of a small report."""
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        """Write a compiled template; without room for it the next report compiles it again."""
-        with suppress(OSError):
-            super().dump_bytecode(bucket)
-
-
-def _compiled_templates() -> BytecodeCache | None:
-    """The compiled templates; None where there is no safe place for them."""
-    try:
-        return _CompiledTemplates()
-    except (RuntimeError, OSError):
-        return None
-
-
 @cache
 def _environment() -> Environment:
     """Keeps the templates that it has compiled."""
     found = Environment(
         loader=FileSystemLoader(shipped("reports")),
-        bytecode_cache=_compiled_templates(),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -23,7 +23,7 @@ DECIDING = frozenset(
         "conservation",
         "counter_files",
         "kernel_counters",
-        "lines",
+        "class_lines",
         "observed",
         "raw",
         "show_readings",

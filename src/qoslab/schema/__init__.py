@@ -14,7 +14,7 @@ from qoslab.errors import ExperimentError
 
 if TYPE_CHECKING:
     from qoslab.model.experiment import Experiment
-    from qoslab.schema.identity import CellIdentity, Identified
+    from qoslab.schema.cell_identity import CellIdentity, Identified
     from qoslab.schema.json_schema import experiment_schema, schema_text
     from qoslab.schema.overrides import parse_set
     from qoslab.schema.probe_lines import probe_configuration
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from qoslab.schema.templates import render_configuration
 
 _MODULES = {
-    "CellIdentity": "identity",
+    "CellIdentity": "cell_identity",
     "Check": "sweep",
-    "Identified": "identity",
+    "Identified": "cell_identity",
     "Sweep": "sweep",
     "configuration_text": "sweep",
     "experiment_schema": "json_schema",

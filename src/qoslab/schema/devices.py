@@ -29,7 +29,7 @@ from qoslab.schema.templates import render_lines
 from qoslab.schema.traffic_ways import unrouted
 from qoslab.tc.commands.command_words import TcError
 from qoslab.tc.commands.router_template import apply_template
-from qoslab.tc.template import RefusedError, parse
+from qoslab.tc.template_lines import RefusedError, parse
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 LEAST_OF_INTERFACE = 3
@@ -55,7 +55,6 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
                 complete = False
                 yield finding
         for router in routers_in(experiment.topology, "ios"):
-            node = experiment.topology.nodes[router]
             base = startup_config(experiment.topology, router, LOGIN)
             lines = [line for layer in layers.get(router, ()) for line in render_lines(file, layer)]
             lines += [(text, document.place(("probes", index))) for text, index in of_probes.get(router, ())]
@@ -73,24 +72,9 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
                     f"configures them, full of frames of {memory.FRAME} bytes, expected at most {memory.MOST}",
                     "lower queue-limit, the number of queues, or hold-queue",
                 )
-            if refusal is None:
-                continue
-            complete = False
-            text, place = lines[refusal.number - 1]
-            if isinstance(refusal, TcError):
-                yield place.finding(f"arms.{arm.name}.configure.{router}", refusal.found, refusal.near)
-                continue
-            said = [each.strip() for each in refusal.refusal.render() if each.strip(" ^")]
-            what = node.model or "this router"
-            where = ""
-            if isinstance(refusal.refusal, InvalidInputError):
-                bad = text.expandtabs(1)[refusal.refusal.column :].split()
-                where = f' at "{bad[0]}"' if bad else ""
-            yield place.finding(
-                f"arms.{arm.name}.configure.{router}",
-                f'found "{text.strip()}", refused by the {what}{where}: {" ".join(said)}',
-                _near_interface(text, hardware(experiment.topology, router)),
-            )
+            if refusal is not None:
+                complete = False
+                yield _refusal(experiment, arm.name, router, refusal, lines)
         yield from unfit(experiment, document, arm.name, devices)
         yield from unmatched(experiment, document, arm.name, devices)
         changed = any(name in layers for name in switches)
@@ -98,6 +82,31 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
     if complete:
         yield from unrouted(experiment, document, configured)
         yield from _unknown_idle(experiment, document, configured)
+
+
+def _refusal(
+    experiment: Experiment,
+    arm: str,
+    router: str,
+    refusal: RefusedLineError | TcError,
+    lines: Sequence[tuple[str, Place]],
+) -> Finding:
+    """Return the finding about a refused line of a template."""
+    text, place = lines[refusal.number - 1]
+    key = f"arms.{arm}.configure.{router}"
+    if isinstance(refusal, TcError):
+        return place.finding(key, refusal.found, refusal.near)
+    said = [each.strip() for each in refusal.refusal.render() if each.strip(" ^")]
+    where = ""
+    if isinstance(refusal.refusal, InvalidInputError):
+        bad = text.expandtabs(1)[refusal.refusal.column :].split()
+        where = f' at "{bad[0]}"' if bad else ""
+    what = experiment.topology.nodes[router].model or "this router"
+    return place.finding(
+        key,
+        f'found "{text.strip()}", refused by the {what}{where}: {" ".join(said)}',
+        _near_interface(text, hardware(experiment.topology, router)),
+    )
 
 
 def _not_asked(experiment: Experiment, document: Document) -> Iterator[Finding]:

@@ -15,9 +15,9 @@ from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass, PolicyMap
 from qoslab.ios.packet_sets import EVERYTHING, NOTHING, PacketSet, class_packets, never_matches
 from qoslab.model.experiment import Arm, Experiment
+from qoslab.schema.cell_identity import CellIdentity
 from qoslab.schema.devices import configured_devices
 from qoslab.schema.document import Place
-from qoslab.schema.identity import CellIdentity
 from qoslab.schema.packet_routes import Crossing
 from qoslab.schema.sweep import Sweep
 from qoslab.schema.templates import render_lines

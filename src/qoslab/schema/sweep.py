@@ -40,8 +40,8 @@ from qoslab.model.matrix import (
     parameters_text,
 )
 from qoslab.model.units import QuantityError
+from qoslab.schema.cell_identity import CellIdentity
 from qoslab.schema.document import Document, Steps
-from qoslab.schema.identity import CellIdentity
 from qoslab.schema.kinds import with_kinds
 from qoslab.schema.near import did_you_mean, one_of, shown
 from qoslab.schema.placeholders import Placeholder, filled, find_placeholders, prefix

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping
 
-from qoslab.tc.matches import GREATEST_PORT, ICMP, ICMPV6, TCP, UDP, Bits, NotExpressibleError, Packets, Range
+from qoslab.tc.decision_lists import GREATEST_PORT, ICMP, ICMPV6, TCP, UDP, Bits, NotExpressibleError, Packets, Range
 from qoslab.tc.objects import Protocol
 
 QOS_GROUP_MASK = 0xFF

@@ -10,8 +10,8 @@ SPEC is a JSON file:
      "interfaces": {"eth0": {"mac": "02:00:5e:00:00:01", "line": null}},
      "setup": [["ip", "address", "add", "10.0.0.1/24", "dev", "eth0"]]}
 
-`line` is null, or has the fields of `qoslab.tc.kernel.Line`. `setup` are commands that make the router forward, run in
-its kernel at the start. Only these interfaces are touched.
+`line` is null, or has the fields of `interface_qdiscs.Line`. `setup` are commands that make the router forward, run
+in its kernel at the start. Only these interfaces are touched.
 
 Requests and replies are those of docs/internals/control-protocol.md, `hello`, `configure`, `config`, `counters`,
 `clear` and `shutdown`. A configuration is `{"format": 1, "router": "R1", "commands": [{"line": 3, "words": ["qdisc",
@@ -33,7 +33,7 @@ from typing import Any
 
 from qoslab import __version__
 from qoslab.errors import DeviceError, ExitStatus, QoslabError
-from qoslab.tc.kernel import Line, Qdiscs, RefusedCommandError, Run
+from qoslab.tc.interface_qdiscs import Line, Qdiscs, RefusedCommandError, Run
 from qoslab.tc.user_mode_linux import Device, Kernel
 
 SPEC_FORMAT = CONFIG_FORMAT = 1

@@ -11,10 +11,10 @@ from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.model.generation import Generation
+from qoslab.tc.decision_lists import Decision
+from qoslab.tc.engine_values import Config, asks_for_queue, red_row
 from qoslab.tc.fidelity import Notes
-from qoslab.tc.matches import Decision
 from qoslab.tc.objects import Origin
-from qoslab.tc.values import Config, asks_for_queue, red_row
 
 Options = tuple[tuple[str, int | float | None], ...]
 SFQ_GREATEST_DEPTH = 127

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from qoslab.errors import ExperimentError, MachineError
-from qoslab.tc.kinds import probe_machine
-from qoslab.tc.template import Command, lacking
+from qoslab.tc.kernel_kinds import probe_machine
+from qoslab.tc.template_lines import Command, lacking
 from qoslab.tc.user_mode_linux import HINT, find
 
 

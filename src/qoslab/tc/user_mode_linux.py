@@ -25,7 +25,7 @@ from typing import Any, Self
 
 from qoslab.errors import DeviceError, MachineError
 from qoslab.tc import guest
-from qoslab.tc.kinds import Kinds, kinds_of_modules
+from qoslab.tc.kernel_kinds import Kinds, kinds_of_modules
 
 VARIABLE = "QOSLAB_UML"
 """Environment variable with the path of linux.uml, or of the folder that the package was unpacked to."""

@@ -201,27 +201,14 @@ def wire(topology: Topology, seed: int = 1, guests: Collection[str] = ()) -> Wir
 
     Raises `ExperimentError` where the virtual lab cannot do it: names that meet, an interface used twice.
     """
-    namespaces: dict[str, dict[str, str | int]] = {}
+    namespaces = _node_namespaces(topology, guests)
     lines: list[str] = []
-    for name, node in topology.nodes.items():
-        settings = ROUTER_SYSCTLS if platform_of(node).is_router else HOST_SYSCTLS
-        own = [(name, COMMON_SYSCTLS if name in guests else settings)]
-        if has_engine(node):
-            own.append((name + DATA_PLANE_SUFFIX, COMMON_SYSCTLS))
-        for namespace, sysctls in own:
-            if namespace in namespaces:
-                raise ExperimentError(
-                    f"node {name} needs a network namespace {namespace}, already used by another node",
-                    hint=f'Rename the node whose name ends in "{DATA_PLANE_SUFFIX}".',
-                )
-            namespaces[namespace] = sysctls
     numbers = _Numbers()
     pairs: list[tuple[Interface, Interface]] = []
     neighbours: list[Neighbour] = []
     inside: list[GuestNeighbour] = []
-    ports: dict[str, dict[str, program_formats.PortConfig]] = {
-        name: {} for name, node in topology.nodes.items() if has_engine(node)
-    }
+    ports: dict[str, dict[str, program_formats.PortConfig]]
+    ports = {name: {} for name, node in topology.nodes.items() if has_engine(node)}
     used: set[tuple[str, str]] = set()
     for link in topology.links:
         _check(topology, link, used)
@@ -269,6 +256,24 @@ def wire(topology: Topology, seed: int = 1, guests: Collection[str] = ()) -> Wir
         frozenset(guests),
         tuple(inside),
     )
+
+
+def _node_namespaces(topology: Topology, guests: Collection[str]) -> dict[str, dict[str, str | int]]:
+    """Return the network namespaces of the nodes, with their settings."""
+    found: dict[str, dict[str, str | int]] = {}
+    for name, node in topology.nodes.items():
+        settings = ROUTER_SYSCTLS if platform_of(node).is_router else HOST_SYSCTLS
+        own = [(name, COMMON_SYSCTLS if name in guests else settings)]
+        if has_engine(node):
+            own.append((name + DATA_PLANE_SUFFIX, COMMON_SYSCTLS))
+        for namespace, sysctls in own:
+            if namespace in found:
+                raise ExperimentError(
+                    f"node {name} needs a network namespace {namespace}, already used by another node",
+                    hint=f'Rename the node whose name ends in "{DATA_PLANE_SUFFIX}".',
+                )
+            found[namespace] = sysctls
+    return found
 
 
 def _memory(topology: Topology) -> Iterator[program_formats.MemoryLink]:

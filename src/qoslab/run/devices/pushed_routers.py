@@ -26,7 +26,7 @@ from qoslab.run.devices.state import RestoreState
 from qoslab.run.faults import LabDied, PassingFault
 from qoslab.tc.commands.router_template import apply_template
 from qoslab.tc.daemon import CONFIG_FORMAT
-from qoslab.tc.template import RefusedError, parse
+from qoslab.tc.template_lines import RefusedError, parse
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats

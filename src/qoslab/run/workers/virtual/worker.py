@@ -13,7 +13,7 @@ from qoslab.run.workers.measured import MeasuredWorker
 from qoslab.run.workers.virtual.access import lab_routers
 from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.tc.place import guests
-from qoslab.tc.template import parse
+from qoslab.tc.template_lines import parse
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.lab import Ssh
 

@@ -13,12 +13,8 @@ from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.generations import GENERATIONS, QosGeneration
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.model.framing import AAL5_TRAILER, ATM_CORE_HEADER, MEDIUM, extra_bytes
-from qoslab.tc.fidelity import Notes
-from qoslab.tc.leaves import Leaf, Place, fifo, leaf_of, queue_limit
-from qoslab.tc.matches import NotExpressibleError, class_decision
-from qoslab.tc.objects import HtbClass, Origin, Qdisc
-from qoslab.tc.port import Port
-from qoslab.tc.values import (
+from qoslab.tc.decision_lists import NotExpressibleError, class_decision
+from qoslab.tc.engine_values import (
     Config,
     Level,
     ShapeValues,
@@ -30,6 +26,10 @@ from qoslab.tc.values import (
     shape_values,
     weights,
 )
+from qoslab.tc.fidelity import Notes
+from qoslab.tc.leaves import Leaf, Place, fifo, leaf_of, queue_limit
+from qoslab.tc.objects import HtbClass, Origin, Qdisc
+from qoslab.tc.port_plan import Port
 
 LEAST_RATE_BPS = 8_000
 """Rate of a class without a guarantee: HTB has no rate of 0."""

@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import Self
 
 from qoslab.errors import DeviceError, MachineError, UserError
-from qoslab.tc.kinds import probe_machine
+from qoslab.tc.device_state import Key, State, Value, differences, planned, seen, title
+from qoslab.tc.kernel_kinds import probe_machine
 from qoslab.tc.objects import Filter, TcObject
-from qoslab.tc.plan import InterfacePlan, Plan, kinds_of
-from qoslab.tc.state import Key, State, Value, differences, planned, seen, title
+from qoslab.tc.router_plan import InterfacePlan, Plan, kinds_of
 
 TIMEOUT_S = 60.0
 FAILED = re.compile(r"Command failed -:(\d+)")

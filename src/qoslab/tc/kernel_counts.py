@@ -11,10 +11,10 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from qoslab.tc import netlink
-from qoslab.tc.netlink import Attributes, Message, attributes_of
-from qoslab.tc.plan import ClassPlan, InterfacePlan
-from qoslab.tc.state import ACTIONS_ATTRIBUTE, ROOT, handle_of
+from qoslab.tc import rtnetlink_dump
+from qoslab.tc.device_state import ACTIONS_ATTRIBUTE, ROOT, handle_of
+from qoslab.tc.router_plan import ClassPlan, InterfacePlan
+from qoslab.tc.rtnetlink_dump import Attributes, Message, attributes_of
 
 BASIC, QUEUE, APP, PACKETS_64 = 1, 3, 4, 8
 """TCA_STATS_*."""
@@ -115,8 +115,10 @@ class InterfaceCounters:
 
 def read_device(device: str) -> tuple[QdiscCounters, ...]:
     """Return the counters of the qdiscs and HTB classes of a device in this network namespace. Raise DeviceError."""
-    qdiscs = [each for each in netlink.dump(netlink.GET_QDISC, device) if each.kind not in ("clsact", "ingress")]
-    classes = [each for each in netlink.dump(netlink.GET_CLASS, device) if each.kind == "htb"]
+    qdiscs = [
+        each for each in rtnetlink_dump.dump(rtnetlink_dump.GET_QDISC, device) if each.kind not in ("clsact", "ingress")
+    ]
+    classes = [each for each in rtnetlink_dump.dump(rtnetlink_dump.GET_CLASS, device) if each.kind == "htb"]
     return tuple(qdisc_counters(each) for each in (*qdiscs, *classes))
 
 
@@ -127,7 +129,7 @@ def read(plan: InterfacePlan) -> InterfaceCounters:
     queues = {each.parent: each for each in found if each.kind != "htb"}
     chains: _Chains = {}
     for hook in sorted({each.hook for each in plan.classes}):
-        for message in netlink.filters(device, hook):
+        for message in rtnetlink_dump.filters(device, hook):
             chains.setdefault((hook, message.chain), []).append(_actions(message))
     classes = []
     for each in plan.classes:
@@ -162,7 +164,7 @@ def _actions(message: Message) -> list[_Action]:
         stats = attributes_of(action.get(ACT_STATS, b""))
         packets, size = _basic(stats)
         _, _, drops, _, overlimits = struct.unpack_from("=IIIII", stats[QUEUE])
-        found.append(_Action(netlink.text_of(action[ACT_KIND]), packets, size, drops, overlimits))
+        found.append(_Action(rtnetlink_dump.text_of(action[ACT_KIND]), packets, size, drops, overlimits))
     return found
 
 
@@ -191,7 +193,7 @@ def _basic(stats: Attributes) -> tuple[int, int]:
 
 def qdisc_counters(message: Message) -> QdiscCounters:
     """Return the counters of a qdisc or class in a message of the kernel."""
-    stats = attributes_of(message.attributes.get(netlink.STATS2, b""))
+    stats = attributes_of(message.attributes.get(rtnetlink_dump.STATS2, b""))
     packets, size = _basic(stats) if BASIC in stats else (0, 0)
     queue = struct.unpack_from("=IIIII", stats[QUEUE]) if QUEUE in stats else (None,) * 5
     backlog_packets, backlog_bytes, drops, requeues, overlimits = queue

@@ -11,13 +11,13 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from qoslab.errors import MachineError
+from qoslab.system.programs import python_module
 
 QDISCS: dict[str, str] = {
     "bfifo": "limit 10000",
@@ -184,7 +184,7 @@ def probe_machine() -> Kinds:
     Needs root or user namespaces; `MachineError` without them.
     """
     own = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
-    argv = [*own, sys.executable, "-m", "qoslab.tc.kinds"]
+    argv = [*own, *python_module("qoslab.tc.kernel_kinds")]
     done = subprocess.run(argv, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()

@@ -1,7 +1,7 @@
 """Plan of a router's QoS for the Linux kernel: qdiscs, classes and filters of each interface, with their fidelity.
 
 The input is the configuration of the engine (`qoslab.ios.compile.compile_device`), so that the kernel and the engine
-get the same policy. The plan is a pure function of it; `qoslab.tc.apply` carries it out.
+get the same policy. The plan is a pure function of it; `qoslab.tc.plan_application` carries it out.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from qoslab.errors import UserError
+from qoslab.tc.class_trees import Tree
+from qoslab.tc.engine_values import Config, policy_queues
 from qoslab.tc.fidelity import Note, Notes
-from qoslab.tc.filters import Chains
+from qoslab.tc.filter_chains import Chains
 from qoslab.tc.objects import Filter, HtbClass, Origin, Qdisc, TcObject
-from qoslab.tc.port import Port
-from qoslab.tc.queues import Tree
-from qoslab.tc.values import Config, policy_queues
+from qoslab.tc.port_plan import Port
 
 OFFLOADS = ("gro", "gso", "tso")
 """Offloads that join packets: queues and policers would count the joined ones."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from qoslab.tc.fidelity import Note
 from qoslab.tc.objects import Origin
-from qoslab.tc.plan import OFFLOADS, InterfacePlan, Plan
+from qoslab.tc.router_plan import OFFLOADS, InterfacePlan, Plan
 
 WIDTH = 100
 """Columns of comments; commands are not broken."""

@@ -11,11 +11,11 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from qoslab.tc import netlink
+from qoslab.tc import rtnetlink_dump
 from qoslab.tc.classify import NAMES
 from qoslab.tc.leaves import red_weight
-from qoslab.tc.netlink import Message, attributes_of
 from qoslab.tc.objects import Action, Control, HtbClass, Police, Qdisc, SetClass, SetField, SetMark, TcObject
+from qoslab.tc.rtnetlink_dump import Message, attributes_of
 
 Key = tuple[str | int, ...]
 Value = dict[str, Any]
@@ -153,7 +153,7 @@ def seen(device: str) -> State:
     """Return the state of a device in this network namespace; default qdiscs, which have no handle, are left out."""
     state: State = {}
     clsact = False
-    for message in netlink.dump(netlink.GET_QDISC, device):
+    for message in rtnetlink_dump.dump(rtnetlink_dump.GET_QDISC, device):
         if message.kind == "clsact":
             clsact = True
             state["qdisc", "ffff:"] = {"kind": "clsact"}
@@ -161,11 +161,11 @@ def seen(device: str) -> State:
             parent = "root" if message.parent == ROOT else handle_of(message.parent)
             value = {"kind": message.kind, "parent": parent, **_seen_qdisc(message)}
             state["qdisc", handle_of(message.handle)] = value
-    for message in netlink.dump(netlink.GET_CLASS, device):
+    for message in rtnetlink_dump.dump(rtnetlink_dump.GET_CLASS, device):
         if message.kind == "htb":
             state["class", handle_of(message.handle)] = _seen_class(message)
-    for hook in netlink.HOOKS if clsact else ():
-        for message in netlink.filters(device, hook):
+    for hook in rtnetlink_dump.HOOKS if clsact else ():
+        for message in rtnetlink_dump.filters(device, hook):
             state["filter", hook, message.chain, message.info >> 16] = _seen_filter(message)
     return state
 
@@ -179,7 +179,7 @@ def _seen_qdisc(message: Message) -> Value:
     match message.kind:
         case "htb":
             init = attributes_of(options)[2]
-            stab = attributes_of(message.attributes.get(netlink.STAB, b"")).get(1)
+            stab = attributes_of(message.attributes.get(rtnetlink_dump.STAB, b"")).get(1)
             overhead = 0 if stab is None else struct.unpack_from("=BBHi", stab)[3]
             return {"default": struct.unpack_from("=III", init)[2], "stab overhead": overhead}
         case "pfifo" | "bfifo":
@@ -248,7 +248,7 @@ def _verdict(code: int) -> str:
 
 def _seen_action(data: bytes) -> Value:
     given = attributes_of(data)
-    kind, options = netlink.text_of(given[1]), attributes_of(given[2])
+    kind, options = rtnetlink_dump.text_of(given[1]), attributes_of(given[2])
     if kind == "police":
         parms = options[1]
         _, action, _, burst, mtu = struct.unpack_from("=IiIII", parms)
@@ -291,7 +291,7 @@ FRAGMENT, FIRST_FRAGMENT = 1, 2
 def _seen_flower(given: Mapping[int, bytes]) -> Value:
     found: Value = {}
     if 2 in given:
-        found["indev"] = netlink.text_of(given[2])
+        found["indev"] = rtnetlink_dump.text_of(given[2])
     if 73 in given:
         found["ip_tos"] = (given[73][0], given[74][0])
     if 9 in given:

@@ -11,12 +11,12 @@ from qoslab.ios.compile import compile_device, engine_config
 from qoslab.model.framing import MEDIUM, Framing
 from qoslab.policy.effective import base_rate, line_rate
 from qoslab.policy.pasted_configuration import Attachment, Configuration
+from qoslab.tc.engine_values import policy_queues
 from qoslab.tc.fidelity import Note
 from qoslab.tc.objects import Origin
-from qoslab.tc.plan import Plan, plan
-from qoslab.tc.port import ETHERNET_HEADER, Port
-from qoslab.tc.script import LineOf
-from qoslab.tc.values import policy_queues
+from qoslab.tc.plan_text import LineOf
+from qoslab.tc.port_plan import ETHERNET_HEADER, Port
+from qoslab.tc.router_plan import Plan, plan
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Interface

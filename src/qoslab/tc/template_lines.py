@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from qoslab.tc.kinds import ACTIONS, FILTERS, QDISCS, Kinds, described
+from qoslab.tc.kernel_kinds import ACTIONS, FILTERS, QDISCS, Kinds, described
 
 TcObject = Literal["qdisc", "class", "filter"]
 OBJECTS: tuple[TcObject, ...] = ("qdisc", "class", "filter")

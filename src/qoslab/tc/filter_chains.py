@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.model.framing import COUNTED_HEADER
 from qoslab.tc.classify import QOS_GROUP_MASK, match_words
+from qoslab.tc.decision_lists import NETWORKS, Decision, NotExpressibleError, Row, class_decision
+from qoslab.tc.engine_values import Config, PoliceValues, ordered_classes, police_values, rate_bps, reserved_bps
 from qoslab.tc.fidelity import Notes
-from qoslab.tc.matches import NETWORKS, Decision, NotExpressibleError, Row, class_decision
 from qoslab.tc.objects import Action, Control, Filter, Hook, Origin, Police, Protocol, SetClass, SetField, SetMark
-from qoslab.tc.port import Port
-from qoslab.tc.values import Config, PoliceValues, ordered_classes, police_values, rate_bps, reserved_bps
+from qoslab.tc.port_plan import Port
 
 PASS = Control()
 DROP = Control(drop=True)
