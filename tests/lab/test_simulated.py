@@ -74,7 +74,7 @@ def test_a_cell_is_the_same_each_time(tmp_path: Path) -> None:
 ELSEWHERE = """\
 import builtins, errno, io, os, sys, time
 from qoslab.cli import main
-from qoslab import priority
+from qoslab.system import priority
 
 def plain(function):
     def called(path, *more, **named):

@@ -19,23 +19,30 @@ proptest! {
 
     /// Mostly packets on one port under changing policies, so that queues fill.
     #[test]
-    fn everything_adds_up_when_queues_are_full(
-        start in prop::array::uniform4(any::<u8>()),
-        operations in prop::collection::vec(
-            prop_oneof![
-                20 => (prop::sample::select(vec![8u8, 0x18, 0x28, 0x27, 7]), any::<u8>(), any::<u8>())
-                    .prop_map(|(op, a, b)| vec![op, a, b]),
-                4 => (15u8..26).prop_map(|gap| vec![0, gap]),
-                2 => Just(vec![1]),
-                1 => prop::array::uniform4(any::<u8>()).prop_map(|c| [vec![2], c.to_vec()].concat()),
-                1 => Just(vec![3]),
-            ],
-            0..600,
-        ),
-    ) {
-        let mut program = vec![2];
-        program.extend(start);
-        program.extend(operations.concat());
+    fn everything_adds_up_when_queues_are_full(program in filling()) {
         common::program::run(&program);
     }
+
+    /// The same with trees of queues, which drop packets that waited.
+    #[test]
+    fn everything_adds_up_in_trees_of_queues(program in filling()) {
+        common::program::run_trees(&program);
+    }
+}
+
+/// Mostly packets on one port, under changing configurations.
+fn filling() -> impl Strategy<Value = Vec<u8>> {
+    let operations = prop::collection::vec(
+        prop_oneof![
+            20 => (prop::sample::select(vec![8u8, 0x18, 0x28, 0x27, 7]), any::<u8>(), any::<u8>())
+                .prop_map(|(op, a, b)| vec![op, a, b]),
+            4 => (15u8..26).prop_map(|gap| vec![0, gap]),
+            2 => Just(vec![1]),
+            1 => prop::array::uniform4(any::<u8>()).prop_map(|c| [vec![2], c.to_vec()].concat()),
+            1 => Just(vec![3]),
+        ],
+        0..600,
+    );
+    (prop::array::uniform4(any::<u8>()), operations)
+        .prop_map(|(start, operations)| [vec![2], start.to_vec(), operations.concat()].concat())
 }

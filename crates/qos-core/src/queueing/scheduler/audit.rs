@@ -1,5 +1,6 @@
 //! What is counted against what is there.
 
+use crate::counters::aqm::ManagedCounters;
 use crate::counters::count::Count;
 use crate::queueing::discipline::Discipline;
 use crate::queueing::scheduler::node::{LeafId, NodeId};
@@ -19,6 +20,9 @@ impl<P> Scheduler<P> {
             });
             if found != leaf.member.depth {
                 return Err(format!("{found:?} are in a queue, {:?} are counted of it", leaf.member.depth));
+            }
+            if let Some(managed) = leaf.queue.managed() {
+                audit_managed(&managed.counters(), found, leaf.drops)?;
             }
             for node in self.line(NodeId::Leaf(LeafId(number))) {
                 if let NodeId::Inner(inner) = node {
@@ -45,4 +49,19 @@ impl<P> Scheduler<P> {
         }
         Ok(())
     }
+}
+
+/// Checks what a queue with active queue management counts of its own: all that was dropped of it, and all packets that
+/// wait, by tin if it has tins.
+fn audit_managed(counters: &ManagedCounters, depth: Count, drops: Count) -> Result<(), String> {
+    let ManagedCounters { overlimit, early, tins, .. } = counters;
+    if overlimit.plus(*early) != drops {
+        return Err(format!("{drops:?} are dropped of a queue, which counts {overlimit:?} and {early:?}"));
+    }
+    let of_tins = tins.iter().map(|tin| Count { packets: tin.depth_packets, bytes: tin.depth_bytes });
+    let waiting = of_tins.fold(Count::default(), Count::plus);
+    if !tins.is_empty() && waiting != depth {
+        return Err(format!("{depth:?} are in a queue, its tins count {waiting:?}"));
+    }
+    Ok(())
 }

@@ -233,6 +233,48 @@ fn configuration(choice: [u8; 4]) -> RouterConfig {
     RouterConfig::from_json(&text.to_string()).unwrap()
 }
 
+/// A tree of two queues below a class, all with small limits.
+fn tree(choice: u8) -> Value {
+    let times = |mut queue: Value, target_us: u64| {
+        super::extend(&mut queue, &json!({"target_us": target_us, "interval_us": 20_000, "ecn": choice & 1 == 0}));
+        queue
+    };
+    let disciplines = [
+        times(json!({"kind": "codel", "limit": 20}), 1_000),
+        times(
+            json!({"kind": "fq_codel", "limit": 20, "flows": 5, "quantum": 300, "memory_limit": 20_000,
+                "drop_batch": 4}),
+            1_000,
+        ),
+        json!({"kind": "pie", "limit": 20, "target_us": 1_000, "tupdate_us": 1_000, "alpha": 16, "beta": 32,
+            "ecn": choice & 1 == 0, "bytemode": choice & 2 == 0}),
+        json!({"kind": "cake", "diffserv": "diffserv4", "isolation": "triple_isolate", "rtt_us": 20_000,
+            "target_us": 1_000, "memory_limit": 20_000}),
+        json!({"kind": "red", "limit": 9_000, "min": 1_000, "max": 6_000, "exponential_weight": 1,
+            "denominator": 4}),
+        json!({"kind": "bfifo", "limit": 9_000}),
+    ];
+    let discipline = |choice: u8| &disciplines[usize::from(choice) % disciplines.len()];
+    let shape = json!({"rate_bps": 200_000, "burst_bytes": if choice & 4 == 0 { 0 } else { 2_000 }, "deficit": true});
+    let minimum_bps = if choice & 8 == 0 { 0 } else { 50_000 };
+    json!({"type": "tree", "nodes": [
+        {"name": "all", "shape": (choice & 16 == 0).then_some(shape)},
+        {"name": "udp", "parent": "all", "weight": 3, "minimum_bps": minimum_bps, "queue": discipline(choice)},
+        {"name": "rest", "parent": "all", "queue": discipline(choice / 6)}],
+        "rules": [{"queue": 1, "access_list": "low"}, {"queue": 1, "larger_than": 900}], "default": 2})
+}
+
+/// The same configurations with trees of queues, and with output policies that only meter and mark.
+fn tree_configuration(choice: [u8; 4]) -> RouterConfig {
+    let mut config = configuration(choice);
+    let metering: BTreeSet<_> = metering().into_iter().map(|(name, ..)| name).collect();
+    for (interface, choice) in config.interfaces.values_mut().zip(choice) {
+        interface.queueing = Some(serde_json::from_value(tree(choice)).unwrap());
+        interface.service_policy_output.take_if(|name| !metering.contains(name.as_str()));
+    }
+    config
+}
+
 fn frame(shape: u8, flow: u8) -> Vec<u8> {
     let len = 28 + usize::from(shape) * 6;
     match flow % 8 {
@@ -316,6 +358,14 @@ pub fn run(program: &[u8]) {
     play(Engine::new(&wiring(), Time(0)).unwrap(), Machine { configurations: &ROUTER, switches: false }, program);
 }
 
+/// The same on a router whose interfaces have trees of queues with active queue management.
+pub fn run_trees(program: &[u8]) {
+    static TREES: Configurations = Configurations::of(tree_configuration);
+    let mut engine = Engine::new(&wiring(), Time(0)).unwrap();
+    engine.configure(Time(0), &TREES.get([0; 4])).unwrap();
+    play(engine, Machine { configurations: &TREES, switches: false }, program);
+}
+
 /// Runs a program on a switch, which forwards each frame that it receives by the next port.
 pub fn run_switch(program: &[u8]) {
     static SWITCH: Configurations = Configurations::of(switch_configuration);
@@ -352,7 +402,7 @@ impl Configurations {
 
 #[test]
 fn a_configuration_is_that_of_its_parts() {
-    for make in [configuration, switch_configuration] {
+    for make in [configuration, tree_configuration, switch_configuration] {
         let parts = Configurations::of(make);
         for choice in (0..=255u8).map(|byte| [byte, byte.wrapping_mul(7), byte ^ 0x55, byte.wrapping_add(99)]) {
             assert_eq!(parts.get(choice), make(choice));
