@@ -4,7 +4,7 @@ use crate::common::{self, departures, load, Source, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::{InterfaceCounters, TreeNodeCounters};
 use qos_core::wire::Framing;
-use qos_core::{Engine, Output, Time};
+use qos_core::{DropReason, Engine, Output, Side, Time};
 use serde_json::{json, Value};
 
 const LINE_BPS: u64 = 20_000_000;
@@ -108,6 +108,8 @@ fn a_flood_is_dropped_more_and_more() {
         let found = node(&mut engine, 30 * SECOND);
         let managed = found.managed.unwrap();
         assert!(managed.early.packets > 1_000, "{managed:?}");
+        engine.audit().unwrap();
+        assert_eq!(engine.totals(PORT, Side::Wire).dropped[DropReason::Aqm as usize], managed.early);
         let delay = managed.sojourn_ns.unwrap() / MILLI;
         assert!(delay < delay_ms, "{delay} ms: {managed:?}");
         if managed.probability.is_some() {
