@@ -352,6 +352,10 @@ def configurations() -> list[str]:
 
 
 def main() -> None:
+    # The kernel's own neighbour discovery would be counted and policed with the packets of the experiment.
+    for each in ("all", "default"):
+        with contextlib.suppress(FileNotFoundError):
+            Path(f"/proc/sys/net/ipv6/conf/{each}/disable_ipv6").write_text("1", encoding="ascii")
     devices()
     match sys.argv[1:]:
         case ["goldens", folder]:
