@@ -11,12 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import corpus_experiments
+import corpus_folders
 import corpus_foreign
 import corpus_runs
 import pytest
 from harness import Case, Sandbox, assert_held, sandbox
 
-EVERY = [case for module in (corpus_experiments, corpus_foreign, corpus_runs) for case in module.cases()]
+EVERY = [
+    case for module in (corpus_experiments, corpus_folders, corpus_foreign, corpus_runs) for case in module.cases()
+]
 CASES = {case.name: case for case in EVERY}
 
 
