@@ -1,4 +1,4 @@
-"""A relay on loopback between a client and a server, that misbehaves as networks and slow devices do."""
+"""Relays and servers on loopback that misbehave as networks, slow devices and hostile routers do."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import queue
 import socket
 import threading
 import time
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self
 
@@ -107,3 +108,22 @@ class Misbehaving:
                         time.sleep(self._pause_s)
         with contextlib.suppress(OSError):
             sink.shutdown(socket.SHUT_WR)
+
+
+@contextlib.contextmanager
+def telnet_server(serve: Callable[[socket.socket], object]) -> Iterator[int]:
+    """The port of a server that talks so to each client, in a thread of its own."""
+
+    def take() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=talk, args=(listener.accept()[0],), daemon=True).start()
+
+    def talk(client: socket.socket) -> None:
+        with client, contextlib.suppress(OSError):
+            serve(client)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=take, daemon=True).start()
+        yield listener.getsockname()[1]
+        listener.shutdown(socket.SHUT_RDWR)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +16,7 @@ import asyncssh
 import pytest
 from fake_device import ENABLE, JUMP_PASSWORD, JUMP_USER, PASSWORD, USER, FakeDevice
 
-from misbehaving import Misbehaving
+from misbehaving import Misbehaving, telnet_server
 from qoslab.model.inventory import RouterSettings
 from qoslab.results.redaction import Redaction
 from qoslab.run.devices.ansible_inventory import IosAccess
@@ -276,76 +274,6 @@ def test_a_device_that_never_answers(modern: FakeDevice, way: Callable[[FakeDevi
             door.open("R1")
     assert found.value.kind is Kind.NO_ANSWER
     assert "did not answer within 0.5 s" in str(found.value)
-
-
-def prints_without_end(client: socket.socket) -> None:
-    while True:
-        client.sendall(b"x" * 65536)
-
-
-def prints_a_byte_now_and_then(client: socket.socket) -> None:
-    while True:
-        client.sendall(b".")
-        time.sleep(0.1)
-
-
-def prints_other_prompts(client: socket.socket) -> None:
-    number = 0
-    while True:
-        number += 1
-        client.sendall(b"\r\nR%d#" % number)
-        if not client.recv(1000):
-            return
-
-
-def negotiates_without_end(client: socket.socket) -> None:
-    client.sendall(b"\xff\xfa")
-    while True:
-        client.sendall(b"y" * 65536)
-
-
-HOSTILE: dict[Callable[[socket.socket], None], tuple[float, Kind, str]] = {
-    # seconds that it may be silent, and what is reported of it
-    prints_without_end: (60.0, Kind.ENDLESS, "printed more than 4 MiB without an end of its answer"),
-    prints_a_byte_now_and_then: (0.5, Kind.ENDLESS, "printed for 1 s without an end of its answer"),
-    prints_other_prompts: (60.0, Kind.ENDLESS, "printed 11 different prompts without an end of its answer"),
-    negotiates_without_end: (0.5, Kind.NO_ANSWER, "did not answer within 0.5 s"),
-}
-
-
-@contextmanager
-def telnet_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
-    """The port of a server that talks so to each client, in a thread of its own."""
-
-    def take() -> None:
-        with suppress(OSError):
-            while True:
-                threading.Thread(target=talk, args=(listener.accept()[0],), daemon=True).start()
-
-    def talk(client: socket.socket) -> None:
-        with client, suppress(OSError):
-            serve(client)
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=take, daemon=True).start()
-        yield listener.getsockname()[1]
-        listener.shutdown(socket.SHUT_RDWR)
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("serve", HOSTILE)
-def test_a_device_that_comes_to_no_end_is_abandoned(serve: Callable[[socket.socket], None], tmp_path: Path) -> None:
-    answer_s, kind, said = HOSTILE[serve]
-    with telnet_server(serve) as port:
-        way = AccessMethod("127.0.0.1", port, "telnet", USER, PASSWORD, ENABLE, answer_s=answer_s)
-        with (
-            AccessProxies({"R1": way}, transcripts=tmp_path) as door,
-            pytest.raises((ProxyClosed, AccessFault)) as found,
-        ):
-            door.open("R1")
-    assert found.value.kind is kind
-    assert f"R1: {kind}: 127.0.0.1 port {port} by telnet {said}" in str(found.value)
-    assert sum(each.stat().st_size for each in tmp_path.iterdir()) < 2**20
 
 
 def test_the_wait_for_a_device_ends_when_the_user_wants_it() -> None:

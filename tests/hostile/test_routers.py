@@ -1,0 +1,121 @@
+"""Routers of somebody else: each is abandoned after a stated time and size, with the reason."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fake_device import ENABLE, PASSWORD, USER
+
+from misbehaving import telnet_server
+from qoslab.run.devices.login_failures import Kind
+from qoslab.run.real.access.methods import AccessMethod
+from qoslab.run.real.access.proxies import AccessFault, AccessProxies, ProxyClosed
+
+Serve = Callable[[socket.socket], None]
+LOGIN = b"User Access Verification\r\n\r\nUsername: "
+
+
+def repeats(text: bytes, pause_s: float = 0.0) -> Serve:
+    """Print a text without end."""
+
+    def serve(client: socket.socket) -> None:
+        while True:
+            client.sendall(text)
+            time.sleep(pause_s)
+
+    return serve
+
+
+def answers(*texts: bytes, then: bytes | None = None) -> Serve:
+    """Print one text after another, each after the client has typed something; `then` to all that follows."""
+
+    def serve(client: socket.socket) -> None:
+        for text in itertools.chain(texts, itertools.repeat(then) if then is not None else ()):
+            client.sendall(text)
+            if not client.recv(1000):
+                return
+        client.recv(1000)
+
+    return serve
+
+
+def other_prompts(client: socket.socket) -> None:
+    for number in itertools.count(1):
+        client.sendall(b"\r\nR%d#" % number)
+        if not client.recv(1000):
+            return
+
+
+def negotiates(client: socket.socket) -> None:
+    client.sendall(b"\xff\xfa")
+    while True:
+        client.sendall(b"y" * 65536)
+
+
+ENDLESS = "printed more than 4 MiB without an end of its answer"
+SLOW = "printed for 1 s without an end of its answer"
+SILENT = "did not answer within 0.5 s"
+PATIENT_S, QUICK_S = 60.0, 0.5
+HOSTILE: dict[str, tuple[Serve, float, Kind, str]] = {
+    # what it does, seconds that it may be silent, and what is reported of it
+    "prints without end": (repeats(b"x" * 65536), PATIENT_S, Kind.ENDLESS, ENDLESS),
+    "prints lines without end": (repeats(b"line\r\n" * 10_000), PATIENT_S, Kind.ENDLESS, ENDLESS),
+    "prints NUL without end": (repeats(b"\0" * 65536), PATIENT_S, Kind.ENDLESS, ENDLESS),
+    "prints escape sequences without end": (repeats(b"\x1b[2J\x1b[H" * 9000), PATIENT_S, Kind.ENDLESS, ENDLESS),
+    "prints what is not UTF-8 without end": (repeats(b"\xc3\x28\xfe" * 20_000), PATIENT_S, Kind.ENDLESS, ENDLESS),
+    "prints a byte now and then": (repeats(b".", 0.1), QUICK_S, Kind.ENDLESS, SLOW),
+    "prints a line end now and then": (repeats(b"\r\n", 0.1), QUICK_S, Kind.ENDLESS, SLOW),
+    "prints other prompts": (
+        *(other_prompts, PATIENT_S, Kind.ENDLESS, "printed 11 different prompts without an end of its answer"),
+    ),
+    "negotiates without end": (negotiates, QUICK_S, Kind.NO_ANSWER, SILENT),
+    "says nothing": (answers(b""), QUICK_S, Kind.NO_ANSWER, SILENT),
+    "asks for a name and says nothing": (answers(LOGIN, b""), QUICK_S, Kind.NO_ANSWER, SILENT),
+}
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_router_that_comes_to_no_end_is_abandoned(name: str, tmp_path: Path) -> None:
+    serve, answer_s, kind, said = HOSTILE[name]
+    with telnet_server(serve) as port:
+        way = AccessMethod("127.0.0.1", port, "telnet", USER, PASSWORD, ENABLE, answer_s=answer_s)
+        with (
+            AccessProxies({"R1": way}, transcripts=tmp_path) as proxies,
+            pytest.raises((ProxyClosed, AccessFault)) as found,
+        ):
+            proxies.open("R1")
+    assert found.value.kind is kind
+    assert f"R1: {kind}: 127.0.0.1 port {port} by telnet {said}" in str(found.value)
+    # Each line has a time in front of it.
+    assert sum(each.stat().st_size for each in tmp_path.iterdir()) < 2**24
+
+
+ASKS = {
+    "asks for the name again and again": answers(then=LOGIN),
+    "asks for the password again and again": answers(LOGIN, then=b"Password: "),
+    "hangs up at once": lambda client: None,
+    "hangs up after the name": answers(LOGIN, b""),
+}
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("name", ASKS)
+def test_a_router_that_lets_nobody_in_is_reported(name: str, tmp_path: Path) -> None:
+    began = time.monotonic()
+    with telnet_server(ASKS[name]) as port:
+        way = AccessMethod("127.0.0.1", port, "telnet", USER, PASSWORD, ENABLE, answer_s=0.5)
+        with (
+            AccessProxies({"R1": way}, transcripts=tmp_path) as proxies,
+            pytest.raises((ProxyClosed, AccessFault)) as found,
+        ):
+            proxies.open("R1")
+    assert str(found.value).startswith("R1: ")
+    assert PASSWORD not in str(found.value)
+    assert time.monotonic() - began < PATIENT_S
+    assert sum(each.stat().st_size for each in tmp_path.iterdir()) < 2**20
