@@ -1,1 +1,1 @@
-"""Carries out a plan: the only place, beside `lab`, with subprocesses, sockets, Ansible and the clock."""
+"""Execution of a plan: with `virtual_lab` the only package with subprocesses, sockets, Ansible and the clock."""
