@@ -110,6 +110,17 @@ class TestFilters:
         monkeypatch.setattr("qoslab.capture.filters.COMPILE_S", 0.1)
         assert filter_problem("tcp") == "libpcap did not finish compiling it in 0.1 s"
 
+    def test_passwords_of_the_environment_are_not_passed_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("LAB_PASSWORD", "Tr0ub4dor")
+        prints = [
+            sys.executable,
+            "-c",
+            "import json, os; print(json.dumps({'problem': str(os.environ), 'program': []}))",
+        ]
+        monkeypatch.setattr("qoslab.capture.filters.python_module", lambda *_: prints)
+        problem = filter_problem("tcp and port 4711")
+        assert problem is not None and "PATH" in problem and "Tr0ub4dor" not in problem
+
     def test_without_libpcap_nothing_is_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("qoslab.capture.filters.LIBRARIES", ("libnone.so.0",))
         assert filter_problem("tcp and and udp") is None

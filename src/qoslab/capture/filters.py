@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -26,6 +27,8 @@ COMPILE_S = 10.0
 """Seconds for compiling a filter; those of `MOST_TERMS` terms take some milliseconds."""
 COMPILE_BYTES = 2**30
 """Address space of the process that compiles."""
+_PASSED_ON = ("PATH", "LANG", "LC_", "LD_LIBRARY_PATH", "PYTHON")
+"""Beginnings of the names of variables that the process that compiles needs."""
 _ETHERNET = 1
 """DLT_EN10MB, the link type of every interface of a lab."""
 _SNAPLEN = 262144
@@ -60,6 +63,8 @@ def _compile(text: str) -> tuple[str, tuple[Instruction, ...]] | None:
     try:
         done = subprocess.run(
             python_module("qoslab.capture.filters", *LIBRARIES),
+            # Passwords may come by the environment, and any process of this user can read that of another.
+            env={name: value for name, value in os.environ.items() if name.startswith(_PASSED_ON)},
             input=text.encode(),
             capture_output=True,
             timeout=COMPILE_S,
