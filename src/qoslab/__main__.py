@@ -11,6 +11,10 @@ from contextlib import suppress
 USER_MISTAKE, OUR_FAULT, INTERRUPTED = 2, 4, 130
 STDOUT = 1
 
+FOLDER = __file__.rpartition("/")[0]
+LEAST_FILE_BYTES, LEAST_DISK_BYTES = 2**20, 16 * 2**20
+"""Limit of file sizes, and free space, from which Python may write compiled files. Python 3.11 does not notice a write
+that is cut off (python/cpython#126606), and such a file fails at each later import."""
 LEAST_BYTES = 512 * 2**20
 """Address space. With less, OpenBLAS ends the process with status 1 when NumPy is loaded."""
 
@@ -31,6 +35,8 @@ def main() -> int:
     if limit != resource.RLIM_INFINITY and limit < LEAST_BYTES:
         _say(f"qoslab: found a limit of {limit >> 20} MiB of memory (ulimit -v), expected {LEAST_BYTES >> 20} or more")
         return USER_MISTAKE
+    if _little_room():
+        sys.dont_write_bytecode = True
     try:
         return _with_output_written(_command_line())
     except KeyboardInterrupt:
@@ -54,7 +60,23 @@ def _command_line() -> int:
     except (OSError, MemoryError) as error:
         _say(f"qoslab: its own files cannot be read: {str(error) or 'there is no memory'}")
         return USER_MISTAKE
+    except EOFError:
+        _say("qoslab: a compiled file of Python was cut off, as by a full disk")
+        _say(f"  Remove the folders __pycache__ below {FOLDER}, and run the command again.")
+        return USER_MISTAKE
     return command_line()
+
+
+def _little_room() -> bool:
+    """Return whether a file that is written may be cut off."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if limit != resource.RLIM_INFINITY and limit < LEAST_FILE_BYTES:
+        return True
+    try:
+        disk = os.statvfs(FOLDER)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < LEAST_DISK_BYTES
 
 
 def _closed() -> set[int]:

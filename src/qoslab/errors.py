@@ -71,6 +71,23 @@ def shortage_behind(error: BaseException) -> str:
     return ""
 
 
+def damaged_bytecode(error: BaseException) -> str:
+    """Return the file of compiled Python whose damage is behind an error or its cause; else empty.
+
+    Python 3.11 does not notice a write that a full disk or a limit cuts off (python/cpython#126606), and fails at each
+    later import of that file, which only saves time.
+    """
+    reason: BaseException | None = error
+    while reason is not None:
+        trace = reason.__traceback__ if isinstance(reason, (EOFError, ValueError)) else None
+        while trace is not None:
+            if path := trace.tb_frame.f_locals.get("bytecode_path"):
+                return str(path)
+            trace = trace.tb_next
+        reason = reason.__cause__ or reason.__context__
+    return ""
+
+
 class QoslabError(Exception):
     """Root of all errors that qoslab raises on purpose.
 

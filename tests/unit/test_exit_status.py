@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from qoslab import errors
 from qoslab.errors import shortage_behind
 
 
@@ -20,6 +22,37 @@ def ended(folder: Path, *arguments: str, shell: str = 'exec "$@"') -> subprocess
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, env=environment
     )
+
+
+@pytest.fixture
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the package without compiled files, which `ended` starts."""
+    package = Path(errors.__file__).parent
+    shutil.copytree(package, tmp_path / "qoslab", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    return tmp_path
+
+
+def test_no_compiled_file_is_cut_off_by_a_limit_of_file_sizes(copied: Path) -> None:
+    assert ended(copied, "list").returncode == 0
+    written = {path: path.stat().st_size for path in copied.rglob("cli/__pycache__/*.pyc")}
+    assert written
+    for path in written:
+        path.unlink()
+    assert ended(copied, "list", shell='ulimit -f 8; exec "$@"').returncode == 0
+    assert not list(copied.rglob("cli/__pycache__/*.pyc"))
+    assert ended(copied, "list").returncode == 0
+
+
+def test_a_compiled_file_that_was_cut_off_is_named_and_removed(copied: Path) -> None:
+    assert ended(copied, "list").returncode == 0
+    (file,) = copied.rglob("cli/__pycache__/listing.*.pyc")
+    os.truncate(file, 600)
+    found = ended(copied, "list")
+    assert (found.returncode, file.exists()) == (2, False)
+    assert f"found {file} cut off, as by a full disk" in found.stderr and "run the command again" in found.stderr
+    assert ended(copied, "list").returncode == 0
 
 
 @pytest.mark.sample(4)

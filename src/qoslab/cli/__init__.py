@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qoslab.errors import ExitStatus, ExperimentError, QoslabError, UserError, shortage_behind
+from qoslab.errors import ExitStatus, ExperimentError, QoslabError, UserError, damaged_bytecode, shortage_behind
 from qoslab.system.printing import bear_anything, echo, one_line
 
 if TYPE_CHECKING:
@@ -192,7 +192,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         error.show(sys.stderr)
         return ExitStatus.USER_MISTAKE
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as error:
+        # click takes any end of a file for that of the input.
+        if damaged := damaged_bytecode(error):
+            return _removed(damaged)
         _say("qoslab: interrupted")
         return ExitStatus.INTERRUPTED
     except (ReaderGoneError, BrokenPipeError):
@@ -211,6 +214,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         short = error.exit_status == ExitStatus.OUR_FAULT and shortage_behind(error)
         return ExitStatus.USER_MISTAKE if short else error.exit_status
     except Exception as error:
+        if damaged := damaged_bytecode(error):
+            return _removed(damaged)
         if shortage := shortage_behind(error):
             _say(f"qoslab: this machine has run out of a resource: {shortage}")
             _say("  Free some of it, or raise the limit (`ulimit -a`), and run the command again.")
@@ -219,3 +224,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"qoslab: this is a defect of qoslab, not of your input: {type(error).__name__}: {error}")
         _say("  Please report it with the lines above and the command that you typed.")
         return ExitStatus.OUR_FAULT
+
+
+def _removed(damaged: str) -> int:
+    """Remove a damaged file of compiled Python, which Python writes again."""
+    _say(f"qoslab: found {one_line(damaged)} cut off, as by a full disk or a limit of file sizes")
+    try:
+        Path(damaged).unlink()
+        _say("  It is removed, and Python compiles it again: run the command again.")
+    except OSError as error:
+        _say(f"  It cannot be removed ({error.strerror}): remove it, and run the command again.")
+    return ExitStatus.USER_MISTAKE
