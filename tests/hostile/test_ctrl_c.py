@@ -135,7 +135,8 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def crowded() -> float:
     """Return how many times as long as on an idle machine a command takes: others wait for the same cores."""
-    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)) * slowness()
+    # With as many others as cores, each gets half of one.
+    return max(1.0, 2 * os.getloadavg()[0] / (os.cpu_count() or 1)) * slowness()
 
 
 @pytest.mark.lab

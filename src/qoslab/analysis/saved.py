@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 from pydantic import BaseModel, ConfigDict
+from pydantic_core import PydanticSerializationError
 
 import qoslab
 from qoslab.capture.packet_tables import PROGRAM
@@ -26,6 +27,7 @@ from qoslab.errors import MachineError, UserError
 from qoslab.model.metrics import METRICS, AddedMetric
 from qoslab.results import Cell, FileSeal, RunFolder, tables
 from qoslab.results.checksums import difference, seal_of, sealed
+from qoslab.results.file_access import WriteError
 from qoslab.results.folder import MANIFEST, SAVED_CELLS
 from qoslab.results.record_files import MANIFEST_MOST, json_of, parsed_as, read_sealed
 from qoslab.system.programs import own_program
@@ -92,8 +94,13 @@ class Saved:
 
 
 def save(folder: RunFolder, record: SavedCells) -> None:
-    """Save which cells the tables of a run are from, once these are written."""
-    folder.replace(SAVED_CELLS, sealed(json_of(record)))
+    """Save which cells the tables of a run are from, once these are written. `WriteError` for text that has no JSON."""
+    try:
+        text = json_of(record)
+    except PydanticSerializationError as error:
+        # A damaged file of a run may have half a character, which a message about it quotes.
+        raise WriteError(f"{SAVED_CELLS}: found half a character in a message about a cell, expected text") from error
+    folder.replace(SAVED_CELLS, sealed(text))
 
 
 def seals_of_tables(folder: RunFolder, names: Iterable[str]) -> dict[str, FileSeal]:
