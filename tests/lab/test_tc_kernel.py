@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
-from peer_programs import compiled
+from kernel import virtual_kernel
 
 from ios_strategies import devices
 from qoslab.ios.compile import compile_device, engine_config
@@ -31,24 +31,12 @@ def run(
     *arguments: str,
     timeout_s: float = 120.0,
     configurations: list[Any] | None = None,
-    clock: Path | None = None,
+    virtual: bool = False,
 ) -> Any:
-    """Run an experiment of tc_guest.py in a new kernel; with `clock`, a new file, in virtual time.
-
-    Virtual time (`tests/peers/virtual_clock.c`) stands still while the kernel works: no busy machine moves a decision.
-    """
-    prefix: tuple[str, ...] = ()
-    if clock is not None:
-        clock.write_bytes(b"0")
-        library = compiled("virtual_clock.c", "gcc", ["-O2", "-shared", "-fPIC"])
-        prefix = ("env", f"QOSLAB_VIRTUAL_CLOCK={clock}", f"LD_PRELOAD={library}")
-    with Kernel(memory="384M", prefix=prefix) as kernel:
+    """Run an experiment of tc_guest.py in a new kernel; in virtual time no load of the machine moves a decision."""
+    with virtual_kernel() if virtual else Kernel(memory="384M") as kernel:
         if configurations is not None:
             (kernel.folder / "configurations.json").write_text(json.dumps(configurations), encoding="utf-8")
-        if clock is not None:
-            # The kernel has the file in its memory: it is changed in its place.
-            with clock.open("r+b") as file:
-                file.write(b"1")
         kernel.run_script(GUEST, *arguments, timeout_s=timeout_s).check()
         return json.loads((kernel.folder / "result.json").read_text(encoding="utf-8"))
 
@@ -101,9 +89,9 @@ class Bucket:
             self.tokens = min(self.tokens, size)
 
 
-def test_policer_decides_as_a_token_bucket_over_layer_2_bytes(tmp_path: Path) -> None:
+def test_policer_decides_as_a_token_bucket_over_layer_2_bytes() -> None:
     police = "2000000 8000 conform-action transmit exceed-action drop"
-    found = run("policer", police, "4000", "3e6", "1", clock=tmp_path / "clock")
+    found = run("policer", police, "4000", "3e6", "1", virtual=True)
     bucket = Bucket(2e6, 8000)
     for at_ns, size, dscp in found["packets"]:
         bucket.judge(at_ns, size, conforms=dscp >= 0)
@@ -116,10 +104,10 @@ def test_policer_decides_as_a_token_bucket_over_layer_2_bytes(tmp_path: Path) ->
     assert own["police"][0]["exceeded_packets"] == own["police"][0]["dropped_packets"] == dropped
 
 
-def test_two_rate_policer_gives_three_colours(tmp_path: Path) -> None:
+def test_two_rate_policer_gives_three_colours() -> None:
     actions = "conform-action set-dscp-transmit af11|exceed-action set-dscp-transmit af12|violate-action drop"
     police = f"cir 500000 bc 4000 pir 900000 be 7000|{actions}"
-    found = run("policer", police, "1500", "1.2e6", "2", clock=tmp_path / "clock")
+    found = run("policer", police, "1500", "1.2e6", "2", virtual=True)
     peak, committed = Bucket(9e5, 7000), Bucket(5e5, 4000)
     for at_ns, size, dscp in found["packets"]:
         peak.judge(at_ns, size, conforms=dscp >= 0)
@@ -200,8 +188,8 @@ interface GigabitEthernet0/1
 """
 
 
-def test_shaper_keeps_its_rate(tmp_path: Path) -> None:
-    found = run("flows", SHAPER, json.dumps([[0, 1000, 2e6]]), "8", clock=tmp_path / "clock")
+def test_shaper_keeps_its_rate() -> None:
+    found = run("flows", SHAPER, json.dumps([[0, 1000, 2e6]]), "8", virtual=True)
     arrivals = found["arrivals"]
     # Behind the first burst; the earliest packets of an eighth at both ends are those that no timer held back.
     steady = arrivals[100:]
@@ -216,9 +204,9 @@ def test_shaper_keeps_its_rate(tmp_path: Path) -> None:
     assert own["packets"] == own["queue"]["packets"] + own["queue"]["drops"]
 
 
-def shares(flows: list[tuple[int, int, float]], clock: Path) -> dict[int, float]:
+def shares(flows: list[tuple[int, int, float]]) -> dict[int, float]:
     """Return the rate of each code point while all queues are full, b/s."""
-    arrivals = run("flows", CLASSES_AND_SHAPER, json.dumps(flows), "12", clock=clock)["arrivals"]
+    arrivals = run("flows", CLASSES_AND_SHAPER, json.dumps(flows), "12", virtual=True)["arrivals"]
     seconds = 8
     first = arrivals[0][0] + 4 * 10**9
     totals = dict.fromkeys((dscp for dscp, *_ in flows), 0.0)
@@ -228,12 +216,12 @@ def shares(flows: list[tuple[int, int, float]], clock: Path) -> dict[int, float]
     return totals
 
 
-def test_classes_share_what_priority_leaves_by_their_bandwidth(tmp_path: Path) -> None:
-    found = shares([(AF31, 1000, 3e5), (AF21, 600, 2e5), (0, 1400, 2e5), (EF, 200, 3e4)], tmp_path / "clock-1")
+def test_classes_share_what_priority_leaves_by_their_bandwidth() -> None:
+    found = shares([(AF31, 1000, 3e5), (AF21, 600, 2e5), (0, 1400, 2e5), (EF, 200, 3e4)])
     assert found[AF31] / found[AF21] == pytest.approx(2, rel=0.03)
     assert found[AF21] / found[0] == pytest.approx(1, rel=0.03)
     assert found[EF] == pytest.approx(3e4, rel=0.03)
-    two = shares([(AF31, 1000, 5e5), (0, 1400, 4e5)], tmp_path / "clock-2")
+    two = shares([(AF31, 1000, 5e5), (0, 1400, 4e5)])
     assert two[AF31] / two[0] == pytest.approx(2, rel=0.03)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -206,14 +205,10 @@ def in_linux(case: PathCase, seed: int) -> dict[str, float]:
         "seconds": SECONDS,
         "starts_s": [random.uniform(0, START_SPREAD_S) for _ in range(case.connections)],
     }
-    modules = " ".join(kernel.module_files(("veth", "sch_netem")))
-    guest = Path(__file__).with_name("linux_path.py")
-    with tempfile.TemporaryDirectory(prefix="qoslab-uml-") as name:
-        folder = Path(name)
-        (folder / "path.json").write_text(json.dumps(path), encoding="utf-8")
-        load = f"{kernel.program()} load {modules} && {kernel.VIRTUAL_TIME}"
-        kernel.run_guest(folder, f"{load} &&\n{sys.executable} {guest} <path.json >result.json")
-        found: dict[str, float] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    guest = [sys.executable, str(Path(__file__).with_name("linux_path.py"))]
+    with kernel.virtual_kernel(kernel.WITHOUT_IPV6) as linux:
+        answer = linux.run(guest, input=json.dumps(path), timeout_s=kernel.LONGEST_S).check()
+    found: dict[str, float] = json.loads(answer)
     # Its queue includes the packet on the line.
     return found | {"delay_s": found["in_queue_s"] - FRAME * 8 / case.rate_bps}
 
@@ -265,6 +260,6 @@ def compare_all() -> list[PathResult]:
     """Run all paths, four at a time."""
     random = Random(SEED)
     cases = [random_path(random, number) for number in range(PATHS)]
-    ns3_program(), kernel.program()
+    ns3_program(), kernel.virtual_clock()
     with ThreadPoolExecutor(4) as pool:
         return list(pool.map(compare, cases))

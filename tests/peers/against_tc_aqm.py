@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import kernel
 import numpy as np
 import numpy.typing as npt
 from engine_port import INTERFACE, PACKET, departures, router
+from kernel import send
 
 from qoslab.tc.commands import compile_commands, parse
 
@@ -33,7 +33,6 @@ DISCIPLINES = {
     "PIE": "pie tupdate 20ms",
     "CAKE": "cake",
 }
-MODULES = ("sch_codel", "sch_fq_codel", "sch_pie", "sch_cake")
 
 
 @dataclass(frozen=True)
@@ -100,15 +99,13 @@ def stream(random: np.random.Generator, rate_bps: int) -> npt.NDArray[np.void]:
 
 def compare() -> list[AqmResult]:
     """Compare all disciplines at all rates."""
-    # A full packet of Ethernet: CoDel, PIE and CAKE take it from the interface.
-    kernel.COMMANDS = kernel.COMMANDS.replace("mtu 2000", "mtu 1500")
-    kernel.NEEDED = (*kernel.NEEDED, *(each for each in MODULES if each not in kernel.NEEDED))
     found = []
     for rate_bps in RATES_BPS:
         packets = stream(np.random.default_rng(SEED), rate_bps)
         for name, discipline in DISCIPLINES.items():
             lines = [*commands(discipline, rate_bps, "out0"), *filters(discipline, "out0")]
-            times = kernel.send(lines, packets, 30 * SECOND)
+            # A full packet of Ethernet: CoDel, PIE and CAKE take it from the interface.
+            times = send(lines, packets, 30 * SECOND, mtu=1500)
             ours = departures(configuration(discipline, rate_bps), LINE_BPS, packets)
             for flow in range(1, FLOWS + 1):
                 of = packets["class"] == flow

@@ -1,8 +1,6 @@
 /* Program of user-mode Linux.
  *
- * guest load MODULE...                 loads kernel modules.
- * guest send PACKETS TIMES OUT IN END  sends packets out of one interface and writes the times of their arrival at
- *                                      another one.
+ * guest PACKETS TIMES OUT IN END  sends packets out of one interface and writes the times of their arrival at another.
  *
  * PACKETS has of each packet its time (u64, ns), its layer-2 bytes (u32) and its class (u32); TIMES gets of each packet
  * when it was sent and when it arrived (two u64, ns; 0: never). Little-endian, in the order of their times. The program
@@ -24,7 +22,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -65,15 +62,6 @@ static void sleep_until(uint64_t ns)
 
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == EINTR)
 		;
-}
-
-static void load(const char *path)
-{
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-
-	require(file >= 0, path);
-	require(syscall(SYS_finit_module, file, "", 0) == 0 || errno == EEXIST, path);
-	close(file);
 }
 
 static int packet_socket(const char *interface, int protocol)
@@ -193,11 +181,7 @@ static void send_all(char **arguments)
 
 int main(int count, char **arguments)
 {
-	require(count > 2, "usage: guest load MODULE... | guest send PACKETS TIMES OUT IN END");
-	if (strcmp(arguments[1], "load") == 0)
-		for (int i = 2; i < count; i++)
-			load(arguments[i]);
-	else if (count == 7)
-		send_all(arguments + 2);
+	require(count == 6, "usage: guest PACKETS TIMES OUT IN END");
+	send_all(arguments + 1);
 	return 0;
 }
