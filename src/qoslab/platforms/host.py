@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from qoslab.platforms.base import PROGRAMS, AccessMethod, CounterSource, Forwarding, Language, Problem
+from qoslab.platforms.base import PROGRAMS, AccessMethod, CounterSource, Forwarding, Language
+from qoslab.platforms.linux_machine import LinuxMachine
 
 if TYPE_CHECKING:
-    from qoslab.ios.model.device import Hardware
     from qoslab.model.experiment import Node
-    from qoslab.model.framing import Framing
-    from qoslab.model.generation import Generation
-
-_INTERFACE = re.compile(r"[a-z][a-z0-9]{0,14}")
 
 
 @dataclass(frozen=True)
-class Host:
+class Host(LinuxMachine):
     """Sends and receives traffic; forwards nothing."""
 
     name: str = "host"
@@ -30,31 +24,10 @@ class Host:
     counters: CounterSource | None = None
     unsimulated: str = ""
     has_startup_config: bool = False
+    called: ClassVar[str] = "a host"
+    keys_of: ClassVar[str] = "routers only"
+    only_ethernet: ClassVar[str] = "a router: hosts have Ethernet interfaces only"
 
     def ansible_role(self, node: Node) -> str | None:
         """Return None: no configuration is pushed to a host."""
         return None
-
-    def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
-        """`KeyError`: a host is no model of router."""
-        raise KeyError(node.model)
-
-    def generation(self, node: Node) -> Generation | None:
-        """Return None: a host has no QoS policy."""
-        return None
-
-    def check(self, node: Node) -> Iterator[Problem]:
-        """A host has neither hardware model nor generation."""
-        for key, value in (("model", node.model), ("generation", node.generation)):
-            if value is not None:
-                yield Problem(key, f'"{value}" on a host', "this key on routers only")
-
-    def interfaces(self, node: Node) -> tuple[str, ...] | None:
-        """Any number of them."""
-        return None
-
-    def interface_problem(self, node: Node, interface: str, framing: Framing) -> str | None:
-        """Hosts have Ethernet interfaces, named as Linux does."""
-        if _INTERFACE.fullmatch(interface) is None:
-            return "a Linux interface name such as eth0"
-        return None if framing == "ethernet" else "a router: hosts have Ethernet interfaces only"

@@ -1,0 +1,52 @@
+"""Common part of platforms that are Linux machines: no hardware model, no QoS generation, Linux interface names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
+
+from qoslab.platforms.base import Problem
+
+if TYPE_CHECKING:
+    from qoslab.ios.model.device import Hardware
+    from qoslab.model.experiment import Node
+    from qoslab.model.framing import Framing
+    from qoslab.model.generation import Generation
+
+_INTERFACE = re.compile(r"[a-z][a-z0-9]{0,14}")
+
+
+class LinuxMachine:
+    """A node with network interfaces of Linux, any number of them."""
+
+    called: ClassVar[str]
+    """Words for the node in messages about its keys."""
+    keys_of: ClassVar[str]
+    """Nodes that have a model and a generation."""
+    only_ethernet: ClassVar[str]
+    """Expectation that an interface on a link of another framing does not meet."""
+
+    def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
+        """`KeyError`: it is no model of IOS router."""
+        raise KeyError(node.model)
+
+    def generation(self, node: Node) -> Generation | None:
+        """Return None: generations are those of IOS."""
+        return None
+
+    def check(self, node: Node) -> Iterator[Problem]:
+        """Yield a problem for a hardware model and for a QoS generation."""
+        for key, value in (("model", node.model), ("generation", node.generation)):
+            if value is not None:
+                yield Problem(key, f'"{value}" on {self.called}', f"this key on {self.keys_of}")
+
+    def interfaces(self, node: Node) -> tuple[str, ...] | None:
+        """Return None: any number of them."""
+        return None
+
+    def interface_problem(self, node: Node, interface: str, framing: Framing) -> str | None:
+        """Return a problem unless the interface has a Linux name and is Ethernet."""
+        if _INTERFACE.fullmatch(interface) is None:
+            return "a Linux interface name such as eth0"
+        return None if framing == "ethernet" else self.only_ethernet
