@@ -6,8 +6,9 @@ Names are imported on first use: a worker that ends a cell needs only the check 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from qoslab.system.first_use import on_first_use
 
 if TYPE_CHECKING:
     from qoslab.analysis.readings import Readings, references
@@ -21,14 +22,7 @@ _MODULES = {
     "references": "readings",
 }
 """Module of each name."""
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    return found
+__getattr__ = on_first_use(__name__, _MODULES)
 
 
 __all__ = ["Outcome", "Readings", "analyse", "enough", "references"]

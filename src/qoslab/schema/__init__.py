@@ -6,11 +6,11 @@ Names are imported on first use: reading the records of a run needs none of what
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qoslab.errors import ExperimentError
+from qoslab.system.first_use import on_first_use
 
 if TYPE_CHECKING:
     from qoslab.model.experiment import Experiment
@@ -37,14 +37,7 @@ _MODULES = {
     "schema_text": "json_schema",
 }
 """Module of each name."""
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    return found
+__getattr__ = on_first_use(__name__, _MODULES)
 
 
 def load_experiment(path: Path | str, sets: Mapping[str, str] | None = None) -> Experiment:
