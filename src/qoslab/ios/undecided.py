@@ -65,7 +65,7 @@ NO_COMPRESSION = "headers and payloads of a lab are not compressed"
 NO_CIRCUITS = "a lab has no circuits of frame relay"
 HARDWARE_QUEUES = "queues of hardware are those of switches and line cards: a router has none"
 OTHER_POLICIES = "policies of this type neither queue nor mark: they inspect, filter or monitor"
-MACRO = "the lines that the macro would write are not written: a running configuration has them beside it"
+MACRO = "the lines that the macro would write are not written: paste a running configuration, which has them"
 VIRTUAL_INTERFACE = _router(NO_TUNNELS, AFTER_PORTS, ">interface <key:other-interface>")
 UNDECIDED = (
     _router(
@@ -114,7 +114,7 @@ UNDECIDED = (
         mode="policy-class",
     ),
     _router(
-        "a packet's TOS bits beside the precedence are part of its DSCP",
+        "a packet's other TOS bits are part of its DSCP",
         0,
         "set ip tos <rest:line>",
         mode="policy-class",

@@ -151,7 +151,7 @@ REFUSED = (
     Refused(NO_DROP_BIT, "set discard-class [<rest:line>]", mode="policy-class", requires="switch"),
     Refused(ONE_TAG, "set vlan <rest:line>", mode="policy-class", requires="switch"),
     Refused(
-        "marks are DSCP and precedence: TOS bits beside the precedence are set as a DSCP",
+        "marks are DSCP and precedence: the other TOS bits are set as a DSCP",
         "set ip tos <rest:line>",
         mode="policy-class",
         requires="switch",

@@ -273,7 +273,7 @@ class Tree:
             minimum = reserved_bps(each, here.guaranteed_base_bps) if self.qos.minimum_and_excess else None
             if minimum is not None and unlimited:
                 text = "HTB would let the classes exceed the rate around them; give priority a rate or police"
-                self.notes.refused(origin, "bandwidth beside priority without a rate", text)
+                self.notes.refused(origin, "bandwidth next to priority without a rate", text)
             if unlimited:
                 rate = LEAST_RATE_BPS
             elif self.qos.minimum_and_excess and not self._inner(each):
@@ -395,7 +395,7 @@ class Tree:
             self.default = classid
 
     def _others(self, policy: str, here: Here, quantum: int) -> str:
-        """Add the queue of classes without one, beside a class-default that is shaped or has a queueing child."""
+        """Add the queue of classes without one, next to a class-default that is shaped or has a queueing child."""
         classid = self._next()
         origin = self.origin(policy, here.path)
         rates = (LEAST_RATE_BPS, here.capacity_bps)

@@ -173,7 +173,7 @@ pub enum QueueDiscipline {
     Cake {
         /// How code points are divided into tins.
         diffserv: Diffserv,
-        /// What is told apart, and what is treated alike.
+        /// Units of fairness: flows, hosts, or both.
         isolation: Isolation,
         /// Round-trip time of the paths.
         rtt_us: u32,

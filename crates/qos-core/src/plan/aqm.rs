@@ -58,9 +58,9 @@ pub(crate) struct PiePlan {
 /// How CAKE divides packets into flows, and among which hosts it is fair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IsolationPlan {
-    /// A flow is told apart by addresses, protocol and ports.
+    /// A flow is identified by addresses, protocol and ports.
     pub flows: bool,
-    /// Without `flows`: a flow is told apart by its source address.
+    /// Without `flows`: a flow is identified by its source address.
     pub source: bool,
     /// The same of its destination.
     pub destination: bool,

@@ -1,7 +1,7 @@
 //! CAKE's hash of flows: eight ways.
 //!
 //! A flow has the queue of its hash, or another one of the same set of eight where that is taken by another flow; so
-//! flows collide only when more than eight of a set are active. Hosts are told apart the same way (Linux's `sch_cake`,
+//! flows collide only when more than eight of a set are active. Hosts are identified the same way (Linux's `sch_cake`,
 //! "set-associative hashing").
 
 use std::net::IpAddr;

@@ -18,7 +18,7 @@ use crate::queueing::aqm::manage::{memory_of, Decisions, Lost, Manage};
 use crate::queueing::discipline::{flow_index, Item, Place};
 use crate::time::Time;
 
-/// A flow queue. Its bytes are told when packets leave it with those of all.
+/// A flow queue, with the state of its control law.
 #[derive(Debug)]
 struct Flow<P> {
     items: VecDeque<Item<P>>,

@@ -192,7 +192,7 @@ impl<P> Scheduler<P> {
     fn standing(&self, parent: usize, only: bool) -> Standing {
         let parent = match self.nodes.get(parent) {
             Some(NodeId::Inner(parent)) => *parent,
-            // What a plan has below a queue would stand beside it.
+            // A node below a queue, which no plan has, would become its sibling.
             Some(NodeId::Leaf(leaf)) => self.leaves[leaf.0].member.parent,
             None => InnerId::ROOT,
         };
