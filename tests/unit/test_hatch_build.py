@@ -38,6 +38,12 @@ def tool(folder: Path, name: str, text: str) -> None:
     file.chmod(0o755)
 
 
+@pytest.fixture(autouse=True)
+def no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the manual pages, which tests/wheel and test_sdist.py build."""
+    monkeypatch.setattr(hatch_build.ProgramsHook, "_write_pages", lambda self: Path("pages"))
+
+
 @pytest.mark.parametrize(
     ("target", "triple", "system"),
     [
@@ -103,7 +109,7 @@ def test_a_wheel_is_built_for_a_target(
     monkeypatch.setenv(variable, target)
     monkeypatch.setenv("PATH", f"{bin_}:/usr/bin:/bin")
     hook = hatch_build.ProgramsHook(str(tmp_path), {}, None, None, str(tmp_path / "dist"), "wheel")  # type: ignore[arg-type]
-    data: dict[str, Any] = {"force_include": {}}
+    data: dict[str, Any] = {"force_include": {}, "shared_data": {}}
     hook.initialize("standard", data)
     assert (data["tag"], data["pure_python"]) == (tag, False)
     packed = {Path(inside).name: Path(file) for file, inside in data["force_include"].items()}
@@ -117,7 +123,7 @@ def test_a_wheel_is_built_for_a_target(
 
 
 @pytest.mark.parametrize(("version", "target"), [("editable", None), ("standard", "x86_64-pc-windows-gnu")])
-def test_nothing_is_built_for_a_working_copy_or_other_systems(
+def test_no_programs_are_built_for_a_working_copy_or_other_systems(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, target: str | None
 ) -> None:
     monkeypatch.delenv("QOSLAB_TARGET", raising=False)
@@ -125,9 +131,10 @@ def test_nothing_is_built_for_a_working_copy_or_other_systems(
     if target is not None:
         monkeypatch.setenv("CARGO_BUILD_TARGET", target)
     hook = hatch_build.ProgramsHook(str(tmp_path), {}, None, None, str(tmp_path / "dist"), "wheel")  # type: ignore[arg-type]
-    data: dict[str, Any] = {"force_include": {}}
+    data: dict[str, Any] = {"force_include": {}, "shared_data": {}}
     hook.initialize(version, data)
-    assert data == {"force_include": {}} and list(tmp_path.iterdir()) == []
+    pages = {} if version == "editable" else {"pages": "share/man/man1"}
+    assert data == {"force_include": {}, "shared_data": pages} and list(tmp_path.iterdir()) == []
 
 
 def test_what_zig_needs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +143,7 @@ def test_what_zig_needs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("QOSLAB_TARGET", "aarch64-unknown-linux-gnu.2.17")
     hook = hatch_build.ProgramsHook(str(tmp_path), {}, None, None, str(tmp_path / "dist"), "wheel")  # type: ignore[arg-type]
     with pytest.raises(SystemExit, match=r"QOSLAB_TARGET needs cargo-zigbuild and zig"):
-        hook.initialize("standard", {"force_include": {}})
+        hook.initialize("standard", {"force_include": {}, "shared_data": {}})
 
 
 def test_the_name_tells_the_newest_glibc_that_is_asked_for(tmp_path: Path) -> None:
@@ -153,7 +160,7 @@ def test_the_name_tells_the_newest_glibc_that_is_asked_for(tmp_path: Path) -> No
     ("machines", "said"),
     [
         ((EM_X86_64, EM_AARCH64), "found programs for aarch64, x86_64, expected one kind of machine"),
-        ((EM_S390,), "is for EM_S390, for which there are no wheels"),
+        ((EM_S390,), "is for EM_S390, expected EM_X86_64 or EM_AARCH64 or EM_RISCV"),
     ],
 )
 def test_programs_that_make_no_wheel(tmp_path: Path, machines: tuple[int, ...], said: str) -> None:
@@ -167,5 +174,5 @@ def test_programs_that_make_no_wheel(tmp_path: Path, machines: tuple[int, ...], 
 def test_a_compiler_that_knows_no_macos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool(tmp_path, "rustc", "#!/bin/sh\necho unknown target >&2\nexit 1\n")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    with pytest.raises(SystemExit, match="does not tell for which macOS it builds: unknown target"):
+    with pytest.raises(SystemExit, match="does not print a deployment target: unknown target"):
         hatch_build.macos_tag("aarch64-apple-darwin")

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from qoslab.cli.man import pages as manual_pages
+
 TOP = Path(__file__).parents[2]
 
 
@@ -53,5 +55,5 @@ def test_a_wheel_of_the_sources_is_that_of_the_checkout(checkout: Path, tmp_path
         archive.extractall(tmp_path / "unpacked")
     (unpacked,) = (tmp_path / "unpacked").iterdir()
     assert contents(build("wheel", unpacked, tmp_path / "of-sources")) == expected
-    pages = {f"qoslab-0.1.0.data/data/share/man/man1/{file.name}" for file in (TOP / "docs/man").iterdir()}
+    pages = {f"qoslab-0.1.0.data/data/share/man/man1/{name}" for name in manual_pages()}
     assert {"qoslab/__init__.py", "qoslab/data/project/.github/workflows/qos.yml", *pages} <= expected.keys()

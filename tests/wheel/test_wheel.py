@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import uv
 
+from qoslab.cli.man import pages
 from qoslab.system.programs import OWN_PROGRAMS
 from verdicts import newest_run, status_of
 
@@ -115,9 +116,8 @@ def test_man_finds_its_pages(python: Path, tmp_path: Path) -> None:
     program = shutil.which("man")
     assert program is not None, "no man on this machine: sudo apt-get install man-db"
     shared = python.parents[1] / "share/man"
-    kept = {file.name for file in (TOP / "docs/man").iterdir()}
-    assert {file.name for file in (shared / "man1").iterdir() if file.name.startswith("qoslab")} == kept
-    # beside the programs, without being told
+    assert {file.name for file in (shared / "man1").iterdir() if file.name.startswith("qoslab")} == pages().keys()
+    # Next to the programs, without configuration.
     done = call([program, "--path"], tmp_path, PATH=f"{python.parent}:/usr/bin:/bin", MANPATH="")
     assert str(shared) in done.stdout.strip().split(":"), done
     done = call([program, "--warnings", "qoslab-run"], tmp_path, MANPATH=str(shared), MANWIDTH="100")

@@ -7,21 +7,16 @@ from pathlib import Path
 
 import click
 
-from qoslab.cli.man import pages
 from qoslab.errors import ExitStatus, UserError
 from qoslab.results.file_access import replace
 from qoslab.system.printing import echo
 from qoslab.system.shipped import checkout
 
-PAGES = "docs/man"
-"""Folder of manual pages; a wheel has them in share/man/man1."""
-
 
 @click.command()
 @click.option("--check", is_flag=True, help="Write nothing; exit with status 1 if a file is out of date.")
 def command(check: bool) -> int:
-    """Regenerate the generated files of this checkout: types, default values, schemas, tables in documents, manual
-    pages.
+    """Regenerate the generated files of this checkout: types, default values, schemas, tables in documents.
 
     After changing the types of the data plane, update its schema first: `qos-router schema counters`.
     """
@@ -38,26 +33,15 @@ def command(check: bool) -> int:
         stale = True
         if check:
             echo(f"{path} is stale")
-        elif text is None:
-            file.unlink()
-            echo(f"{path} removed")
         else:
             replace(file, text.encode(), kept=False)
             echo(f"{path} written")
     return ExitStatus.OUTSIDE if check and stale else ExitStatus.WITHIN
 
 
-def _files(top: Path) -> Iterator[tuple[str, str | None]]:
-    """Yield the content of each generated file, in order, since later ones import earlier ones; None for an obsolete
-    one.
-    """
+def _files(top: Path) -> Iterator[tuple[str, str]]:
+    """Yield the path and content of each generated file, in order, since later ones import earlier ones."""
     from qoslab.generate import FILES  # loads every command of the virtual devices
 
     for path, make in FILES.items():
         yield path, make(top)
-    texts = pages()
-    for name, text in texts.items():
-        yield f"{PAGES}/{name}", text
-    for old in sorted((top / PAGES).glob("*.1")):
-        if old.name not in texts:
-            yield f"{PAGES}/{old.name}", None
