@@ -1,4 +1,4 @@
-"""Seeds of the nemesis from the command line, and what is kept of how they went."""
+"""Seeds of the fault injection on the command line, and fixtures of its tests."""
 
 from __future__ import annotations
 
@@ -8,17 +8,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import trials
 from checker import Undisturbeds
 from clocks import Clocks
 from commands import temporary_folder
 
-from written import commit, today
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--seeds", default="1-20", help="which trials of the nemesis: FROM-TO or one number")
-    parser.addoption("--write", action="store_true", help="keep how each went, and write tests/nemesis/tried.md")
+    parser.addoption("--seeds", default="1-20", help="seeds of the fault injection: FROM-TO or one number")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -45,24 +41,10 @@ def clean(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch:
 
 @pytest.fixture
 def tell(seed: int, record_property: Callable[[str, object], None]) -> Callable[[str, str], None]:
-    """To be told of the lab and of what is done in it, for what is kept of the trial."""
+    """Record the lab and the injected fault of a trial as properties of the test in the JUnit file."""
 
-    def told(lab: str, fault: str) -> None:
+    def record(lab: str, fault: str) -> None:
         for name, value in (("seed", seed), ("lab", lab), ("fault", fault)):
             record_property(name, value)
 
-    return told
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Keeps what each test has told of its trial, and how it ended."""
-    if not config.getoption("--write"):
-        return
-    found, at, day = [], commit(), today()
-    for ended, outcome in (("passed", trials.WITHIN), ("failed", "outside")):
-        for report in terminalreporter.getreports(ended):
-            told = dict(report.user_properties)
-            if "seed" in told:
-                test = report.nodeid.rpartition("/")[2].partition("::")[0]
-                found.append(trials.Trial(test, told["seed"], told["lab"], told["fault"], outcome, at, day))
-    trials.keep(found)
+    return record

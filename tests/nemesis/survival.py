@@ -10,7 +10,6 @@ from pathlib import Path
 from checker import ARGUMENTS, LABS, Undisturbeds, cells_are_told, nothing_left, resumed
 from commands import Command
 from faults import ASKED, FAULTS, Choice, Struck, strike
-from trials import NOTHING
 
 from verdicts import newest_run, runs_of, status_of
 
@@ -31,8 +30,8 @@ def assert_survived(
 ) -> None:
     """Check that the run ends in time, with a verdict or a reason, leaves nothing, and can be resumed."""
     lab, command, struck = struck_by(seed, clean, undisturbed, faults)
-    print(f"seed {seed}, {lab}: {struck or NOTHING}")
-    tell(lab, NOTHING if struck is None else struck.kind)
+    print(f"seed {seed}, {lab}: {struck or 'no fault'}")
+    tell(lab, "no fault" if struck is None else struck.kind)
     try:
         output, errors = command.process.communicate(timeout=PATIENCE_S)
     except subprocess.TimeoutExpired:

@@ -160,7 +160,7 @@ def test_the_name_tells_the_newest_glibc_that_is_asked_for(tmp_path: Path) -> No
     ("machines", "said"),
     [
         ((EM_X86_64, EM_AARCH64), "found programs for aarch64, x86_64, expected one kind of machine"),
-        ((EM_S390,), "is for EM_S390, expected EM_X86_64 or EM_AARCH64 or EM_RISCV"),
+        ((EM_S390,), "is for EM_S390, expected one of EM_X86_64, EM_AARCH64, EM_RISCV"),
     ],
 )
 def test_programs_that_make_no_wheel(tmp_path: Path, machines: tuple[int, ...], said: str) -> None:
