@@ -422,20 +422,22 @@ impl<P> Engine<P> {
 mod tests {
     use super::*;
     use crate::catalyst::buffer_pool::QueueBuffers;
+    use crate::config::catalyst::Trust;
+    use crate::config::policy::PolicyClass;
     use crate::frame::label::Label;
-    use crate::switch_configurations::{config, defaults, interface, name, ports, read};
-    use serde_json::json;
+    use crate::switch_configurations::{config, defaults, interface, name, port, ports};
 
     const SECOND: Time = Time(1_000_000_000);
 
     /// A switch of two ports: the first with an input policy, the second with frames that wait.
     fn switch() -> Engine<u64> {
-        let mut input = interface(json!({}));
-        input["service_policy_input"] = json!("P");
-        let mut config = config(&defaults(), json!({name(1): input, name(2): interface(json!({}))}));
-        config["policy_maps"] = json!({"P": {"classes": [{"name": "class-default", "trust": "dscp"}]}});
+        let class = PolicyClass { trust: Some(Trust::Dscp), ..PolicyClass::new("class-default") };
+        let config = config(defaults())
+            .policy_map("P", vec![class])
+            .interface(name(1), interface(port()).input("P"))
+            .interface(name(2), interface(port()));
         let mut engine = Engine::new(&ports(2), Time(0)).unwrap();
-        engine.configure(Time(0), &read(&config)).unwrap();
+        engine.configure(Time(0), &config).unwrap();
         for number in 0..10 {
             let frame = crate::frame::descriptor::parse(&[0; 1_000], Framing::Ethernet);
             let frame = Descriptor { label: Some(Label::default()), ..frame };

@@ -1,38 +1,54 @@
 //! Access lists that filter interfaces: what they let pass, in which order with the rest, and what is counted.
 
+use crate::common::build::*;
 use crate::common::{self, departures, run, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::{Count, InterfaceCounters};
 use qos_core::frame::parse;
 use qos_core::wire::Framing::Ethernet;
-use qos_core::{Descriptor, DropReason, Engine, Output, PortId, RouterConfig, Side, Time};
-use serde_json::{json, Value};
+use qos_core::{Descriptor, DropReason, Engine, Output, PortId, Side, Time};
 
 /// An entry for UDP to ports of a range.
-fn entry(action: &str, first: u16, last: u16) -> Value {
-    let any = json!({"address": "0.0.0.0", "wildcard": "255.255.255.255"});
-    json!({"action": action, "protocol": 17, "source": any, "destination": any,
-        "destination_port": {"op": "range", "ports": [first, last]}})
+fn udp_to(action: AccessAction, first: u16, last: u16) -> AccessListEntry {
+    let destination_port = ports(PortOperator::Range, &[first, last]);
+    AccessListEntry { destination_port, ..entry(action, Some(17), &any_ipv4()) }
 }
 
-fn ipv6_entry(action: &str, protocol: u8) -> Value {
-    let any = json!({"address": "::", "wildcard": "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"});
-    json!({"action": action, "protocol": protocol, "source": any, "destination": any})
+fn ipv6_entry(action: AccessAction, protocol: u8) -> AccessListEntry {
+    entry(action, Some(protocol), &any_ipv6())
 }
 
-/// A router with port `Out`, `more` on it, and the lists.
-fn router(lists: Value, more: Value) -> Result<Engine<u64>, qos_core::ConfigError> {
-    let mut interface = common::interface(10_000, None, None);
-    common::extend(&mut interface, &more);
-    let mut config = serde_json::to_value(common::configuration("hqf", policies(), interface)).unwrap();
-    common::extend(&mut config["access_lists"], &lists);
+/// Access lists by name.
+type Lists = Vec<(&'static str, Vec<AccessListEntry>)>;
+
+/// A list `web` for UDP to ten ports.
+fn web() -> Lists {
+    vec![("web", vec![udp_to(Permit, 5_000, 5_009)])]
+}
+
+/// A router with port `Out`, so changed, and the lists.
+fn router(lists: Lists, change: impl FnOnce(&mut InterfaceConfig)) -> Result<Engine<u64>, qos_core::ConfigError> {
+    let mut interface = interface(10_000, None, None);
+    change(&mut interface);
+    let count = maps([("Count", vec![class_default().set(SetField::Dscp, 46)])]);
+    let mut config = common::configuration(Hqf, count, interface);
+    config.access_lists.extend(lists.into_iter().map(|(name, entries)| (name.to_owned(), entries)));
     let mut engine = common::engine(10_000_000, Ethernet);
-    engine.configure(Time(0), &RouterConfig::from_json(&config.to_string()).unwrap())?;
+    engine.configure(Time(0), &config)?;
     Ok(engine)
 }
 
-fn policies() -> Value {
-    json!({"Count": {"classes": [{"name": "class-default", "set": [{"field": "dscp", "value": 46}]}]}})
+/// The change that filters what goes out by these lists.
+fn filter_output(names: &'static [&str]) -> impl FnOnce(&mut InterfaceConfig) {
+    |out| out.access_groups_output = owned(names)
+}
+
+fn filter_input(names: &'static [&str]) -> impl FnOnce(&mut InterfaceConfig) {
+    |out| out.access_groups_input = owned(names)
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
 }
 
 fn udp(port: u16) -> Descriptor {
@@ -40,7 +56,7 @@ fn udp(port: u16) -> Descriptor {
 }
 
 /// What goes out of packets in transit to these ports, one a millisecond, by their index.
-fn out(engine: &mut Engine<u64>, packets: impl IntoIterator<Item = Descriptor>) -> Vec<Output<u64>> {
+fn sent(engine: &mut Engine<u64>, packets: impl IntoIterator<Item = Descriptor>) -> Vec<Output<u64>> {
     let mut outputs = Vec::new();
     for (index, packet) in (0..).zip(packets) {
         let at = Time(index * SECOND / 1_000);
@@ -63,13 +79,14 @@ fn counters(engine: &mut Engine<u64>) -> InterfaceCounters {
 /// the policy's classes, nor by `rate-limit`, which come behind (Cisco's order of operation).
 #[test]
 fn a_list_comes_ahead_of_all_else() {
-    let limit = json!({"match": null, "rate_bps": 8_000_000, "normal_burst_bytes": 4_000,
-        "extended_burst_bytes": 4_000, "conform": {"then": "transmit"}, "exceed": {"then": "drop"}});
-    let lists = json!({"web": [entry("deny", 5_001, 5_001), entry("permit", 5_000, 5_009)]});
-    let more = json!({"access_groups_output": ["web"], "rate_limit_output": [limit],
-        "service_policy_output": "Count"});
-    let mut engine = router(lists, more).unwrap();
-    let outputs = out(&mut engine, [5_000, 5_001, 5_009, 6_000].map(udp));
+    let lists = vec![("web", vec![udp_to(Deny, 5_001, 5_001), udp_to(Permit, 5_000, 5_009)])];
+    let behind = |out: &mut InterfaceConfig| {
+        out.access_groups_output = owned(&["web"]);
+        out.rate_limit_output = vec![RateLimitConfig::new(8_000_000, 4_000, 4_000)];
+        out.service_policy_output = Some("Count".to_owned());
+    };
+    let mut engine = router(lists, behind).unwrap();
+    let outputs = sent(&mut engine, [5_000, 5_001, 5_009, 6_000].map(udp));
     assert_eq!(passed(&outputs), [0, 2]);
     let denied = outputs.iter().filter(|o| matches!(o, Output::Dropped(d) if d.reason == DropReason::Denied));
     assert_eq!(denied.count(), 2);
@@ -88,8 +105,8 @@ fn a_list_comes_ahead_of_all_else() {
 /// On input it is for packets of any destination; frames that are not IP pass.
 #[test]
 fn a_list_filters_what_comes_in() {
-    let lists = json!({"web": [entry("permit", 5_000, 5_009)]});
-    let mut engine = router(lists, json!({"access_groups_input": ["web"]})).unwrap();
+    let lists = web();
+    let mut engine = router(lists, filter_input(&["web"])).unwrap();
     let arp = parse(&[[0; 12].as_slice(), &[0x08, 0x06], &[0; 46]].concat(), Ethernet);
     for (index, packet) in (0..).zip([udp(5_000), udp(6_000), arp]) {
         engine.receive(Time(index * SECOND / 1_000), PORT, packet, index);
@@ -105,10 +122,10 @@ fn a_list_filters_what_comes_in() {
 /// Cisco, "ip access-group": a list that does not exist permits all, and what the router itself sends is not filtered.
 #[test]
 fn an_empty_list_and_the_routers_own_packets_pass() {
-    let lists = json!({"none": [], "web": [entry("permit", 5_000, 5_009)]});
-    let mut engine = router(lists.clone(), json!({"access_groups_output": ["none"]})).unwrap();
-    assert_eq!(passed(&out(&mut engine, [udp(9)])), [0]);
-    let mut engine = router(lists, json!({"access_groups_output": ["web"]})).unwrap();
+    let lists = [web(), vec![("none", vec![])]].concat();
+    let mut engine = router(lists.clone(), filter_output(&["none"])).unwrap();
+    assert_eq!(passed(&sent(&mut engine, [udp(9)])), [0]);
+    let mut engine = router(lists, filter_output(&["web"])).unwrap();
     engine.transmit(Time(0), PORT, udp(9), 0);
     let mut outputs = Vec::new();
     run(&mut engine, Time(SECOND), &mut outputs);
@@ -119,58 +136,61 @@ fn an_empty_list_and_the_routers_own_packets_pass() {
 /// access-list").
 #[test]
 fn each_family_has_its_list() {
-    let lists = json!({"v4": [entry("permit", 5_000, 5_009)], "v6": [ipv6_entry("permit", 17)],
-        "strict": [ipv6_entry("deny", 58)]});
+    let lists = vec![
+        ("v4", vec![udp_to(Permit, 5_000, 5_009)]),
+        ("v6", vec![ipv6_entry(Permit, 17)]),
+        ("strict", vec![ipv6_entry(Deny, 58)]),
+    ];
     let icmp = |kind: u8| parse(&common::frames::ipv6(0, 58, &[kind, 0, 0, 0, 0, 0, 0, 0]), Ethernet);
     let v6_udp = parse(&common::frames::ipv6(0, 17, &[0; 8]), Ethernet);
     // Solicitation, advertisement, echo request.
     let packets = || [udp(5_000), udp(9), v6_udp, icmp(135), icmp(136), icmp(128)];
     let both = |first: &str, second: &str| {
-        let more = json!({"access_groups_output": [first, second]});
-        passed(&out(&mut router(lists.clone(), more).unwrap(), packets()))
+        let filtered = |out: &mut InterfaceConfig| out.access_groups_output = owned(&[first, second]);
+        passed(&sent(&mut router(lists.clone(), filtered).unwrap(), packets()))
     };
     assert_eq!(both("v4", "v6"), [0, 2, 3, 4]);
     assert_eq!(both("v4", "strict"), [0]);
-    let refused = |names: Value| router(lists.clone(), json!({"access_groups_input": names})).unwrap_err();
-    assert_eq!(refused(json!(["v6", "strict"])).path, "interfaces.Out.access_groups_input[1]");
-    assert_eq!(refused(json!(["other"])).path, "interfaces.Out.access_groups_input[0]");
+    let refused = |names: &'static [&str]| router(lists.clone(), filter_input(names)).unwrap_err();
+    assert_eq!(refused(&["v6", "strict"]).path, "interfaces.Out.access_groups_input[1]");
+    assert_eq!(refused(&["other"]).path, "interfaces.Out.access_groups_input[0]");
 }
 
 /// A subinterface has lists of its own, and not those of its port.
 #[test]
 fn subinterfaces_have_their_own_lists() {
-    let lists = json!({"port": [entry("permit", 1, 1)], "ten": [entry("permit", 10, 10)]});
-    let each = |vlan: u16, names: Value| {
-        json!({"enabled": true, "vlan": vlan, "bandwidth_kbps": 10_000,
-        "access_groups_output": names})
+    let ten = ("ten", vec![udp_to(Permit, 10, 10)]);
+    let lists = vec![("port", vec![udp_to(Permit, 1, 1)]), ten.clone()];
+    let ten_filtered = || {
+        let own = SubinterfaceConfig::new(10, 10_000);
+        ("Out.10".to_owned(), SubinterfaceConfig { access_groups_output: owned(&["ten"]), ..own })
     };
-    let more = json!({"access_groups_output": ["port"], "subinterfaces":
-        {"Out.10": each(10, json!(["ten"])), "Out.20": each(20, json!([]))}});
-    let mut engine = router(lists, more).unwrap();
+    let all = |out: &mut InterfaceConfig| {
+        out.access_groups_output = owned(&["port"]);
+        out.subinterfaces = [ten_filtered(), ("Out.20".to_owned(), SubinterfaceConfig::new(20, 10_000))].into();
+    };
+    let mut engine = router(lists, all).unwrap();
     let packets = [(None, 1), (None, 10), (Some(10), 10), (Some(10), 1), (Some(20), 99)];
-    let outputs = out(&mut engine, packets.map(|(vlan, port)| udp(port).tagged(vlan, 0)));
+    let outputs = sent(&mut engine, packets.map(|(vlan, port)| udp(port).tagged(vlan, 0)));
     assert_eq!(passed(&outputs), [0, 2, 4]);
     // Beside a port that has none.
-    let lists = json!({"ten": [entry("permit", 10, 10)]});
-    let mut engine = router(lists, json!({"subinterfaces": {"Out.10": each(10, json!(["ten"]))}})).unwrap();
-    let outputs = out(&mut engine, packets.map(|(vlan, port)| udp(port).tagged(vlan, 0)));
+    let mut engine = router(vec![ten], |out| out.subinterfaces = [ten_filtered()].into()).unwrap();
+    let outputs = sent(&mut engine, packets.map(|(vlan, port)| udp(port).tagged(vlan, 0)));
     assert_eq!(passed(&outputs), [0, 1, 2, 4]);
 }
 
 /// What goes on when another configuration comes: the counters of the lists that stay.
 #[test]
 fn a_change_elsewhere_leaves_the_counters() {
-    let lists = json!({"web": [entry("permit", 5_000, 5_009)]});
-    let mut engine = router(lists.clone(), json!({"access_groups_output": ["web"]})).unwrap();
-    out(&mut engine, [udp(9)]);
-    let mut config = serde_json::to_value(engine.config().unwrap()).unwrap();
-    config["interfaces"]["Out"]["rate_limit_output"] = json!([{"match": null, "rate_bps": 8_000,
-        "normal_burst_bytes": 4_000, "extended_burst_bytes": 4_000, "conform": {"then": "transmit"},
-        "exceed": {"then": "drop"}}]);
-    engine.configure(Time(10 * SECOND), &common::read(&config)).unwrap();
+    let lists = web();
+    let mut engine = router(lists.clone(), filter_output(&["web"])).unwrap();
+    sent(&mut engine, [udp(9)]);
+    let mut config = engine.config().unwrap().clone();
+    config.out().rate_limit_output = vec![RateLimitConfig::new(8_000, 4_000, 4_000)];
+    engine.configure(Time(10 * SECOND), &config).unwrap();
     assert_eq!(counters(&mut engine).denied_output.packets, 1);
-    config["interfaces"]["Out"]["access_groups_output"] = json!([]);
-    engine.configure(Time(10 * SECOND), &common::read(&config)).unwrap();
+    config.out().access_groups_output = vec![];
+    engine.configure(Time(10 * SECOND), &config).unwrap();
     assert_eq!(counters(&mut engine).denied_output.packets, 0);
 }
 
@@ -186,18 +206,18 @@ proptest! {
         let entries: Vec<_> = entries.into_iter().map(|(permit, a, b)| (permit, a.min(b), a.max(b))).collect();
         let list: Vec<_> = entries
             .iter()
-            .map(|(permit, first, last)| entry(if *permit { "permit" } else { "deny" }, *first, *last))
+            .map(|(permit, first, last)| udp_to(if *permit { Permit } else { Deny }, *first, *last))
             .collect();
         let decided = |port: u16| entries.iter().find(|(_, first, last)| (*first..=*last).contains(&port));
         let permitted = |port: u16| decided(port).is_some_and(|(permit, ..)| *permit);
         let expected: Vec<u64> =
             (0..).zip(&ports).filter(|(_, port)| permitted(**port)).map(|(index, _)| index).collect();
-        let lists = json!({"web": list});
-        let mut engine = router(lists.clone(), json!({"access_groups_output": ["web"]})).unwrap();
-        prop_assert_eq!(&passed(&out(&mut engine, ports.iter().copied().map(udp))), &expected);
+        let lists = vec![("web", list)];
+        let mut engine = router(lists.clone(), filter_output(&["web"])).unwrap();
+        prop_assert_eq!(&passed(&sent(&mut engine, ports.iter().copied().map(udp))), &expected);
         let denied = ports.len() - expected.len();
         prop_assert_eq!(counters(&mut engine).denied_output.packets, denied as u64);
-        let mut engine = router(lists, json!({"access_groups_input": ["web"]})).unwrap();
+        let mut engine = router(lists, filter_input(&["web"])).unwrap();
         for (index, port) in (0..).zip(&ports) {
             engine.receive(Time(index * SECOND / 1_000), PORT, udp(*port), index);
         }

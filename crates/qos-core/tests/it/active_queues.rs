@@ -1,47 +1,65 @@
 //! Trees of queues with active queue management: CoDel, FQ-CoDel, PIE, CAKE, RED.
 
+use crate::common::build::*;
 use crate::common::{self, departures, load, Source, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::{InterfaceCounters, TreeNodeCounters};
 use qos_core::wire::Framing;
 use qos_core::{DropReason, Engine, Output, Side, Time};
-use serde_json::{json, Value};
 
 const LINE_BPS: u64 = 20_000_000;
 
-fn engine<P>(nodes: Value, rules: Value, default: u8) -> Engine<P> {
-    let mut interface = common::interface(LINE_BPS / 1_000, None, None);
-    interface["queueing"] = json!({"type": "tree", "nodes": nodes, "rules": rules, "default": default});
-    interface["tx_ring_limit"] = json!(1);
-    let mut engine = common::engine(LINE_BPS, Framing::Ethernet);
-    engine.configure(Time(0), &common::configuration("hqf", json!({}), interface)).unwrap();
-    engine
+fn engine<P>(nodes: Vec<TreeNode>, rules: Vec<QueueRule>, default: u8) -> Engine<P> {
+    let mut interface = interface(LINE_BPS / 1_000, None, None);
+    interface.queueing = Some(InterfaceQueueing::Tree { nodes, rules, default });
+    interface.tx_ring_limit = Some(1);
+    common::started(LINE_BPS, Framing::Ethernet, &common::configuration(Hqf, Maps::new(), interface))
 }
 
-fn single<P>(queue: &Value) -> Engine<P> {
-    engine(json!([{"name": "1:", "queue": queue}]), json!([]), 0)
+fn single<P>(queue: &QueueDiscipline) -> Engine<P> {
+    engine(vec![tree_node("1:", None, Some(queue.clone()))], vec![], 0)
 }
 
-fn codel(ecn: bool) -> Value {
-    json!({"kind": "codel", "limit": 1000, "target_us": 5000, "interval_us": 100_000, "ecn": ecn})
+/// The only queue behind a shaper.
+fn behind<P>(shape: Option<TreeShape>, queue: QueueDiscipline) -> Engine<P> {
+    engine(vec![TreeNode { shape, ..tree_node("1:", None, Some(queue)) }], vec![], 0)
 }
 
-fn fq_codel(limit: u32) -> Value {
-    json!({"kind": "fq_codel", "limit": limit, "flows": 1024, "quantum": 1514, "target_us": 5000,
-           "interval_us": 100_000, "memory_limit": 32 << 20, "drop_batch": 64})
+fn codel(ecn: bool) -> QueueDiscipline {
+    QueueDiscipline::Codel { limit: 1_000, target_us: 5_000, interval_us: 100_000, ce_threshold_us: None, ecn }
 }
 
-fn pie() -> Value {
-    json!({"kind": "pie", "limit": 1000, "target_us": 15_000, "tupdate_us": 15_000, "alpha": 2, "beta": 20})
+fn fq_codel(limit: u32, ecn: bool) -> QueueDiscipline {
+    QueueDiscipline::FqCodel {
+        limit,
+        flows: 1_024,
+        quantum: 1_514,
+        target_us: 5_000,
+        interval_us: 100_000,
+        memory_limit: 32 << 20,
+        drop_batch: 64,
+        ce_threshold_us: None,
+        ecn,
+    }
 }
 
-fn cake(diffserv: &str, memory: Option<u64>) -> Value {
-    json!({"kind": "cake", "diffserv": diffserv, "isolation": "triple_isolate", "rtt_us": 100_000,
-           "target_us": 5000, "memory_limit": memory})
+fn pie(ecn: bool) -> QueueDiscipline {
+    let (target_us, tupdate_us) = (15_000, 15_000);
+    QueueDiscipline::Pie { limit: 1_000, target_us, tupdate_us, alpha: 2, beta: 20, ecn, bytemode: false }
 }
 
-fn red() -> Value {
-    json!({"kind": "red", "limit": 400_000, "min": 30_000, "max": 90_000, "exponential_weight": 9, "denominator": 50})
+fn cake(diffserv: Diffserv, isolation: Isolation, memory_limit: Option<u64>) -> QueueDiscipline {
+    QueueDiscipline::Cake { diffserv, isolation, rtt_us: 100_000, target_us: 5_000, memory_limit, wash: false }
+}
+
+/// CAKE with one tin.
+fn plain_cake(memory_limit: Option<u64>) -> QueueDiscipline {
+    cake(Diffserv::Besteffort, Isolation::TripleIsolate, memory_limit)
+}
+
+fn red() -> QueueDiscipline {
+    let (min, max) = (30_000, 90_000);
+    QueueDiscipline::Red { limit: 400_000, min, max, exponential_weight: 9, denominator: 50, ecn: false }
 }
 
 fn counters<P>(engine: &mut Engine<P>, at: u64) -> InterfaceCounters {
@@ -72,10 +90,10 @@ proptest! {
         shaped in any::<bool>(),
         packets in prop::collection::vec((0u64..400_000, 0u16..40, 60usize..1_500, 0u8..64), 2..400),
     ) {
-        let small_cake = cake("diffserv4", Some(30_000));
-        let queue = [codel(false), fq_codel(30), pie(), small_cake, red(), codel(true)][kind].clone();
-        let shape = if shaped { json!({"rate_bps": 5_000_000, "burst_bytes": 3_000}) } else { Value::Null };
-        let mut engine = engine(json!([{"name": "1:", "queue": queue, "shape": shape}]), json!([]), 0);
+        let small_cake = cake(Diffserv::Diffserv4, Isolation::TripleIsolate, Some(30_000));
+        let queue = [codel(false), fq_codel(30, false), pie(false), small_cake, red(), codel(true)][kind].clone();
+        let shape = TreeShape { rate_bps: 5_000_000, burst_bytes: 3_000, deficit: false, account: None };
+        let mut engine = behind(shaped.then_some(shape), queue);
         let (mut at, mut outputs) = (0, Vec::new());
         let count = packets.len();
         for (number, (gap, flow, ip_len, dscp)) in packets.into_iter().enumerate() {
@@ -102,7 +120,7 @@ proptest! {
 /// comes.
 #[test]
 fn a_flood_is_dropped_more_and_more() {
-    for (queue, delay_ms) in [(codel(false), 600), (pie(), 40)] {
+    for (queue, delay_ms) in [(codel(false), 600), (pie(false), 40)] {
         let mut engine = single(&queue);
         load(&mut engine, Framing::Ethernet, &[overload(0)], Time(30 * SECOND));
         let found = node(&mut engine, 30 * SECOND);
@@ -122,12 +140,12 @@ fn a_flood_is_dropped_more_and_more() {
 /// A queue that stays below the target loses nothing.
 #[test]
 fn a_line_with_room_drops_nothing() {
-    for queue in [codel(false), fq_codel(10_240), pie(), cake("besteffort", None), red()] {
+    for queue in [codel(false), fq_codel(10_240, false), pie(false), plain_cake(None), red()] {
         let mut engine = single(&queue);
         let sources = [Source::new(1_486, 0, 0, LINE_BPS * 9 / 10)];
         load(&mut engine, Framing::Ethernet, &sources, Time(5 * SECOND));
         let found = node(&mut engine, 6 * SECOND);
-        assert_eq!((found.drops.packets, found.marked.packets), (0, 0), "{queue}");
+        assert_eq!((found.drops.packets, found.marked.packets), (0, 0), "{queue:?}");
         assert!(found.sent.packets > 7_000);
     }
 }
@@ -136,7 +154,7 @@ fn a_line_with_room_drops_nothing() {
 /// each other flow.
 #[test]
 fn flows_share_evenly_and_sparse_ones_do_not_wait() {
-    for queue in [fq_codel(10_240), cake("besteffort", None)] {
+    for queue in [fq_codel(10_240, false), plain_cake(None)] {
         let mut engine = single(&queue);
         let flows = [overload(0), overload(1), overload(2), Source::new(100, 0, 3, 100_000)];
         let outputs = load(&mut engine, Framing::Ethernet, &flows, Time(10 * SECOND));
@@ -144,18 +162,18 @@ fn flows_share_evenly_and_sparse_ones_do_not_wait() {
         let left = sources(&outputs);
         let count = |source| left.iter().filter(|(at, found)| *found == source && *at > SECOND).count();
         let bulk = [count(0), count(1), count(2)];
-        assert!(bulk.iter().max().unwrap() - bulk.iter().min().unwrap() <= 3, "{bulk:?}: {queue}");
+        assert!(bulk.iter().max().unwrap() - bulk.iter().min().unwrap() <= 3, "{bulk:?}: {queue:?}");
         let gap = flows[3].gap_ns;
         let waits = left.iter().filter(|(at, source)| *source == 3 && *at > SECOND).map(|(at, _)| at % gap);
         // A packet on the line, one in the ring, at most one turn, and itself.
-        assert!(waits.max().unwrap() < 2 * MILLI, "{queue}");
+        assert!(waits.max().unwrap() < 2 * MILLI, "{queue:?}");
     }
 }
 
 /// RFC 8290, section 4.1: at the limit the longest queue loses, not the one whose packet comes.
 #[test]
 fn at_the_limit_the_longest_queue_loses() {
-    for queue in [fq_codel(100), cake("besteffort", Some(230_400))] {
+    for queue in [fq_codel(100, false), plain_cake(Some(230_400))] {
         let mut engine = single(&queue);
         let flows = [Source::new(1_486, 0, 0, 20 * LINE_BPS), Source::new(1_486, 0, 1, LINE_BPS / 4)];
         let outputs = load(&mut engine, Framing::Ethernet, &flows, Time(2 * SECOND));
@@ -163,7 +181,7 @@ fn at_the_limit_the_longest_queue_loses() {
         let found = node(&mut engine, 2 * SECOND).managed.unwrap();
         assert!(found.overlimit.packets > 10_000, "{found:?}");
         let small = sources(&outputs).iter().filter(|(_, source)| *source == 1).count();
-        assert!(small as u64 >= 2 * LINE_BPS / 4 / 8 / 1_500 - 3, "{small}: {queue}");
+        assert!(small as u64 >= 2 * LINE_BPS / 4 / 8 / 1_500 - 3, "{small}: {queue:?}");
     }
 }
 
@@ -171,12 +189,11 @@ fn at_the_limit_the_longest_queue_loses() {
 /// one destination.
 #[test]
 fn cake_is_fair_among_hosts() {
+    use Isolation::{DualSrchost, Flows, TripleIsolate};
     for (isolation, destinations, ratio) in
-        [("dual_srchost", 1, 1.0), ("triple_isolate", 2, 1.0), ("triple_isolate", 1, 9.0), ("flows", 2, 9.0)]
+        [(DualSrchost, 1, 1.0), (TripleIsolate, 2, 1.0), (TripleIsolate, 1, 9.0), (Flows, 2, 9.0)]
     {
-        let mut queue = cake("besteffort", None);
-        queue["isolation"] = json!(isolation);
-        let mut engine = single(&queue);
+        let mut engine = single(&cake(Diffserv::Besteffort, isolation, None));
         let mut outputs = Vec::new();
         let frame = |host: u8, flow: u16| {
             let plain = overload(flow).descriptor(Framing::Ethernet);
@@ -194,7 +211,7 @@ fn cake_is_fair_among_hosts() {
         let left = sources(&outputs);
         let count = |host| left.iter().filter(|(at, found)| *found == host && *at > SECOND / 2).count() as f64;
         let found = count(1) / count(2);
-        assert!((found / ratio - 1.0).abs() < 0.05, "{isolation}: {found}");
+        assert!((found / ratio - 1.0).abs() < 0.05, "{isolation:?}: {found}");
     }
 }
 
@@ -202,9 +219,8 @@ fn cake_is_fair_among_hosts() {
 #[test]
 fn cake_gives_a_tin_priority_up_to_its_threshold() {
     let rate = 8_000_000;
-    let shape = json!({"rate_bps": rate, "burst_bytes": 0, "deficit": true});
-    let node = json!({"name": "1:", "queue": cake("diffserv4", None), "shape": shape});
-    let mut engine = engine(json!([node]), json!([]), 0);
+    let queue = cake(Diffserv::Diffserv4, Isolation::TripleIsolate, None);
+    let mut engine = behind(Some(tree_shape(rate, 0)), queue);
     let flows = [Source::new(1_486, 0, 0, rate), Source::new(1_486, 46, 1, rate / 5)];
     let outputs = load(&mut engine, Framing::Ethernet, &flows, Time(10 * SECOND));
     let left = sources(&outputs);
@@ -222,14 +238,14 @@ fn cake_gives_a_tin_priority_up_to_its_threshold() {
 #[test]
 fn cake_spaces_packets_by_their_adjusted_length() {
     for (account, length) in [
-        (json!(null), 1_500),
-        (json!({"offset_bytes": 24, "least_bytes": 64}), 1_524),
-        (json!({"offset_bytes": 34, "carrier": "atm"}), 32 * 53),
-        (json!({"offset_bytes": 16, "carrier": "ptm"}), 1_516 + 24),
+        (None, 1_500),
+        (Some((24, 64, Carrier::Frames)), 1_524),
+        (Some((34, 0, Carrier::Atm)), 32 * 53),
+        (Some((16, 0, Carrier::Ptm)), 1_516 + 24),
     ] {
-        let shape = json!({"rate_bps": 1_000_000, "burst_bytes": 0, "deficit": true, "account": account});
-        let mut engine =
-            engine(json!([{"name": "1:", "queue": cake("besteffort", None), "shape": shape}]), json!([]), 0);
+        let account =
+            account.map(|(offset_bytes, least_bytes, carrier)| LengthAccount { offset_bytes, least_bytes, carrier });
+        let mut engine = behind(Some(TreeShape { account, ..tree_shape(1_000_000, 0) }), plain_cake(None));
         let outputs = load(&mut engine, Framing::Ethernet, &[overload(0)], Time(SECOND));
         let left = sources(&outputs);
         let gaps: Vec<_> = left.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
@@ -240,11 +256,7 @@ fn cake_spaces_packets_by_their_adjusted_length() {
 /// RFC 3168: packets of ECN-capable transports are marked, others dropped, by each that may mark.
 #[test]
 fn capable_packets_are_marked_and_others_dropped() {
-    let with_ecn = |mut queue: Value| {
-        queue["ecn"] = json!(true);
-        queue
-    };
-    for queue in [with_ecn(codel(false)), with_ecn(fq_codel(10_240)), with_ecn(pie()), cake("besteffort", None)] {
+    for queue in [codel(true), fq_codel(10_240, true), pie(true), plain_cake(None)] {
         for capable in [true, false] {
             let mut engine = single(&queue);
             let mut outputs = Vec::new();
@@ -265,11 +277,13 @@ fn capable_packets_are_marked_and_others_dropped() {
             let marked = left.filter(|ecn| *ecn == 3).count() as u64;
             if capable {
                 assert!(
-                    marked > 0 && marked <= found.marked.packets && (early == 0 || queue["kind"] == "pie"),
-                    "{queue}: {marked}, {early}"
+                    marked > 0
+                        && marked <= found.marked.packets
+                        && (early == 0 || matches!(queue, QueueDiscipline::Pie { .. })),
+                    "{queue:?}: {marked}, {early}"
                 );
             } else {
-                assert!(marked == 0 && early > 0, "{queue}");
+                assert!(marked == 0 && early > 0, "{queue:?}");
             }
         }
     }
@@ -278,19 +292,25 @@ fn capable_packets_are_marked_and_others_dropped() {
 /// HTB: each class has its rate, what is left goes by quantum, and none has more than its ceil.
 #[test]
 fn classes_have_their_rates_and_share_the_rest() {
-    let shape = |ceil: u64| json!({"rate_bps": ceil, "burst_bytes": 1600, "deficit": true});
-    let class = |name: &str, rate: u64, ceil: u64| {
-        json!({"name": name, "parent": "1:1", "minimum_bps": rate, "weight": 1514, "shape": shape(ceil),
-               "queue": {"kind": "pfifo", "limit": 50}})
+    let with_rate = |minimum_bps: u64, ceil: u64, node: TreeNode| {
+        let shape = Some(tree_shape(ceil, 1_600));
+        TreeNode { minimum_bps, shape, ..node }
     };
-    let nodes = json!([
-        {"name": "1:1", "minimum_bps": 10_000_000, "shape": shape(10_000_000)},
+    let class = |name: &str, rate: u64, ceil: u64| {
+        let queue = Some(QueueDiscipline::Pfifo { limit: 50 });
+        with_rate(rate, ceil, TreeNode { weight: 1_514, ..tree_node(name, Some("1:1"), queue) })
+    };
+    let nodes = vec![
+        with_rate(10_000_000, 10_000_000, tree_node("1:1", None, None)),
         class("1:10", 6_000_000, 10_000_000),
         class("1:20", 1_000_000, 10_000_000),
         class("1:30", 1_000_000, 1_500_000),
-    ]);
-    let rule = |flow: u16, queue: u8| json!({"queue": queue, "port": {"protocol": 17, "number": 6_000 + flow}});
-    let mut engine = engine(nodes, json!([rule(0, 1), rule(1, 2)]), 3);
+    ];
+    let rule = |flow: u16, queue: u8| {
+        let port = Some(QueuedPort { protocol: 17, number: 6_000 + flow });
+        QueueRule { queue, port, ..QueueRule::default() }
+    };
+    let mut engine = engine(nodes, vec![rule(0, 1), rule(1, 2)], 3);
     let outputs = load(&mut engine, Framing::Ethernet, &[overload(0), overload(1), overload(2)], Time(10 * SECOND));
     engine.audit().unwrap();
     let left = sources(&outputs);
@@ -312,7 +332,7 @@ fn classes_have_their_rates_and_share_the_rest() {
 #[test]
 fn a_limit_in_bytes_holds_whole_packets() {
     for (limit, waiting) in [(15_000, 10), (14_999, 9), (1_499, 0)] {
-        let mut engine: Engine<usize> = single(&json!({"kind": "bfifo", "limit": limit}));
+        let mut engine: Engine<usize> = single(&QueueDiscipline::Bfifo { limit });
         (0..20).for_each(|number| engine.transmit(Time(0), PORT, overload(0).descriptor(Framing::Ethernet), number));
         engine.audit().unwrap();
         assert_eq!(node(&mut engine, 0).depth_packets, waiting, "{limit}");
@@ -321,31 +341,25 @@ fn a_limit_in_bytes_holds_whole_packets() {
 
 #[test]
 fn mistakes_in_a_tree_are_named_with_their_place() {
-    let refused = |nodes: Value, default: u8| {
-        let mut interface = common::interface(1_000, None, None);
-        interface["queueing"] = json!({"type": "tree", "nodes": nodes, "default": default});
+    let refused = |nodes: Vec<TreeNode>, default: u8| {
+        let mut interface = interface(1_000, None, None);
+        interface.queueing = Some(InterfaceQueueing::Tree { nodes, rules: vec![], default });
         let mut engine: Engine<()> = common::engine(1_000_000, Framing::Ethernet);
-        let config = common::configuration("hqf", json!({}), interface);
+        let config = common::configuration(Hqf, Maps::new(), interface);
         engine.configure(Time(0), &config).unwrap_err().to_string()
     };
-    let fifo = json!({"kind": "pfifo", "limit": 10});
+    let below = |parent, name| tree_node(name, parent, Some(QueueDiscipline::Pfifo { limit: 10 }));
+    let fifo = |name| below(None, name);
+    let no_rate = TreeShape { deficit: false, ..tree_shape(0, 0) };
     for (nodes, default, expected) in [
-        (json!([]), 0, "queueing.nodes"),
-        (json!([{"name": "1:", "queue": fifo}]), 1, "queueing.default"),
-        (json!([{"name": "1:"}, {"name": "2:", "parent": "1:", "queue": fifo}]), 0, "node 0 is a class"),
-        (json!([{"name": "1:"}]), 0, "queueing.nodes[0].queue"),
-        (json!([{"name": "1:", "queue": fifo}, {"name": "1:", "queue": fifo}]), 0, "is there already"),
-        (json!([{"name": "1:", "parent": "9:", "queue": fifo}]), 0, "there is no class"),
-        (
-            json!([{"name": "1:", "queue": fifo}, {"name": "2:", "parent": "1:", "queue": fifo}]),
-            0,
-            "nothing can be below",
-        ),
-        (
-            json!([{"name": "1:", "queue": {"kind": "pfifo", "limit": 1}, "shape": {"rate_bps": 0, "burst_bytes": 0}}]),
-            0,
-            "shape.rate_bps",
-        ),
+        (vec![], 0, "queueing.nodes"),
+        (vec![fifo("1:")], 1, "queueing.default"),
+        (vec![tree_node("1:", None, None), below(Some("1:"), "2:")], 0, "node 0 is a class"),
+        (vec![tree_node("1:", None, None)], 0, "queueing.nodes[0].queue"),
+        (vec![fifo("1:"), fifo("1:")], 0, "is there already"),
+        (vec![below(Some("9:"), "1:")], 0, "there is no class"),
+        (vec![fifo("1:"), below(Some("1:"), "2:")], 0, "nothing can be below"),
+        (vec![TreeNode { shape: Some(no_rate), ..fifo("1:") }], 0, "shape.rate_bps"),
     ] {
         let found = refused(nodes, default);
         assert!(found.contains(expected), "{found}");

@@ -1,10 +1,10 @@
 //! What a router does with a configuration.
 
-use crate::common::{self, configuration, departures, interface, read, run, udp, with_policy, MILLI, PORT, SECOND};
+use crate::common::build::*;
+use crate::common::{self, configuration, departures, run, udp, with_policies, with_policy, MILLI, PORT, SECOND};
 use qos_core::counters::{ClassCounters, Count, InterfaceCounters, Strategy};
 use qos_core::wire::Framing;
 use qos_core::{frame, DropReason, Engine, Output, RouterConfig, Side, Time};
-use serde_json::{json, Value};
 
 fn out<P>(engine: &mut Engine<P>, now: u64) -> InterfaceCounters {
     engine.counters(Time(now), None).interfaces["Out"].clone()
@@ -14,10 +14,12 @@ fn class<P>(engine: &mut Engine<P>, now: u64, index: usize) -> ClassCounters {
     out(engine, now).policy_output.unwrap().classes[index].clone()
 }
 
-fn plain(bandwidth_kbps: u64, changes: Value) -> RouterConfig {
-    let mut interface = interface(bandwidth_kbps, None, None);
-    common::extend(&mut interface, &changes);
-    configuration("classic", json!({}), interface)
+fn plain(bandwidth_kbps: u64) -> InterfaceConfig {
+    interface(bandwidth_kbps, None, None)
+}
+
+fn without_policy(interface: InterfaceConfig) -> RouterConfig {
+    configuration(Classic, Maps::new(), interface)
 }
 
 fn frame(dscp: u8, source: u16, destination: u16, framing: Framing) -> qos_core::Descriptor {
@@ -26,38 +28,38 @@ fn frame(dscp: u8, source: u16, destination: u16, framing: Framing) -> qos_core:
 
 #[test]
 fn default_queueing_is_the_platforms() {
-    let strategy = |rate, framing, bandwidth, changes| {
-        let mut engine: Engine<u64> = common::engine(rate, framing);
-        engine.configure(Time(0), &plain(bandwidth, changes)).unwrap();
+    let strategy = |rate, framing, interface| {
+        let mut engine: Engine<u64> = common::started(rate, framing, &without_policy(interface));
         let out = out(&mut engine, 0);
         (out.queue.strategy, out.queue.limit, out.queue.max_conversations, out.tx_ring.limit)
     };
     use Framing::{Ethernet, Hdlc, Ppp};
-    assert_eq!(strategy(100_000_000, Ethernet, 100_000, json!({})), (Strategy::Fifo, 40, None, 64));
-    assert_eq!(strategy(1_000_000_000, Ethernet, 1_000_000, json!({})), (Strategy::Fifo, 40, None, 128));
-    assert_eq!(strategy(512_000, Ppp, 512, json!({})), (Strategy::WeightedFair, 1000, Some(128), 2));
-    assert_eq!(strategy(2_048_000, Hdlc, 2_048, json!({})), (Strategy::WeightedFair, 1000, Some(256), 2));
-    assert_eq!(strategy(4_000_000, Ppp, 4_000, json!({})), (Strategy::Fifo, 40, None, 128));
-    assert_eq!(strategy(512_000, Ppp, 512, json!({"fair_queue": {"enabled": false}})), (Strategy::Fifo, 40, None, 128));
-    assert_eq!(
-        strategy(512_000, Ppp, 512, json!({"tx_ring_limit": 5, "hold_queue_out": 99})),
-        (Strategy::WeightedFair, 99, Some(128), 5)
-    );
+    assert_eq!(strategy(100_000_000, Ethernet, plain(100_000)), (Strategy::Fifo, 40, None, 64));
+    assert_eq!(strategy(1_000_000_000, Ethernet, plain(1_000_000)), (Strategy::Fifo, 40, None, 128));
+    assert_eq!(strategy(512_000, Ppp, plain(512)), (Strategy::WeightedFair, 1000, Some(128), 2));
+    assert_eq!(strategy(2_048_000, Hdlc, plain(2_048)), (Strategy::WeightedFair, 1000, Some(256), 2));
+    assert_eq!(strategy(4_000_000, Ppp, plain(4_000)), (Strategy::Fifo, 40, None, 128));
+    let fifo = InterfaceFairQueue { enabled: false, ..fair_queue() };
+    let no_fair_queue = InterfaceConfig { fair_queue: Some(fifo), ..plain(512) };
+    assert_eq!(strategy(512_000, Ppp, no_fair_queue), (Strategy::Fifo, 40, None, 128));
+    let limited = InterfaceConfig { tx_ring_limit: Some(5), hold_queue_out: Some(99), ..plain(512) };
+    assert_eq!(strategy(512_000, Ppp, limited), (Strategy::WeightedFair, 99, Some(128), 5));
 
     // A policy that does not queue leaves it alone; one that does replaces it.
     let mut engine: Engine<u64> = common::engine(512_000, Ppp);
-    let police = json!([{"name": "class-default", "police": {"cir": {"bps": 64_000}}}]);
-    engine.configure(Time(0), &with_policy("classic", 512, police)).unwrap();
+    let police = vec![class_default().police_bps(64_000)];
+    engine.configure(Time(0), &with_policy(Classic, 512, police)).unwrap();
     assert_eq!(out(&mut engine, 0).queue.strategy, Strategy::WeightedFair);
-    let shape = json!([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 64_000}}}]);
-    engine.configure(Time(0), &with_policy("classic", 512, shape)).unwrap();
+    let shape = vec![class_default().shape_bps(64_000)];
+    engine.configure(Time(0), &with_policy(Classic, 512, shape)).unwrap();
     assert_eq!(out(&mut engine, 0).queue.strategy, Strategy::ClassBased);
 }
 
 #[test]
 fn a_full_fifo_drops_what_comes() {
     let mut engine: Engine<u64> = common::engine(10_000_000, Framing::Ethernet);
-    engine.configure(Time(0), &plain(10_000, json!({"tx_ring_limit": 3}))).unwrap();
+    let port = InterfaceConfig { tx_ring_limit: Some(3), ..plain(10_000) };
+    engine.configure(Time(0), &without_policy(port)).unwrap();
     for packet in 0..100 {
         engine.transmit(Time(0), PORT, udp(1500, 0, Framing::Ethernet), packet);
     }
@@ -77,8 +79,8 @@ fn a_full_fifo_drops_what_comes() {
 fn the_ring_holds_packets_beside_the_one_on_the_wire() {
     for (rate, ring) in [(512_000, 2), (512_000, 5), (512_000, 10), (128_000, 1), (128_000, 2), (128_000, 5)] {
         let mut engine: Engine<u64> = common::engine(rate, Framing::Ppp);
-        let config = plain(rate / 1_000, json!({"tx_ring_limit": ring, "clock_rate_bps": rate}));
-        engine.configure(Time(0), &config).unwrap();
+        let port = InterfaceConfig { tx_ring_limit: Some(ring), clock_rate_bps: Some(rate), ..plain(rate / 1_000) };
+        engine.configure(Time(0), &without_policy(port)).unwrap();
         let mut outputs = Vec::new();
         let flood = udp(200, 0, Framing::Ppp);
         let probe = frame::parse(&common::frames::udp(40, 46, 1, 2), Framing::Ppp);
@@ -96,6 +98,7 @@ fn the_ring_holds_packets_beside_the_one_on_the_wire() {
         let waits: Vec<_> =
             departures(&outputs).iter().filter(|(_, sent, _)| *sent > 0).map(|(time, sent, _)| time.0 - sent).collect();
         let (least, most) = (waits.iter().min().unwrap(), waits.iter().max().unwrap());
+        let ring = u64::from(ring);
         assert!(waits.len() >= 35, "{waits:?}");
         assert!(*least >= ring * line(207) + line(47) - MILLI, "ring {ring} at {rate}: least {least}");
         assert!(*most <= (ring + 1) * line(207) + line(47) + 1_000, "ring {ring} at {rate}: most {most}");
@@ -107,8 +110,8 @@ fn the_ring_holds_packets_beside_the_one_on_the_wire() {
 #[test]
 fn published_policing() {
     let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
-    let police = json!([{"name": "class-default", "police": {"cir": {"bps": 1_000_000}}}]);
-    engine.configure(Time(0), &with_policy("classic", 100_000, police)).unwrap();
+    let police = vec![class_default().police_bps(1_000_000)];
+    engine.configure(Time(0), &with_policy(Classic, 100_000, police)).unwrap();
     // What conformed is the burst and the rate's part: that tells how long it took, and with it what was offered.
     let length = (1_992_832 - 31_250) * 8 * SECOND / 1_000_000;
     let mut offered = 0;
@@ -138,9 +141,9 @@ fn published_policing() {
 
 #[test]
 fn an_unchanged_policy_goes_on_and_another_one_starts_anew() {
-    let police = |bps: u64| json!([{"name": "class-default", "police": {"cir": {"bps": bps}}}]);
+    let police = |bps: u64| vec![class_default().police_bps(bps)];
     let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
-    let config = with_policy("classic", 100_000, police(8_000));
+    let config = with_policy(Classic, 100_000, police(8_000));
     engine.configure(Time(0), &config).unwrap();
     let send = |engine: &mut Engine<u64>| engine.transmit(Time(0), PORT, udp(1400, 0, Framing::Ethernet), 0);
     send(&mut engine);
@@ -165,7 +168,7 @@ fn an_unchanged_policy_goes_on_and_another_one_starts_anew() {
     send(&mut engine);
     assert_eq!(conformed(&mut engine), (1, 0), "the bucket is still empty");
 
-    engine.configure(Time(0), &with_policy("classic", 100_000, police(16_000))).unwrap();
+    engine.configure(Time(0), &with_policy(Classic, 100_000, police(16_000))).unwrap();
     send(&mut engine);
     assert_eq!(conformed(&mut engine), (1, 1));
     engine.audit().unwrap();
@@ -173,23 +176,21 @@ fn an_unchanged_policy_goes_on_and_another_one_starts_anew() {
 
 #[test]
 fn what_waits_moves_to_the_new_policy() {
-    let shape = json!([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 64_000}}}]);
-    let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
-    engine.configure(Time(0), &with_policy("hqf", 100_000, shape)).unwrap();
+    let shape = vec![class_default().shape_bps(64_000)];
+    let mut engine: Engine<u64> = common::started(100_000_000, Framing::Ethernet, &with_policy(Hqf, 100_000, shape));
     for packet in 0..50 {
         engine.transmit(Time(0), PORT, udp(1400, 0, Framing::Ethernet), packet);
     }
     assert_eq!(class(&mut engine, 0, 0).queue.unwrap().depth_packets, 49);
-    let low = json!([{"name": "low", "queue_limit": {"packets": 30}},
-        {"name": "udp", "shape": {"mode": "average", "rate": {"bps": 128_000}}, "queue_limit": {"packets": 20}}]);
-    engine.configure(Time(0), &with_policy("hqf", 100_000, low)).unwrap();
+    let low = vec![class_of("low").queue_limit(30), class_of("udp").shape_bps(128_000).queue_limit(20)];
+    engine.configure(Time(0), &with_policy(Hqf, 100_000, low)).unwrap();
     let moved = class(&mut engine, 0, 1);
     assert_eq!(moved.packets, 49, "what waits counts as offered to the new policy");
     assert_eq!((moved.queue.unwrap().depth_packets, moved.drops.tail.packets), (19, 29));
     engine.audit().unwrap();
 
     // Without a policy all leaves at the line's rate.
-    engine.configure(Time(0), &plain(100_000, json!({}))).unwrap();
+    engine.configure(Time(0), &without_policy(plain(100_000))).unwrap();
     let mut outputs = Vec::new();
     run(&mut engine, Time(10 * MILLI), &mut outputs);
     assert_eq!(departures(&outputs).len(), 21);
@@ -203,7 +204,8 @@ fn a_shut_interface_drops_everything() {
         engine.transmit(Time(0), PORT, udp(1400, 0, Framing::Ethernet), packet);
         engine.receive(Time(0), PORT, udp(1400, 0, Framing::Ethernet), 100 + packet);
     }
-    engine.configure(Time(1), &plain(10_000, json!({"enabled": false}))).unwrap();
+    let shut = InterfaceConfig { enabled: false, ..plain(10_000) };
+    engine.configure(Time(1), &without_policy(shut)).unwrap();
     engine.transmit(Time(2), PORT, udp(1400, 0, Framing::Ethernet), 10);
     let mut outputs = Vec::new();
     run(&mut engine, Time(SECOND), &mut outputs);
@@ -218,10 +220,11 @@ fn a_shut_interface_drops_everything() {
 #[test]
 fn frames_come_in_on_the_links_clock() {
     let mut engine: Engine<u64> = common::engine(10_000_000, Framing::Ethernet);
-    let police = json!({"P": {"classes": [{"name": "af",
-        "set": [{"field": "qos_group", "value": 7}, {"field": "dscp", "value": 46}]},
-        {"name": "udp", "police": {"cir": {"bps": 8_000}}}]}});
-    engine.configure(Time(0), &configuration("hqf", police, interface(10_000, Some("P"), None))).unwrap();
+    let police = maps([(
+        "P",
+        vec![class_of("af").set(SetField::QosGroup, 7).set(SetField::Dscp, 46), class_of("udp").police_bps(8_000)],
+    )]);
+    engine.configure(Time(0), &configuration(Hqf, police, interface(10_000, Some("P"), None))).unwrap();
     let marked = frame::parse(&common::frames::udp(1234, 18, 1, 2), Framing::Ethernet);
     let plain = udp(1234, 0, Framing::Ethernet);
     for (packet, descriptor) in [plain, marked, plain].into_iter().enumerate() {
@@ -246,26 +249,27 @@ fn frames_come_in_on_the_links_clock() {
 
 #[test]
 fn classes_are_tried_in_order() {
-    let config = read(&json!({"format": 1, "router": "R1", "generation": "hqf",
-        "access_lists": {"110": [
-            {"action": "deny", "protocol": 17, "source": {"address": "10.0.10.1", "wildcard": "0.0.0.0"},
-                "destination": {"address": "0.0.0.0", "wildcard": "255.255.255.255"},
-                "destination_port": {"op": "eq", "ports": [5001, 5002]}},
-            {"action": "permit", "source": {"address": "10.0.0.0", "wildcard": "0.0.255.255"},
-                "destination": {"address": "10.0.20.10", "wildcard": "0.0.0.0"}}]},
-        "class_maps": {
-            "list": {"match": "all", "criteria": [{"type": "access_group", "name": "110"},
-                {"type": "dscp", "values": [46], "negate": true}]},
-            "voice": {"match": "any", "criteria": [{"type": "precedence", "values": [5, 6], "ip_only": true},
-                {"type": "class_map", "name": "small"}]},
-            "small": {"match": "all", "criteria": [{"type": "packet_length", "min": 100, "max": 250}]},
-            "none": {"match": "any", "criteria": []}},
-        "policy_maps": {"P": {"classes": [{"name": "none"}, {"name": "list"},
-            {"name": "voice", "service_policy": "C"}]},
-            "C": {"classes": [{"name": "small", "police": {"cir": {"bps": 8_000}}}]}},
-        "interfaces": {"Out": interface(100_000, None, Some("P"))}}));
-    let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
-    engine.configure(Time(0), &config).unwrap();
+    let deny_some = AccessListEntry {
+        source: address("10.0.10.1", "0.0.0.0"),
+        destination_port: ports(PortOperator::Eq, &[5_001, 5_002]),
+        ..deny(Some(17))
+    };
+    let permit_subnet = AccessListEntry {
+        source: address("10.0.0.0", "0.0.255.255"),
+        destination: address("10.0.20.10", "0.0.0.0"),
+        ..permit(None)
+    };
+    let not_ef = Criterion::Dscp { values: vec![46], ip_only: false, negate: true };
+    let config = RouterConfig::new("R1", Hqf)
+        .access_list("110", vec![deny_some, permit_subnet])
+        .class_map("list", match_all(vec![access_group("110"), not_ef]))
+        .class_map("voice", match_any(vec![ip_precedence(&[5, 6]), other_class("small")]))
+        .class_map("small", match_all(vec![packet_length(Some(100), Some(250))]))
+        .class_map("none", match_any(vec![]))
+        .policy_map("P", vec![class_of("none"), class_of("list"), class_of("voice").service_policy("C")])
+        .policy_map("C", vec![class_of("small").police_bps(8_000)])
+        .interface("Out", interface(100_000, None, Some("P")));
+    let mut engine: Engine<u64> = common::started(100_000_000, Framing::Ethernet, &config);
     let ethernet = Framing::Ethernet;
     // Denied by the list, but small enough; permitted; permitted but EF, therefore voice; nothing of it all.
     for descriptor in
@@ -286,31 +290,30 @@ fn classes_are_tried_in_order() {
 
 #[test]
 fn percentages_are_of_the_bandwidth_or_the_parents_shape() {
-    let child = json!({"classes": [{"name": "class-default", "police": {"cir": {"percent": 10}}}]});
-    let parent = |shape: Value| json!({"classes": [{"name": "class-default", "shape": shape, "service_policy": "C"}]});
-    let cir = |shape: Value| {
+    let cir = |shape: Option<ShapeConfig>| {
         let mut engine: Engine<u64> = common::engine(2_000_000, Framing::Ppp);
-        let maps = json!({"P": parent(shape), "C": child});
-        engine.configure(Time(0), &configuration("hqf", maps, interface(1_544, None, Some("P")))).unwrap();
+        let child = class_default().police(PoliceConfig::new(RateSpec::Percent(10)));
+        let parent = PolicyClass { shape, ..class_default().service_policy("C") };
+        let maps = maps([("P", vec![parent]), ("C", vec![child])]);
+        engine.configure(Time(0), &with_policies(Hqf, 1_544, maps)).unwrap();
         let resolved = engine.resolve();
         assert_eq!(resolved.policy_maps["C"].classes[0].police.clone().unwrap().cir_bps, None);
         let class = class(&mut engine, 0, 0);
         let police = class.child.unwrap().classes[0].police.clone().unwrap();
         (police.cir_bps, police.cir_percent, police.bc_bytes)
     };
-    assert_eq!(cir(Value::Null), (154_400, Some(10), 4_825));
-    assert_eq!(cir(json!({"mode": "average", "rate": {"percent": 50}})), (77_200, Some(10), 2_412));
+    assert_eq!(cir(None), (154_400, Some(10), 4_825));
+    assert_eq!(cir(Some(ShapeConfig::average(RateSpec::Percent(50)))), (77_200, Some(10), 2_412));
 }
 
 fn good() -> RouterConfig {
-    with_policy("classic", 100_000, json!([{"name": "class-default", "police": {"cir": {"bps": 64_000}}}]))
+    with_policy(Classic, 100_000, vec![class_default().police_bps(64_000)])
 }
 
 /// Each is refused with a path and a message, and what ran before goes on.
 fn refused(cases: &[(RouterConfig, &str, &str)]) {
     let good = good();
-    let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
-    engine.configure(Time(0), &good).unwrap();
+    let mut engine: Engine<u64> = common::started(100_000_000, Framing::Ethernet, &good);
     for (config, path, message) in cases {
         let error = engine.configure(Time(0), config).unwrap_err();
         assert_eq!(error.path, *path, "{error}");
@@ -321,37 +324,17 @@ fn refused(cases: &[(RouterConfig, &str, &str)]) {
 
 #[test]
 fn a_bad_policy_changes_nothing() {
-    let policy = |classes: Value| with_policy("classic", 100_000, classes);
-    let shape = json!([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 64_000}}}]);
-    let input = configuration("classic", json!({"P": {"classes": shape}}), interface(100_000, Some("P"), None));
+    let policy = |classes: Vec<PolicyClass>| with_policy(Classic, 100_000, classes);
+    let shape = vec![class_default().shape_bps(64_000)];
+    let input = configuration(Classic, maps([("P", shape)]), interface(100_000, Some("P"), None));
     refused(&[
-        (
-            policy(json!([{"name": "class-default", "police": {"cir": {"bps": 1}}}])),
-            "policy_maps.P.classes[0].police.cir",
-            "8000",
-        ),
-        (policy(json!([{"name": "nothing"}])), "policy_maps.P.classes[0].name", "no class-map \"nothing\""),
-        (policy(json!([{"name": "udp"}, {"name": "udp"}])), "policy_maps.P.classes[1].name", "already"),
-        (
-            policy(json!([{"name": "udp", "bandwidth": {"kbps": 76_000}}])),
-            "policy_maps.P.classes[0].bandwidth",
-            "75 per cent",
-        ),
-        (
-            policy(json!([{"name": "udp", "fair_queue": {}}])),
-            "policy_maps.P.classes[0].fair_queue",
-            "class-default only",
-        ),
-        (
-            policy(json!([{"name": "udp", "service_policy": "P"}])),
-            "policy_maps.P.classes[0].service_policy",
-            "in itself",
-        ),
-        (
-            policy(json!([{"name": "udp", "set": [{"field": "dscp", "value": 64}]}])),
-            "policy_maps.P.classes[0].set[0].value",
-            "0 to 63",
-        ),
+        (policy(vec![class_default().police_bps(1)]), "policy_maps.P.classes[0].police.cir", "8000"),
+        (policy(vec![class_of("nothing")]), "policy_maps.P.classes[0].name", "no class-map \"nothing\""),
+        (policy(vec![class_of("udp"), class_of("udp")]), "policy_maps.P.classes[1].name", "already"),
+        (policy(vec![class_of("udp").kbps(76_000)]), "policy_maps.P.classes[0].bandwidth", "75 per cent"),
+        (policy(vec![class_of("udp").fair_queue()]), "policy_maps.P.classes[0].fair_queue", "class-default only"),
+        (policy(vec![class_of("udp").service_policy("P")]), "policy_maps.P.classes[0].service_policy", "in itself"),
+        (policy(vec![class_of("udp").set(SetField::Dscp, 64)]), "policy_maps.P.classes[0].set[0].value", "0 to 63"),
         (input, "interfaces.Out.service_policy_input", "output only"),
     ]);
 }

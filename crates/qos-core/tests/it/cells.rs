@@ -1,22 +1,26 @@
 //! Links of ATM: what packets take of a line in cells, what of them is counted, the ring in particles, and the traffic
 //! contract of a virtual circuit. The figures are arithmetic: a cell has 53 bytes, 48 of them payload.
 
-use crate::common::{self, class, configuration, departures, interface, offer, udp, with_policy, PORT, SECOND};
+use crate::common::build::*;
+use crate::common::{self, class, configuration, departures, offer, udp, with_policy, PORT, SECOND};
 use qos_core::wire::Framing;
 use qos_core::{Engine, Time};
-use serde_json::{json, Value};
 
-/// A configuration without a policy, with more fields of the interface.
-fn plain(fields: Value) -> qos_core::RouterConfig {
+/// A configuration without a policy, whose interface is changed so.
+fn plain(change: impl FnOnce(&mut InterfaceConfig)) -> RouterConfig {
     let mut port = interface(2_000, None, None);
-    common::extend(&mut port, &fields);
-    configuration("hqf", json!({}), port)
+    change(&mut port);
+    configuration(Hqf, Maps::new(), port)
+}
+
+/// The traffic contract of a circuit without a burst of its own.
+fn circuit(peak_bps: u64, sustainable_bps: Option<u64>) -> Option<VirtualCircuitConfig> {
+    Some(VirtualCircuitConfig { peak_bps, sustainable_bps, burst_cells: None })
 }
 
 /// Packets a second that a link of 2 Mb/s carries, of `ip_len` bytes.
 fn packets_a_second(ip_len: usize, framing: Framing) -> usize {
-    let mut engine: Engine<u64> = common::engine(2_000_000, framing);
-    engine.configure(Time(0), &plain(json!({}))).unwrap();
+    let mut engine: Engine<u64> = common::started(2_000_000, framing, &plain(|_| ()));
     let outputs = offer(&mut engine, udp(ip_len, 0, framing), 100_000, Time(0), Time(10 * SECOND));
     let end = Time(10 * SECOND);
     departures(&outputs).iter().filter(|(time, ..)| *time <= end).count() / 10
@@ -36,8 +40,8 @@ fn short_packets_pay_for_whole_cells() {
 /// Cisco's document 10420: of 60 bytes of IP with LLC/SNAP 72 are counted, and no cell.
 #[test]
 fn counters_know_encapsulations_and_no_cells() {
-    let mut engine: Engine<u64> = common::engine(2_000_000, Framing::Aal5snap);
-    engine.configure(Time(0), &with_policy("classic", 2_000, json!([{"name": "class-default"}]))).unwrap();
+    let mut engine: Engine<u64> =
+        common::started(2_000_000, Framing::Aal5snap, &with_policy(Classic, 2_000, vec![class_default()]));
     let descriptor = udp(60, 0, Framing::Aal5snap);
     offer(&mut engine, descriptor, SECOND / 50, Time(0), Time(SECOND));
     let counted = class(&mut engine, Time(SECOND), 0);
@@ -57,8 +61,8 @@ fn a_ring_holds_particles() {
         (Some(2), 568, 2, 2),
         (Some(2), 569, 2, 1),
     ] {
-        let mut engine: Engine<u64> = common::engine(2_000_000, Framing::Aal5snap);
-        engine.configure(Time(0), &plain(json!({"tx_ring_limit": limit}))).unwrap();
+        let mut engine: Engine<u64> =
+            common::started(2_000_000, Framing::Aal5snap, &plain(|port| port.tx_ring_limit = limit));
         let descriptor = udp(ip_len, 0, Framing::Aal5snap);
         for number in 0..200 {
             engine.transmit(Time(0), PORT, descriptor, number);
@@ -76,8 +80,10 @@ fn a_ring_holds_particles() {
 #[test]
 fn a_circuit_keeps_its_contract() {
     let mut engine: Engine<u64> = common::engine(10_000_000, Framing::Aal5snap);
-    let contract = json!({"peak_bps": 2_000_000, "sustainable_bps": 1_000_000, "burst_cells": 320});
-    engine.configure(Time(0), &plain(json!({"virtual_circuit": contract, "hold_queue_out": 1000}))).unwrap();
+    let contract =
+        VirtualCircuitConfig { peak_bps: 2_000_000, sustainable_bps: Some(1_000_000), burst_cells: Some(320) };
+    let config = plain(|port| (port.virtual_circuit, port.hold_queue_out) = (Some(contract), Some(1_000)));
+    engine.configure(Time(0), &config).unwrap();
     // 32 cells each.
     let descriptor = udp(1_500, 0, Framing::Aal5snap);
     for number in 0..100 {
@@ -93,11 +99,10 @@ fn a_circuit_keeps_its_contract() {
 }
 
 /// Bytes a second that leave through a shaper of 1 Mb/s, in packets of `ip_len` bytes on Ethernet.
-fn shaped(account: Value, ip_len: usize) -> u64 {
-    let shape = json!({"mode": "average", "rate": {"bps": 1_000_000}});
-    let class = json!([{"name": "class-default", "shape": shape, "account": account}]);
-    let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
-    engine.configure(Time(0), &with_policy("hqf", 100_000, class)).unwrap();
+fn shaped(account: Option<AccountConfig>, ip_len: usize) -> u64 {
+    let class = PolicyClass { account, ..class_default().shape_bps(1_000_000) };
+    let mut engine: Engine<u64> =
+        common::started(100_000_000, Framing::Ethernet, &with_policy(Hqf, 100_000, vec![class]));
     let descriptor = udp(ip_len, 0, Framing::Ethernet);
     let outputs = offer(&mut engine, descriptor, 200_000, Time(0), Time(110 * SECOND));
     let within = |time: &Time| (Time(10 * SECOND)..Time(110 * SECOND)).contains(time);
@@ -109,34 +114,36 @@ fn shaped(account: Value, ip_len: usize) -> u64 {
 /// A shaper counts what `account` says, to a packet in a hundred seconds.
 #[test]
 fn a_shaper_accounts_for_what_lies_behind() {
+    use AccessEncapsulation::{Dot1q, Qinq};
+    use SubscriberEncapsulation::{MuxRouted, SnapDot1qRbe, SnapPppoa};
+    let line = |access, subscriber| Some(AccountConfig::Aal5(SubscriberLineAccount { access, subscriber }));
     for (account, ip_len, taken) in [
-        (Value::Null, 1_500, 1_514),
-        (json!({"user_defined": {"offset": 24}}), 1_500, 1_538),
-        (json!({"user_defined": {"offset": -14}}), 1_500, 1_500),
+        (None, 1_500, 1_514),
+        (Some(user_defined(24, false)), 1_500, 1_538),
+        (Some(user_defined(-14, false)), 1_500, 1_500),
         // 1514 + 2 bytes are 32 cells, 54 are 2.
-        (json!({"user_defined": {"offset": 2, "atm": true}}), 1_500, 32 * 53),
-        (json!({"user_defined": {"offset": 0, "atm": true}}), 40, 2 * 53),
+        (Some(user_defined(2, true)), 1_500, 32 * 53),
+        (Some(user_defined(0, true)), 40, 2 * 53),
         // 1514 - 18 + 12 = 1508, and 1514 - 22 + 36 = 1528.
-        (json!({"aal5": {"access": "dot1q", "subscriber": "snap-pppoa"}}), 1_500, 32 * 53),
-        (json!({"aal5": {"access": "qinq", "subscriber": "snap-dot1q-rbe"}}), 1_500, 32 * 53),
+        (line(Dot1q, SnapPppoa), 1_500, 32 * 53),
+        (line(Qinq, SnapDot1qRbe), 1_500, 32 * 53),
         // 1514 - 18 + 8 = 1504; 54 - 18 + 8 = 44.
-        (json!({"aal5": {"access": "dot1q", "subscriber": "mux-1483routed"}}), 40, 53),
+        (line(Dot1q, MuxRouted), 40, 53),
     ] {
         let counted = ip_len as u64 + 14;
         let expected = 125_000 * counted / taken;
-        let measured = shaped(account.clone(), ip_len);
-        assert!(measured.abs_diff(expected) <= 2 * counted / 100 + 1, "{account}: {measured} B/s, not {expected}");
+        let measured = shaped(account, ip_len);
+        assert!(measured.abs_diff(expected) <= 2 * counted / 100 + 1, "{account:?}: {measured} B/s, not {expected}");
     }
 }
 
 /// Two classes with the same part of the line: in cells a short packet takes more of it.
 #[test]
 fn parts_of_a_line_are_by_the_accounted_length() {
-    let packets = |account: Value, parts: [u32; 2]| {
-        let class = |name, part| json!({"name": name, "bandwidth": {"remaining_percent": part}, "account": account});
-        let config = with_policy("hqf", 10_000, json!([class("c1", parts[0]), class("c2", parts[1])]));
-        let mut engine: Engine<usize> = common::engine(10_000_000, Framing::Ethernet);
-        engine.configure(Time(0), &config).unwrap();
+    let packets = |account: Option<AccountConfig>, parts: [u32; 2]| {
+        let class = |name, part| PolicyClass { account, ..class_of(name).remaining_percent(part) };
+        let config = with_policy(Hqf, 10_000, vec![class("c1", parts[0]), class("c2", parts[1])]);
+        let mut engine: Engine<usize> = common::started(10_000_000, Framing::Ethernet, &config);
         let source = |ip_len, dscp, gap_ns| common::Source { ip_len, dscp, flow: 0, gap_ns };
         let sources = [source(60, 1, 50_000), source(1_500, 2, 500_000)];
         let outputs = common::load(&mut engine, Framing::Ethernet, &sources, Time(10 * SECOND));
@@ -144,11 +151,11 @@ fn parts_of_a_line_are_by_the_accounted_length() {
         [0, 1].map(|source| left.iter().filter(|(_, payload, _)| *payload == source).count() as f64)
     };
     let ratio = |[short, long]: [f64; 2]| short / long;
-    let plain = ratio(packets(Value::Null, [45, 45]));
+    let plain = ratio(packets(None, [45, 45]));
     assert!((plain - 1_514.0 / 74.0).abs() < 0.2, "{plain}");
     // 74 bytes take 2 cells, 1514 take 32.
     for (parts, expected) in [([45, 45], 16.0), ([30, 60], 8.0), ([60, 20], 48.0)] {
-        let cells = ratio(packets(json!({"user_defined": {"offset": 0, "atm": true}}), parts));
+        let cells = ratio(packets(Some(user_defined(0, true)), parts));
         assert!((cells / expected - 1.0).abs() < 0.0125, "{cells} instead of {expected}");
     }
 }
@@ -156,39 +163,31 @@ fn parts_of_a_line_are_by_the_accounted_length() {
 #[test]
 fn an_offset_beyond_what_ios_takes_is_refused() {
     for offset in [-64, 64] {
-        let shape = json!({"mode": "average", "rate": {"bps": 1_000_000}});
-        let account = json!({"user_defined": {"offset": offset}});
-        let class = json!([{"name": "class-default", "shape": shape, "account": account}]);
+        let class = class_default().shape_bps(1_000_000).account(user_defined(offset, false));
         let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
-        let error = engine.configure(Time(0), &with_policy("hqf", 100_000, class)).unwrap_err();
+        let error = engine.configure(Time(0), &with_policy(Hqf, 100_000, vec![class])).unwrap_err();
         assert_eq!(error.path, "policy_maps.P.classes[0].account.user_defined.offset");
     }
 }
 
 #[test]
 fn what_a_link_of_cells_cannot_do_is_refused() {
-    for (framing, fields, path) in [
-        (Framing::Aal5snap, json!({"encapsulation": "aal5mux"}), "encapsulation"),
-        (Framing::Aal5snap, json!({"encapsulation": "ethernet"}), "encapsulation"),
-        (Framing::Aal5mux, json!({"encapsulation": "aal5snap"}), "encapsulation"),
-        (Framing::Ppp, json!({"encapsulation": "aal5snap"}), "encapsulation"),
-        (Framing::Aal5snap, json!({"clock_rate_bps": 1_000_000}), "clock_rate_bps"),
-        (Framing::Ppp, json!({"virtual_circuit": {"peak_bps": 1}}), "virtual_circuit"),
-        (Framing::Aal5snap, json!({"virtual_circuit": {"peak_bps": 0}}), "virtual_circuit.peak_bps"),
-        (
-            Framing::Aal5snap,
-            json!({"virtual_circuit": {"peak_bps": 5, "sustainable_bps": 6}}),
-            "virtual_circuit.sustainable_bps",
-        ),
-    ] {
-        let mut engine: Engine<u64> = common::engine(2_000_000, framing);
-        let error = engine.configure(Time(0), &plain(fields)).unwrap_err();
+    use Framing::{Aal5mux, Aal5snap, Ethernet, Ppp, PppoaMux, Pppoe, PppoeoaSnap};
+    let configured = |framing, change: &dyn Fn(&mut InterfaceConfig)| {
+        common::engine::<u64>(2_000_000, framing).configure(Time(0), &plain(change))
+    };
+    let refused = |framing, change: &dyn Fn(&mut InterfaceConfig), path: &str| {
+        let error = configured(framing, change).unwrap_err();
         assert_eq!(error.path, format!("interfaces.Out.{path}"), "{error}");
+    };
+    for (framing, other) in [(Aal5snap, Aal5mux), (Aal5snap, Ethernet), (Aal5mux, Aal5snap), (Ppp, Aal5snap)] {
+        refused(framing, &|port| port.encapsulation = Some(other), "encapsulation");
     }
-    for (framing, encapsulation) in
-        [(Framing::PppoeoaSnap, "aal5snap"), (Framing::PppoaMux, "pppoa-mux"), (Framing::Pppoe, "ethernet")]
-    {
-        let mut engine: Engine<u64> = common::engine(2_000_000, framing);
-        engine.configure(Time(0), &plain(json!({"encapsulation": encapsulation}))).unwrap();
+    refused(Aal5snap, &|port| port.clock_rate_bps = Some(1_000_000), "clock_rate_bps");
+    refused(Ppp, &|port| port.virtual_circuit = circuit(1, None), "virtual_circuit");
+    refused(Aal5snap, &|port| port.virtual_circuit = circuit(0, None), "virtual_circuit.peak_bps");
+    refused(Aal5snap, &|port| port.virtual_circuit = circuit(5, Some(6)), "virtual_circuit.sustainable_bps");
+    for (framing, other) in [(PppoeoaSnap, Aal5snap), (PppoaMux, PppoaMux), (Pppoe, Ethernet)] {
+        configured(framing, &|port| port.encapsulation = Some(other)).unwrap();
     }
 }

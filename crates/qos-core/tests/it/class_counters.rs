@@ -1,16 +1,14 @@
 //! What a class shows of its packets.
 
-use crate::common::{self, class, frames, read, with_policy, MILLI, PORT, SECOND};
+use crate::common::build::*;
+use crate::common::{self, class, frames, with_policy, MILLI, PORT, SECOND};
 use qos_core::wire::Framing::Ethernet;
 use qos_core::{frame, Engine, Time};
-use serde_json::{json, Value};
 
 /// UDP packets of 100 bytes with these code points, at once, to a class that matches so.
-fn criteria(combine: &str, criteria: Value) -> (u64, Vec<u64>) {
-    let mut config = serde_json::to_value(with_policy("hqf", 100_000, json!([{"name": "it"}]))).unwrap();
-    config["class_maps"]["it"] = json!({"match": combine, "criteria": criteria});
-    let mut engine: Engine<u64> = common::engine(100_000_000, Ethernet);
-    engine.configure(Time(0), &read(&config)).unwrap();
+fn criteria(class_map: ClassMap) -> (u64, Vec<u64>) {
+    let config = with_policy(Hqf, 100_000, vec![class_of("it")]).class_map("it", class_map);
+    let mut engine: Engine<u64> = common::started(100_000_000, Ethernet, &config);
     for dscp in [10, 10, 10, 18, 18, 0] {
         engine.transmit(Time(0), PORT, frame::parse(&frames::udp(100, dscp, 1, 2), Ethernet), 0);
     }
@@ -26,20 +24,17 @@ fn criteria(combine: &str, criteria: Value) -> (u64, Vec<u64>) {
 /// Where a packet has to match all, each statement matches what the class does; else the first that matches counts it.
 #[test]
 fn a_class_counts_by_statement() {
-    let dscp = |values: &[u8]| json!({"type": "dscp", "values": values});
-    let udp = json!({"type": "protocol", "name": "udp"});
-    assert_eq!(criteria("all", json!([dscp(&[10]), udp])), (3, vec![3, 3]));
-    assert_eq!(criteria("all", json!([dscp(&[10, 18])])), (5, vec![5]));
-    assert_eq!(criteria("any", json!([dscp(&[10]), dscp(&[10, 18]), udp])), (6, vec![3, 2, 1]));
-    assert_eq!(criteria("any", json!([dscp(&[18])])), (2, vec![2]));
+    let udp = || protocol(ProtocolName::Udp);
+    assert_eq!(criteria(match_all(vec![dscp(&[10]), udp()])), (3, vec![3, 3]));
+    assert_eq!(criteria(match_all(vec![dscp(&[10, 18])])), (5, vec![5]));
+    assert_eq!(criteria(match_any(vec![dscp(&[10]), dscp(&[10, 18]), udp()])), (6, vec![3, 2, 1]));
+    assert_eq!(criteria(match_any(vec![dscp(&[18])])), (2, vec![2]));
 }
 
 /// Packets of 1000 bytes for 10 s, 800 kb/s, to a class; its drop rate, b/s, with how many were dropped.
-fn drops(generation: &str, actions: &Value) -> (f64, u64) {
-    let mut default = json!({"name": "class-default"});
-    common::extend(&mut default, actions);
-    let mut engine: Engine<u64> = common::engine(100_000_000, Ethernet);
-    engine.configure(Time(0), &with_policy(generation, 100_000, json!([default]))).unwrap();
+fn drops(generation: Generation, dropping: PolicyClass) -> (f64, u64) {
+    let mut engine: Engine<u64> =
+        common::started(100_000_000, Ethernet, &with_policy(generation, 100_000, vec![dropping]));
     let mut outputs = Vec::new();
     for number in 0..1_000 {
         engine.transmit(Time(number * 10 * MILLI), PORT, common::udp(1_000, 0, Ethernet), 0);
@@ -51,14 +46,13 @@ fn drops(generation: &str, actions: &Value) -> (f64, u64) {
 
 #[test]
 fn the_drop_rate_of_the_classic_generation_leaves_out_what_a_policer_drops() {
-    let policer = json!({"police": {"cir": {"bps": 100_000}}});
-    let shaper = json!({"shape": {"mode": "average", "rate": {"bps": 100_000}}});
-    for (generation, actions, counts) in
-        [("classic", &policer, false), ("hqf", &policer, true), ("classic", &shaper, true), ("hqf", &shaper, true)]
-    {
-        let (rate, packets) = drops(generation, actions);
-        assert!(packets > 500, "{generation} {actions}: {packets} of 1000 packets dropped");
-        assert_eq!(rate > 0.0, counts, "{generation} {actions}: {rate} b/s");
+    for generation in [Classic, Hqf] {
+        let (rate, packets) = drops(generation, class_default().police_bps(100_000));
+        assert!(packets > 500, "{generation:?}: {packets} of 1000 packets dropped");
+        assert_eq!(rate > 0.0, generation == Hqf, "{generation:?}: {rate} b/s by a policer");
+        let (rate, packets) = drops(generation, class_default().shape_bps(100_000));
+        assert!(packets > 500, "{generation:?}: {packets} of 1000 packets dropped");
+        assert!(rate > 0.0, "{generation:?}: {rate} b/s by a shaper");
     }
 }
 
@@ -66,10 +60,8 @@ fn the_drop_rate_of_the_classic_generation_leaves_out_what_a_policer_drops() {
 #[test]
 fn classes_of_service_are_told_apart() {
     for asked in 0..8u8 {
-        let mut config = serde_json::to_value(with_policy("hqf", 100_000, json!([{"name": "it"}]))).unwrap();
-        config["class_maps"]["it"] = json!({"match": "all", "criteria": [{"type": "cos", "values": [asked]}]});
-        let mut engine: Engine<u64> = common::engine(100_000_000, Ethernet);
-        engine.configure(Time(0), &read(&config)).unwrap();
+        let config = with_policy(Hqf, 100_000, vec![class_of("it")]).class_map("it", match_all(vec![cos(&[asked])]));
+        let mut engine: Engine<u64> = common::started(100_000_000, Ethernet, &config);
         for cos in 0..8u8 {
             let packet = frame::parse(&frames::tagged(&frames::udp(100, 0, 1, 2), cos, 10), Ethernet);
             engine.transmit(Time(u64::from(cos) * MILLI), PORT, packet, 0);
@@ -83,36 +75,34 @@ fn classes_of_service_are_told_apart() {
 #[test]
 fn a_class_tells_its_bandwidth() {
     for (asked, told) in [
-        (json!({"kbps": 500}), (Some(500), None, None, None)),
-        (json!({"percent": 40}), (Some(40_000), Some(40), None, None)),
-        (json!({"remaining_percent": 40}), (None, None, Some(40), None)),
-        (json!({"remaining_ratio": 7}), (None, None, None, Some(7))),
+        (BandwidthConfig::Kbps(500), (Some(500), None, None, None)),
+        (BandwidthConfig::Percent(40), (Some(40_000), Some(40), None, None)),
+        (BandwidthConfig::RemainingPercent(40), (None, None, Some(40), None)),
+        (BandwidthConfig::RemainingRatio(7), (None, None, None, Some(7))),
     ] {
         let mut engine: Engine<u64> = common::engine(100_000_000, Ethernet);
-        let classes = json!([{"name": "c1", "bandwidth": asked}]);
-        engine.configure(Time(0), &with_policy("hqf", 100_000, classes)).unwrap();
+        let classes = vec![class_of("c1").bandwidth(asked)];
+        engine.configure(Time(0), &with_policy(Hqf, 100_000, classes)).unwrap();
         let bandwidth = class(&mut engine, Time(0), 0).bandwidth.unwrap();
         let found = (bandwidth.kbps, bandwidth.percent, bandwidth.remaining_percent, bandwidth.remaining_ratio);
-        assert_eq!(found, told, "{asked}");
+        assert_eq!(found, told, "{asked:?}");
         let resolved = engine.resolve().policy_maps["P"].classes[0].bandwidth.unwrap();
         let percent = (resolved.percent, resolved.remaining_percent, resolved.remaining_ratio);
-        assert_eq!(percent, (told.1, told.2, told.3), "{asked}");
-        assert_eq!(resolved.kbps, told.0.filter(|_| told.1.is_none()), "no interface, so no base: {asked}");
+        assert_eq!(percent, (told.1, told.2, told.3), "{asked:?}");
+        assert_eq!(resolved.kbps, told.0.filter(|_| told.1.is_none()), "no interface, so no base: {asked:?}");
     }
 }
 
 /// Thresholds in milliseconds are of a rate, which a policy-map without an interface has not.
 #[test]
 fn thresholds_in_milliseconds_have_rows_on_an_interface_alone() {
-    let threshold = json!({"value": 0, "min": 100, "max": 200});
-    for (unit, without, rows) in [("packets", 8, 8), ("bytes", 8, 8), ("ms", 0, 8)] {
-        let red = json!({"basis": "precedence", "unit": unit, "thresholds": [threshold]});
-        let classes = json!([{"name": "c1", "bandwidth": {"kbps": 500}, "random_detect": red}]);
-        let mut engine: Engine<u64> = common::engine(100_000_000, Ethernet);
-        engine.configure(Time(0), &with_policy("hqf", 100_000, classes)).unwrap();
+    for (unit, without, rows) in [(LimitUnit::Packets, 8, 8), (LimitUnit::Bytes, 8, 8), (LimitUnit::Ms, 0, 8)] {
+        let red = red_by_precedence().unit(unit).row(0, 100, 200, None);
+        let classes = vec![class_of("c1").kbps(500).random_detect(red)];
+        let mut engine: Engine<u64> = common::started(100_000_000, Ethernet, &with_policy(Hqf, 100_000, classes));
         let resolved = engine.resolve().policy_maps["P"].classes[0].random_detect.clone().unwrap();
-        assert_eq!(resolved.classes.len(), without, "{unit}");
+        assert_eq!(resolved.classes.len(), without, "{unit:?}");
         let found = class(&mut engine, Time(0), 0).random_detect.unwrap();
-        assert_eq!(found.classes.len(), rows, "{unit}");
+        assert_eq!(found.classes.len(), rows, "{unit:?}");
     }
 }

@@ -1,21 +1,19 @@
 //! What routers up to 12.4(15)T do with packets that wait, against their prints and Cisco's course texts.
 
-use crate::common::{self, configuration, interface, load, Source, MILLI, PORT, SECOND};
+use crate::common::build::*;
+use crate::common::{self, configuration, load, Source, MILLI, PORT, SECOND};
 use qos_core::counters::InterfaceCounters;
 use qos_core::wire::Framing::Ppp;
 use qos_core::{frame, Engine, Output, RouterConfig, Time};
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde_json::json;
 
 fn out(engine: &mut Engine<usize>, now: u64) -> InterfaceCounters {
     engine.counters(Time(now), None).interfaces["Out"].clone()
 }
 
 fn started(rate_bps: u64, config: &RouterConfig) -> Engine<usize> {
-    let mut engine = common::engine(rate_bps, Ppp);
-    engine.configure(Time(0), config).unwrap();
-    engine
+    common::started(rate_bps, Ppp, config)
 }
 
 /// 2 Mb/s with `fair-queue` and two flows of 4 Mb/s, precedence 5 and 0: as a router shows, `Output queue: 64/1000/64`
@@ -24,8 +22,8 @@ fn started(rate_bps: u64, config: &RouterConfig) -> Engine<usize> {
 #[test]
 fn two_saturating_flows_hold_the_congestive_discard_threshold_together() {
     let mut port = interface(2_000, None, None);
-    port["fair_queue"] = json!({"enabled": true});
-    let config = configuration("classic", json!({}), port);
+    port.fair_queue = Some(fair_queue());
+    let config = configuration(Classic, Maps::new(), port);
     let sources = [Source::new(1000, 40, 0, 4_000_000), Source::new(1000, 0, 1, 4_000_000)];
     for seconds in [1, 10] {
         let mut engine = started(2_000_000, &config);
@@ -53,8 +51,8 @@ fn two_saturating_flows_hold_the_congestive_discard_threshold_together() {
 /// class-default by their place among the dynamic ones; the deepest come first.
 #[test]
 fn conversations_of_classes_are_told_by_their_numbers() {
-    let classes = json!([{"name": "af", "bandwidth": {"percent": 50}}, {"name": "class-default", "fair_queue": {}}]);
-    let config = common::with_policy("classic", 256, classes);
+    let classes = vec![class_of("af").percent(50), class_default().fair_queue()];
+    let config = common::with_policy(Classic, 256, classes);
     let mut engine = started(256_000, &config);
     load(&mut engine, Ppp, &[Source::new(500, 10, 0, 300_000), Source::new(500, 0, 1, 300_000)], Time(5 * SECOND));
     let found = out(&mut engine, 5 * SECOND);
@@ -70,8 +68,8 @@ fn conversations_of_classes_are_told_by_their_numbers() {
 /// Under a classic shaper the same holds in its own queue.
 #[test]
 fn a_shapers_conversations_have_a_threshold_together() {
-    let shape = json!({"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 1_000_000}}});
-    let config = common::with_policy("classic", 2_000, json!([shape]));
+    let shape = class_default().shape_bps(1_000_000);
+    let config = common::with_policy(Classic, 2_000, vec![shape]);
     let mut engine = started(2_000_000, &config);
     let sources: Vec<_> = (0..5).map(|flow| Source::new(1000, 0, flow, 1_000_000)).collect();
     // Just before an interval ends, at which two or three packets leave the shaper's queue.
@@ -87,11 +85,11 @@ fn a_shapers_conversations_have_a_threshold_together() {
 /// The article's random flood on a line with `priority 64` and fair-queue in class-default: mean IP length of what
 /// leaves in each of some windows, in seconds.
 fn lengths(kbps: u64, seed: u64, windows: &[(u64, u64)]) -> Vec<f64> {
-    let echo = json!({"name": "af", "priority": {"unit": "kbps", "number": 64}});
-    let classes = json!([echo, {"name": "class-default", "fair_queue": {}}]);
+    let echo = class_of("af").priority_kbps(64);
+    let classes = vec![echo, class_default().fair_queue()];
     let mut port = interface(kbps, None, Some("P"));
-    port["tx_ring_limit"] = json!(2);
-    let mut engine = started(kbps * 1000, &configuration("classic", json!({"P": {"classes": classes}}), port));
+    port.tx_ring_limit = Some(2);
+    let mut engine = started(kbps * 1000, &configuration(Classic, maps([("P", classes)]), port));
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut outputs = Vec::new();
     let end = windows.last().unwrap().1;
@@ -131,10 +129,10 @@ fn a_flood_of_random_sizes_has_its_steady_state_at_once() {
 
 /// Packets of the small flow that are lost beside a flood, both in a class-default that is not mentioned, behind a
 /// class that has no traffic.
-fn small_flow(class_default: Option<serde_json::Value>) -> u64 {
-    let mut classes = vec![json!({"name": "low", "bandwidth": {"kbps": 200}})];
+fn small_flow(class_default: Option<PolicyClass>) -> u64 {
+    let mut classes = vec![class_of("low").kbps(200)];
     classes.extend(class_default);
-    let mut engine = started(2_000_000, &common::with_policy("classic", 2_000, json!(classes)));
+    let mut engine = started(2_000_000, &common::with_policy(Classic, 2_000, classes));
     let sources = [Source::new(1000, 0, 0, 4_000_000), Source::new(200, 0, 1, 200_000)];
     let outputs = load(&mut engine, Ppp, &sources, Time(10 * SECOND));
     engine.audit().unwrap();
@@ -147,26 +145,25 @@ fn small_flow(class_default: Option<serde_json::Value>) -> u64 {
 #[test]
 fn class_default_queues_by_flow_by_default() {
     assert_eq!(small_flow(None), 0);
-    assert_eq!(small_flow(Some(json!({"name": "class-default"}))), 0);
-    assert_eq!(small_flow(Some(json!({"name": "class-default", "fair_queue": {}}))), 0);
-    assert!(small_flow(Some(json!({"name": "class-default", "bandwidth": {"kbps": 500}}))) > 500);
+    assert_eq!(small_flow(Some(class_default())), 0);
+    assert_eq!(small_flow(Some(class_default().fair_queue())), 0);
+    assert!(small_flow(Some(class_default().kbps(500))) > 500);
 }
 
 /// 100 Mb/s with `bandwidth 20000` in class-default: a router shows 1/1 reserved conversations and 55000 kb/s that are
 /// still available.
 #[test]
 fn class_defaults_bandwidth_counts_as_reserved() {
-    let reserved = |classes: serde_json::Value| {
-        let mut engine = started(100_000_000, &common::with_policy("classic", 100_000, classes));
+    let reserved = |classes: Vec<PolicyClass>| {
+        let mut engine = started(100_000_000, &common::with_policy(Classic, 100_000, classes));
         let queue = out(&mut engine, 0).queue;
         let conversations = queue.reserved_conversations.unwrap();
         (conversations.allocated, conversations.max, queue.available_bandwidth_kbps.unwrap())
     };
-    assert_eq!(reserved(json!([{"name": "class-default", "bandwidth": {"kbps": 20_000}}])), (1, 1, 55_000));
-    let two = json!([{"name": "low", "bandwidth": {"kbps": 10_000}},
-        {"name": "class-default", "bandwidth": {"kbps": 20_000}}]);
+    assert_eq!(reserved(vec![class_default().kbps(20_000)]), (1, 1, 55_000));
+    let two = vec![class_of("low").kbps(10_000), class_default().kbps(20_000)];
     assert_eq!(reserved(two), (2, 2, 45_000));
-    assert_eq!(reserved(json!([{"name": "class-default", "fair_queue": {}}])), (0, 0, 75_000));
+    assert_eq!(reserved(vec![class_default().fair_queue()]), (0, 0, 75_000));
 }
 
 /// One flow of 4 Mb/s before a shaper of 1 Mb/s: its queue grows to the congestive discard threshold of 64 packets, or
@@ -175,10 +172,9 @@ fn class_defaults_bandwidth_counts_as_reserved() {
 #[test]
 fn a_shaper_holds_no_more_packets_than_its_buffers() {
     let longest = |buffers: Option<u32>| {
-        let shape = json!({"mode": "average", "rate": {"bps": 1_000_000}});
-        let classes = json!([{"name": "class-default", "shape": shape, "shape_buffers": buffers}]);
-        let mut engine: Engine<u64> = common::engine(100_000_000, Ppp);
-        engine.configure(Time(0), &common::with_policy("classic", 100_000, classes)).unwrap();
+        let classes = vec![PolicyClass { shape_buffers: buffers, ..class_default().shape_bps(1_000_000) }];
+        let mut engine: Engine<u64> =
+            common::started(100_000_000, Ppp, &common::with_policy(Classic, 100_000, classes));
         let sent = common::offer(&mut engine, common::udp(500, 1, Ppp), 1_000_000, Time(0), Time(2 * SECOND));
         engine.audit().unwrap();
         let waits = common::departures(&sent).into_iter().map(|(time, at, _)| time.0 - at).max().unwrap();
@@ -193,17 +189,16 @@ fn a_shaper_holds_no_more_packets_than_its_buffers() {
 
 #[test]
 fn buffers_are_those_of_a_shaper_of_the_earlier_generation() {
-    let shape = json!({"mode": "average", "rate": {"bps": 64_000}});
-    let refusal = |generation: &str, class: serde_json::Value| {
-        let config = common::with_policy(generation, 2_000, json!([class]));
+    let refusal = |generation: Generation, class: PolicyClass| {
+        let config = common::with_policy(generation, 2_000, vec![class]);
         let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
         engine.configure(Time(0), &config).unwrap_err().path.rsplit_once('.').unwrap().1.to_owned()
     };
-    let class = |buffers: u32| json!({"name": "class-default", "shape": shape, "shape_buffers": buffers});
-    assert_eq!(refusal("hqf", class(9)), "shape_buffers");
-    assert_eq!(refusal("classic", class(0)), "shape_buffers");
-    assert_eq!(refusal("classic", class(4_097)), "shape_buffers");
-    assert_eq!(refusal("classic", json!({"name": "class-default", "shape_buffers": 9})), "shape_buffers");
+    let class = |buffers: u32| PolicyClass { shape_buffers: Some(buffers), ..class_default().shape_bps(64_000) };
+    assert_eq!(refusal(Hqf, class(9)), "shape_buffers");
+    assert_eq!(refusal(Classic, class(0)), "shape_buffers");
+    assert_eq!(refusal(Classic, class(4_097)), "shape_buffers");
+    assert_eq!(refusal(Classic, PolicyClass { shape_buffers: Some(9), ..class_default() }), "shape_buffers");
 }
 
 /// Where the hold queue is full the packet with the highest sequence number of all goes, the new one if it is that; a
@@ -212,9 +207,9 @@ fn buffers_are_those_of_a_shaper_of_the_earlier_generation() {
 #[test]
 fn a_full_hold_queue_loses_what_would_leave_last() {
     let mut port = interface(64, None, None);
-    port["hold_queue_out"] = json!(4);
-    port["tx_ring_limit"] = json!(1);
-    let mut engine = started(64_000, &configuration("classic", json!({}), port));
+    port.hold_queue_out = Some(4);
+    port.tx_ring_limit = Some(1);
+    let mut engine = started(64_000, &configuration(Classic, Maps::new(), port));
     let mut outputs = Vec::new();
     let arrivals = [(0, 6), (1, 1), (0, 1), (1, 2)];
     let flows = arrivals.into_iter().flat_map(|(flow, packets)| std::iter::repeat_n(flow, packets));
@@ -242,15 +237,15 @@ fn a_full_hold_queue_loses_what_would_leave_last() {
 /// Under a shaper two flows have the same, whatever each offers; a conversation of priority counts as one, too.
 #[test]
 fn flows_under_a_shaper_are_told_apart() {
-    let shape = json!({"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 1_000_000}}});
-    let mut engine = started(2_000_000, &common::with_policy("classic", 2_000, json!([shape])));
+    let shape = class_default().shape_bps(1_000_000);
+    let mut engine = started(2_000_000, &common::with_policy(Classic, 2_000, vec![shape]));
     let sources = [Source::new(1000, 0, 0, 1_000_000), Source::new(1000, 0, 1, 4_000_000)];
     let outputs = load(&mut engine, Ppp, &sources, Time(20 * SECOND));
     let bytes = common::bytes_by_source(&outputs, 2);
     assert!((bytes[0] as f64 / bytes[1] as f64 - 1.0).abs() < 0.05, "{bytes:?}");
 
-    let priority = json!([{"name": "udp", "priority": {"unit": "kbps", "number": 500}}]);
-    let mut engine = started(2_000_000, &common::with_policy("classic", 2_000, priority));
+    let priority = vec![class_of("udp").priority_kbps(500)];
+    let mut engine = started(2_000_000, &common::with_policy(Classic, 2_000, priority));
     assert_eq!(out(&mut engine, 0).queue.conversations, Some(0));
     (0..20).for_each(|number| engine.transmit(Time(0), PORT, common::udp(1_000, 0, Ppp), number));
     let queue = out(&mut engine, 0).queue;
@@ -281,10 +276,10 @@ fn lost(config: &RouterConfig, before: usize, packets: &[(usize, u8, u16)]) -> V
     outputs.iter().filter_map(lost).collect()
 }
 
-fn with_two_places(mut config: serde_json::Value) -> RouterConfig {
-    config["interfaces"]["Out"]["hold_queue_out"] = json!(2);
-    config["interfaces"]["Out"]["tx_ring_limit"] = json!(1);
-    common::read(&config)
+fn with_two_places(mut config: RouterConfig) -> RouterConfig {
+    config.out().hold_queue_out = Some(2);
+    config.out().tx_ring_limit = Some(1);
+    config
 }
 
 /// Of two packets the one with the higher number goes, whichever conversation or class it is of, even where numbers are
@@ -292,11 +287,11 @@ fn with_two_places(mut config: serde_json::Value) -> RouterConfig {
 #[test]
 fn numbers_that_are_great_are_told_apart() {
     let mut port = interface(64, None, None);
-    port["fair_queue"] = json!({"enabled": true});
-    let fair = with_two_places(serde_json::to_value(configuration("classic", json!({}), port)).unwrap());
-    let least = json!({"kbps": 1});
-    let classes = json!([{"name": "c1", "bandwidth": least}, {"name": "c2", "bandwidth": least}]);
-    let classes = with_two_places(serde_json::to_value(common::with_policy("classic", 2_000, classes)).unwrap());
+    port.fair_queue = Some(fair_queue());
+    let fair = with_two_places(configuration(Classic, Maps::new(), port));
+    let least = BandwidthConfig::Kbps(1);
+    let classes = vec![class_of("c1").bandwidth(least), class_of("c2").bandwidth(least)];
+    let classes = with_two_places(common::with_policy(Classic, 2_000, classes));
     let long = (60_000, 0, 0);
     for (config, others) in [(fair, [(0, 1), (0, 2)]), (classes, [(1, 1), (2, 1)])] {
         for before in [0, 4_000] {
@@ -314,12 +309,12 @@ fn numbers_that_are_great_are_told_apart() {
 /// A hold-queue with another limit holds as many from then on.
 #[test]
 fn a_hold_queue_takes_another_limit() {
-    let mut engine = started(64_000, &configuration("classic", json!({}), interface(64, None, None)));
+    let mut engine = started(64_000, &configuration(Classic, Maps::new(), interface(64, None, None)));
     let mut number = 0;
     for (limit, packets) in [(10, 10), (4, 10), (20, 20)] {
         let mut port = interface(64, None, None);
-        port["hold_queue_out"] = json!(limit);
-        engine.configure(Time(0), &configuration("classic", json!({}), port)).unwrap();
+        port.hold_queue_out = Some(limit);
+        engine.configure(Time(0), &configuration(Classic, Maps::new(), port)).unwrap();
         for _ in 0..30 {
             engine.transmit(Time(0), PORT, common::udp(100, 0, Ppp), number);
             number += 1;

@@ -1,12 +1,13 @@
 //! The five properties of the dynamic bucket, and what it shows.
 
-use crate::common::{self, configuration, interface, udp, MILLI, PORT, SECOND};
+use crate::common::build::*;
+use crate::common::{self, udp, with_policies, MILLI, PORT, SECOND};
 use proptest::prelude::*;
+use qos_core::counters::{BucketChange, DynamicCounters};
 use qos_core::meter::Colour;
 use qos_core::meter::{DynamicBucket, DynamicPlan};
 use qos_core::wire::Framing;
 use qos_core::{Duration, Engine, Time};
-use serde_json::{json, Value};
 
 fn plan(initial_bytes: u64, maximum_bytes: u64) -> DynamicPlan {
     DynamicPlan {
@@ -133,7 +134,12 @@ proptest! {
     #[test]
     fn only_arrivals_count(looks in prop::collection::vec(0u64..40, 300)) {
         let fates = |look: bool| {
-            let mut engine = policed(json!({"initial_bytes": 3_000, "first_growth_percent": 2, "growth_percent": 1}));
+            let mut engine = policed(DynamicBucketConfig {
+                initial_bytes: Some(3_000),
+                first_growth_percent: Some(2),
+                growth_percent: Some(1),
+                ..DynamicBucketConfig::default()
+            });
             let mut outputs = Vec::new();
             let mut now = 0;
             for (number, wait) in (0..).zip(&looks) {
@@ -147,11 +153,11 @@ proptest! {
                 engine.transmit(Time(now), PORT, udp(1_000, 0, Framing::Ethernet), number);
             }
             engine.poll(Time(now + SECOND), &mut outputs);
-            let changes = counters(&mut engine, Time(now + SECOND))["changes"].clone();
+            let changes = counters(&mut engine, Time(now + SECOND)).changes.clone();
             (common::departures(&outputs), changes)
         };
         let (seen, unseen) = (fates(true), fates(false));
-        prop_assert!(unseen.1.as_array().unwrap().len() > 2);
+        prop_assert!(unseen.1.len() > 2);
         prop_assert_eq!(seen, unseen);
     }
 }
@@ -270,22 +276,21 @@ fn a_bucket_that_was_nearly_full_keeps_its_size() {
     }
 }
 
-fn policed(dynamic: Value) -> Engine<u64> {
+fn policed(dynamic: DynamicBucketConfig) -> Engine<u64> {
     let mut engine = common::engine(100_000_000, Framing::Ethernet);
-    let police = json!({"cir": {"bps": 1_000_000}, "dynamic": dynamic});
-    let maps = json!({"P": {"classes": [{"name": "class-default", "police": police}]}});
-    engine.configure(Time(0), &configuration("hqf", maps, interface(100_000, None, Some("P")))).unwrap();
+    let police = PoliceConfig { dynamic: Some(dynamic), ..police(1_000_000) };
+    let maps = maps([("P", vec![class_default().police(police)])]);
+    engine.configure(Time(0), &with_policies(Hqf, 100_000, maps)).unwrap();
     engine
 }
 
-fn counters(engine: &mut Engine<u64>, now: Time) -> Value {
-    let counters = engine.counters(now, None).interfaces["Out"].clone();
-    serde_json::to_value(&counters.policy_output.unwrap().classes[0].police).unwrap()["dynamic"].clone()
+fn counters(engine: &mut Engine<u64>, now: Time) -> DynamicCounters {
+    common::class(engine, now, 0).police.unwrap().dynamic.unwrap()
 }
 
 #[test]
 fn a_cut_deeper_than_the_bucket_enlarges_it_by_what_overflowed() {
-    let mut engine = policed(json!({"initial_bytes": 10_140}));
+    let mut engine = policed(DynamicBucketConfig { initial_bytes: Some(10_140), ..DynamicBucketConfig::default() });
     // Ten packets of 1014 counted bytes empty the bucket, the eleventh is dropped.
     for number in 0..11 {
         engine.transmit(Time(0), PORT, udp(1_000, 0, Framing::Ethernet), number);
@@ -293,7 +298,7 @@ fn a_cut_deeper_than_the_bucket_enlarges_it_by_what_overflowed() {
     // 81.12 ms fill it; what the next 18.88 ms bring overflows: 2360 bytes. The packet then finds it full, so the level
     // has risen.
     engine.transmit(Time(100 * MILLI), PORT, udp(1_000, 0, Framing::Ethernet), 20);
-    assert_eq!(counters(&mut engine, Time(100 * MILLI))["bucket_bytes"], 10_140);
+    assert_eq!(counters(&mut engine, Time(100 * MILLI)).bucket_bytes, 10_140);
     // A clump that takes the level down, looked at 100 ms later: it is judged at the first packet then.
     for number in 0..9 {
         engine.transmit(Time(101 * MILLI), PORT, udp(1_000, 0, Framing::Ethernet), number);
@@ -301,21 +306,21 @@ fn a_cut_deeper_than_the_bucket_enlarges_it_by_what_overflowed() {
     engine.transmit(Time(101 * MILLI), PORT, udp(1_000, 0, Framing::Ethernet), 30);
     let shown = counters(&mut engine, Time(101 * MILLI));
     // Twice what overflowed, as the first growths do. In the meantime 125 bytes came for 1014 that went.
-    assert_eq!(shown["bucket_bytes"], 10_140 + 2 * 2_360);
-    assert_eq!((shown["growths"].as_u64(), shown["shrinks"].as_u64()), (Some(1), Some(0)));
-    assert_eq!((shown["overflow_bytes"].as_u64(), shown["most_overflow_bytes"].as_u64()), (Some(2_360), Some(2_360)));
-    assert_eq!(shown["changes"], json!([{"number": 1, "time_ns": 101 * MILLI, "bucket_bytes": 14_860}]));
-    assert_eq!(shown["watching"], true);
+    assert_eq!(shown.bucket_bytes, 10_140 + 2 * 2_360);
+    assert_eq!((shown.growths, shown.shrinks), (1, 0));
+    assert_eq!((shown.overflow_bytes, shown.most_overflow_bytes), (2_360, 2_360));
+    assert_eq!(shown.changes, [BucketChange { number: 1, time_ns: 101 * MILLI, bucket_bytes: 14_860 }]);
+    assert!(shown.watching);
     // Half of the time at each size.
     let later = counters(&mut engine, Time(202 * MILLI));
-    assert_eq!(later["mean_bucket_bytes"], 12_500);
+    assert_eq!(later.mean_bucket_bytes, 12_500);
     // The ten packets took what was there.
-    assert_eq!(later["level_bytes"], 125 + 12_625);
+    assert_eq!(later.level_bytes, 125 + 12_625);
     // The counts start again; the bucket does not.
     engine.clear(Time(202 * MILLI), None);
     let cleared = counters(&mut engine, Time(202 * MILLI));
-    assert_eq!((cleared["growths"].as_u64(), cleared["bucket_bytes"].as_u64()), (Some(0), Some(14_860)));
-    assert_eq!((cleared["changes"].clone(), cleared["monitoring_ms"].clone()), (json!([]), json!(100)));
+    assert_eq!((cleared.growths, cleared.bucket_bytes), (0, 14_860));
+    assert_eq!((cleared.changes, cleared.monitoring_ms), (vec![], 100));
     // At 302 ms it is full, what the next 98 ms bring overflows, and the packets that empty it take the level down: the
     // second growth. Its number goes on. Then it comes nowhere near to being full: it shrinks twice.
     for (ms, packets) in [(400, 1), (401, 40), (501, 1), (502, 20), (603, 20)] {
@@ -324,44 +329,56 @@ fn a_cut_deeper_than_the_bucket_enlarges_it_by_what_overflowed() {
         }
     }
     let again = counters(&mut engine, Time(603 * MILLI));
-    assert_eq!(again["changes"][0]["number"], 2);
-    assert_eq!((again["growths"].as_u64(), again["shrinks"].as_u64()), (Some(1), Some(2)));
+    assert_eq!(again.changes[0].number, 2);
+    assert_eq!((again.growths, again.shrinks), (1, 2));
 }
 
 #[test]
 fn defaults_are_filled_in_and_shown() {
-    let engine = policed(json!({"monitoring_ms": 200}));
-    let resolved = serde_json::to_value(engine.resolve()).unwrap();
-    assert_eq!(
-        resolved["policy_maps"]["P"]["classes"][0]["police"]["dynamic"],
-        json!({"initial_bytes": 15_000, "minimum_bytes": 3_000, "maximum_bytes": 187_500, "monitoring_ms": 200,
-            "idle_ms": 3_000, "first_growth_percent": 200, "first_growths": 3, "growth_percent": 100,
-            "shrink_percent": 2, "spare_percent": 10})
-    );
-    let mut slow = policed(json!({}));
-    let police = json!({"cir": {"bps": 8_000}, "dynamic": {}});
-    let maps = json!({"P": {"classes": [{"name": "class-default", "police": police}]}});
-    slow.configure(Time(0), &configuration("classic", maps, interface(100_000, None, Some("P")))).unwrap();
+    let engine = policed(DynamicBucketConfig { monitoring_ms: Some(200), ..DynamicBucketConfig::default() });
+    let filled_in = DynamicBucketConfig {
+        initial_bytes: Some(15_000),
+        minimum_bytes: Some(3_000),
+        maximum_bytes: Some(187_500),
+        monitoring_ms: Some(200),
+        idle_ms: Some(3_000),
+        first_growth_percent: Some(200),
+        first_growths: Some(3),
+        growth_percent: Some(100),
+        shrink_percent: Some(2),
+        spare_percent: Some(10),
+    };
+    let resolved = engine.resolve().policy_maps["P"].classes[0].police.clone().unwrap();
+    assert_eq!(resolved.dynamic, Some(filled_in));
+    let mut slow = policed(DynamicBucketConfig::default());
+    let police = PoliceConfig { dynamic: Some(DynamicBucketConfig::default()), ..police(8_000) };
+    let maps = maps([("P", vec![class_default().police(police)])]);
+    slow.configure(Time(0), &with_policies(Classic, 100_000, maps)).unwrap();
     // 1.5 seconds of 8 kb/s would be less than what it starts with.
-    assert_eq!(counters(&mut slow, Time(0))["maximum_bytes"], 15_000);
+    assert_eq!(counters(&mut slow, Time(0)).maximum_bytes, 15_000);
 }
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let refused = |police: Value| {
+    let refused = |police: PoliceConfig| {
         let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
-        let maps = json!({"P": {"classes": [{"name": "class-default", "police": police}]}});
-        let config = configuration("hqf", maps, interface(100_000, None, Some("P")));
+        let maps = maps([("P", vec![class_default().police(police)])]);
+        let config = with_policies(Hqf, 100_000, maps);
         engine.configure(Time(0), &config).unwrap_err().path
     };
-    let with = |dynamic: Value| refused(json!({"cir": {"bps": 1_000_000}, "dynamic": dynamic}));
+    let default = DynamicBucketConfig::default();
+    let with = |dynamic: DynamicBucketConfig| refused(PoliceConfig { dynamic: Some(dynamic), ..police(1_000_000) });
     let at = |field: &str| format!("policy_maps.P.classes[0].police.dynamic{field}");
-    assert_eq!(with(json!({"initial_bytes": 2_999})), at(".initial_bytes"));
-    assert_eq!(with(json!({"initial_bytes": 200_000, "maximum_bytes": 100_000})), at(".initial_bytes"));
-    assert_eq!(with(json!({"minimum_bytes": 1_000})), at(".minimum_bytes"));
-    assert_eq!(with(json!({"monitoring_ms": 0})), at(".monitoring_ms"));
-    assert_eq!(with(json!({"shrink_percent": 100})), at(".shrink_percent"));
-    assert_eq!(refused(json!({"cir": {"bps": 1_000_000}, "bc": {"bytes": 15_000}, "dynamic": {}})), at(""));
-    assert_eq!(refused(json!({"cir": {"bps": 1_000_000}, "pir": {"bps": 2_000_000}, "dynamic": {}})), at(""));
-    assert_eq!(refused(json!({"cir": {"bps": 1_000_000}, "violate": [{"action": "drop"}], "dynamic": {}})), at(""));
+    assert_eq!(with(DynamicBucketConfig { initial_bytes: Some(2_999), ..default }), at(".initial_bytes"));
+    assert_eq!(
+        with(DynamicBucketConfig { initial_bytes: Some(200_000), maximum_bytes: Some(100_000), ..default }),
+        at(".initial_bytes")
+    );
+    assert_eq!(with(DynamicBucketConfig { minimum_bytes: Some(1_000), ..default }), at(".minimum_bytes"));
+    assert_eq!(with(DynamicBucketConfig { monitoring_ms: Some(0), ..default }), at(".monitoring_ms"));
+    assert_eq!(with(DynamicBucketConfig { shrink_percent: Some(100), ..default }), at(".shrink_percent"));
+    let police = PoliceConfig { dynamic: Some(default), ..police(1_000_000) };
+    assert_eq!(refused(police.clone().bytes(15_000)), at(""));
+    assert_eq!(refused(PoliceConfig { pir: Some(RateSpec::Bps(2_000_000)), ..police.clone() }), at(""));
+    assert_eq!(refused(PoliceConfig { violate: Some(vec![PoliceAction::Drop {}]), ..police }), at(""));
 }

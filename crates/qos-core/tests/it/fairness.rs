@@ -1,20 +1,19 @@
 //! Order, fairness and work conservation of the queues.
 
+use crate::common::build::*;
 use crate::common::{self, departures, run, with_policy, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::wire::Framing;
 use qos_core::{frame, Engine, Output, RouterConfig, Time};
-use serde_json::json;
 
-fn fair(generation: &str) -> RouterConfig {
-    with_policy(generation, 2_000, json!([{"name": "class-default", "fair_queue": {"queues": 4096}}]))
+fn fair(generation: Generation) -> RouterConfig {
+    with_policy(generation, 2_000, vec![class_default().fair_queues(4096)])
 }
 
 /// Bytes that each flow gets in ten seconds of a 2 Mb/s serial line when each offers packets of its length and code
 /// point all the time.
 fn shares(config: &RouterConfig, flows: &[(usize, u8)]) -> Vec<u64> {
-    let mut engine: Engine<usize> = common::engine(2_000_000, Framing::Ppp);
-    engine.configure(Time(0), config).unwrap();
+    let mut engine: Engine<usize> = common::started(2_000_000, Framing::Ppp, config);
     let mut outputs = Vec::new();
     for tick in 0..10_000 {
         let now = Time(tick * MILLI);
@@ -37,7 +36,7 @@ proptest! {
     /// Each flow gets the same bytes, whatever its packets and its precedence.
     #[test]
     fn flows_get_equal_bytes(flows in prop::collection::vec((400usize..1500, 0u8..64), 2..6)) {
-        let bytes = shares(&fair("hqf"), &flows);
+        let bytes = shares(&fair(Hqf), &flows);
         let mean = bytes.iter().sum::<u64>() / bytes.len() as u64;
         for flow in &bytes {
             prop_assert!(flow.abs_diff(mean) <= mean / 100 + 3_200, "{bytes:?}");
@@ -48,7 +47,7 @@ proptest! {
     #[test]
     fn conversations_get_weighted_bytes(flows in prop::collection::vec((400usize..1500, 0u8..8), 2..5)) {
         let marked: Vec<_> = flows.iter().map(|(len, precedence)| (*len, precedence << 3)).collect();
-        let bytes = shares(&fair("classic"), &marked);
+        let bytes = shares(&fair(Classic), &marked);
         // Who needs less than its share would leave the rest to others: here all offer more than the line carries.
         let weights: u64 = flows.iter().map(|(_, precedence)| u64::from(*precedence) + 1).sum();
         let total: u64 = bytes.iter().sum();
@@ -65,26 +64,24 @@ proptest! {
 #[test]
 fn precedence_counts_in_the_classic_generation_only() {
     let flows = [(1300, 40), (1300, 0)];
-    let ratio = |generation: &str| {
+    let ratio = |generation: Generation| {
         let bytes = shares(&fair(generation), &flows);
         bytes[0] as f64 / (bytes[0] + bytes[1]) as f64
     };
-    assert!((ratio("classic") - 6.0 / 7.0).abs() < 0.01);
-    assert!((ratio("hqf") - 0.5).abs() < 0.01);
+    assert!((ratio(Classic) - 6.0 / 7.0).abs() < 0.01);
+    assert!((ratio(Hqf) - 0.5).abs() < 0.01);
 }
 
 /// Limits: 16 packets of a flow and no limit of all in the later generation. In the classic one 64 packets of all
 /// conversations, from which on only those are taken that are not the last: of equal flows in turn none is.
 #[test]
 fn limits() {
-    let fill = |generation: &str, flows: u16, each: usize| {
-        let mut engine: Engine<usize> = common::engine(2_000_000, Framing::Ppp);
-        engine
-            .configure(
-                Time(0),
-                &with_policy(generation, 2_000, json!([{"name": "class-default", "fair_queue": {"queues": 4096}}])),
-            )
-            .unwrap();
+    let fill = |generation: Generation, flows: u16, each: usize| {
+        let mut engine: Engine<usize> = common::started(
+            2_000_000,
+            Framing::Ppp,
+            &with_policy(generation, 2_000, vec![class_default().fair_queues(4096)]),
+        );
         for packet in 0..each {
             for flow in 0..flows {
                 engine.transmit(Time(0), PORT, common::udp(1000, flow, Framing::Ppp), packet);
@@ -95,53 +92,37 @@ fn limits() {
         (class.queue.unwrap().depth_packets, class.drops.tail.packets, class.drops.flow.packets)
     };
     // One on the wire, two in the ring.
-    assert_eq!(fill("hqf", 1, 100), (16, 0, 81));
-    assert_eq!(fill("hqf", 10, 100).1, 0);
-    assert!(fill("hqf", 10, 100).0 > 150, "more than the queue limit");
-    assert_eq!(fill("classic", 1, 100), (64, 33, 0));
-    let (depth, tail, flow) = fill("classic", 50, 60);
+    assert_eq!(fill(Hqf, 1, 100), (16, 0, 81));
+    assert_eq!(fill(Hqf, 10, 100).1, 0);
+    assert!(fill(Hqf, 10, 100).0 > 150, "more than the queue limit");
+    assert_eq!(fill(Classic, 1, 100), (64, 33, 0));
+    let (depth, tail, flow) = fill(Classic, 50, 60);
     assert_eq!((depth + tail, flow), (50 * 60 - 3, 0));
     assert!((64..150).contains(&depth), "{depth}");
 }
 
 fn nested() -> RouterConfig {
-    let inner = json!([{"name": "low", "bandwidth": {"percent": 70}}, {"name": "class-default", "fair_queue": {}}]);
-    let outer = json!([{"name": "udp", "bandwidth": {"percent": 30}, "service_policy": "Inner"}]);
-    let maps = json!({"Inner": {"classes": inner}, "P": {"classes": outer}});
-    common::configuration("hqf", maps, common::interface(2_000, None, Some("P")))
+    let inner = vec![class_of("low").percent(70), class_default().fair_queue()];
+    let outer = vec![class_of("udp").percent(30).service_policy("Inner")];
+    let maps = maps([("Inner", inner), ("P", outer)]);
+    common::with_policies(Hqf, 2_000, maps)
 }
 
 fn policies() -> Vec<RouterConfig> {
     vec![
-        fair("hqf"),
-        fair("classic"),
+        fair(Hqf),
+        fair(Classic),
+        with_policy(Hqf, 2_000, vec![class_of("low").queue_limit(20), class_default().fair_queue()]),
+        with_policy(Classic, 2_000, vec![class_default().police_bps(1_500_000)]),
+        with_policy(Hqf, 2_000, vec![class_of("low").shape_bps(200_000)]),
+        with_policy(Hqf, 2_000, vec![class_of("low").priority_percent(20), class_of("udp").percent(30).fair_queue()]),
         with_policy(
-            "hqf",
+            Hqf,
             2_000,
-            json!([{"name": "low", "queue_limit": {"packets": 20}}, {"name": "class-default", "fair_queue": {}}]),
+            vec![class_of("low").remaining_ratio(7).random_detect(red_by_precedence().weight(1).row(0, 2, 20, 3))],
         ),
-        with_policy("classic", 2_000, json!([{"name": "class-default", "police": {"cir": {"bps": 1_500_000}}}])),
-        with_policy("hqf", 2_000, json!([{"name": "low", "shape": {"mode": "average", "rate": {"bps": 200_000}}}])),
-        with_policy(
-            "hqf",
-            2_000,
-            json!([{"name": "low", "priority": {"unit": "percent", "number": 20}},
-                {"name": "udp", "bandwidth": {"percent": 30}, "fair_queue": {}}]),
-        ),
-        with_policy(
-            "hqf",
-            2_000,
-            json!([{"name": "low", "bandwidth": {"remaining_ratio": 7},
-                "random_detect": {"basis": "precedence", "exponential_weight": 1,
-                "thresholds": [{"value": 0, "min": 2, "max": 20, "denominator": 3}]}}]),
-        ),
-        with_policy(
-            "classic",
-            2_000,
-            json!([{"name": "low", "priority": {"unit": "kbps", "number": 300}},
-                {"name": "class-default", "fair_queue": {}}]),
-        ),
-        with_policy("classic", 2_000, json!([{"name": "low", "bandwidth": {"percent": 50}}])),
+        with_policy(Classic, 2_000, vec![class_of("low").priority_kbps(300), class_default().fair_queue()]),
+        with_policy(Classic, 2_000, vec![class_of("low").percent(50)]),
         nested(),
     ]
 }
@@ -157,8 +138,7 @@ proptest! {
         packets in prop::collection::vec((0u64..6_000_000, 28usize..1500, 0u16..12), 1..300),
     ) {
         let shaped = config.policy_maps["P"].classes.iter().any(|class| class.shape.is_some());
-        let mut engine: Engine<(u16, usize)> = common::engine(2_000_000, Framing::Ppp);
-        engine.configure(Time(0), &config).unwrap();
+        let mut engine: Engine<(u16, usize)> = common::started(2_000_000, Framing::Ppp, &config);
         let mut outputs = Vec::new();
         let mut now = 0;
         let mut arrived = Vec::new();
@@ -199,10 +179,9 @@ proptest! {
 /// rest of its 1600 bytes.
 #[test]
 fn a_lone_flow_s_round_has_begun() {
-    let mut config = serde_json::to_value(fair("hqf")).unwrap();
-    config["interfaces"]["Out"]["tx_ring_limit"] = json!(1);
-    let mut engine: Engine<usize> = common::engine(2_000_000, Framing::Ppp);
-    engine.configure(Time(0), &common::read(&config)).unwrap();
+    let mut config = fair(Hqf);
+    config.out().tx_ring_limit = Some(1);
+    let mut engine: Engine<usize> = common::started(2_000_000, Framing::Ppp, &config);
     // Of 400 bytes as they count.
     let packet = |flow: u16| common::udp(396, flow, Framing::Ppp);
     (0..8).for_each(|number| engine.transmit(Time(0), PORT, packet(0), number));

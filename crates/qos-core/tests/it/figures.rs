@@ -1,23 +1,23 @@
 //! The figures of policers, shapers and queues: what follows from what is asked for, and what just may be asked for.
 
-use crate::common::{self, class, configuration, interface};
+use crate::common::build::*;
+use crate::common::{self, class, configuration, with_policies};
 use qos_core::config::defaults;
 use qos_core::counters::{ClassCounters, ResolvedClass};
 use qos_core::wire::Framing::{Ethernet, Ppp};
 use qos_core::{Engine, RouterConfig, Time};
-use serde_json::{json, Value};
 
 /// The classes of an output policy on an interface of that bandwidth, or the path of what is refused in it.
-fn policy(generation: &str, kbps: u64, classes: Value) -> Result<Vec<ClassCounters>, String> {
-    let config = configuration(generation, json!({"P": {"classes": classes}}), interface(kbps, None, Some("P")));
+fn policy(generation: Generation, kbps: u64, classes: Vec<PolicyClass>) -> Result<Vec<ClassCounters>, String> {
+    let config = with_policies(generation, kbps, maps([("P", classes)]));
     let mut engine: Engine<u64> = common::engine(1_000_000_000, Ethernet);
     engine.configure(Time(0), &config).map_err(|error| error.path)?;
     Ok(engine.counters(Time(0), None).interfaces["Out"].policy_output.clone().unwrap().classes)
 }
 
-/// The one class with that action, or where in it something is wrong.
-fn with(generation: &str, kbps: u64, field: &str, value: &Value) -> Result<ClassCounters, String> {
-    let found = policy(generation, kbps, json!([{"name": "c1", field: value}]));
+/// The one class, or where in it something is wrong.
+fn with(generation: Generation, kbps: u64, class: PolicyClass) -> Result<ClassCounters, String> {
+    let found = policy(generation, kbps, vec![class]);
     let place = |path: String| path.split_once("classes[0].").map_or(path.clone(), |(_, place)| place.to_owned());
     found.map(|classes| classes[0].clone()).map_err(place)
 }
@@ -25,84 +25,97 @@ fn with(generation: &str, kbps: u64, field: &str, value: &Value) -> Result<Class
 /// CIR, Bc, PIR and Be of a policer.
 type Police = (u64, u64, Option<u64>, Option<u64>);
 
-fn police(kbps: u64, asked: &Value) -> Result<Police, String> {
-    let police = with("hqf", kbps, "police", asked)?.police.unwrap();
+fn policed(kbps: u64, asked: &PoliceConfig) -> Result<Police, String> {
+    let police = with(Hqf, kbps, class_of("c1").police(asked.clone()))?.police.unwrap();
     Ok((police.cir_bps, police.bc_bytes, police.pir_bps, police.be_bytes))
-}
-
-fn bps(bps: u64) -> Value {
-    json!({"bps": bps})
 }
 
 #[test]
 fn rates_of_policers() {
     for (asked, found) in [
-        (json!({"cir": bps(7_999)}), Err("police.cir")),
-        (json!({"cir": bps(8_000)}), Ok((8_000, 1_500))),
-        (json!({"cir": bps(64_000_000_000)}), Ok((64_000_000_000, 512_000_000))),
-        (json!({"cir": bps(64_000_000_001)}), Err("police.cir")),
-        (json!({"cir": {"percent": 0}}), Err("police.cir")),
-        (json!({"cir": {"percent": 1}}), Ok((20_000, 1_500))),
-        (json!({"cir": {"percent": 100}}), Ok((2_000_000, 62_500))),
-        (json!({"cir": {"percent": 101}}), Err("police.cir")),
+        (police(7_999), Err("police.cir")),
+        (police(8_000), Ok((8_000, 1_500))),
+        (police(64_000_000_000), Ok((64_000_000_000, 512_000_000))),
+        (police(64_000_000_001), Err("police.cir")),
+        (PoliceConfig::new(RateSpec::Percent(0)), Err("police.cir")),
+        (PoliceConfig::new(RateSpec::Percent(1)), Ok((20_000, 1_500))),
+        (PoliceConfig::new(RateSpec::Percent(100)), Ok((2_000_000, 62_500))),
+        (PoliceConfig::new(RateSpec::Percent(101)), Err("police.cir")),
     ] {
         let expected = found.map(|(cir, bc)| (cir, bc, None, None)).map_err(str::to_owned);
-        assert_eq!(police(2_000, &asked), expected, "{asked}");
+        assert_eq!(policed(2_000, &asked), expected, "{asked:?}");
     }
     // Of an interface's bandwidth, whatever it is said to be.
-    let whole = json!({"cir": {"percent": 100}});
-    assert_eq!(police(64_000_000, &whole).map(|found| found.0), Ok(64_000_000_000));
-    assert_eq!(police(64_000_001, &whole), Err("police.cir".to_owned()));
+    let whole = PoliceConfig::new(RateSpec::Percent(100));
+    assert_eq!(policed(64_000_000, &whole).map(|found| found.0), Ok(64_000_000_000));
+    assert_eq!(policed(64_000_001, &whole), Err("police.cir".to_owned()));
     // Two rates.
-    let two = |pir: u64| json!({"cir": bps(64_000), "pir": bps(pir)});
-    assert_eq!(police(2_000, &two(63_999)), Err("police.pir".to_owned()));
-    assert_eq!(police(2_000, &two(64_000)), Ok((64_000, 2_000, Some(64_000), Some(2_000))));
-    assert_eq!(police(2_000, &two(128_000)), Ok((64_000, 2_000, Some(128_000), Some(4_000))));
+    let two = |pir: u64| PoliceConfig { pir: Some(RateSpec::Bps(pir)), ..police(64_000) };
+    assert_eq!(policed(2_000, &two(63_999)), Err("police.pir".to_owned()));
+    assert_eq!(policed(2_000, &two(64_000)), Ok((64_000, 2_000, Some(64_000), Some(2_000))));
+    assert_eq!(policed(2_000, &two(128_000)), Ok((64_000, 2_000, Some(128_000), Some(4_000))));
 }
 
 /// In bytes, and in milliseconds of the rate.
 #[test]
 fn bursts_of_policers() {
+    use PoliceBurst::{Bytes, Ms};
     for (cir, bc, found) in [
-        (64_000, json!({"bytes": 999}), None),
-        (64_000, json!({"bytes": 1_000}), Some(1_000)),
-        (64_000, json!({"bytes": 512_000_000}), Some(512_000_000)),
-        (64_000, json!({"bytes": 512_000_001}), None),
-        (1_000_000, json!({"ms": 0}), None),
-        (1_000_000, json!({"ms": 1}), Some(125)),
-        (1_000_000, json!({"ms": 100}), Some(12_500)),
-        (1_000_000, json!({"ms": 2_000}), Some(250_000)),
-        (1_000_000, json!({"ms": 2_001}), None),
-        (2_048_000_000, json!({"ms": 2_000}), Some(512_000_000)),
-        (2_048_001_000, json!({"ms": 2_000}), None),
+        (64_000, Bytes(999), None),
+        (64_000, Bytes(1_000), Some(1_000)),
+        (64_000, Bytes(512_000_000), Some(512_000_000)),
+        (64_000, Bytes(512_000_001), None),
+        (1_000_000, Ms(0), None),
+        (1_000_000, Ms(1), Some(125)),
+        (1_000_000, Ms(100), Some(12_500)),
+        (1_000_000, Ms(2_000), Some(250_000)),
+        (1_000_000, Ms(2_001), None),
+        (2_048_000_000, Ms(2_000), Some(512_000_000)),
+        (2_048_001_000, Ms(2_000), None),
     ] {
-        let asked = json!({"cir": bps(cir), "bc": bc});
+        let asked = PoliceConfig { bc: Some(bc), ..police(cir) };
         let expected = found.map(|bc| (cir, bc, None, None)).ok_or("police.bc".to_owned());
-        assert_eq!(police(2_000, &asked), expected, "{asked}");
+        assert_eq!(policed(2_000, &asked), expected, "{asked:?}");
     }
     // Of the peak rate where there is one, else of the committed one.
-    let be = json!({"ms": 100});
-    let one = json!({"cir": bps(80_000), "be": be});
-    assert_eq!(police(2_000, &one), Ok((80_000, 2_500, None, Some(1_000))));
-    let two = json!({"cir": bps(80_000), "pir": bps(160_000), "be": be});
-    assert_eq!(police(2_000, &two), Ok((80_000, 2_500, Some(160_000), Some(2_000))));
+    let be = Ms(100);
+    let one = PoliceConfig { be: Some(be), ..police(80_000) };
+    assert_eq!(policed(2_000, &one), Ok((80_000, 2_500, None, Some(1_000))));
+    let two = PoliceConfig { pir: Some(RateSpec::Bps(160_000)), be: Some(be), ..police(80_000) };
+    assert_eq!(policed(2_000, &two), Ok((80_000, 2_500, Some(160_000), Some(2_000))));
     // So few bits that no byte comes in the time: 1 per cent of 1 kb/s.
-    let little = |ms: u64| json!({"cir": {"percent": 1}, "bc": {"ms": ms}});
-    assert_eq!(police(1, &little(799)), Err("police.bc".to_owned()));
-    assert_eq!(police(1, &little(800)), Ok((10, 1, None, None)));
+    let little = |ms: u64| PoliceConfig { bc: Some(Ms(ms)), ..PoliceConfig::new(RateSpec::Percent(1)) };
+    assert_eq!(policed(1, &little(799)), Err("police.bc".to_owned()));
+    assert_eq!(policed(1, &little(800)), Ok((10, 1, None, None)));
 }
+
+/// Makes the action that writes a value.
+type Mark = fn(u16) -> PoliceAction;
 
 #[test]
 fn actions_of_policers() {
+    use PoliceAction::{SetCosTransmit, SetDscpTransmit, SetPrecTransmit, SetQosTransmit, Transmit};
+    let set: [(Mark, u16); 4] = [
+        (|value| SetDscpTransmit { value }, 63),
+        (|value| SetPrecTransmit { value }, 7),
+        (|value| SetQosTransmit { value }, 99),
+        (|value| SetCosTransmit { value }, 7),
+    ];
     for colour in ["conform", "exceed", "violate"] {
-        let found = |actions: Value| police(2_000, &json!({"cir": bps(64_000), colour: actions})).err();
-        assert_eq!(found(json!([])), Some(format!("police.{colour}")));
-        for (action, most) in
-            [("set-dscp-transmit", 63), ("set-prec-transmit", 7), ("set-qos-transmit", 99), ("set-cos-transmit", 7)]
-        {
-            let actions = |value: u32| json!([{"action": "transmit"}, {"action": action, "value": value}]);
-            assert_eq!(found(actions(most)), None, "{action}");
-            assert_eq!(found(actions(most + 1)), Some(format!("police.{colour}[1].value")), "{action}");
+        let found = |actions: Vec<PoliceAction>| {
+            let mut asked = police(64_000);
+            match colour {
+                "conform" => asked.conform = Some(actions),
+                "exceed" => asked.exceed = Some(actions),
+                _ => asked.violate = Some(actions),
+            }
+            policed(2_000, &asked).err()
+        };
+        assert_eq!(found(vec![]), Some(format!("police.{colour}")));
+        for (action, most) in set {
+            assert_eq!(found(vec![Transmit {}, action(most)]), None, "{:?}", action(most));
+            let beyond = found(vec![Transmit {}, action(most + 1)]);
+            assert_eq!(beyond, Some(format!("police.{colour}[1].value")), "{:?}", action(most));
         }
     }
 }
@@ -110,87 +123,87 @@ fn actions_of_policers() {
 /// CIR, Bc, Be in bits, and the interval in whole milliseconds.
 type Shape = (u64, u64, u64, u64);
 
-fn shape(generation: &str, kbps: u64, asked: &Value) -> Result<Shape, String> {
-    let mut asked = asked.clone();
-    asked["mode"] = json!("average");
-    let shape = with(generation, kbps, "shape", &asked)?.shape.unwrap();
+fn shaped(generation: Generation, kbps: u64, asked: &ShapeConfig) -> Result<Shape, String> {
+    let shape = with(generation, kbps, class_of("c1").shape(asked.clone()))?.shape.unwrap();
     Ok((shape.cir_bps, shape.bc_bits, shape.be_bits, shape.interval_ms))
 }
 
 /// In bits, and in milliseconds of the rate; Be is Bc unless it is said, and may be none.
 #[test]
 fn bursts_of_shapers() {
-    for (cir, bursts, found) in [
-        (1_000_000, json!({"bc": {"bits": 255}}), Err("shape.bc")),
-        (1_000_000, json!({"bc": {"bits": 256}}), Ok((256, 256, 0))),
-        (1_000_000, json!({"bc": {"bits": 154_400_000}}), Ok((154_400_000, 154_400_000, 154_400))),
-        (1_000_000, json!({"bc": {"bits": 154_400_001}}), Err("shape.bc")),
-        (1_000_000, json!({"bc": {"bits": 0}}), Err("shape.bc")),
-        (1_000_000, json!({"bc": {"ms": 0}}), Err("shape.bc")),
-        (1_000_000, json!({"bc": {"ms": 9}}), Err("shape.bc")),
-        (1_000_000, json!({"bc": {"ms": 10}}), Ok((10_000, 10_000, 10))),
-        (1_000_000, json!({"bc": {"ms": 2_000}}), Ok((2_000_000, 2_000_000, 2_000))),
-        (1_000_000, json!({"bc": {"ms": 2_001}}), Err("shape.bc")),
-        (1_000_000, json!({"bc": {"bits": 4_000}, "be": {"bits": 0}}), Ok((4_000, 0, 4))),
-        (1_000_000, json!({"bc": {"bits": 4_000}, "be": {"ms": 0}}), Ok((4_000, 0, 4))),
-        (1_000_000, json!({"bc": {"bits": 4_000}, "be": {"ms": 30}}), Ok((4_000, 30_000, 4))),
-        (1_000_000, json!({"bc": {"bits": 4_000}, "be": {"bits": 255}}), Err("shape.be")),
+    use ShapeBurst::{Bits, Ms};
+    for (cir, bc, be, found) in [
+        (1_000_000, Bits(255), None, Err("shape.bc")),
+        (1_000_000, Bits(256), None, Ok((256, 256, 0))),
+        (1_000_000, Bits(154_400_000), None, Ok((154_400_000, 154_400_000, 154_400))),
+        (1_000_000, Bits(154_400_001), None, Err("shape.bc")),
+        (1_000_000, Bits(0), None, Err("shape.bc")),
+        (1_000_000, Ms(0), None, Err("shape.bc")),
+        (1_000_000, Ms(9), None, Err("shape.bc")),
+        (1_000_000, Ms(10), None, Ok((10_000, 10_000, 10))),
+        (1_000_000, Ms(2_000), None, Ok((2_000_000, 2_000_000, 2_000))),
+        (1_000_000, Ms(2_001), None, Err("shape.bc")),
+        (1_000_000, Bits(4_000), Some(Bits(0)), Ok((4_000, 0, 4))),
+        (1_000_000, Bits(4_000), Some(Ms(0)), Ok((4_000, 0, 4))),
+        (1_000_000, Bits(4_000), Some(Ms(30)), Ok((4_000, 30_000, 4))),
+        (1_000_000, Bits(4_000), Some(Bits(255)), Err("shape.be")),
         // The interval is told to the nanosecond, rounded: 999999.6 are a millisecond.
-        (8_000_003, json!({"bc": {"bits": 8_000}}), Ok((8_000, 8_000, 1))),
+        (8_000_003, Bits(8_000), None, Ok((8_000, 8_000, 1))),
         // A microsecond is kept, and less is not.
-        (256_000_000, json!({"bc": {"bits": 256}}), Ok((256, 256, 0))),
-        (257_000_000, json!({"bc": {"bits": 256}}), Err("shape.bc")),
+        (256_000_000, Bits(256), None, Ok((256, 256, 0))),
+        (257_000_000, Bits(256), None, Err("shape.bc")),
     ] {
-        let mut asked = bursts.clone();
-        asked["rate"] = bps(cir);
+        let asked = ShapeConfig { bc: Some(bc), be, ..average(cir) };
         let expected = found.map(|(bc, be, ms)| (cir, bc, be, ms)).map_err(str::to_owned);
-        assert_eq!(shape("hqf", 2_000, &asked), expected, "{asked}");
+        assert_eq!(shaped(Hqf, 2_000, &asked), expected, "{asked:?}");
     }
     // So few bits that none comes in the time: 1 per cent of 1 kb/s.
-    let little = |bc: Value| shape("hqf", 1, &json!({"rate": {"percent": 1}, "bc": bc}));
-    assert_eq!(little(json!({"ms": 99})), Err("shape.bc".to_owned()));
-    assert_eq!(little(json!({"ms": 100})), Ok((10, 1, 1, 100)));
-    assert_eq!(little(Value::Null), Err("shape.bc".to_owned()), "4 ms of 10 b/s");
+    let little = |bc| shaped(Hqf, 1, &ShapeConfig { bc, ..ShapeConfig::average(RateSpec::Percent(1)) });
+    assert_eq!(little(Some(Ms(99))), Err("shape.bc".to_owned()));
+    assert_eq!(little(Some(Ms(100))), Ok((10, 1, 1, 100)));
+    assert_eq!(little(None), Err("shape.bc".to_owned()), "4 ms of 10 b/s");
 }
 
 /// The later generation has intervals of 4 ms; the classic one of 25 ms, or as long as 8000 bits take.
 #[test]
 fn default_bursts_of_shapers() {
     for (generation, cir, bc, ms) in [
-        ("hqf", 64_000, 256, 4),
-        ("hqf", 1_000_000, 4_000, 4),
-        ("classic", 64_000, 8_000, 125),
-        ("classic", 128_000, 7_936, 62),
-        ("classic", 320_000, 8_000, 25),
-        ("classic", 1_000_000, 25_000, 25),
+        (Hqf, 64_000, 256, 4),
+        (Hqf, 1_000_000, 4_000, 4),
+        (Classic, 64_000, 8_000, 125),
+        (Classic, 128_000, 7_936, 62),
+        (Classic, 320_000, 8_000, 25),
+        (Classic, 1_000_000, 25_000, 25),
     ] {
-        assert_eq!(shape(generation, 2_000, &json!({"rate": bps(cir)})), Ok((cir, bc, bc, ms)), "{generation} {cir}");
+        assert_eq!(shaped(generation, 2_000, &average(cir)), Ok((cir, bc, bc, ms)), "{generation:?} {cir}");
     }
 }
 
 #[test]
 fn numbers_of_flow_queues() {
     for (queues, fits) in [(8, false), (16, true), (17, false), (48, false), (4_096, true), (8_192, false)] {
-        let classes = json!([{"name": "class-default", "fair_queue": {"queues": queues}}]);
-        for generation in ["classic", "hqf"] {
-            assert_eq!(policy(generation, 2_000, classes.clone()).is_ok(), fits, "{generation} {queues}");
+        let classes = vec![class_default().fair_queues(queues)];
+        for generation in [Classic, Hqf] {
+            assert_eq!(policy(generation, 2_000, classes.clone()).is_ok(), fits, "{generation:?} {queues}");
         }
     }
     // As many as there may be together: 255 classes with 4096 each, eight with 2048 to 16, and sixteen with one, which
     // class-default is among.
     let flows = [[4_096; 255].as_slice(), &[2_048, 1_024, 512, 256, 128, 64, 32, 16]].concat();
     for (single, fits) in [(15, true), (16, false)] {
-        let fair = flows.iter().map(|queues| json!({"queues": queues})).chain(vec![Value::Null; single]);
-        let one = json!({"remaining_ratio": 1});
-        let named = |(number, fair)| json!({"name": format!("m{number}"), "bandwidth": one, "fair_queue": fair});
+        let fair = flows.iter().map(|queues| Some(FairQueueConfig { queues: Some(*queues), queue_limit: None }));
+        let fair = fair.chain(vec![None; single]);
+        let one = BandwidthConfig::RemainingRatio(1);
+        let named = |(number, fair)| PolicyClass { fair_queue: fair, ..class_of(&format!("m{number}")).bandwidth(one) };
         let classes: Vec<_> = fair.enumerate().map(named).collect();
-        let mut config = json!({"format": 1, "router": "R1", "generation": "hqf",
-            "interfaces": {"Out": interface(2_000, None, Some("P"))}});
-        let any = json!({"match": "any", "criteria": [{"type": "qos_group", "value": 1}]});
-        config["class_maps"] = classes.iter().map(|class| (class["name"].as_str().unwrap(), any.clone())).collect();
-        config["policy_maps"] = json!({"P": {"classes": classes}});
+        let any = match_any(vec![qos_group(1)]);
+        let config = RouterConfig {
+            class_maps: classes.iter().map(|class| (class.name.clone(), any.clone())).collect(),
+            policy_maps: maps([("P", classes)]),
+            ..RouterConfig::new("R1", Hqf)
+        };
+        let config = config.interface("Out", interface(2_000, None, Some("P")));
         let mut engine: Engine<u64> = common::engine(2_000_000, Ethernet);
-        let config = RouterConfig::from_json(&config.to_string()).unwrap();
         let error = engine.configure(Time(0), &config).err();
         assert_eq!(error.is_none(), fits, "{single}: {error:?}");
     }
@@ -200,9 +213,9 @@ fn numbers_of_flow_queues() {
 /// for each class with a bandwidth, and none for class-default.
 #[test]
 fn conversations_of_the_classic_generation_are_numbered() {
-    let bandwidth = |name: &str| json!({"name": name, "bandwidth": {"kbps": 100}});
-    let priority = |name: &str| json!({"name": name, "priority": {"unit": "kbps", "number": 100}});
-    let conversations = |generation: &str, classes: Value| {
+    let bandwidth = |name: &str| class_of(name).kbps(100);
+    let priority = |name: &str| class_of(name).priority_kbps(100);
+    let conversations = |generation: Generation, classes: Vec<PolicyClass>| {
         let classes = policy(generation, 2_000, classes).unwrap();
         let own = |class: &ClassCounters| class.queue.as_ref().and_then(|queue| queue.conversation);
         classes
@@ -210,35 +223,33 @@ fn conversations_of_the_classic_generation_are_numbered() {
             .map(|class| own(class).or(class.priority.as_ref().and_then(|priority| priority.conversation)))
             .collect::<Vec<_>>()
     };
-    let all = json!([bandwidth("c1"), priority("c2"), bandwidth("c3"), priority("c4"), bandwidth("c5")]);
-    let found = conversations("classic", all.clone());
+    let all = vec![bandwidth("c1"), priority("c2"), bandwidth("c3"), priority("c4"), bandwidth("c5")];
+    let found = conversations(Classic, all.clone());
     assert_eq!(found, [Some(265), Some(264), Some(266), Some(264), Some(267), None]);
-    assert_eq!(conversations("hqf", all), [None; 6]);
-    let fewer = json!([bandwidth("c1"), {"name": "class-default", "fair_queue": {"queues": 16}}]);
-    assert_eq!(conversations("classic", fewer), [Some(25), None]);
+    assert_eq!(conversations(Hqf, all), [None; 6]);
+    let fewer = vec![bandwidth("c1"), class_default().fair_queues(16)];
+    assert_eq!(conversations(Classic, fewer), [Some(25), None]);
 }
 
 /// A policy-map has so many classes, and one below the other three levels.
 #[test]
 fn policy_maps_are_bounded() {
     let mut engine: Engine<u64> = common::engine(2_000_000, Ethernet);
-    let refused = |engine: &mut Engine<u64>, maps: Value, output: Option<&str>| {
-        let config = configuration("hqf", maps, interface(2_000, None, output));
+    let refused = |engine: &mut Engine<u64>, maps: Maps, output: Option<&str>| {
+        let config = configuration(Hqf, maps, interface(2_000, None, output));
         engine.configure(Time(0), &config).err().map(|error| error.path)
     };
-    let many = |classes: usize| json!({"P": {"classes": vec![json!({"name": "class-default"}); classes]}});
+    let many = |classes: usize| maps([("P", vec![class_default(); classes])]);
     assert_eq!(refused(&mut engine, many(4_097), None), Some("policy_maps.P.classes".to_owned()));
     // Not too many, but the same.
     assert_eq!(refused(&mut engine, many(4_096), None), Some("policy_maps.P.classes[1].name".to_owned()));
     let chain = |levels: usize| {
         let map = |level: usize| {
-            let mut class = json!({"name": "class-default"});
-            if level < levels {
-                class["service_policy"] = json!(format!("L{}", level + 1));
-            }
-            (format!("L{level}"), json!({"classes": [class]}))
+            let service_policy = (level < levels).then(|| format!("L{}", level + 1));
+            let classes = vec![PolicyClass { service_policy, ..class_default() }];
+            (format!("L{level}"), PolicyMap { classes })
         };
-        (1..=levels).map(map).collect::<Value>()
+        (1..=levels).map(map).collect::<Maps>()
     };
     assert_eq!(refused(&mut engine, chain(3), Some("L1")), None);
     let deeper = refused(&mut engine, chain(4), Some("L1"));
@@ -304,88 +315,78 @@ fn defaults_of_early_detection_by_code_point() {
 }
 
 /// The one class of a policy-map that is attached to no interface.
-fn unattached(class: Value) -> ResolvedClass {
+fn unattached(class: PolicyClass) -> ResolvedClass {
     let mut engine: Engine<u64> = common::engine(2_000_000, Ethernet);
-    let maps = json!({"P": {"classes": [class]}});
-    engine.configure(Time(0), &configuration("hqf", maps, interface(2_000, None, None))).unwrap();
+    let maps = maps([("P", vec![class])]);
+    engine.configure(Time(0), &configuration(Hqf, maps, interface(2_000, None, None))).unwrap();
     engine.resolve().policy_maps["P"].classes[0].clone()
 }
 
 /// What a class without an interface tells of its queue: its limit where it has a queue of its own.
 #[test]
 fn limits_of_queues_without_an_interface() {
-    let limit = |class: &Value| {
-        let mut class = class.clone();
-        class["name"] = json!("c1");
-        unattached(class).queue_limit_packets
-    };
-    let priority = json!({"unit": "kbps", "number": 100});
-    assert_eq!(limit(&json!({})), None, "it has none");
-    assert_eq!(limit(&json!({"set": [{"field": "dscp", "value": 1}]})), None);
-    assert_eq!(limit(&json!({"bandwidth": {"kbps": 100}})), Some(64));
-    assert_eq!(limit(&json!({"bandwidth": {"kbps": 100}, "queue_limit": {"packets": 10}})), Some(10));
-    assert_eq!(limit(&json!({"priority": priority})), None, "it shares that of its level");
-    assert_eq!(limit(&json!({"priority": priority, "queue_limit": {"packets": 10}})), Some(10));
+    let limit = |class: PolicyClass| unattached(class).queue_limit_packets;
+    assert_eq!(limit(class_of("c1")), None, "it has none");
+    assert_eq!(limit(class_of("c1").set(SetField::Dscp, 1)), None);
+    assert_eq!(limit(class_of("c1").kbps(100)), Some(64));
+    assert_eq!(limit(class_of("c1").kbps(100).queue_limit(10)), Some(10));
+    assert_eq!(limit(class_of("c1").priority_kbps(100)), None, "it shares that of its level");
+    assert_eq!(limit(class_of("c1").priority_kbps(100).queue_limit(10)), Some(10));
 }
 
 /// By code point only the rows that were given are told, by precedence all.
 #[test]
 fn rows_of_early_detection_without_an_interface() {
-    let rows = |basis: &str, given: &[u8]| {
-        let thresholds: Vec<_> = given.iter().map(|value| json!({"value": value, "min": 10, "max": 20})).collect();
-        let red = json!({"basis": basis, "thresholds": thresholds});
-        let class = unattached(json!({"name": "c1", "bandwidth": {"kbps": 100}, "random_detect": red}));
+    let rows = |red: RandomDetectConfig, given: &[u8]| {
+        let red = given.iter().fold(red, |red, value| red.row(*value, 10, 20, None));
+        let class = unattached(class_of("c1").kbps(100).random_detect(red));
         class.random_detect.unwrap().classes.iter().map(|row| row.value).collect::<Vec<_>>()
     };
-    assert_eq!(rows("dscp", &[]), [0; 0]);
-    assert_eq!(rows("dscp", &[46, 10]), [10, 46]);
-    assert_eq!(rows("precedence", &[5]), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(rows(red_by_dscp(), &[]), [0; 0]);
+    assert_eq!(rows(red_by_dscp(), &[46, 10]), [10, 46]);
+    assert_eq!(rows(red_by_precedence(), &[5]), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
 /// The later generation tells of the queue that the priority classes of a level share, the classic one of none.
 #[test]
 fn queues_of_priority_levels_are_told() {
-    let levels = |generation: &str| {
-        let classes = json!([{"name": "c1", "priority": {"unit": "kbps", "number": 100}},
-            {"name": "c2", "priority": {"unit": "kbps", "number": 100}}, {"name": "c3", "bandwidth": {"kbps": 100}}]);
-        let maps = json!({"P": {"classes": classes}});
-        let mut engine: Engine<u64> = common::engine(2_000_000, Ethernet);
-        engine.configure(Time(0), &configuration(generation, maps, interface(2_000, None, Some("P")))).unwrap();
+    let levels = |generation: Generation| {
+        let classes =
+            vec![class_of("c1").priority_kbps(100), class_of("c2").priority_kbps(100), class_of("c3").kbps(100)];
+        let maps = maps([("P", classes)]);
+        let mut engine: Engine<u64> = common::started(2_000_000, Ethernet, &with_policies(generation, 2_000, maps));
         let policy = engine.counters(Time(0), None).interfaces["Out"].policy_output.clone().unwrap();
         policy.priority_queues.iter().map(|queue| queue.level).collect::<Vec<_>>()
     };
-    assert_eq!(levels("hqf"), [1]);
-    assert_eq!(levels("classic"), [0; 0]);
+    assert_eq!(levels(Hqf), [1]);
+    assert_eq!(levels(Classic), [0; 0]);
 }
 
 /// Generic traffic shaping has flow queues by its rate, as an interface has by its bandwidth; under `priority-list` and
 /// `queue-list` an interface has no conversations.
 #[test]
 fn conversations_of_an_interfaces_own_queueing() {
-    let told = |queueing: Value| {
+    let told = |queueing: InterfaceQueueing| {
         let mut own = interface(1_000, None, None);
-        own["queueing"] = queueing;
-        let mut engine: Engine<u64> = common::engine(1_000_000, Ppp);
-        engine.configure(Time(0), &configuration("classic", json!({}), own)).unwrap();
+        own.queueing = Some(queueing);
+        let mut engine: Engine<u64> = common::started(1_000_000, Ppp, &configuration(Classic, Maps::new(), own));
         let counters = engine.counters(Time(0), None).interfaces["Out"].clone();
         let shapers: Vec<_> = counters.shapers.iter().map(|shaper| shaper.max_conversations).collect();
         (counters.queue.max_conversations, shapers)
     };
-    let shaper = |bps: u64| json!({"shape": {"mode": "average", "rate": {"bps": bps}}});
-    let shapers = [64_000, 64_999, 65_000, 256_000, 513_000].map(shaper);
-    let found = told(json!({"type": "shaped", "shapers": shapers}));
+    let shapers = [64_000, 64_999, 65_000, 256_000, 513_000].map(|bps| traffic_shape(None, bps)).to_vec();
+    let found = told(InterfaceQueueing::Shaped { shapers });
     assert_eq!(found, (Some(256), vec![16, 16, 32, 64, 256]));
-    assert_eq!(told(json!({"type": "priority", "rules": []})), (None, vec![]));
-    assert_eq!(told(json!({"type": "custom", "rules": []})), (None, vec![]));
+    assert_eq!(told(priority_group(vec![])), (None, vec![]));
+    assert_eq!(told(custom_queues(vec![], vec![])), (None, vec![]));
 }
 
 /// A queue of `queue-list` without a limit has none, that of the interface's conversations neither.
 #[test]
 fn queues_without_a_limit_have_none() {
     let mut own = interface(1_000, None, None);
-    own["queueing"] = json!({"type": "custom", "rules": [], "queues": [{"number": 1, "limit": 0}]});
-    let mut engine: Engine<u64> = common::engine(1_000_000, Ppp);
-    engine.configure(Time(0), &configuration("classic", json!({}), own)).unwrap();
+    own.queueing = Some(custom_queues(vec![], vec![CustomQueue { limit: 0, ..CustomQueue::new(1) }]));
+    let mut engine: Engine<u64> = common::started(1_000_000, Ppp, &configuration(Classic, Maps::new(), own));
     for number in 0..2_000 {
         engine.transmit(Time(0), common::PORT, common::udp(100, 0, Ppp), number);
     }

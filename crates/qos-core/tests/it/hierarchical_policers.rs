@@ -1,16 +1,15 @@
 //! Policers at two and three levels of nested policy-maps (Cisco, "MQC Three-Level Hierarchical Policer"): what the
 //! inner one lets pass is what the outer one meters.
 
-use crate::common::{self, configuration, interface, load, Source, SECOND};
+use crate::common::build::*;
+use crate::common::{self, configuration, load, Source, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::ClassCounters;
 use qos_core::wire::Framing::Ppp;
 use qos_core::{Engine, Time};
-use serde_json::{json, Value};
 
-fn police(kbps: u64) -> Value {
-    json!({"cir": {"bps": kbps * 1_000}, "bc": {"bytes": 4_000},
-        "conform": [{"action": "transmit"}], "exceed": [{"action": "drop"}]})
+fn policer(kbps: u64) -> PoliceConfig {
+    police(kbps * 1_000).bytes(4_000).conform(PoliceAction::Transmit {}).exceed(PoliceAction::Drop {})
 }
 
 /// What a class's policer has let pass and has dropped, in bytes.
@@ -24,18 +23,18 @@ proptest! {
 
     #[test]
     fn each_level_meters_what_the_one_below_lets_pass(
-        generation in prop::sample::select(vec!["classic", "hqf"]),
+        generation in prop::sample::select(vec![Classic, Hqf]),
         direction in prop::sample::select(vec!["input", "output"]),
         rates in prop::array::uniform3(100u64..1_500),
         offered in prop::array::uniform2(100_000u64..1_500_000),
     ) {
-        let maps = json!({
-            "Bottom": {"classes": [{"name": "c1", "police": police(rates[0])}, {"name": "class-default"}]},
-            "Middle": {"classes": [{"name": "udp", "police": police(rates[1]), "service_policy": "Bottom"}]},
-            "P": {"classes": [{"name": "class-default", "police": police(rates[2]), "service_policy": "Middle"}]}});
+        let bottom = vec![class_of("c1").police(policer(rates[0])), class_default()];
+        let middle = vec![class_of("udp").police(policer(rates[1])).service_policy("Bottom")];
+        let top = vec![class_default().police(policer(rates[2])).service_policy("Middle")];
+        let maps = maps([("Bottom", bottom), ("Middle", middle), ("P", top)]);
         let (input, output) = if direction == "input" { (Some("P"), None) } else { (None, Some("P")) };
-        let mut engine: Engine<usize> = common::engine(100_000_000, Ppp);
-        engine.configure(Time(0), &configuration(generation, maps, interface(100_000, input, output))).unwrap();
+        let config = configuration(generation, maps, interface(100_000, input, output));
+        let mut engine: Engine<usize> = common::started(100_000_000, Ppp, &config);
         let end = Time(4 * SECOND);
         if direction == "output" {
             let sources = [Source::new(500, 1, 1, offered[0]), Source::new(300, 2, 2, offered[1])];

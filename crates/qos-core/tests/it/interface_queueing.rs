@@ -1,21 +1,19 @@
 //! Queueing of an interface without a policy-map: generic traffic shaping, priority and custom queueing.
 
+use crate::common::build::*;
 use crate::common::{self, bytes_by_source, departures, load, Source, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::{InterfaceCounters, Strategy as Queueing};
 use qos_core::wire::Framing;
 use qos_core::{Engine, Time};
-use serde_json::{json, Value};
 
 const LINE_BPS: u64 = 1_000_000;
 
-fn engine<P>(queueing: Value) -> Engine<P> {
-    let mut interface = common::interface(1_000, None, None);
-    interface["queueing"] = queueing;
-    interface["tx_ring_limit"] = json!(1);
-    let mut engine = common::engine(LINE_BPS, Framing::Ethernet);
-    engine.configure(Time(0), &common::configuration("classic", json!({}), interface)).unwrap();
-    engine
+fn engine<P>(queueing: InterfaceQueueing) -> Engine<P> {
+    let mut interface = interface(1_000, None, None);
+    interface.queueing = Some(queueing);
+    interface.tx_ring_limit = Some(1);
+    common::started(LINE_BPS, Framing::Ethernet, &common::configuration(Classic, Maps::new(), interface))
 }
 
 fn counters<P>(engine: &mut Engine<P>, at: u64) -> InterfaceCounters {
@@ -23,11 +21,15 @@ fn counters<P>(engine: &mut Engine<P>, at: u64) -> InterfaceCounters {
 }
 
 /// The rule that puts a flow of a [`Source`] into a queue.
-fn flow_to(flow: u16, queue: u8) -> Value {
-    json!({"queue": queue, "protocol": "ip", "port": {"protocol": 17, "number": 6_000 + flow}})
+fn flow_to(flow: u16, queue: u8) -> QueueRule {
+    QueueRule { port: Some(QueuedPort { protocol: 17, number: 6_000 + flow }), ..ipv4_to(queue) }
 }
 
-fn rules(queues: &[u8]) -> Value {
+fn ipv4_to(queue: u8) -> QueueRule {
+    QueueRule { protocol: Some(QueuedProtocol::Ip), ..to_queue(queue) }
+}
+
+fn rules(queues: &[u8]) -> Vec<QueueRule> {
     queues.iter().enumerate().map(|(flow, queue)| flow_to(flow as u16, *queue)).collect()
 }
 
@@ -44,7 +46,7 @@ proptest! {
     fn a_lower_queue_is_served_while_the_higher_ones_are_empty(
         packets in prop::collection::vec((0u64..8_000_000, 0usize..4, 60usize..1500), 2..150),
     ) {
-        let queueing = json!({"type": "priority", "rules": rules(&[0, 1, 2, 3]), "limits": [0, 0, 0, 0]});
+        let queueing = InterfaceQueueing::Priority { rules: rules(&[0, 1, 2, 3]), default: 2, limits: [0; 4] };
         let mut engine = engine(queueing);
         let (mut at, mut outputs, mut arrivals) = (0, Vec::new(), Vec::new());
         for (gap, queue, ip_len) in packets {
@@ -79,10 +81,10 @@ proptest! {
         queues in prop::collection::vec((1_500u32..6_000, 100usize..1_500), 2..6),
     ) {
         let figures: Vec<_> = queues.iter().enumerate()
-            .map(|(index, (byte_count, _))| json!({"number": index + 1, "limit": 0, "byte_count": byte_count}))
+            .map(|(index, (byte_count, _))| custom_queue(index as u8 + 1, *byte_count))
             .collect();
         let numbers: Vec<u8> = (1..=queues.len() as u8).collect();
-        let mut engine = engine(json!({"type": "custom", "rules": rules(&numbers), "queues": figures}));
+        let mut engine = engine(custom_queues(rules(&numbers), figures));
         let sources: Vec<_> = queues.iter().enumerate()
             .map(|(flow, (_, size))| Source::new(ip(*size), 0, flow as u16, LINE_BPS))
             .collect();
@@ -122,10 +124,9 @@ proptest! {
 fn the_worked_example_of_byte_counts() {
     let sizes = [1_086, 291, 831];
     let shares = |packets: [usize; 3]| {
-        let queues: Vec<_> = (0..3)
-            .map(|queue| json!({"number": queue + 1, "limit": 0, "byte_count": packets[queue] * sizes[queue]}))
-            .collect();
-        let mut engine = engine(json!({"type": "custom", "rules": rules(&[1, 2, 3]), "queues": queues}));
+        let queues: Vec<_> =
+            (0..3).map(|queue| custom_queue(queue as u8 + 1, (packets[queue] * sizes[queue]) as u32)).collect();
+        let mut engine = engine(custom_queues(rules(&[1, 2, 3]), queues));
         let sources: Vec<_> = (0..3).map(|flow| Source::new(ip(sizes[flow]), 0, flow as u16, LINE_BPS)).collect();
         let outputs = load(&mut engine, Framing::Ethernet, &sources, Time(60 * SECOND));
         let sent = bytes_by_source(&outputs, 3);
@@ -144,8 +145,8 @@ fn the_worked_example_of_byte_counts() {
 /// of 200 get a third each, where without that they would get 50, 30 and 20 per cent.
 #[test]
 fn what_goes_beyond_a_turn_is_taken_from_the_next() {
-    let queues: Vec<_> = (1..4).map(|number| json!({"number": number, "limit": 0, "byte_count": 200})).collect();
-    let mut engine = engine(json!({"type": "custom", "rules": rules(&[1, 2, 3]), "queues": queues}));
+    let queues: Vec<_> = (1..4).map(|number| custom_queue(number, 200)).collect();
+    let mut engine = engine(custom_queues(rules(&[1, 2, 3]), queues));
     let sizes = [500, 300, 100];
     let sources: Vec<_> = (0..3).map(|flow| Source::new(ip(sizes[flow]), 0, flow as u16, LINE_BPS)).collect();
     let sent = bytes_by_source(&load(&mut engine, Framing::Ethernet, &sources, Time(20 * SECOND)), 3);
@@ -158,7 +159,7 @@ fn what_goes_beyond_a_turn_is_taken_from_the_next() {
 /// The queues before the lowest custom one are served first, the others share what they leave.
 #[test]
 fn queues_before_the_lowest_custom_one_come_first() {
-    let queueing = json!({"type": "custom", "rules": rules(&[0, 1, 2]), "default": 3, "lowest": 2});
+    let queueing = InterfaceQueueing::Custom { rules: rules(&[0, 1, 2]), default: 3, lowest: 2, queues: vec![] };
     let mut engine = engine(queueing);
     let sources = [(0, 200_000), (1, 300_000), (2, LINE_BPS), (3, LINE_BPS)]
         .map(|(flow, bps)| Source::new(ip(1_000), 0, flow, bps));
@@ -177,16 +178,15 @@ fn queues_before_the_lowest_custom_one_come_first() {
 /// A rule wants all that it says: sizes count as on the line's layer 2, ports at either end, the way in by its port.
 #[test]
 fn the_first_rule_that_matches_decides() {
-    let rules = json!([
-        {"queue": 0, "protocol": "ip", "larger_than": 1_000},
-        {"queue": 1, "protocol": "ip", "smaller_than": 100},
-        {"queue": 3, "protocol": "ip", "access_list": "low"},
-        {"queue": 1, "protocol": "ip", "port": {"protocol": 17, "number": 5_001}},
-        {"queue": 0, "protocol": "other"},
-        {"queue": 3, "interface": "Out"},
-        {"queue": 3, "protocol": "ip", "fragments": true},
-    ]);
-    let mut engine = engine(json!({"type": "priority", "rules": rules}));
+    let mut engine = engine(priority_group(vec![
+        QueueRule { larger_than: Some(1_000), ..ipv4_to(0) },
+        QueueRule { smaller_than: Some(100), ..ipv4_to(1) },
+        QueueRule { access_list: Some("low".to_owned()), ..ipv4_to(3) },
+        QueueRule { port: Some(QueuedPort { protocol: 17, number: 5_001 }), ..ipv4_to(1) },
+        QueueRule { protocol: Some(QueuedProtocol::Other), ..to_queue(0) },
+        QueueRule { interface: Some("Out".to_owned()), ..to_queue(3) },
+        QueueRule { fragments: true, ..ipv4_to(3) },
+    ]));
     let udp = |ip_len: usize, port: u16| {
         qos_core::frame::parse(&common::frames::udp(ip_len, 0, 40_000, port), Framing::Ethernet)
     };
@@ -210,12 +210,8 @@ fn the_first_rule_that_matches_decides() {
     }
 }
 
-fn shaped(shapers: Value) -> Engine<usize> {
-    engine(json!({"type": "shaped", "shapers": shapers}))
-}
-
-fn shaper(access_list: Value, bps: u64) -> Value {
-    json!({"access_list": access_list, "shape": {"mode": "average", "rate": {"bps": bps}}})
+fn shaped(shaper: InterfaceShaper) -> Engine<usize> {
+    engine(InterfaceQueueing::Shaped { shapers: vec![shaper] })
 }
 
 /// The bursts of published prints: 8000 b/s and 64000 b/s, and 128000 b/s of a configuration.
@@ -226,7 +222,7 @@ fn bursts_of_traffic_shape() {
         (64_000, (2_000, 8_000, 8_000, 125, 1_000)),
         (128_000, (1_984, 7_936, 7_936, 62, 992)),
     ] {
-        let mut engine = shaped(json!([shaper(Value::Null, bps)]));
+        let mut engine = shaped(traffic_shape(None, bps));
         let shape = counters(&mut engine, 0).shapers[0].shape;
         let found = (shape.byte_limit, shape.bc_bits, shape.be_bits, shape.interval_ms, shape.increment_bytes);
         assert_eq!(found, printed, "{bps} b/s");
@@ -237,11 +233,11 @@ fn bursts_of_traffic_shape() {
 #[test]
 fn a_shaper_holds_the_packets_of_its_list() {
     for strategy in [true, false] {
-        let mut interface = common::interface(1_000, None, None);
-        interface["fair_queue"] = json!({"enabled": strategy});
-        interface["queueing"] = json!({"type": "shaped", "shapers": [shaper(json!("low"), 100_000)]});
-        let mut engine = common::engine(LINE_BPS, Framing::Ethernet);
-        engine.configure(Time(0), &common::configuration("classic", json!({}), interface)).unwrap();
+        let mut interface = interface(1_000, None, None);
+        interface.fair_queue = Some(InterfaceFairQueue { enabled: strategy, ..fair_queue() });
+        interface.queueing = Some(InterfaceQueueing::Shaped { shapers: vec![traffic_shape(Some("low"), 100_000)] });
+        let mut engine =
+            common::started(LINE_BPS, Framing::Ethernet, &common::configuration(Classic, Maps::new(), interface));
         let held = qos_core::frame::parse(&common::frames::udp(ip(1_000), 0, 40_000, 4_999), Framing::Ethernet);
         let free = qos_core::frame::parse(&common::frames::udp(ip(1_000), 0, 40_000, 5_000), Framing::Ethernet);
         let mut outputs = Vec::new();
@@ -271,9 +267,7 @@ fn a_shaper_holds_the_packets_of_its_list() {
 /// With `traffic-shape rate` everything is held, and the buffers are the limit.
 #[test]
 fn a_shaper_of_everything_keeps_the_rate() {
-    let mut line = shaper(Value::Null, 200_000);
-    line["buffers"] = json!(10);
-    let mut engine = shaped(json!([line]));
+    let mut engine = shaped(InterfaceShaper { buffers: 10, ..traffic_shape(None, 200_000) });
     let sources = [Source::new(ip(500), 0, 0, 300_000), Source::new(ip(500), 0, 1, 300_000)];
     let sent = bytes_by_source(&load(&mut engine, Framing::Ethernet, &sources, Time(20 * SECOND)), 2);
     let all = sent.iter().sum::<u64>();
@@ -286,15 +280,15 @@ fn a_shaper_of_everything_keeps_the_rate() {
 /// Other queues take over what waits.
 #[test]
 fn a_change_of_queues_loses_no_packet() {
-    let mut engine = shaped(json!([shaper(Value::Null, 8_000)]));
+    let mut engine = shaped(traffic_shape(None, 8_000));
     let packet = Source::new(ip(1_000), 0, 3, LINE_BPS).descriptor(Framing::Ethernet);
     (0..10).for_each(|number| engine.transmit(Time(number), PORT, packet, 0));
-    let mut interface = common::interface(1_000, None, None);
-    interface["queueing"] = json!({"type": "priority", "rules": rules(&[0, 1, 2, 3])});
-    interface["tx_ring_limit"] = json!(1);
+    let mut interface = interface(1_000, None, None);
+    interface.queueing = Some(priority_group(rules(&[0, 1, 2, 3])));
+    interface.tx_ring_limit = Some(1);
     let mut outputs = Vec::new();
     common::run(&mut engine, Time(1_000), &mut outputs);
-    engine.configure(Time(1_000), &common::configuration("classic", json!({}), interface)).unwrap();
+    engine.configure(Time(1_000), &common::configuration(Classic, Maps::new(), interface)).unwrap();
     engine.audit().unwrap();
     assert!(counters(&mut engine, 1_000).numbered_queues[3].depth_packets > 0);
     common::run(&mut engine, Time(SECOND), &mut outputs);
@@ -304,79 +298,77 @@ fn a_change_of_queues_loses_no_packet() {
 /// What cannot be is refused with its place.
 #[test]
 fn impossible_queues_are_refused() {
-    let refused = |queueing: Value, output: Option<&str>| {
-        let mut interface = common::interface(1_000, None, output);
-        interface["queueing"] = queueing;
-        let policy = json!({"P": {"classes": [{"name": "class-default", "queue_limit": {"packets": 10}}]}});
-        let config = common::configuration("classic", policy, interface);
+    let refused = |queueing: InterfaceQueueing, output: Option<&str>| {
+        let mut interface = interface(1_000, None, output);
+        interface.queueing = Some(queueing);
+        let policy = maps([("P", vec![class_default().queue_limit(10)])]);
+        let config = common::configuration(Classic, policy, interface);
         let error = common::engine::<u64>(LINE_BPS, Framing::Ethernet).configure(Time(0), &config).unwrap_err();
         error.path.trim_start_matches("interfaces.Out.").to_owned()
     };
-    let custom = |more: Value| {
-        let mut queueing = json!({"type": "custom", "rules": []});
-        common::extend(&mut queueing, &more);
-        queueing
-    };
-    let rule = |rule: Value| json!({"type": "priority", "rules": [rule]});
-    assert_eq!(refused(rule(json!({"queue": 4})), None), "queueing.rules[0].queue");
-    assert_eq!(refused(rule(json!({"queue": 0, "access_list": "x"})), None), "queueing.rules[0].access_list");
-    assert_eq!(refused(rule(json!({"queue": 0, "interface": "x"})), None), "queueing.rules[0].interface");
-    let icmp = json!({"queue": 0, "port": {"protocol": 1, "number": 7}});
-    assert_eq!(refused(rule(icmp), None), "queueing.rules[0].port.protocol");
-    assert_eq!(refused(custom(json!({"default": 17})), None), "queueing.default");
-    assert_eq!(refused(custom(json!({"lowest": 0})), None), "queueing.lowest");
-    let queue = |queue: Value| custom(json!({"queues": [queue]}));
-    assert_eq!(refused(queue(json!({"number": 17})), None), "queueing.queues[0].number");
-    assert_eq!(refused(queue(json!({"number": 1, "byte_count": 0})), None), "queueing.queues[0].byte_count");
-    let shaper = json!({"type": "shaped", "shapers": [{"shape": {"mode": "average", "rate": {"bps": 7_000}}}]});
-    assert_eq!(refused(shaper, None), "queueing.shapers[0].shape.rate");
-    assert_eq!(refused(custom(json!({})), Some("P")), "queueing");
+    let icmp = Some(QueuedPort { protocol: 1, number: 7 });
+    for (rule, path) in [
+        (to_queue(4), "queue"),
+        (QueueRule { access_list: Some("x".to_owned()), ..to_queue(0) }, "access_list"),
+        (QueueRule { interface: Some("x".to_owned()), ..to_queue(0) }, "interface"),
+        (QueueRule { port: icmp, ..to_queue(0) }, "port.protocol"),
+    ] {
+        assert_eq!(refused(priority_group(vec![rule]), None), format!("queueing.rules[0].{path}"));
+    }
+    assert_eq!(refused(custom_numbers(17, 1), None), "queueing.default");
+    assert_eq!(refused(custom_numbers(1, 0), None), "queueing.lowest");
+    let with_queue = |queue| custom_queues(vec![], vec![queue]);
+    assert_eq!(refused(with_queue(custom_queue(17, 1_500)), None), "queueing.queues[0].number");
+    assert_eq!(refused(with_queue(custom_queue(1, 0)), None), "queueing.queues[0].byte_count");
+    let slow = InterfaceQueueing::Shaped { shapers: vec![traffic_shape(None, 7_000)] };
+    assert_eq!(refused(slow, None), "queueing.shapers[0].shape.rate");
+    assert_eq!(refused(custom_queues(vec![], vec![]), Some("P")), "queueing");
+}
+
+/// Custom queueing with these numbers of queues: that of all else, and the first that takes turns.
+fn custom_numbers(default: u8, lowest: u8) -> InterfaceQueueing {
+    InterfaceQueueing::Custom { rules: vec![], default, lowest, queues: vec![] }
 }
 
 /// What is just within is taken, and what is just beyond is refused.
 #[test]
 fn figures_of_queueing_are_checked_at_their_ends() {
-    let taken = |queueing: Value| {
-        let mut interface = common::interface(1_000, None, None);
-        interface["queueing"] = queueing;
-        let config = common::configuration("classic", json!({}), interface);
+    let taken = |queueing: InterfaceQueueing| {
+        let mut interface = interface(1_000, None, None);
+        interface.queueing = Some(queueing);
+        let config = common::configuration(Classic, Maps::new(), interface);
         common::engine::<u64>(LINE_BPS, Framing::Ethernet).configure(Time(0), &config).is_ok()
     };
-    let custom = |more: Value| {
-        let mut queueing = json!({"type": "custom", "rules": []});
-        common::extend(&mut queueing, &more);
-        queueing
-    };
-    let queue = |queue: Value| custom(json!({"queues": [queue]}));
+    let with_rules = |rules| custom_queues(rules, vec![]);
+    let with_queue = |queue| custom_queues(vec![], vec![queue]);
     for (last, fits) in [(16, true), (17, false)] {
-        assert_eq!(taken(custom(json!({"default": last}))), fits, "{last}");
-        assert_eq!(taken(custom(json!({"lowest": last}))), fits, "{last}");
-        assert_eq!(taken(queue(json!({"number": last}))), fits, "{last}");
-        assert_eq!(taken(custom(json!({"rules": [{"queue": last}]}))), fits, "{last}");
+        assert_eq!(taken(custom_numbers(last, 1)), fits, "{last}");
+        assert_eq!(taken(custom_numbers(1, last)), fits, "{last}");
+        assert_eq!(taken(with_queue(custom_queue(last, 1_500))), fits, "{last}");
+        assert_eq!(taken(with_rules(vec![to_queue(last)])), fits, "{last}");
     }
     for (bytes, fits) in [(1, true), (16_777_215, true), (16_777_216, false)] {
-        assert_eq!(taken(queue(json!({"number": 1, "byte_count": bytes}))), fits, "{bytes}");
+        assert_eq!(taken(with_queue(custom_queue(1, bytes))), fits, "{bytes}");
     }
     for (rules, fits) in [(1_000, true), (1_001, false)] {
-        assert_eq!(taken(custom(json!({"rules": vec![json!({"queue": 1}); rules]}))), fits, "{rules} rules");
-        let priority = json!({"type": "priority", "rules": vec![json!({"queue": 3}); rules]});
-        assert_eq!(taken(priority), fits, "{rules} rules");
+        assert_eq!(taken(with_rules(vec![to_queue(1); rules])), fits, "{rules} rules");
+        assert_eq!(taken(priority_group(vec![to_queue(3); rules])), fits, "{rules} rules");
     }
-    let shaper = |buffers: u32| json!({"shape": {"mode": "average", "rate": {"bps": 8_000}}, "buffers": buffers});
     for (buffers, fits) in [(0, false), (1, true), (4_096, true), (4_097, false)] {
-        assert_eq!(taken(json!({"type": "shaped", "shapers": [shaper(buffers)]})), fits, "{buffers} buffers");
+        let shapers = vec![InterfaceShaper { buffers, ..traffic_shape(None, 8_000) }];
+        assert_eq!(taken(InterfaceQueueing::Shaped { shapers }), fits, "{buffers} buffers");
     }
     for protocol in [6, 17] {
-        assert!(taken(custom(json!({"rules": [{"queue": 1, "port": {"protocol": protocol, "number": 7}}]}))));
+        let port = Some(QueuedPort { protocol, number: 7 });
+        assert!(taken(with_rules(vec![QueueRule { port, ..to_queue(1) }])));
     }
 }
 
 /// A queue that gets packets while another one has its turn waits for its own, though its number is lower.
 #[test]
 fn a_turn_is_not_broken_off() {
-    let queue = |number: u8, byte_count: u64| json!({"number": number, "limit": 0, "byte_count": byte_count});
-    let queues = [queue(1, 1_000), queue(2, 4_000)];
-    let mut engine: Engine<usize> = engine(json!({"type": "custom", "rules": rules(&[1, 2]), "queues": queues}));
+    let queues = vec![custom_queue(1, 1_000), custom_queue(2, 4_000)];
+    let mut engine: Engine<usize> = engine(custom_queues(rules(&[1, 2]), queues));
     let packet = |flow| Source::new(ip(1_000), 0, flow, LINE_BPS).descriptor(Framing::Ethernet);
     // The first two were all that there was of their turns; those from the third on have one together.
     (0..8).for_each(|number| engine.transmit(Time(0), PORT, packet(1), number));

@@ -1,18 +1,17 @@
 //! The rules of IOS-XE on routers: minimum, maximum and excess, queue limits by time, thresholds by the limit. Each
 //! test fails if one rule is taken for that of the later generation of IOS.
 
-use crate::common::{self, bytes_by_source, configuration, interface, load, with_policy, Source, SECOND};
+use crate::common::build::*;
+use crate::common::{self, bytes_by_source, load, with_policies, with_policy, Source, SECOND};
 use qos_core::counters::ClassCounters;
 use qos_core::wire::Framing::Ethernet;
 use qos_core::{Engine, RouterConfig, Time};
-use serde_json::{json, Value};
 
 const SECONDS: u64 = 10;
 
 /// What sources offer a line, and get of it: kb/s of each, and the counters of the classes.
 fn offered(line_bps: u64, config: &RouterConfig, sources: &[Source]) -> (Vec<ClassCounters>, Vec<f64>) {
-    let mut engine: Engine<usize> = common::engine(line_bps, Ethernet);
-    engine.configure(Time(0), config).unwrap();
+    let mut engine: Engine<usize> = common::started(line_bps, Ethernet, config);
     let outputs = match sources {
         [] => Vec::new(),
         _ => load(&mut engine, Ethernet, sources, Time(SECONDS * SECOND)),
@@ -24,11 +23,10 @@ fn offered(line_bps: u64, config: &RouterConfig, sources: &[Source]) -> (Vec<Cla
 }
 
 /// Below a shaper, so that no overhead of the line counts; class n is that of code point n, the last one class-default.
-fn shaped(shape_bps: u64, classes: &Value, offers_kbps: &[u64]) -> Vec<f64> {
-    let parent = json!([{"name": "class-default", "service_policy": "CHILD",
-        "shape": {"mode": "average", "rate": {"bps": shape_bps}}}]);
-    let maps = json!({"P": {"classes": parent}, "CHILD": {"classes": classes}});
-    let config = configuration("ios-xe", maps, interface(1_000_000, None, Some("P")));
+fn shaped(shape_bps: u64, classes: &[PolicyClass], offers_kbps: &[u64]) -> Vec<f64> {
+    let parent = vec![class_default().service_policy("CHILD").shape_bps(shape_bps)];
+    let maps = maps([("P", parent), ("CHILD", classes.to_vec())]);
+    let config = with_policies(IosXe, 1_000_000, maps);
     let last = offers_kbps.len() as u16;
     let sources: Vec<_> = (1u16..)
         .zip(offers_kbps)
@@ -42,53 +40,47 @@ fn about(found: &[f64], expected: &[f64]) {
     assert!(found.iter().zip(expected).all(near), "{found:?}, expected {expected:?}");
 }
 
-fn class(name: &str, field: &str, value: Value) -> Value {
-    let mut class = json!({"name": name});
-    class[field] = value;
-    class
-}
-
 /// Table 7.3 of the facts: every class has its minimum, and what is left is shared by weight.
 #[test]
 fn what_minimum_rates_leave_is_shared_equally() {
-    let bandwidth = |name: &str, kbps: u64| class(name, "bandwidth", json!({"kbps": kbps}));
-    let two = json!([bandwidth("c1", 400), bandwidth("c2", 600)]);
+    let bandwidth = |name: &str, kbps: u64| class_of(name).kbps(kbps);
+    let two = vec![bandwidth("c1", 400), bandwidth("c2", 600)];
     about(&shaped(2_000_000, &two, &[3_000, 3_000, 3_000]), &[733.3, 933.3, 333.3]);
-    let one = json!([bandwidth("c1", 6_000)]);
+    let one = vec![bandwidth("c1", 6_000)];
     about(&shaped(10_000_000, &one, &[8_000, 8_000]), &[8_000.0, 2_000.0]);
 }
 
 #[test]
 fn the_rest_is_shared_by_what_is_typed() {
-    let remaining = |name: &str, percent: u64| class(name, "bandwidth", json!({"remaining_percent": percent}));
-    let two = json!([remaining("c1", 20), remaining("c2", 30)]);
+    let remaining = |name: &str, percent: u32| class_of(name).remaining_percent(percent);
+    let two = vec![remaining("c1", 20), remaining("c2", 30)];
     about(&shaped(2_000_000, &two, &[3_000, 3_000, 3_000]), &[400.0, 600.0, 1_000.0]);
-    let ratio = |name: &str, ratio: u64| class(name, "bandwidth", json!({"remaining_ratio": ratio}));
-    let two = json!([ratio("c1", 2), ratio("c2", 3)]);
+    let ratio = |name: &str, ratio: u32| class_of(name).remaining_ratio(ratio);
+    let two = vec![ratio("c1", 2), ratio("c2", 3)];
     about(&shaped(2_000_000, &two, &[3_000, 3_000, 3_000]), &[666.7, 1_000.0, 333.3]);
 }
 
 /// A class that does not use its minimum gives it away, and does not save it up.
 #[test]
 fn an_unused_minimum_is_shared() {
-    let bandwidth = |name: &str, kbps: u64| class(name, "bandwidth", json!({"kbps": kbps}));
-    let priority = class("c3", "priority", json!({"unit": "strict"}));
-    let classes = json!([bandwidth("c1", 2_000), bandwidth("c2", 1_000), priority]);
+    let bandwidth = |name: &str, kbps: u64| class_of(name).kbps(kbps);
+    let priority = class_of("c3").strict();
+    let classes = vec![bandwidth("c1", 2_000), bandwidth("c2", 1_000), priority];
     about(&shaped(10_000_000, &classes, &[9_000, 500, 1_000, 9_000]), &[5_250.0, 500.0, 1_000.0, 3_250.0]);
 }
 
 /// The WAN edge of a published design: priority, and eight classes by `bandwidth remaining percent`.
 #[test]
 fn a_wan_edge_shares_what_priority_leaves() {
-    let mut classes = vec![class("c1", "priority", json!({"unit": "strict"}))];
+    let mut classes = vec![class_of("c1").strict()];
     let shares = [15, 15, 4, 3, 3, 15, 6, 1];
     for (number, percent) in (2..).zip(shares) {
-        classes.push(class(&format!("c{number}"), "bandwidth", json!({"remaining_percent": percent})));
+        classes.push(class_of(&format!("c{number}")).remaining_percent(percent));
     }
-    classes.push(class("class-default", "bandwidth", json!({"remaining_percent": 38})));
+    classes.push(class_default().remaining_percent(38));
     let offers = [5_000, 30_000, 30_000, 300, 200, 100, 30_000, 30_000, 30_000, 30_000];
     let expected = [5_000.0, 7_400.0, 7_400.0, 300.0, 200.0, 100.0, 7_400.0, 2_960.0, 493.3, 18_746.7];
-    about(&shaped(50_000_000, &json!(classes), &offers), &expected);
+    about(&shaped(50_000_000, &classes, &offers), &expected);
 }
 
 /// Table 7.1 of the facts: 50 ms of the rate in packets of 1500 bytes, at least 64; a priority level has 512.
@@ -105,14 +97,10 @@ fn queue_limits_are_fifty_milliseconds() {
         (1_000_000_000, 4_166),
         (10_000_000_000, 41_666),
     ] {
-        let parent = json!([{"name": "class-default", "service_policy": "CHILD",
-            "shape": {"mode": "average", "rate": {"bps": bps}}}]);
-        let children = json!([
-            class("c1", "priority", json!({"unit": "strict"})),
-            class("c2", "bandwidth", json!({"remaining_percent": 8}))
-        ]);
-        let maps = json!({"P": {"classes": parent}, "CHILD": {"classes": children}});
-        let config = configuration("ios-xe", maps, interface(10_000_000, None, Some("P")));
+        let parent = vec![class_default().service_policy("CHILD").shape_bps(bps)];
+        let children = vec![class_of("c1").strict(), class_of("c2").remaining_percent(8)];
+        let maps = maps([("P", parent), ("CHILD", children)]);
+        let config = with_policies(IosXe, 10_000_000, maps);
         let (classes, _) = offered(10_000_000_000, &config, &[]);
         let child = classes[0].child.as_ref().unwrap();
         let limit = |class: &ClassCounters| class.queue.as_ref().and_then(|queue| queue.limit_packets);
@@ -129,23 +117,17 @@ fn queue_limits_are_fifty_milliseconds() {
 /// class's own.
 #[test]
 fn a_limit_is_of_the_rate_of_its_class() {
-    let limits = |actions: Value| {
-        let mut wanted = json!({"name": "c1"});
-        for (field, value) in actions.as_object().unwrap() {
-            wanted[field] = value.clone();
-        }
-        let config = with_policy("ios-xe", 1_000_000, json!([wanted]));
+    let limits = |class: PolicyClass| {
+        let config = with_policy(IosXe, 1_000_000, vec![class]);
         let queue = offered(1_000_000_000, &config, &[]).0[0].queue.unwrap();
         (queue.limit_packets, queue.limit_bytes, queue.limit_us)
     };
-    let shape = json!({"mode": "average", "rate": {"bps": 50_000_000}});
-    assert_eq!(limits(json!({"bandwidth": {"kbps": 300_000}})), (Some(1_250), None, None));
-    assert_eq!(limits(json!({"shape": shape})), (Some(208), None, None));
-    assert_eq!(limits(json!({"bandwidth": {"kbps": 300_000}, "shape": shape})), (Some(1_250), None, None));
-    let ten_ms = json!({"bandwidth": {"kbps": 300_000}, "queue_limit": {"ms": 10}});
-    assert_eq!(limits(ten_ms), (None, Some(375_000), None));
-    let us = json!({"bandwidth": {"kbps": 100_000}, "queue_limit": {"us": 3_932}});
-    assert_eq!(limits(us), (None, Some(49_150), Some(3_932)));
+    let class = || class_of("c1");
+    assert_eq!(limits(class().kbps(300_000)), (Some(1_250), None, None));
+    assert_eq!(limits(class().shape_bps(50_000_000)), (Some(208), None, None));
+    assert_eq!(limits(class().kbps(300_000).shape_bps(50_000_000)), (Some(1_250), None, None));
+    assert_eq!(limits(class().kbps(300_000).limit(Ms(10))), (None, Some(375_000), None));
+    assert_eq!(limits(class().kbps(100_000).limit(Us(3_932))), (None, Some(49_150), Some(3_932)));
 }
 
 /// Table 7.2 of the facts: thresholds by precedence follow from the limit, in packets too.
@@ -157,9 +139,8 @@ fn early_detection_follows_the_queue_limit() {
         (416, 208, [104, 117, 130, 143, 156, 169, 182, 195]),
         (4_166, 2_083, [1_041, 1_171, 1_301, 1_432, 1_562, 1_692, 1_822, 1_952]),
     ] {
-        let wanted = json!({"name": "class-default", "queue_limit": {"packets": limit},
-            "random_detect": {"basis": "precedence"}});
-        let config = with_policy("ios-xe", 1_000_000, json!([wanted]));
+        let wanted = class_default().queue_limit(limit).random_detect(red_by_precedence());
+        let config = with_policy(IosXe, 1_000_000, vec![wanted]);
         let rows = offered(1_000_000_000, &config, &[]).0[0].random_detect.clone().unwrap().classes;
         assert_eq!(rows.iter().map(|row| row.min).collect::<Vec<_>>(), least);
         assert!(rows.iter().all(|row| row.max == max));
@@ -168,9 +149,10 @@ fn early_detection_follows_the_queue_limit() {
 
 #[test]
 fn early_detection_may_be_in_per_cent_of_the_limit() {
-    let wanted = json!({"name": "class-default", "queue_limit": {"bytes": 312_500}, "random_detect":
-        {"basis": "dscp", "unit": "percent", "thresholds": [{"value": 26, "min": 43, "max": 50}]}});
-    let config = with_policy("ios-xe", 1_000_000, json!([wanted]));
+    let wanted = class_default()
+        .limit(Bytes(312_500))
+        .random_detect(red_by_dscp().unit(LimitUnit::Percent).row(26, 43, 50, None));
+    let config = with_policy(IosXe, 1_000_000, vec![wanted]);
     let sources = [Source::new(1_000, 26, 0, 1_000_000)];
     let rows = offered(1_000_000_000, &config, &sources).0[0].random_detect.clone().unwrap().classes;
     let row = rows.iter().find(|row| row.value == 26).unwrap();
@@ -180,8 +162,8 @@ fn early_detection_may_be_in_per_cent_of_the_limit() {
 /// The limit of a class with `fair-queue` holds for all its flows, and that of a flow is a quarter.
 #[test]
 fn flows_share_the_limit_of_their_class() {
-    let fair = json!({"name": "class-default", "fair_queue": {}, "queue_limit": {"packets": 64}});
-    let config = with_policy("ios-xe", 10_000, json!([fair]));
+    let fair = class_default().fair_queue().queue_limit(64);
+    let config = with_policy(IosXe, 10_000, vec![fair]);
     let sources: Vec<_> = (0..30).map(|flow| Source::new(1_000, 0, flow, 2_000_000)).collect();
     let (classes, _) = offered(10_000_000, &config, &sources);
     let queue = classes[0].queue.unwrap();
@@ -192,41 +174,45 @@ fn flows_share_the_limit_of_their_class() {
 /// A flow queue may have a limit of its own.
 #[test]
 fn a_flow_queue_has_the_limit_that_is_typed() {
-    for generation in ["hqf", "ios-xe"] {
-        let fair = json!({"name": "class-default", "fair_queue": {"queue_limit": 5}, "queue_limit": {"packets": 64}});
-        let config = with_policy(generation, 10_000, json!([fair]));
+    for generation in [Hqf, IosXe] {
+        let fair = PolicyClass {
+            fair_queue: Some(FairQueueConfig { queues: None, queue_limit: Some(5) }),
+            ..class_default().queue_limit(64)
+        };
+        let config = with_policy(generation, 10_000, vec![fair]);
         let (classes, _) = offered(10_000_000, &config, &[Source::new(1_000, 0, 0, 20_000_000)]);
         let queue = classes[0].queue.unwrap();
-        assert_eq!(queue.per_flow_limit, Some(5), "{generation}");
-        assert!(queue.depth_packets <= 5, "{generation}: {queue:?}");
+        assert_eq!(queue.per_flow_limit, Some(5), "{generation:?}");
+        assert!(queue.depth_packets <= 5, "{generation:?}: {queue:?}");
     }
 }
 
 /// The limits of code points are parts of that of the class: those below it are dropped first.
 #[test]
 fn limits_by_a_field_may_be_in_per_cent() {
-    let wanted = json!({"name": "class-default", "queue_limit": {"packets": 100}, "queue_thresholds":
-        [{"field": "dscp", "value": 10, "limit": {"percent": 20}}]});
-    let config = with_policy("ios-xe", 10_000, json!([wanted]));
+    let wanted = class_default().queue_limit(100).queue_thresholds(vec![limit_by(
+        ThresholdField::Dscp,
+        10,
+        QueueLimit::Percent(20),
+    )]);
+    let config = with_policy(IosXe, 10_000, vec![wanted]);
     let deepest = |dscp: u8| {
         let sources = [Source::new(1_000, dscp, 0, 20_000_000)];
         offered(10_000_000, &config, &sources).0[0].queue.unwrap().depth_packets
     };
     assert_eq!((deepest(10), deepest(0)), (20, 100));
-    let whole = json!([{"name": "class-default", "queue_limit": {"percent": 20}}]);
+    let whole = vec![class_default().limit(QueueLimit::Percent(20))];
     let mut engine: Engine<usize> = common::engine(10_000_000, Ethernet);
-    assert!(engine.configure(Time(0), &with_policy("ios-xe", 10_000, whole)).is_err());
+    assert!(engine.configure(Time(0), &with_policy(IosXe, 10_000, whole)).is_err());
 }
 
 /// The queue of a priority level may have a limit in bytes, or in time of the rate of its class.
 #[test]
 fn a_priority_queue_has_a_limit_in_bytes() {
-    for (limit, bytes) in [(json!({"bytes": 20_000}), 20_000), (json!({"ms": 20}), 12_500)] {
-        let mut wanted = class("c1", "priority", json!({"unit": "kbps", "number": 5_000}));
-        wanted["queue_limit"] = limit;
-        let config = with_policy("ios-xe", 10_000, json!([wanted]));
-        let mut engine: Engine<usize> = common::engine(10_000_000, Ethernet);
-        engine.configure(Time(0), &config).unwrap();
+    for (limit, bytes) in [(Bytes(20_000), 20_000), (Ms(20), 12_500)] {
+        let wanted = class_of("c1").priority_kbps(5_000).limit(limit);
+        let config = with_policy(IosXe, 10_000, vec![wanted]);
+        let mut engine: Engine<usize> = common::started(10_000_000, Ethernet, &config);
         load(&mut engine, Ethernet, &[Source::new(1_000, 1, 0, 20_000_000)], Time(SECOND));
         let policy = engine.counters(Time(SECOND), None).interfaces["Out"].policy_output.clone().unwrap();
         let queue = policy.priority_queues[0];
@@ -239,10 +225,9 @@ fn a_priority_queue_has_a_limit_in_bytes() {
 /// A shaper lets packets go one by one: no burst of 4 ms.
 #[test]
 fn a_shaper_spaces_packets() {
-    let shape = json!([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 10_000_000}}}]);
-    let config = with_policy("ios-xe", 1_000_000, shape);
-    let mut engine: Engine<usize> = common::engine(1_000_000_000, Ethernet);
-    engine.configure(Time(0), &config).unwrap();
+    let shape = vec![class_default().shape_bps(10_000_000)];
+    let config = with_policy(IosXe, 1_000_000, shape);
+    let mut engine: Engine<usize> = common::started(1_000_000_000, Ethernet, &config);
     let outputs = load(&mut engine, Ethernet, &[Source::new(1_000, 0, 0, 30_000_000)], Time(SECOND));
     let times: Vec<_> = common::departures(&outputs).iter().map(|(time, ..)| time.0).collect();
     let in_4_ms = |start: &u64| times.iter().filter(|time| (*start..start + 4_000_000).contains(*time)).count();
@@ -255,8 +240,8 @@ fn a_shaper_spaces_packets() {
 #[test]
 fn a_shaper_holds_any_rate() {
     for bps in [12_345u64, 8_001, 999_999] {
-        let shape = json!([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": bps}}}]);
-        let config = with_policy("ios-xe", 10_000, shape);
+        let shape = vec![class_default().shape_bps(bps)];
+        let config = with_policy(IosXe, 10_000, shape);
         let got = offered(10_000_000, &config, &[Source::new(86, 0, 0, 3_000_000)]).1[0];
         let most = bps as f64 / 1_000.0 + 1_522.0 * 8.0 / 1_000.0 / SECONDS as f64;
         assert!(got <= most + 0.2 && got > bps as f64 / 1_000.0 * 0.98, "{got} of {bps}");
@@ -265,13 +250,13 @@ fn a_shaper_holds_any_rate() {
 
 #[test]
 fn a_policer_of_a_priority_class_always_works() {
-    let police = json!({"cir": {"percent": 10}});
-    let always = json!([{"name": "c1", "priority": {"unit": "strict"}, "police": police}]);
-    let config = with_policy("ios-xe", 10_000, always);
+    let police = PoliceConfig::new(RateSpec::Percent(10));
+    let always = vec![class_of("c1").strict().police(police)];
+    let config = with_policy(IosXe, 10_000, always);
     let kbps = offered(10_000_000, &config, &[Source::new(1_000, 1, 0, 3_000_000)]).1;
     assert!((1_000.0..1_060.0).contains(&kbps[0]), "{kbps:?}");
-    let in_congestion = json!([class("c1", "priority", json!({"unit": "percent", "number": 10}))]);
-    let config = with_policy("ios-xe", 10_000, in_congestion);
+    let in_congestion = vec![class_of("c1").priority_percent(10)];
+    let config = with_policy(IosXe, 10_000, in_congestion);
     let alone = offered(10_000_000, &config, &[Source::new(1_000, 1, 0, 3_000_000)]).1;
     assert!(alone[0] > 2_900.0, "{alone:?}");
     let busy = [Source::new(1_000, 1, 0, 3_000_000), Source::new(1_000, 0, 1, 20_000_000)];
@@ -281,33 +266,33 @@ fn a_policer_of_a_priority_class_always_works() {
 
 #[test]
 fn bandwidth_stands_in_leaves_only() {
-    let child = json!([class("c2", "bandwidth", json!({"remaining_percent": 50}))]);
+    let child = vec![class_of("c2").remaining_percent(50)];
     for (generation, bandwidth, refused) in [
-        ("ios-xe", json!({"percent": 30}), true),
-        ("ios-xe", json!({"remaining_ratio": 30}), false),
-        ("hqf", json!({"percent": 30}), false),
+        (IosXe, BandwidthConfig::Percent(30), true),
+        (IosXe, BandwidthConfig::RemainingRatio(30), false),
+        (Hqf, BandwidthConfig::Percent(30), false),
     ] {
-        let parent = json!([{"name": "c1", "bandwidth": bandwidth, "service_policy": "CHILD"}]);
-        let maps = json!({"P": {"classes": parent}, "CHILD": {"classes": child}});
-        let config = configuration(generation, maps, interface(10_000, None, Some("P")));
+        let parent = vec![class_of("c1").bandwidth(bandwidth).service_policy("CHILD")];
+        let maps = maps([("P", parent), ("CHILD", child.clone())]);
+        let config = with_policies(generation, 10_000, maps);
         let mut engine: Engine<usize> = common::engine(10_000_000, Ethernet);
-        assert_eq!(engine.configure(Time(0), &config).is_err(), refused, "{generation}");
+        assert_eq!(engine.configure(Time(0), &config).is_err(), refused, "{generation:?}");
     }
 }
 
 /// More can be reserved than with HQF, and overhead has a wider range.
 #[test]
 fn ranges_are_wider() {
-    let possible = |generation: &str, actions: Value| {
-        let config = with_policy(generation, 10_000, actions);
+    let possible = |generation: Generation, class: PolicyClass| {
+        let config = with_policy(generation, 10_000, vec![class]);
         common::engine::<usize>(10_000_000, Ethernet).configure(Time(0), &config).is_ok()
     };
-    let all = json!([class("c1", "bandwidth", json!({"percent": 100}))]);
-    let ratio = json!([class("c1", "bandwidth", json!({"remaining_ratio": 65_536}))]);
-    let account = json!([{"name": "c1", "account": {"user_defined": {"offset": 1_000}},
-        "shape": {"mode": "average", "rate": {"bps": 1_000_000}}}]);
-    for actions in [all, ratio, account] {
-        assert!(possible("ios-xe", actions.clone()), "{actions}");
-        assert!(!possible("hqf", actions.clone()), "{actions}");
+    for class in [
+        class_of("c1").percent(100),
+        class_of("c1").remaining_ratio(65_536),
+        class_of("c1").shape_bps(1_000_000).account(user_defined(1_000, false)),
+    ] {
+        assert!(possible(IosXe, class.clone()), "{class:?}");
+        assert!(!possible(Hqf, class.clone()), "{class:?}");
     }
 }

@@ -1,10 +1,10 @@
 //! A late caller makes the decisions of a punctual one, at the same event times.
 
+use crate::common::build::*;
 use crate::common::{self, with_policy, PORT};
 use proptest::prelude::*;
 use qos_core::wire::Framing;
 use qos_core::{frame, Duration, Engine, Output, PortId, RouterConfig, Side, Time};
-use serde_json::json;
 
 /// A packet: when, how long, which flow, what code point.
 type Arrival = (u64, usize, u16, u8);
@@ -23,19 +23,23 @@ fn fates(outputs: &[Output<usize>]) -> Vec<(usize, String)> {
 }
 
 fn configurations() -> Vec<RouterConfig> {
-    let shape = |bps: u64| json!({"mode": "average", "rate": {"bps": bps}});
+    let shape = |bps: u64| average(bps);
     vec![
-        with_policy("classic", 10_000, json!([{"name": "class-default", "police": {"cir": {"bps": 1_000_000}}}])),
-        with_policy("classic", 10_000, json!([{"name": "class-default", "shape": shape(1_000_000)}])),
-        with_policy("hqf", 10_000, json!([{"name": "class-default", "shape": shape(500_000), "fair_queue": {}}])),
+        with_policy(Classic, 10_000, vec![class_default().police_bps(1_000_000)]),
+        with_policy(Classic, 10_000, vec![class_default().shape(shape(1_000_000))]),
+        with_policy(Hqf, 10_000, vec![class_default().shape(shape(500_000)).fair_queue()]),
         with_policy(
-            "hqf",
+            Hqf,
             10_000,
-            json!([{"name": "low", "shape": shape(300_000), "queue_limit": {"packets": 8}},
-                {"name": "af", "police": {"cir": {"percent": 3}, "pir": {"percent": 6},
-                    "exceed": [{"action": "set-dscp-transmit", "value": 8}],
-                    "violate": [{"action": "drop"}]}},
-                {"name": "class-default", "fair_queue": {"queues": 16}}]),
+            vec![
+                class_of("low").shape(shape(300_000)).queue_limit(8),
+                class_of("af").police(PoliceConfig {
+                    pir: Some(RateSpec::Percent(6)),
+                    violate: Some(vec![PoliceAction::Drop {}]),
+                    ..PoliceConfig::new(RateSpec::Percent(3)).exceed(PoliceAction::SetDscpTransmit { value: 8 })
+                }),
+                class_default().fair_queues(16),
+            ],
         ),
     ]
 }
@@ -49,8 +53,7 @@ fn feed(
     late: Option<&[u64]>,
     receive: bool,
 ) -> Vec<(usize, String)> {
-    let mut engine: Engine<usize> = common::engine(rate, Framing::Ppp);
-    engine.configure(Time(0), config).unwrap();
+    let mut engine: Engine<usize> = common::started(rate, Framing::Ppp, config);
     let mut outputs = Vec::new();
     for (index, &(at, ip_len, flow, dscp)) in arrivals.iter().enumerate() {
         match late {
@@ -124,8 +127,7 @@ proptest! {
         // A frame of 28 bytes takes 280 us at 1 Mb/s.
         let rate = 1_000_000;
         let punctual = feed(&config, rate, &arrivals, None, false);
-        let mut engine: Engine<usize> = common::engine(rate, Framing::Ppp);
-        engine.configure(Time(0), &config).unwrap();
+        let mut engine: Engine<usize> = common::started(rate, Framing::Ppp, &config);
         let mut outputs = Vec::new();
         for (index, &(at, ip_len, flow, dscp)) in arrivals.iter().enumerate() {
             engine.poll(Time(at + slow[index % slow.len()].min(279_000)), &mut outputs);
@@ -161,18 +163,18 @@ proptest! {
         arrivals in arrivals(), nap in 1u64..200_000_000, police in any::<bool>(), delay in 0u64..2_000_000,
         ahead in 0u64..2_000_000
     ) {
-        let port = |rate: u64, delay: u64| json!({"inside": "i", "wire": "w",
-            "link": {"rate_bps": rate, "framing": "ethernet", "delay_ns": delay}, "paced_by_peer": false});
-        let wiring = json!({"ports": {"In": port(10_000_000, delay), "Out": port(2_000_000, 500)}}).to_string();
+        let port = |rate: u64, delay: u64| {
+            PortConfig::new(LinkConfig::new(rate, Framing::Ethernet).delay(Duration(delay)))
+        };
+        let ports = PortsConfig::new().port("In", port(10_000_000, delay)).port("Out", port(2_000_000, 500));
         let action = if police {
-            json!({"name": "class-default", "police": {"cir": {"bps": 500_000}}})
+            class_default().police_bps(500_000)
         } else {
-            json!({"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 500_000}}})
+            class_default().shape_bps(500_000)
         };
         let new = || {
-            let ports = qos_core::PortsConfig::from_json(&wiring).unwrap();
             let mut engine: Engine<usize> = Engine::new(&ports, Time(0)).unwrap();
-            engine.configure(Time(0), &with_policy("classic", 2_000, json!([action]))).unwrap();
+            engine.configure(Time(0), &with_policy(Classic, 2_000, vec![action.clone()])).unwrap();
             engine
         };
         let frame = |arrival: &Arrival| {
@@ -238,8 +240,7 @@ fn what_comes_too_late_is_told() {
 /// order.
 #[test]
 fn frames_from_the_link_that_come_out_of_order_are_counted() {
-    let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
-    engine.configure(Time(0), &with_policy("hqf", 100_000, json!([]))).unwrap();
+    let mut engine: Engine<u64> = common::started(100_000_000, Framing::Ethernet, &with_policy(Hqf, 100_000, vec![]));
     for at in [100, 100, 60, 90, 200, 199] {
         engine.receive(Time(at * 1_000), PORT, common::udp(100, 0, Framing::Ethernet), at);
     }

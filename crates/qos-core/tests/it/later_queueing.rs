@@ -1,15 +1,14 @@
 //! What routers since 12.4(20)T do with packets that wait, against their prints.
 
-use crate::common::{self, bytes_by_source, class, configuration, interface, load, with_policy, Source, PORT, SECOND};
+use crate::common::build::*;
+use crate::common::{self, bytes_by_source, class, load, with_policies, with_policy, Source, PORT, SECOND};
 use qos_core::counters::ClassCounters;
 use qos_core::wire::Framing::Ppp;
 use qos_core::{Engine, RouterConfig, Time};
-use serde_json::json;
 
 /// Ten seconds of those sources on a line; counters at the end.
 fn after_ten_seconds(rate_bps: u64, config: &RouterConfig, sources: &[Source]) -> (Vec<ClassCounters>, Vec<u64>) {
-    let mut engine: Engine<usize> = common::engine(rate_bps, Ppp);
-    engine.configure(Time(0), config).unwrap();
+    let mut engine: Engine<usize> = common::started(rate_bps, Ppp, config);
     let outputs = load(&mut engine, Ppp, sources, Time(10 * SECOND));
     engine.audit().unwrap();
     let policy = engine.counters(Time(10 * SECOND), None).interfaces["Out"].policy_output.clone().unwrap();
@@ -21,8 +20,8 @@ fn after_ten_seconds(rate_bps: u64, config: &RouterConfig, sources: &[Source]) -
 /// together. Before, one flow stopped at 16 packets, and thresholds of 20 and 40 could never act.
 #[test]
 fn early_detection_alone_limits_the_flows_of_a_class() {
-    let red = json!({"name": "class-default", "fair_queue": {}, "random_detect": {"basis": "precedence"}});
-    let config = with_policy("hqf", 2_000, json!([red]));
+    let red = class_default().fair_queue().random_detect(red_by_precedence());
+    let config = with_policy(Hqf, 2_000, vec![red]);
     for flows in [1, 20] {
         let sources: Vec<_> = (0..flows).map(|flow| Source::new(1000, 0, flow, 4_000_000 / u64::from(flows))).collect();
         let (classes, _) = after_ten_seconds(2_000_000, &config, &sources);
@@ -39,18 +38,17 @@ fn early_detection_alone_limits_the_flows_of_a_class() {
 /// child policy, in both generations.
 #[test]
 fn a_class_beside_a_shaped_class_default_is_not_shaped() {
-    for generation in ["classic", "hqf"] {
+    for generation in [Classic, Hqf] {
         for child in [None, Some("CHILD")] {
-            let mark = json!({"name": "af", "set": [{"field": "dscp", "value": 12}]});
-            let shape = json!({"mode": "average", "rate": {"bps": 1_000_000}});
-            let default = json!({"name": "class-default", "shape": shape, "service_policy": child});
-            let maps = json!({"P": {"classes": [mark, default]},
-                "CHILD": {"classes": [{"name": "low", "bandwidth": {"kbps": 200}}]}});
-            let config = configuration(generation, maps, interface(10_000, None, Some("P")));
+            let mark = class_of("af").set(SetField::Dscp, 12);
+            let service_policy = child.map(str::to_owned);
+            let default = PolicyClass { service_policy, ..class_default().shape_bps(1_000_000) };
+            let maps = maps([("P", vec![mark, default]), ("CHILD", vec![class_of("low").kbps(200)])]);
+            let config = with_policies(generation, 10_000, maps);
             let sources = [Source::new(1000, 10, 0, 3_000_000), Source::new(1000, 0, 1, 3_000_000)];
             let (_, kbps) = after_ten_seconds(10_000_000, &config, &sources);
-            assert!((2_990..3_030).contains(&kbps[0]), "{generation}, {child:?}: {kbps:?}");
-            assert!((990..1_015).contains(&kbps[1]), "{generation}, {child:?}: {kbps:?}");
+            assert!((2_990..3_030).contains(&kbps[0]), "{generation:?}, {child:?}: {kbps:?}");
+            assert!((990..1_015).contains(&kbps[1]), "{generation:?}, {child:?}: {kbps:?}");
         }
     }
 }
@@ -60,16 +58,19 @@ fn a_class_beside_a_shaped_class_default_is_not_shaped() {
 /// class-default, whose flow may have 16.
 #[test]
 fn depths_shown_include_the_ring() {
-    let maps = json!({
-        "Intra": {"classes": [{"name": "c1", "bandwidth": {"percent": 70}, "fair_queue": {"queues": 4096}},
-            {"name": "class-default", "bandwidth": {"percent": 30}}]},
-        "P": {"classes": [{"name": "af", "bandwidth": {"percent": 20}, "fair_queue": {"queues": 4096}},
-            {"name": "parent", "bandwidth": {"percent": 30}, "service_policy": "Intra"},
-            {"name": "class-default", "fair_queue": {}}]}});
-    let mut config = serde_json::to_value(configuration("hqf", maps, interface(2_000, None, Some("P")))).unwrap();
-    config["class_maps"]["parent"] = json!({"match": "all", "criteria": [{"type": "dscp", "values": [1, 2]}]});
-    let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-    engine.configure(Time(0), &common::read(&config)).unwrap();
+    let maps = maps([
+        ("Intra", vec![class_of("c1").percent(70).fair_queues(4096), class_default().percent(30)]),
+        (
+            "P",
+            vec![
+                class_of("af").percent(20).fair_queues(4096),
+                class_of("parent").percent(30).service_policy("Intra"),
+                class_default().fair_queue(),
+            ],
+        ),
+    ]);
+    let config = with_policies(Hqf, 2_000, maps).class_map("parent", match_all(vec![dscp(&[1, 2])]));
+    let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &config);
     let send = |engine: &mut Engine<usize>, packets: usize, dscp: u8, flows: u16| {
         for packet in 0..packets {
             let source = Source::new(if dscp == 1 { 1300 } else { 256 }, dscp, packet as u16 % flows, 1);
@@ -86,8 +87,7 @@ fn depths_shown_include_the_ring() {
     assert_eq!((shown(&parent), depths), (174, vec![107, 64]));
     // All three classes have traffic: class-default's flow has 16 packets in its queue, or 15 until the next one comes,
     // and most often two or three of those in the ring and on the line.
-    let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-    engine.configure(Time(0), &common::read(&config)).unwrap();
+    let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &config);
     let (mut outputs, mut seen) = (Vec::new(), std::collections::BTreeMap::new());
     let sources = [(256, 0, 1_285_000), (256, 2, 1_310_000), (1300, 1, 20_000_000), (1300, 10, 21_000_000)];
     for at in (0..30_000_000_000u64).step_by(5_000) {
@@ -109,30 +109,28 @@ fn depths_shown_include_the_ring() {
 /// An ISR G2's thresholds by code point.
 #[test]
 fn thresholds_by_code_point_are_those_of_the_generation() {
-    let red = json!({"name": "class-default", "bandwidth": {"kbps": 500}, "random_detect": {"basis": "dscp"}});
-    let minima = |generation: &str| {
-        let config = with_policy(generation, 2_000, json!([red]));
+    let red = class_default().kbps(500).random_detect(red_by_dscp());
+    let minima = |generation: Generation| {
+        let config = with_policy(generation, 2_000, vec![red.clone()]);
         let sources: Vec<_> = [10, 12, 14, 0].iter().map(|dscp| Source::new(1000, *dscp, 0, 200_000)).collect();
         let (classes, _) = after_ten_seconds(2_000_000, &config, &sources);
         let rows = classes[0].random_detect.clone().unwrap().classes;
         rows.iter().map(|row| (row.value, row.min, row.max)).collect::<Vec<_>>()
     };
-    assert_eq!(minima("hqf"), [(0, 20, 40), (10, 32, 40), (12, 28, 40), (14, 24, 40)]);
-    assert_eq!(minima("classic"), [(0, 20, 40), (10, 33, 40), (12, 28, 40), (14, 24, 40)]);
+    assert_eq!(minima(Hqf), [(0, 20, 40), (10, 32, 40), (12, 28, 40), (14, 24, 40)]);
+    assert_eq!(minima(Classic), [(0, 20, 40), (10, 33, 40), (12, 28, 40), (14, 24, 40)]);
 }
 
 /// All levels of a hierarchy classify the packet as it came: what the parent sets does not move it to another class of
 /// the child. On the wire it has what was set last.
 #[test]
 fn a_child_classifies_the_packet_as_it_came() {
-    let parent = json!({"name": "class-default", "set": [{"field": "dscp", "value": 46}], "service_policy": "CHILD",
-        "shape": {"mode": "average", "rate": {"bps": 1_000_000}}});
-    let child = json!([{"name": "af", "bandwidth": {"percent": 20}}, {"name": "ef", "bandwidth": {"percent": 20}}]);
-    let maps = json!({"P": {"classes": [parent]}, "CHILD": {"classes": child}});
-    let mut config = serde_json::to_value(configuration("hqf", maps, interface(2_000, None, Some("P")))).unwrap();
-    config["class_maps"]["ef"] = json!({"match": "all", "criteria": [{"type": "dscp", "values": [46]}]});
+    let parent = class_default().set(SetField::Dscp, 46).service_policy("CHILD").shape_bps(1_000_000);
+    let child = vec![class_of("af").percent(20), class_of("ef").percent(20)];
+    let maps = maps([("P", vec![parent]), ("CHILD", child)]);
+    let config = with_policies(Hqf, 2_000, maps).class_map("ef", match_all(vec![dscp(&[46])]));
     let sources = [Source::new(1000, 10, 0, 500_000)];
-    let (classes, _) = after_ten_seconds(2_000_000, &common::read(&config), &sources);
+    let (classes, _) = after_ten_seconds(2_000_000, &config, &sources);
     let child = &classes[0].child.as_ref().unwrap().classes;
     let packets: Vec<_> = child.iter().map(|class| class.packets).collect();
     let expected = if qos_core::config::defaults::CHILD_MATCHES_PARENTS_MARK { [0, 626, 0] } else { [626, 0, 0] };
@@ -142,13 +140,12 @@ fn a_child_classifies_the_packet_as_it_came() {
 /// What a class with fair queueing tells of its flows, and one without does not.
 #[test]
 fn limits_of_flows_are_told() {
-    for (more, per_flow, most) in [(json!({}), None, None), (json!({"fair_queue": {}}), Some(16), Some(256))] {
-        let mut class = json!({"name": "class-default", "queue_limit": {"packets": 64}});
-        common::extend(&mut class, &more);
-        let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-        engine.configure(Time(0), &common::with_policy("hqf", 2_000, json!([class]))).unwrap();
+    for (class, per_flow, most) in [(class_default(), None, None), (class_default().fair_queue(), Some(16), Some(256))]
+    {
+        let mut engine: Engine<usize> =
+            common::started(2_000_000, Ppp, &with_policy(Hqf, 2_000, vec![class.clone().queue_limit(64)]));
         let queue = common::class(&mut engine, Time(0), 0).queue.unwrap();
-        assert_eq!((queue.per_flow_limit, queue.max_flows), (per_flow, most), "{more}");
+        assert_eq!((queue.per_flow_limit, queue.max_flows), (per_flow, most), "{class:?}");
     }
 }
 
@@ -156,17 +153,16 @@ fn limits_of_flows_are_told() {
 /// queue.
 #[test]
 fn depths_shown_end_with_the_last_bit() {
-    let sent = |generation: &str| {
-        let class = json!([{"name": "class-default", "bandwidth": {"kbps": 1000}}]);
-        let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-        engine.configure(Time(0), &with_policy(generation, 2_000, class)).unwrap();
+    let sent = |generation: Generation| {
+        let class = vec![class_default().kbps(1000)];
+        let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &with_policy(generation, 2_000, class));
         engine.transmit(Time(0), PORT, common::udp(496, 0, Ppp), 0);
         engine
     };
     let mut outputs = Vec::new();
-    common::run(&mut sent("hqf"), Time(SECOND), &mut outputs);
+    common::run(&mut sent(Hqf), Time(SECOND), &mut outputs);
     let end = common::departures(&outputs)[0].0 .0;
-    let (mut later, mut classic) = (sent("hqf"), sent("classic"));
+    let (mut later, mut classic) = (sent(Hqf), sent(Classic));
     for (at, shown) in [(end - 1, 1), (end, 0), (end + SECOND, 0)] {
         assert_eq!(class(&mut later, Time(at), 0).queue.unwrap().in_ring_packets, shown, "at {at}");
         assert_eq!(class(&mut classic, Time(at), 0).queue.unwrap().in_ring_packets, 0, "at {at}");

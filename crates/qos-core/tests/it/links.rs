@@ -1,27 +1,43 @@
 //! What a link does to frames: propagation delay, jitter and loss, exact to the engine's clock and the same for the
 //! same seed.
 
+use crate::common::build::*;
 use crate::common::{self, udp, MILLI, SECOND};
 use proptest::prelude::*;
 use qos_core::wire::Framing;
-use qos_core::{DropReason, Duration, Engine, Output, PortId, PortsConfig, Side, Time};
-use serde_json::{json, Value};
+use qos_core::{ConfigError, DropReason, Duration, Engine, Output, PortId, Side, Time};
 
 const WAN: PortId = PortId(1);
 
+/// A link of 10 Mb/s with this delay.
+fn link(delay_ns: u64) -> LinkConfig {
+    LinkConfig::new(10_000_000, Framing::Ethernet).delay(Duration(delay_ns))
+}
+
+/// Jitter without correlation, which overtakes nothing.
+fn jitter(distribution: JitterDistribution, ns: u64) -> JitterConfig {
+    JitterConfig { distribution, ns, correlation: 0.0, reorder: false }
+}
+
+fn random(probability: f64) -> LossConfig {
+    LossConfig::Random { probability }
+}
+
+/// Bursts in which everything is lost, and nothing outside them.
+fn bursts(p: f64, r: f64) -> LossConfig {
+    LossConfig::GilbertElliott { p, r, loss_good: 0.0, loss_bad: 1.0 }
+}
+
 /// Two ports, `Lan` without delay and `Wan` with the given link.
-fn router(link: &Value) -> Engine<u64> {
-    let mut wan = json!({"rate_bps": 10_000_000, "framing": "ethernet"});
-    common::extend(&mut wan, link);
-    let port = |link: Value| json!({"inside": "i", "wire": "w", "link": link, "paced_by_peer": false});
-    let wiring =
-        json!({"ports": {"Lan": port(json!({"rate_bps": 100_000_000, "framing": "ethernet"})), "Wan": port(wan)}});
-    Engine::new(&PortsConfig::from_json(&wiring.to_string()).unwrap(), Time(0)).unwrap()
+fn router(link: &LinkConfig) -> Engine<u64> {
+    let lan = LinkConfig::new(100_000_000, Framing::Ethernet);
+    let ports = PortsConfig::new().port("Lan", PortConfig::new(lan)).port("Wan", PortConfig::new(link.clone()));
+    Engine::new(&ports, Time(0)).unwrap()
 }
 
 /// Sends frames of 46 bytes (72 us each at 10 Mb/s with padding) at even distances by the WAN; returns each one's time
 /// on the way beyond its line time, None for a lost one, in the order in which they were sent.
-fn cross(link: &Value, frames: u64, gap_ns: u64, side: Side) -> Vec<Option<i64>> {
+fn cross(link: &LinkConfig, frames: u64, gap_ns: u64, side: Side) -> Vec<Option<i64>> {
     let mut engine = router(link);
     let mut outputs = Vec::new();
     for number in 0..frames {
@@ -66,11 +82,10 @@ fn moments(values: &[i64]) -> (f64, f64, f64) {
 /// Two engines with a link between them, of which each does its half.
 #[test]
 fn a_link_between_two_routers_takes_its_delay_once() {
-    let link = json!({"rate_bps": 10_000_000, "framing": "ethernet", "delay_ns": 25_000_001,
-        "jitter": {"distribution": "uniform", "ns": 5_000_000}, "loss": {"model": "random", "probability": 0.1}});
-    let wiring =
-        json!({"ports": {"Wan": {"inside": "i", "wire": "w", "link": link, "paced_by_peer": true}}}).to_string();
-    let new = || Engine::<u64>::new(&PortsConfig::from_json(&wiring).unwrap(), Time(0)).unwrap();
+    let jitter = Some(jitter(JitterDistribution::Uniform, 5_000_000));
+    let link = LinkConfig { jitter, loss: Some(random(0.1)), ..link(25_000_001) };
+    let ports = PortsConfig::new().port("Wan", PortConfig { paced_by_peer: true, ..PortConfig::new(link) });
+    let new = || Engine::<u64>::new(&ports, Time(0)).unwrap();
     let (mut near, mut far) = (new(), new());
     let (frames, gap_ns, frame) = (2_000, MILLI, udp(46, 0, Framing::Ethernet));
     let mut outputs = Vec::new();
@@ -102,7 +117,7 @@ fn what_is_on_its_way_can_be_had_ahead_of_its_time() {
     let frame = udp(46, 0, Framing::Ethernet);
     let arrives = u64::from(frame.line_len) * 800 + 20 * MILLI;
     let inside = |now: u64, ahead: u64| {
-        let mut engine = router(&json!({"delay_ns": 20 * MILLI}));
+        let mut engine = router(&link(20 * MILLI));
         engine.receive(Time(0), WAN, frame, 0);
         let mut outputs = Vec::new();
         engine.poll_inside(Time(now), Duration(ahead), &mut outputs);
@@ -122,7 +137,7 @@ fn what_is_on_its_way_can_be_had_ahead_of_its_time() {
 #[test]
 fn round_trips_take_what_is_configured() {
     for round_trip_ms in [10, 50, 100] {
-        let mut engine = router(&json!({"delay_ns": round_trip_ms * MILLI / 2}));
+        let mut engine = router(&link(round_trip_ms * MILLI / 2));
         let mut outputs = Vec::new();
         // An echo request of 84 bytes from the LAN by the WAN and back, as event times have it.
         let (request, line) = (udp(84, 0, Framing::Ethernet), 84 + 38);
@@ -148,7 +163,7 @@ fn round_trips_take_what_is_configured() {
 
 #[test]
 fn a_long_fat_link_holds_all_its_frames() {
-    let mut engine: Engine<u64> = router(&json!({"rate_bps": 50_000_000, "delay_ns": 100 * MILLI}));
+    let mut engine: Engine<u64> = router(&LinkConfig { rate_bps: 50_000_000, ..link(100 * MILLI) });
     let mut outputs = Vec::new();
     // Twice the bandwidth-delay product in the shortest frames, both ways, at line rate: 84 bytes take 13.44 us.
     let frames = 2 * 100 * MILLI / 13_440;
@@ -174,21 +189,20 @@ fn delays_are_distributed_as_asked_for() {
     for side in [Side::Wire, Side::Inside] {
         for correlation in [0.0, 0.9] {
             for (distribution, mean, deviation) in [
-                ("uniform", 20.0 * MILLI as f64, size / 3f64.sqrt()),
-                ("normal", 20.0 * MILLI as f64, size),
-                ("exponential", 20.0 * MILLI as f64 + size, size),
+                (JitterDistribution::Uniform, 20.0 * MILLI as f64, size / 3f64.sqrt()),
+                (JitterDistribution::Normal, 20.0 * MILLI as f64, size),
+                (JitterDistribution::Exponential, 20.0 * MILLI as f64 + size, size),
             ] {
-                let jitter =
-                    json!({"distribution": distribution, "ns": 2 * MILLI, "correlation": correlation, "reorder": true});
-                let link = json!({"delay_ns": 20 * MILLI, "jitter": jitter, "seed": 11});
+                let jitter = JitterConfig { correlation, reorder: true, ..jitter(distribution, 2 * MILLI) };
+                let link = LinkConfig { jitter: Some(jitter), seed: 11, ..link(20 * MILLI) };
                 let times: Vec<i64> = cross(&link, 20_000, MILLI, side).into_iter().flatten().collect();
                 let (found_mean, found_deviation, neighbours) = moments(&times);
                 // The deviation of the mean of 20 000 values that correlate by 0.9 is four times as large.
-                assert!((found_mean - mean).abs() < 0.1 * deviation, "{distribution}: mean {found_mean}");
-                assert!((found_deviation / deviation - 1.0).abs() < 0.1, "{distribution}: {found_deviation}");
+                assert!((found_mean - mean).abs() < 0.1 * deviation, "{distribution:?}: mean {found_mean}");
+                assert!((found_deviation / deviation - 1.0).abs() < 0.1, "{distribution:?}: {found_deviation}");
                 // A copula's correlation is that of the normal sequence; of others it is a little less.
-                assert!((neighbours - correlation).abs() < 0.1, "{distribution}: {neighbours}");
-                if distribution == "uniform" {
+                assert!((neighbours - correlation).abs() < 0.1, "{distribution:?}: {neighbours}");
+                if distribution == JitterDistribution::Uniform {
                     assert!(times.iter().all(|time| (*time - 20_000_000).abs() <= 2_000_000));
                 }
             }
@@ -198,12 +212,9 @@ fn delays_are_distributed_as_asked_for() {
 
 #[test]
 fn frames_overtake_only_where_they_may() {
-    let link = |reorder: bool| {
-        let jitter = json!({"distribution": "uniform", "ns": 10 * MILLI, "reorder": reorder});
-        json!({"delay_ns": 20 * MILLI, "jitter": jitter})
-    };
     let overtaken = |reorder: bool| {
-        let times = cross(&link(reorder), 1_000, MILLI, Side::Wire);
+        let jitter = JitterConfig { reorder, ..jitter(JitterDistribution::Uniform, 10 * MILLI) };
+        let times = cross(&LinkConfig { jitter: Some(jitter), ..link(20 * MILLI) }, 1_000, MILLI, Side::Wire);
         let arrivals: Vec<i64> = times.into_iter().flatten().zip(0..).map(|(t, n)| t + n * MILLI as i64).collect();
         arrivals.windows(2).filter(|pair| pair[0] > pair[1]).count()
     };
@@ -214,26 +225,26 @@ fn frames_overtake_only_where_they_may() {
 #[test]
 fn losses_are_as_frequent_and_as_long_as_asked_for() {
     let frames = 100_000;
-    let lost = |loss: Value| -> Vec<bool> {
-        let times = cross(&json!({"loss": loss, "seed": 5}), frames, MILLI / 10, Side::Wire);
+    let lost = |loss: LossConfig| -> Vec<bool> {
+        let times = cross(&LinkConfig { loss: Some(loss), seed: 5, ..link(0) }, frames, MILLI / 10, Side::Wire);
         times.iter().map(Option::is_none).collect()
     };
     let share = |lost: &[bool]| lost.iter().filter(|lost| **lost).count() as f64 / frames as f64;
-    let bursts = |lost: &[bool]| lost.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
+    let count_bursts = |lost: &[bool]| lost.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
 
-    let random = lost(json!({"model": "random", "probability": 0.02}));
+    let random = lost(self::random(0.02));
     assert!((share(&random) - 0.02).abs() < 0.002);
-    assert!((share(&random) * frames as f64 / bursts(&random) - 1.0 / 0.98).abs() < 0.02);
+    assert!((share(&random) * frames as f64 / count_bursts(&random) - 1.0 / 0.98).abs() < 0.02);
 
-    let burst = lost(json!({"model": "gilbert_elliott", "p": 0.005, "r": 0.2}));
+    let burst = lost(bursts(0.005, 0.2));
     assert!((share(&burst) - 0.005 / 0.205).abs() < 0.004, "{}", share(&burst));
-    let length = share(&burst) * frames as f64 / bursts(&burst);
+    let length = share(&burst) * frames as f64 / count_bursts(&burst);
     assert!((length - 5.0).abs() < 0.5, "bursts of {length}");
 
-    let partly = lost(json!({"model": "gilbert_elliott", "p": 0.005, "r": 0.2, "loss_good": 0.01, "loss_bad": 0.5}));
+    let partly = lost(LossConfig::GilbertElliott { p: 0.005, r: 0.2, loss_good: 0.01, loss_bad: 0.5 });
     let expected = 0.01 * 0.2 / 0.205 + 0.5 * 0.005 / 0.205;
     assert!((share(&partly) - expected).abs() < 0.003, "{}", share(&partly));
-    assert!(lost(json!({"model": "random", "probability": 1.0})).iter().all(|lost| *lost));
+    assert!(lost(self::random(1.0)).iter().all(|lost| *lost));
 }
 
 proptest! {
@@ -242,27 +253,26 @@ proptest! {
     /// The seed decides, and nothing else; another loss leaves the jitter as it was, and the two directions differ.
     #[test]
     fn fates_are_the_seeds(seed in any::<u64>(), probability in 0.01f64..0.5) {
-        let jitter = json!({"distribution": "normal", "ns": MILLI, "correlation": 0.3, "reorder": true});
-        let link = |seed: u64, loss: Value| {
-            json!({"delay_ns": 5 * MILLI, "jitter": jitter, "loss": loss, "seed": seed})
+        let jitter = JitterConfig { correlation: 0.3, reorder: true, ..jitter(JitterDistribution::Normal, MILLI) };
+        let link = |seed: u64, loss: Option<LossConfig>| {
+            LinkConfig { jitter: Some(jitter), loss, seed, ..link(5 * MILLI) }
         };
-        let random = json!({"model": "random", "probability": probability});
-        let first = cross(&link(seed, random.clone()), 300, MILLI, Side::Wire);
-        prop_assert_eq!(&first, &cross(&link(seed, random.clone()), 300, MILLI, Side::Wire));
-        let all = cross(&link(seed, Value::Null), 300, MILLI, Side::Wire);
+        let random = Some(random(probability));
+        let first = cross(&link(seed, random), 300, MILLI, Side::Wire);
+        prop_assert_eq!(&first, &cross(&link(seed, random), 300, MILLI, Side::Wire));
+        let all = cross(&link(seed, None), 300, MILLI, Side::Wire);
         for (with, without) in first.iter().zip(&all) {
             prop_assert!(with.is_none() || with == without);
         }
-        prop_assert_ne!(&all, &cross(&link(seed, Value::Null), 300, MILLI, Side::Inside));
-        prop_assert_ne!(&all, &cross(&link(seed ^ 1, Value::Null), 300, MILLI, Side::Wire));
+        prop_assert_ne!(&all, &cross(&link(seed, None), 300, MILLI, Side::Inside));
+        prop_assert_ne!(&all, &cross(&link(seed ^ 1, None), 300, MILLI, Side::Wire));
     }
 
     /// A caller that sleeps finds the same fates as one that is there for each frame.
     #[test]
     fn a_late_caller_finds_the_same(nap in 1u64..400, seed in any::<u64>(), reorder in any::<bool>()) {
-        let link = json!({"delay_ns": 20 * MILLI, "seed": seed,
-            "jitter": {"distribution": "exponential", "ns": 4 * MILLI, "reorder": reorder},
-            "loss": {"model": "gilbert_elliott", "p": 0.1, "r": 0.4}});
+        let jitter = JitterConfig { reorder, ..jitter(JitterDistribution::Exponential, 4 * MILLI) };
+        let link = LinkConfig { jitter: Some(jitter), loss: Some(bursts(0.1, 0.4)), seed, ..link(20 * MILLI) };
         let fates = |every: u64| {
             let (mut engine, mut outputs) = (router(&link), Vec::new());
             for number in 0..500 {
@@ -279,50 +289,41 @@ proptest! {
     }
 }
 
+/// A serial link of 1 ms with this jitter and loss in an engine.
+fn serial(jitter: Option<JitterConfig>, loss: Option<LossConfig>) -> Result<(), ConfigError> {
+    let link = LinkConfig::new(1_000_000, Framing::Ppp).delay(Duration::from_millis(1));
+    let ports = PortsConfig::new().port("S", PortConfig::new(LinkConfig { jitter, loss, ..link }));
+    Engine::<()>::new(&ports, Time(0)).map(drop)
+}
+
 #[test]
 fn what_no_link_can_do_is_refused() {
-    let refused = |rest: Value| {
-        let mut link = json!({"rate_bps": 1_000_000, "framing": "ppp", "delay_ns": 1_000_000});
-        common::extend(&mut link, &rest);
-        let wiring =
-            json!({"ports": {"S": {"inside": "i", "wire": "w", "link": link, "paced_by_peer": false}}}).to_string();
-        PortsConfig::from_json(&wiring).and_then(|ports| Engine::<()>::new(&ports, Time(0)).map(drop)).unwrap_err()
-    };
-    let jitter = |kind: &str, ns: u64| json!({"jitter": {"distribution": kind, "ns": ns}});
-    for (rest, path) in [
-        (jitter("uniform", 1_000_001), "ports.S.link.jitter.ns"),
-        (jitter("normal", 250_001), "ports.S.link.jitter.ns"),
-        (jitter("exponential", 0), "ports.S.link.jitter.ns"),
-        (
-            json!({"jitter": {"distribution": "uniform", "ns": 5, "correlation": 1.0}}),
-            "ports.S.link.jitter.correlation",
-        ),
-        (json!({"loss": {"model": "random", "probability": 1.01}}), "ports.S.link.loss.probability"),
-        (json!({"loss": {"model": "gilbert_elliott", "p": 0.1, "r": 0.0}}), "ports.S.link.loss.r"),
-        (json!({"loss": {"model": "gilbert_elliott", "p": -0.1, "r": 0.1}}), "ports.S.link.loss.p"),
+    use JitterDistribution::{Exponential, Normal, Uniform};
+    let correlated = JitterConfig { correlation: 1.0, ..jitter(Uniform, 5) };
+    for (jitter, loss, path) in [
+        (Some(jitter(Uniform, 1_000_001)), None, "jitter.ns"),
+        (Some(jitter(Normal, 250_001)), None, "jitter.ns"),
+        (Some(jitter(Exponential, 0)), None, "jitter.ns"),
+        (Some(correlated), None, "jitter.correlation"),
+        (None, Some(random(1.01)), "loss.probability"),
+        (None, Some(bursts(0.1, 0.0)), "loss.r"),
+        (None, Some(bursts(-0.1, 0.1)), "loss.p"),
     ] {
-        assert_eq!(refused(rest.clone()).path, path, "{rest}");
+        assert_eq!(serial(jitter, loss).unwrap_err().path, format!("ports.S.link.{path}"), "{jitter:?} {loss:?}");
     }
-    assert!(refused(json!({"loss": {"model": "none"}})).to_string().contains("gilbert_elliott"));
+    let unknown = r#"{"ports": {"S": {"inside": "i", "wire": "w", "paced_by_peer": false,
+        "link": {"rate_bps": 1, "framing": "ppp", "loss": {"model": "none"}}}}}"#;
+    assert!(PortsConfig::from_json(unknown).unwrap_err().to_string().contains("gilbert_elliott"));
 }
 
 /// What is just possible is taken: jitter as large as the delay, or a channel that never turns bad.
 #[test]
 fn what_a_link_can_just_do_is_taken() {
-    for rest in [
-        json!({"jitter": {"distribution": "uniform", "ns": 1_000_000}}),
-        json!({"jitter": {"distribution": "normal", "ns": 250_000}}),
-        json!({"jitter": {"distribution": "exponential", "ns": 1}}),
-        json!({"jitter": {"distribution": "uniform", "ns": 5, "correlation": 0.0}}),
-        json!({"loss": {"model": "random", "probability": 0.0}}),
-        json!({"loss": {"model": "random", "probability": 1.0}}),
-        json!({"loss": {"model": "gilbert_elliott", "p": 0.0, "r": 0.0}}),
-        json!({"loss": {"model": "gilbert_elliott", "p": 0.1, "r": 1.0}}),
-    ] {
-        let mut link = json!({"rate_bps": 1_000_000, "framing": "ppp", "delay_ns": 1_000_000});
-        common::extend(&mut link, &rest);
-        let wiring = json!({"ports": {"S": {"inside": "i", "wire": "w", "link": link, "paced_by_peer": false}}});
-        let ports = PortsConfig::from_json(&wiring.to_string()).unwrap();
-        assert!(Engine::<()>::new(&ports, Time(0)).is_ok(), "{rest}");
+    use JitterDistribution::{Exponential, Normal, Uniform};
+    for jitter in [jitter(Uniform, 1_000_000), jitter(Normal, 250_000), jitter(Exponential, 1), jitter(Uniform, 5)] {
+        assert_eq!(serial(Some(jitter), None), Ok(()), "{jitter:?}");
+    }
+    for loss in [random(0.0), random(1.0), bursts(0.0, 0.0), bursts(0.1, 1.0)] {
+        assert_eq!(serial(None, Some(loss)), Ok(()), "{loss:?}");
     }
 }

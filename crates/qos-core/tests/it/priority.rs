@@ -1,26 +1,19 @@
 //! Low-latency queueing: how long a priority packet waits, and when its class is policed.
 
-use crate::common::{
-    self, class, configuration, departures, interface, load, read, run, with_policy, Source, MILLI, PORT, SECOND,
-};
+use crate::common::build::*;
+use crate::common::{self, class, departures, load, run, with_policies, with_policy, Source, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::wire::Framing::Ppp;
-use qos_core::{frame, Engine, Output, PortsConfig, RouterConfig, Time};
-use serde_json::{json, Value};
+use qos_core::{frame, Duration, Engine, Output, Time};
 
-fn with_ring(config: &RouterConfig, ring: u64, clock: u64) -> RouterConfig {
-    let mut config = serde_json::to_value(config).unwrap();
-    config["interfaces"]["Out"]["tx_ring_limit"] = json!(ring);
-    config["interfaces"]["Out"]["clock_rate_bps"] = json!(clock);
-    read(&config)
+fn with_ring(mut config: RouterConfig, ring: u32, clock: u64) -> RouterConfig {
+    config.out().tx_ring_limit = Some(ring);
+    config.out().clock_rate_bps = Some(clock);
+    config
 }
 
-fn llq(generation: &str, kbps: u64, priority: Value) -> RouterConfig {
-    with_policy(
-        generation,
-        kbps,
-        json!([{"name": "c1", "priority": priority}, {"name": "c2", "bandwidth": {"percent": 40}}]),
-    )
+fn llq(generation: Generation, kbps: u64, priority: PriorityConfig) -> RouterConfig {
+    with_policy(generation, kbps, vec![class_of("c1").priority(priority), class_of("c2").percent(40)])
 }
 
 proptest! {
@@ -30,14 +23,14 @@ proptest! {
     /// of its own queue.
     #[test]
     fn at_most_the_ring_and_one_packet_are_ahead(
-        generation in prop::sample::select(vec!["classic", "hqf"]),
-        ring in 1u64..11,
+        generation in prop::sample::select(vec![Classic, Hqf]),
+        ring in 1u32..11,
         lengths in prop::array::uniform3(60usize..1500),
         probes in prop::collection::vec((1u64..40_000_000, 40usize..300), 1..60),
     ) {
         let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-        let config = llq(generation, 2_000, json!({"unit": "percent", "number": 30}));
-        engine.configure(Time(0), &with_ring(&config, ring, 2_000_000)).unwrap();
+        let config = llq(generation, 2_000, priority(PriorityUnit::Percent, Some(30)));
+        engine.configure(Time(0), &with_ring(config, ring, 2_000_000)).unwrap();
         let flood = |(dscp, len): (&u8, usize)| Source::new(len, *dscp, u16::from(*dscp), 1_500_000);
         let floods: Vec<_> = [0, 2, 3].iter().zip(lengths).map(flood).collect();
         let descriptors: Vec<_> = floods.iter().map(|flood| flood.descriptor(Ppp)).collect();
@@ -63,7 +56,7 @@ proptest! {
             let ahead = departures.iter()
                 .filter(|(time, other, _)| *other == usize::MAX && time.0 > arrivals[*number] && time < left)
                 .count() as u64;
-            prop_assert!(ahead <= ring + 1, "{ahead} packets ahead with a ring of {ring}");
+            prop_assert!(ahead <= u64::from(ring) + 1, "{ahead} packets ahead with a ring of {ring}");
             seen += 1;
         }
         prop_assert!(seen > 0, "none was admitted");
@@ -72,14 +65,14 @@ proptest! {
     /// In congestion a priority class gets its rate and its burst, and no more.
     #[test]
     fn congestion_holds_a_priority_class_to_its_rate(
-        generation in prop::sample::select(vec!["classic", "hqf"]),
+        generation in prop::sample::select(vec![Classic, Hqf]),
         kbps in 64u64..1_000,
         burst in prop::option::of(2_000u64..20_000),
         ip_len in 60usize..1500,
     ) {
         let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-        let priority = json!({"unit": "kbps", "number": kbps, "burst_bytes": burst});
-        let config = with_policy(generation, 2_000, json!([{"name": "c1", "priority": priority}]));
+        let priority = PriorityConfig { burst_bytes: burst, ..priority_kbps(kbps) };
+        let config = with_policy(generation, 2_000, vec![class_of("c1").priority(priority)]);
         engine.configure(Time(0), &config).unwrap();
         let sources = [Source::new(1000, 0, 0, 4_000_000), Source::new(ip_len, 1, 1, 1_900_000)];
         let seconds = 10;
@@ -102,12 +95,11 @@ proptest! {
 /// Without congestion a priority class may send more than its rate.
 #[test]
 fn without_congestion_a_priority_class_is_not_policed() {
-    for generation in ["classic", "hqf"] {
-        let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-        engine.configure(Time(0), &llq(generation, 2_000, json!({"unit": "kbps", "number": 8}))).unwrap();
+    for generation in [Classic, Hqf] {
+        let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &llq(generation, 2_000, priority_kbps(8)));
         let sources = [Source::new(500, 0, 0, 200_000), Source::new(500, 1, 1, 1_500_000)];
         let outputs = load(&mut engine, Ppp, &sources, Time(5 * SECOND));
-        assert!(outputs.iter().all(|output| matches!(output, Output::Departure(_))), "{generation}");
+        assert!(outputs.iter().all(|output| matches!(output, Output::Departure(_))), "{generation:?}");
         let class = class(&mut engine, Time(5 * SECOND), 0);
         assert_eq!((class.drops.priority.packets, class.queue.map_or(0, |queue| queue.congested.packets)), (0, 0));
     }
@@ -116,10 +108,11 @@ fn without_congestion_a_priority_class_is_not_policed() {
 /// Level 1 is served before level 2, and both before the rest.
 #[test]
 fn level_1_goes_first() {
-    let classes = json!([{"name": "c2", "priority": {"unit": "strict", "level": 2}},
-        {"name": "c1", "priority": {"unit": "strict", "level": 1}}]);
-    let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-    engine.configure(Time(0), &with_policy("hqf", 2_000, classes)).unwrap();
+    let classes = vec![
+        class_of("c2").priority(PriorityConfig { level: Some(2), ..priority(PriorityUnit::Strict, None) }),
+        class_of("c1").priority(PriorityConfig { level: Some(1), ..priority(PriorityUnit::Strict, None) }),
+    ];
+    let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &with_policy(Hqf, 2_000, classes));
     for dscp in [0, 0, 0, 0, 0, 2, 2, 1, 1] {
         let frame = common::frames::udp(500, dscp, 1, 6_000);
         engine.transmit(Time(0), PORT, frame::parse(&frame, Ppp), usize::from(dscp));
@@ -133,23 +126,21 @@ fn level_1_goes_first() {
 /// Priority holds among the classes of its own policy-map, under the shaper around them.
 #[test]
 fn priority_in_a_child_goes_before_its_siblings() {
-    for generation in ["classic", "hqf"] {
-        let maps = json!({
-            "Inner": {"classes": [{"name": "c1", "priority": {"unit": "percent", "number": 30}},
-                {"name": "c2", "bandwidth": {"percent": 30}}]},
-            "P": {"classes": [{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 500_000}},
-                "service_policy": "Inner"}]}});
-        let mut engine: Engine<usize> = common::engine(100_000_000, Ppp);
-        engine.configure(Time(0), &configuration(generation, maps, interface(100_000, None, Some("P")))).unwrap();
+    for generation in [Classic, Hqf] {
+        let maps = maps([
+            ("Inner", vec![class_of("c1").priority_percent(30), class_of("c2").percent(30)]),
+            ("P", vec![class_default().shape_bps(500_000).service_policy("Inner")]),
+        ]);
+        let mut engine: Engine<usize> = common::started(100_000_000, Ppp, &with_policies(generation, 100_000, maps));
         // 100 kb/s of the 150 that are admitted: nothing of it is dropped.
         let sources =
             [Source::new(1000, 0, 0, 600_000), Source::new(200, 1, 1, 100_000), Source::new(1000, 2, 2, 600_000)];
         let outputs = load(&mut engine, Ppp, &sources, Time(10 * SECOND));
         engine.audit().unwrap();
         let bytes = common::bytes_by_source(&outputs, 3);
-        assert!(bytes[1].abs_diff(100_000 * 204 / 200 / 8 * 10) <= 3 * 204, "{generation}: {bytes:?}");
+        assert!(bytes[1].abs_diff(100_000 * 204 / 200 / 8 * 10) <= 3 * 204, "{generation:?}: {bytes:?}");
         let class = class(&mut engine, Time(10 * SECOND), 0).child.unwrap().classes[0].clone();
-        assert_eq!(class.drops.priority.packets, 0, "{generation}");
+        assert_eq!(class.drops.priority.packets, 0, "{generation:?}");
     }
 }
 
@@ -161,13 +152,13 @@ fn waits_behind_the_ring_are_less_than_published_round_trips() {
     let rows = [(512, 2, 13.0), (512, 5, 23.0), (512, 10, 39.0), (128, 1, 34.0), (128, 2, 47.0), (128, 5, 85.0)];
     for (kbps, ring, round_trip) in rows {
         let line = |bytes: u64| bytes * 8 * 1_000_000 / kbps;
-        for generation in ["classic", "hqf"] {
+        for generation in [Classic, Hqf] {
             let (mut least, mut most) = (u64::MAX, 0);
-            let phases = 64;
+            let (phases, packets) = (64, u64::from(ring));
             for phase in 0..phases {
                 let mut engine: Engine<usize> = common::engine(kbps * 1_000, Ppp);
-                let config = llq(generation, kbps, json!({"unit": "strict"}));
-                engine.configure(Time(0), &with_ring(&config, ring, kbps * 1_000)).unwrap();
+                let config = llq(generation, kbps, priority(PriorityUnit::Strict, None));
+                engine.configure(Time(0), &with_ring(config, ring, kbps * 1_000)).unwrap();
                 for _ in 0..40 {
                     engine.transmit(Time(0), PORT, Source::new(200, 0, 0, 1).descriptor(Ppp), 0);
                 }
@@ -181,11 +172,12 @@ fn waits_behind_the_ring_are_less_than_published_round_trips() {
                 (least, most) = (least.min(wait), most.max(wait));
             }
             assert!(
-                least >= ring * line(207) + line(47) - 100 && least <= ring * line(207) + line(47) + line(207) / phases
+                least >= packets * line(207) + line(47) - 100
+                    && least <= packets * line(207) + line(47) + line(207) / phases
             );
             assert!(
-                most <= (ring + 1) * line(207) + line(47)
-                    && most + line(207) / phases >= (ring + 1) * line(207) + line(47)
+                most <= (packets + 1) * line(207) + line(47)
+                    && most + line(207) / phases >= (packets + 1) * line(207) + line(47)
             );
             let waits = (most + line(47)) as f64 / 1e6;
             assert!((0.0..2.5).contains(&(round_trip - waits)), "{kbps} kb/s, ring {ring}: {waits} ms of {round_trip}");
@@ -196,13 +188,11 @@ fn waits_behind_the_ring_are_less_than_published_round_trips() {
 /// A priority class is policed where a shaper above it holds packets back, whatever room the line has.
 #[test]
 fn a_shaper_above_is_congestion() {
-    let classes = json!([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 1_000_000}},
-        "service_policy": "Child"}]);
-    let child = json!([{"name": "udp", "priority": {"unit": "kbps", "number": 64}}, {"name": "class-default"}]);
-    let maps = json!({"P": {"classes": classes}, "Child": {"classes": child}});
-    let config = configuration("hqf", maps, interface(100_000, None, Some("P")));
-    let mut engine: Engine<usize> = common::engine(100_000_000, Ppp);
-    engine.configure(Time(0), &config).unwrap();
+    let classes = vec![class_default().shape_bps(1_000_000).service_policy("Child")];
+    let child = vec![class_of("udp").priority_kbps(64), class_default()];
+    let maps = maps([("P", classes), ("Child", child)]);
+    let config = with_policies(Hqf, 100_000, maps);
+    let mut engine: Engine<usize> = common::started(100_000_000, Ppp, &config);
     load(&mut engine, Ppp, &[Source::new(500, 0, 0, 3_000_000)], Time(2 * SECOND));
     let found = engine.counters(Time(2 * SECOND), None).interfaces["Out"].policy_output.clone().unwrap();
     let own = &found.classes[0].child.as_ref().unwrap().classes[0];
@@ -213,17 +203,17 @@ fn a_shaper_above_is_congestion() {
 /// later generation.
 #[test]
 fn classes_with_priority_show_the_queue_that_they_share() {
-    let priority = |name: &str| json!({"name": name, "priority": {"unit": "kbps", "number": 200}});
-    let classes = json!([priority("c1"), priority("c2"), {"name": "c3", "bandwidth": {"kbps": 200}}]);
-    for (generation, depths) in [("classic", [Some(5), Some(5), Some(1)]), ("hqf", [None, None, Some(1)])] {
+    let priority = |name: &str| class_of(name).priority_kbps(200);
+    let classes = vec![priority("c1"), priority("c2"), class_of("c3").kbps(200)];
+    for (generation, depths) in [(Classic, [Some(5), Some(5), Some(1)]), (Hqf, [None, None, Some(1)])] {
         let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-        let config = with_ring(&with_policy(generation, 2_000, classes.clone()), 1, 2_000_000);
+        let config = with_ring(with_policy(generation, 2_000, classes.clone()), 1, 2_000_000);
         engine.configure(Time(0), &config).unwrap();
         for dscp in [0, 0, 1, 1, 2, 2, 2, 3] {
             engine.transmit(Time(0), PORT, Source::new(100, dscp, 0, 1).descriptor(Ppp), 0);
         }
         let shown = [0, 1, 2].map(|number| class(&mut engine, Time(0), number).queue.map(|queue| queue.depth_packets));
-        assert_eq!(shown, depths, "{generation}");
+        assert_eq!(shown, depths, "{generation:?}");
     }
 }
 
@@ -231,11 +221,10 @@ fn classes_with_priority_show_the_queue_that_they_share() {
 /// a packet with priority that comes in between is before those that are not yet in the ring.
 #[test]
 fn a_long_line_settles_nothing_ahead_of_its_time() {
-    let text = json!({"ports": {"Out": {"inside": "o.in", "wire": "o",
-        "link": {"rate_bps": 1_000_000, "framing": "ppp", "delay_ns": 10 * MILLI}, "paced_by_peer": false}}});
-    let mut engine: Engine<usize> = Engine::new(&PortsConfig::from_json(&text.to_string()).unwrap(), Time(0)).unwrap();
-    let classes = json!([{"name": "c1", "priority": {"unit": "strict"}}]);
-    engine.configure(Time(0), &with_ring(&with_policy("hqf", 1_000, classes), 1, 1_000_000)).unwrap();
+    let link = LinkConfig::new(1_000_000, Ppp).delay(Duration::from_millis(10));
+    let mut engine: Engine<usize> = Engine::new(&common::ports(link), Time(0)).unwrap();
+    let classes = vec![class_of("c1").strict()];
+    engine.configure(Time(0), &with_ring(with_policy(Hqf, 1_000, classes), 1, 1_000_000)).unwrap();
     let packet = |dscp| Source::new(1_000, dscp, 0, 1).descriptor(Ppp);
     (0..3).for_each(|number| engine.transmit(Time(0), PORT, packet(0), number));
     let mut outputs = Vec::new();

@@ -1,44 +1,27 @@
 //! Priority of a class below another one, at the levels above it (later generation).
 
-use crate::common::{
-    self, bytes_by_source, class, configuration, departures, interface, load, run, Source, PORT, SECOND,
-};
+use crate::common::build::*;
+use crate::common::{self, bytes_by_source, class, configuration, departures, load, run, Source, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::wire::Framing::Ppp;
 use qos_core::{Engine, Output, Time};
-use serde_json::{json, Value};
 
 /// Two sites, each with voice (code points 1 and 3) and others (2 and 4), on 2 Mb/s. `deep`: one level more.
-fn sites(generation: &str, shares: [u64; 2], shape: Option<u64>, deep: bool) -> Engine<usize> {
-    let site = |voice: &str| {
-        json!({"classes": [
-            {"name": voice, "priority": {"unit": "strict"}},
-            {"name": "class-default", "queue_limit": {"packets": 200}}]})
-    };
-    let shape = |class: &mut Value| {
-        if let Some(rate) = shape {
-            class["shape"] = json!({"mode": "average", "rate": {"bps": rate}});
-        }
-    };
-    let mut first = json!({"name": "site1", "bandwidth": {"percent": shares[0]}, "service_policy": "Site1"});
-    shape(&mut first);
-    let second = json!({"name": "site2", "bandwidth": {"percent": shares[1]}, "service_policy": "Site2"});
-    let both = json!({"classes": [first, second]});
-    let mut maps = json!({"Site1": site("c1"), "Site2": site("c3")});
-    if deep {
-        maps["Both"] = both;
-        maps["P"] = json!({"classes": [{"name": "class-default", "service_policy": "Both",
-            "shape": {"mode": "average", "rate": {"bps": 1_900_000}}}]});
+fn sites(generation: Generation, shares: [u32; 2], shape: Option<u64>, deep: bool) -> Engine<usize> {
+    let site = |voice: &str| vec![class_of(voice).strict(), class_default().queue_limit(200)];
+    let first = PolicyClass { shape: shape.map(average), ..class_of("site1").percent(shares[0]) };
+    let both = vec![first.service_policy("Site1"), class_of("site2").percent(shares[1]).service_policy("Site2")];
+    let sites = maps([("Site1", site("c1")), ("Site2", site("c3"))]);
+    let upper = if deep {
+        maps([("Both", both), ("P", vec![class_default().service_policy("Both").shape_bps(1_900_000)])])
     } else {
-        maps["P"] = both;
-    }
-    let mut config = serde_json::to_value(configuration(generation, maps, interface(2_000, None, Some("P")))).unwrap();
-    for (name, values) in [("site1", [1, 2]), ("site2", [3, 4])] {
-        config["class_maps"][name] = json!({"match": "all", "criteria": [{"type": "dscp", "values": values}]});
-    }
-    let mut engine = common::engine(2_000_000, Ppp);
-    engine.configure(Time(0), &common::read(&config)).unwrap();
-    engine
+        maps([("P", both)])
+    };
+    let config =
+        configuration(generation, [sites, upper].into_iter().flatten().collect(), interface(2_000, None, Some("P")))
+            .class_map("site1", match_all(vec![dscp(&[1, 2])]))
+            .class_map("site2", match_all(vec![dscp(&[3, 4])]));
+    common::started(2_000_000, Ppp, &config)
 }
 
 proptest! {
@@ -48,12 +31,12 @@ proptest! {
     /// the voice of both sites are ahead of a voice packet.
     #[test]
     fn voice_waits_for_no_other_site(
-        share in 1u64..90,
+        share in 1u32..90,
         lengths in prop::array::uniform2(60usize..1500),
         voice in 60usize..400,
         gaps in prop::collection::vec(1u64..30_000_000, 1..50),
     ) {
-        let mut engine = sites("hqf", [share, 90 - share], None, false);
+        let mut engine = sites(Hqf, [share, 90 - share], None, false);
         let floods = [Source::new(lengths[0], 2, 2, 1_500_000), Source::new(lengths[1], 4, 4, 3_000_000)];
         let probes = [Source::new(voice, 1, 1, 1), Source::new(voice, 3, 3, 1)];
         let (mut outputs, mut arrivals, mut next, mut now) = (Vec::new(), Vec::new(), [0u64; 2], SECOND / 2);
@@ -81,9 +64,9 @@ proptest! {
 
     /// Voice takes nothing of its site's share: what is left goes by the weights.
     #[test]
-    fn the_rest_is_shared_as_if_there_were_no_voice(share in 10u64..80, deep in any::<bool>()) {
+    fn the_rest_is_shared_as_if_there_were_no_voice(share in 10u32..80, deep in any::<bool>()) {
         let shares = [share, 90 - share];
-        let mut engine = sites("hqf", shares, None, deep);
+        let mut engine = sites(Hqf, shares, None, deep);
         let sources = [
             Source::new(200, 1, 1, 150_000), Source::new(1000, 2, 2, 2_500_000),
             Source::new(200, 3, 3, 50_000), Source::new(1000, 4, 4, 2_500_000)];
@@ -104,7 +87,7 @@ proptest! {
 #[test]
 fn jitter_of_voice_is_below_a_packets_time() {
     for deep in [false, true] {
-        let mut engine = sites("hqf", [10, 80], None, deep);
+        let mut engine = sites(Hqf, [10, 80], None, deep);
         let sources = [Source::new(200, 1, 1, 100_000), Source::new(500, 4, 4, 3_000_000)];
         let outputs = load(&mut engine, Ppp, &sources, Time(10 * SECOND));
         assert_eq!(outputs.iter().filter(|o| matches!(o, Output::Dropped(d) if d.payload == 0)).count(), 0);
@@ -126,7 +109,7 @@ fn jitter_of_voice_is_below_a_packets_time() {
 /// A shaper around the site holds its voice too.
 #[test]
 fn a_shaper_above_holds_priority() {
-    let mut engine = sites("hqf", [10, 80], Some(100_000), false);
+    let mut engine = sites(Hqf, [10, 80], Some(100_000), false);
     let sources = [Source::new(200, 1, 1, 190_000), Source::new(500, 4, 4, 3_000_000)];
     let outputs = load(&mut engine, Ppp, &sources, Time(10 * SECOND));
     engine.audit().unwrap();
@@ -141,7 +124,7 @@ fn a_shaper_above_holds_priority() {
 #[test]
 fn voice_of_two_sites_goes_in_the_order_of_its_coming() {
     for [first, second] in [[1, 3], [3, 1]] {
-        let mut engine = sites("hqf", [40, 40], None, false);
+        let mut engine = sites(Hqf, [40, 40], None, false);
         let packets = [2, 2, 2, first, first, second, second];
         for dscp in packets {
             engine.transmit(Time(0), PORT, Source::new(200, dscp, 0, 1).descriptor(Ppp), usize::from(dscp));

@@ -1,16 +1,15 @@
 //! Published results whose arithmetic is exact, without TCP: who gets what when all offer more than there is.
 
-use crate::common::{self, bytes_by_source, class, configuration, interface, load, with_policy, Source, SECOND};
+use crate::common::build::*;
+use crate::common::{self, bytes_by_source, class, load, with_policies, with_policy, Source, SECOND};
 use qos_core::counters::ClassCounters;
 use qos_core::wire::Framing::Ppp;
 use qos_core::{Engine, Output, RouterConfig, Time};
-use serde_json::json;
 
 const SECONDS: u64 = 30;
 
 fn outcome(config: &RouterConfig, sources: &[Source]) -> (Vec<u64>, Engine<usize>, Vec<Output<usize>>) {
-    let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-    engine.configure(Time(0), config).unwrap();
+    let mut engine: Engine<usize> = common::started(2_000_000, Ppp, config);
     let outputs = load(&mut engine, Ppp, sources, Time(SECONDS * SECOND));
     engine.audit().unwrap();
     (bytes_by_source(&outputs, sources.len()), engine, outputs)
@@ -38,10 +37,9 @@ fn assert_shares(bytes: &[u64], shares: &[f64], lengths: &[usize]) -> Vec<f64> {
 fn twenty_thirty_and_the_rest() {
     let lengths = [256, 1210, 256];
     let config = with_policy(
-        "hqf",
+        Hqf,
         2_000,
-        json!([{"name": "c1", "bandwidth": {"percent": 20}}, {"name": "c2", "bandwidth": {"percent": 30}},
-            {"name": "class-default", "fair_queue": {}}]),
+        vec![class_of("c1").percent(20), class_of("c2").percent(30), class_default().fair_queue()],
     );
     let sources: Vec<_> =
         lengths.iter().zip(0..).map(|(len, n)| Source::new(*len, n, u16::from(n), 2_500_000)).collect();
@@ -58,17 +56,15 @@ fn twenty_thirty_and_the_rest() {
 /// 0.9638 of what is counted.
 #[test]
 fn seventy_per_cent_inside_thirty() {
-    let maps = json!({
-        "Inner": {"classes": [{"name": "c1", "bandwidth": {"percent": 70}, "fair_queue": {}},
-            {"name": "class-default", "fair_queue": {}}]},
-        "P": {"classes": [{"name": "parent", "bandwidth": {"percent": 30}, "service_policy": "Inner"},
-            {"name": "c3", "bandwidth": {"percent": 20}}]}});
-    let mut config = serde_json::to_value(configuration("hqf", maps, interface(2_000, None, Some("P")))).unwrap();
-    config["class_maps"]["parent"] = json!({"match": "all", "criteria": [{"type": "dscp", "values": [1, 2]}]});
+    let maps = maps([
+        ("Inner", vec![class_of("c1").percent(70).fair_queue(), class_default().fair_queue()]),
+        ("P", vec![class_of("parent").percent(30).service_policy("Inner"), class_of("c3").percent(20)]),
+    ]);
+    let config = with_policies(Hqf, 2_000, maps).class_map("parent", match_all(vec![dscp(&[1, 2])]));
     let lengths = [256, 1300, 256, 256];
     let sources: Vec<_> =
         lengths.iter().zip(0..).map(|(len, n)| Source::new(*len, n, u16::from(n), 2_500_000)).collect();
-    let (bytes, mut engine, _) = outcome(&common::read(&config), &sources);
+    let (bytes, mut engine, _) = outcome(&config, &sources);
     let rates = assert_shares(&bytes, &[0.5, 0.3 * 0.7, 0.3 * 0.3, 0.2], &lengths);
     assert!((rates[1] * 0.9638 / 401e3 - 1.0).abs() < 0.03, "{rates:?}");
     // A parent's figures include its children's.
@@ -84,11 +80,7 @@ fn seventy_per_cent_inside_thirty() {
 /// Three classes, the same on all: 397, 598 and 997 kb/s were published for packets of 1304 counted bytes.
 #[test]
 fn three_classes_of_equal_packets() {
-    let config = with_policy(
-        "hqf",
-        2_000,
-        json!([{"name": "c1", "bandwidth": {"percent": 20}}, {"name": "c2", "bandwidth": {"percent": 30}}]),
-    );
+    let config = with_policy(Hqf, 2_000, vec![class_of("c1").percent(20), class_of("c2").percent(30)]);
     let sources: Vec<_> = (0..3).map(|n| Source::new(1300, n, u16::from(n), 2_500_000)).collect();
     let (bytes, ..) = outcome(&config, &sources);
     let rates = assert_shares(&bytes, &[0.5, 0.2, 0.3], &[1300; 3]);
@@ -101,8 +93,8 @@ fn three_classes_of_equal_packets() {
 /// in the later one (956 kb/s).
 #[test]
 fn precedence_five_against_zero() {
-    for (generation, part, published) in [("classic", 6.0 / 7.0, 1.64e6), ("hqf", 0.5, 956e3)] {
-        let config = with_policy(generation, 2_000, json!([{"name": "class-default", "fair_queue": {}}]));
+    for (generation, part, published) in [(Classic, 6.0 / 7.0, 1.64e6), (Hqf, 0.5, 956e3)] {
+        let config = with_policy(generation, 2_000, vec![class_default().fair_queue()]);
         let sources = [Source::new(1300, 40, 0, 2_500_000), Source::new(1300, 0, 1, 2_500_000)];
         let (bytes, ..) = outcome(&config, &sources);
         let rates = assert_shares(&bytes, &[part, 1.0 - part], &[1300; 2]);
@@ -114,13 +106,8 @@ fn precedence_five_against_zero() {
 /// waiting, none dropped).
 #[test]
 fn flows_of_a_class_are_limited_one_by_one() {
-    let config = with_policy(
-        "hqf",
-        2_000,
-        json!([{"name": "c1", "bandwidth": {"percent": 30}, "fair_queue": {"queues": 4096}}]),
-    );
-    let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-    engine.configure(Time(0), &config).unwrap();
+    let config = with_policy(Hqf, 2_000, vec![class_of("c1").percent(30).fair_queues(4096)]);
+    let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &config);
     let fill = |engine: &mut Engine<usize>, each: usize| {
         for _ in 0..each {
             for flow in 0..10 {
@@ -139,12 +126,8 @@ fn flows_of_a_class_are_limited_one_by_one() {
 #[test]
 fn flows_of_a_class_get_equal_bytes() {
     for flows in [2usize, 11] {
-        let config = with_policy(
-            "hqf",
-            2_000,
-            json!([{"name": "c1", "bandwidth": {"percent": 30}, "fair_queue": {"queues": 4096}},
-                {"name": "c2", "bandwidth": {"percent": 20}}]),
-        );
+        let config =
+            with_policy(Hqf, 2_000, vec![class_of("c1").percent(30).fair_queues(4096), class_of("c2").percent(20)]);
         let lengths: Vec<_> = (0..flows).map(|n| if n == 0 { 256 } else { 1300 }).chain([256, 256]).collect();
         let sources: Vec<_> = lengths
             .iter()

@@ -1,16 +1,15 @@
 //! Queue limits in bytes and milliseconds and by a field of the packet, and early detection in bytes.
 
-use crate::common::{self, class, configuration, interface, run, with_policy, PORT};
+use crate::common::build::*;
+use crate::common::{self, class, run, with_policies, with_policy, PORT};
 use proptest::prelude::*;
 use qos_core::wire::Framing::Ppp;
 use qos_core::{frame, Engine, Output, RouterConfig, Time};
-use serde_json::{json, Value};
 
 /// Sends packets of those lengths and code points at those distances, and returns for each the depth of class-default's
 /// queue that it met, in packets and bytes, and whether it was dropped.
 fn offered(config: &RouterConfig, arrivals: &[(u64, usize, u8)]) -> Vec<(u64, u64, bool)> {
-    let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-    engine.configure(Time(0), config).unwrap();
+    let mut engine: Engine<usize> = common::started(2_000_000, Ppp, config);
     let (mut now, mut found) = (0, Vec::new());
     for (number, (gap, ip_len, dscp)) in arrivals.iter().enumerate() {
         now += gap;
@@ -31,9 +30,8 @@ fn offered(config: &RouterConfig, arrivals: &[(u64, usize, u8)]) -> Vec<(u64, u6
     found
 }
 
-fn default_class(mut actions: Value) -> RouterConfig {
-    actions["name"] = json!("class-default");
-    with_policy("hqf", 2_000, json!([actions]))
+fn with_class(class: PolicyClass) -> RouterConfig {
+    with_policy(Hqf, 2_000, vec![class])
 }
 
 fn arrivals() -> impl Strategy<Value = Vec<(u64, usize, u8)>> {
@@ -44,24 +42,24 @@ proptest! {
     #![proptest_config(crate::bounded::cases(48))]
 
     #[test]
-    fn a_limit_in_bytes_counts_what_waits(limit in 1u64..20_000, arrivals in arrivals()) {
-        for (_, bytes, dropped) in offered(&default_class(json!({"queue_limit": {"bytes": limit}})), &arrivals) {
-            prop_assert_eq!(dropped, bytes >= limit, "{} bytes of {}", bytes, limit);
+    fn a_limit_in_bytes_counts_what_waits(limit in 1u32..20_000, arrivals in arrivals()) {
+        for (_, bytes, dropped) in offered(&with_class(class_default().limit(Bytes(limit))), &arrivals) {
+            prop_assert_eq!(dropped, bytes >= u64::from(limit), "{} bytes of {}", bytes, limit);
         }
     }
 
     #[test]
     fn a_packet_is_taken_below_the_limit_of_its_value(
-        field in prop::sample::select(vec!["dscp", "precedence"]),
+        field in prop::sample::select(vec![ThresholdField::Dscp, ThresholdField::Precedence]),
         limit in 1u32..40,
         thresholds in prop::collection::btree_map(0u8..8, 1u32..40, 1..5),
         arrivals in arrivals(),
     ) {
         let rows: Vec<_> = thresholds.iter()
-            .map(|(value, packets)| json!({"field": field, "value": value, "limit": {"packets": packets}})).collect();
-        let config = default_class(json!({"queue_limit": {"packets": limit}, "queue_thresholds": rows}));
+            .map(|(value, packets)| limit_by(field, *value, Packets(*packets))).collect();
+        let config = with_class(class_default().queue_limit(limit).queue_thresholds(rows));
         for ((packets, _, dropped), (_, _, dscp)) in offered(&config, &arrivals).into_iter().zip(&arrivals) {
-            let value = if field == "dscp" { *dscp } else { dscp >> 3 };
+            let value = if field == ThresholdField::Dscp { *dscp } else { dscp >> 3 };
             let own = thresholds.get(&value).copied().unwrap_or(limit).min(limit);
             prop_assert_eq!(dropped, packets >= u64::from(own), "{} of {} with {}", packets, own, value);
         }
@@ -74,7 +72,7 @@ proptest! {
 fn a_limit_in_bytes_holds_few_large_packets_and_many_small_ones() {
     let taken = |ip_len: usize| {
         // All at once: the first two are on the line and in the ring.
-        let met = offered(&default_class(json!({"queue_limit": {"bytes": 15_000}})), &[(0, ip_len, 0); 400]);
+        let met = offered(&with_class(class_default().limit(Bytes(15_000))), &[(0, ip_len, 0); 400]);
         let queued = met.iter().filter(|(_, _, dropped)| !dropped).count();
         let most = met.iter().map(|(packets, bytes, _)| (*packets, *bytes)).max().unwrap();
         (queued as u64 - most.0, most)
@@ -89,10 +87,8 @@ fn a_limit_in_bytes_holds_few_large_packets_and_many_small_ones() {
 /// the most, 50.4 ms.
 #[test]
 fn fifty_milliseconds_delay_by_fifty_milliseconds() {
-    let shape = json!({"mode": "average", "rate": {"bps": 2_000_000}});
-    let class = json!({"name": "class-default", "shape": shape, "queue_limit": {"ms": 50}});
-    let mut engine: Engine<u64> = common::engine(100_000_000, Ppp);
-    engine.configure(Time(0), &with_policy("hqf", 100_000, json!([class]))).unwrap();
+    let class = class_default().shape_bps(2_000_000).limit(Ms(50));
+    let mut engine: Engine<u64> = common::started(100_000_000, Ppp, &with_policy(Hqf, 100_000, vec![class]));
     let sent = common::offer(&mut engine, common::udp(500, 1, Ppp), 1_000_000, Time(0), Time(2 * common::SECOND));
     let waits = common::departures(&sent).iter().map(|(time, at, _)| time.0 - at).collect::<Vec<_>>();
     let (longest, steady) = (*waits.iter().max().unwrap(), &waits[waits.len() / 2..]);
@@ -103,9 +99,8 @@ fn fifty_milliseconds_delay_by_fifty_milliseconds() {
 }
 
 /// What a class in a policy on an interface of `kbps` has as its limit: packets, bytes, ms.
-fn limit(kbps: u64, maps: Value) -> (Option<u32>, Option<u32>, Option<u32>) {
-    let mut engine: Engine<usize> = common::engine(1_000_000_000, Ppp);
-    engine.configure(Time(0), &configuration("hqf", maps, interface(kbps, None, Some("P")))).unwrap();
+fn limit(kbps: u64, maps: Maps) -> (Option<u32>, Option<u32>, Option<u32>) {
+    let mut engine: Engine<usize> = common::started(1_000_000_000, Ppp, &with_policies(Hqf, kbps, maps));
     let queue = class(&mut engine, Time(0), 0).queue.unwrap();
     (queue.limit_packets, queue.limit_bytes, queue.limit_ms)
 }
@@ -114,63 +109,54 @@ fn limit(kbps: u64, maps: Value) -> (Option<u32>, Option<u32>, Option<u32>) {
 /// bandwidth comes first.
 #[test]
 fn milliseconds_are_of_the_bandwidth_or_else_of_the_shaper_or_of_what_is_around() {
-    let shape = json!({"mode": "average", "rate": {"bps": 1_000_000_000u64}});
-    let of = |class: Value| limit(1_000_000, json!({"P": {"classes": [class]}}));
-    let ten = json!({"ms": 10});
-    assert_eq!(
-        of(json!({"name": "c1", "bandwidth": {"kbps": 300_000}, "shape": shape, "queue_limit": ten})),
-        (None, Some(375_000), Some(10))
-    );
-    let half = json!({"mode": "average", "rate": {"percent": 50}});
-    assert_eq!(
-        of(json!({"name": "class-default", "shape": half, "queue_limit": ten})),
-        (None, Some(625_000), Some(10))
-    );
-    assert_eq!(of(json!({"name": "class-default", "queue_limit": ten})), (None, Some(1_250_000), Some(10)));
-    assert_eq!(of(json!({"name": "class-default", "queue_limit": {"bytes": 5}})), (None, Some(5), None));
-    assert_eq!(of(json!({"name": "class-default", "queue_limit": {"packets": 5}})), (Some(5), None, None));
+    let of = |class: PolicyClass| limit(1_000_000, maps([("P", vec![class])]));
+    let ten = Ms(10);
+    assert_eq!(of(class_of("c1").kbps(300_000).shape_bps(1_000_000_000).limit(ten)), (None, Some(375_000), Some(10)));
+    let half = ShapeConfig::average(RateSpec::Percent(50));
+    assert_eq!(of(class_default().shape(half).limit(ten)), (None, Some(625_000), Some(10)));
+    assert_eq!(of(class_default().limit(ten)), (None, Some(1_250_000), Some(10)));
+    assert_eq!(of(class_default().limit(Bytes(5))), (None, Some(5), None));
+    assert_eq!(of(class_default().queue_limit(5)), (Some(5), None, None));
 }
 
 /// Prints of IOS XE: in a queue of 62500 bytes the greatest threshold is 31250 and the least ones are 15625, 17578,
 /// ..., 29296.
 #[test]
 fn thresholds_in_bytes_follow_from_the_limit() {
-    let rows = |class: Value| {
-        let mut engine: Engine<usize> = common::engine(1_000_000, Ppp);
-        engine.configure(Time(0), &with_policy("hqf", 1_000, json!([class]))).unwrap();
+    let rows = |class: PolicyClass| {
+        let mut engine: Engine<usize> = common::started(1_000_000, Ppp, &with_policy(Hqf, 1_000, vec![class]));
         let red = common::class(&mut engine, Time(0), 0).random_detect.unwrap();
         assert!(red.in_bytes);
         red.classes.iter().map(|row| (row.min, row.max)).collect::<Vec<_>>()
     };
-    let found = rows(json!({"name": "class-default", "queue_limit": {"bytes": 62_500},
-        "random_detect": {"basis": "precedence"}}));
+    let found = rows(class_default().limit(Bytes(62_500)).random_detect(red_by_precedence()));
     let least = [15_625, 17_578, 19_531, 21_484, 23_437, 25_390, 27_343, 29_296];
     assert_eq!(found, least.map(|min| (min, 31_250)));
     // 20 and 40 ms of 1 Mb/s.
-    let found = rows(json!({"name": "class-default", "random_detect": {"basis": "precedence", "unit": "ms",
-        "thresholds": [{"value": 3, "min": 20, "max": 40}]}}));
+    let found = rows(class_default().random_detect(red_by_precedence().unit(LimitUnit::Ms).row(3, 20, 40, None)));
     assert_eq!((found[3], found[0]), ((2_500, 5_000), (24_000, 48_000)));
 }
 
 /// In bytes the mean is one of bytes: packets of 64 bytes are dropped later than packets of 1500.
 #[test]
 fn early_detection_in_bytes_spares_small_packets() {
-    let dropped = |unit: &str, ip_len: usize| {
-        let (min, max) = if unit == "bytes" { (7_500, 30_000) } else { (5, 20) };
-        let limit = if unit == "bytes" { json!({"bytes": 90_000}) } else { json!({"packets": 60}) };
-        let config = default_class(json!({"queue_limit": limit,
-            "random_detect": {"basis": "precedence", "exponential_weight": 3, "unit": unit,
-                "thresholds": [{"value": 0, "min": min, "max": max, "denominator": 5}]}}));
+    let dropped = |unit: LimitUnit, ip_len: usize| {
+        let in_bytes = unit == LimitUnit::Bytes;
+        let (min, max) = if in_bytes { (7_500, 30_000) } else { (5, 20) };
+        let limit = if in_bytes { Bytes(90_000) } else { Packets(60) };
+        let config = with_class(
+            class_default().limit(limit).random_detect(red_by_precedence().weight(3).unit(unit).row(0, min, max, 5)),
+        );
         offered(&config, &[(0, ip_len, 0); 50]).iter().filter(|(.., dropped)| *dropped).count()
     };
-    assert!(dropped("packets", 64) > 20 && dropped("packets", 1500) > 20);
-    assert!(dropped("bytes", 64) == 0 && dropped("bytes", 1500) > 20);
+    assert!(dropped(LimitUnit::Packets, 64) > 20 && dropped(LimitUnit::Packets, 1500) > 20);
+    assert!(dropped(LimitUnit::Bytes, 64) == 0 && dropped(LimitUnit::Bytes, 1500) > 20);
 }
 
 /// Where in the class, and why, a policy-map with one class is refused on an interface.
-fn refused(generation: &str, class: Value) -> (String, String) {
-    let maps = json!({"P": {"classes": [class]}});
-    let config = configuration(generation, maps, interface(2_000, None, Some("P")));
+fn refused(generation: Generation, class: PolicyClass) -> (String, String) {
+    let maps = maps([("P", vec![class])]);
+    let config = with_policies(generation, 2_000, maps);
     let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
     let error = engine.configure(Time(0), &config).unwrap_err();
     (error.path.rsplit_once("classes[0].").unwrap().1.to_owned(), error.message)
@@ -179,63 +165,52 @@ fn refused(generation: &str, class: Value) -> (String, String) {
 /// Limits of a class are told as they are typed where their units differ.
 #[test]
 fn units_that_differ_are_named() {
-    let limit = |unit: &str| json!({unit: 9});
-    for (own, other) in [("packets", "bytes"), ("bytes", "ms"), ("ms", "packets")] {
-        let rows = json!([{"field": "cos", "value": 1, "limit": limit(other)}]);
-        let class = json!({"name": "class-default", "queue_limit": limit(own), "queue_thresholds": rows});
+    let (packets, bytes, ms) = ((Packets(9), "packets"), (Bytes(9), "bytes"), (Ms(9), "ms"));
+    for ((limit, own), (other_limit, other)) in [(packets, bytes), (bytes, ms), (ms, packets)] {
+        let rows = vec![limit_by(ThresholdField::Cos, 1, other_limit)];
+        let class = class_default().limit(limit).queue_thresholds(rows);
         let message = format!("in {other}, but queue_limit is in {own}: give both in the same unit");
-        assert_eq!(refused("hqf", class), ("queue_thresholds".to_owned(), message));
+        assert_eq!(refused(Hqf, class), ("queue_thresholds".to_owned(), message));
     }
 }
 
 #[test]
 fn what_no_queue_has_is_refused_with_its_path() {
-    let refusal = |generation: &str, class: Value| refused(generation, class).0;
-    let class = |mut actions: Value| {
-        actions["name"] = json!("class-default");
-        actions
-    };
-    let red = |unit: &str| json!({"basis": "dscp", "unit": unit, "thresholds": [{"value": 10, "min": 5, "max": 9}]});
-    let by = |field: &str, value: u8, limit: Value| json!({"field": field, "value": value, "limit": limit});
-    let packets = json!({"packets": 9});
-    let shape = json!({"mode": "average", "rate": {"bps": 64_000}});
-    let (bytes, ms) = (json!({"bytes": 9}), json!({"ms": 9}));
-    let one = |field: &str, value: u8| json!([by(field, value, packets.clone())]);
-    let none = json!([by("cos", 1, json!({"packets": 0}))]);
-    let two = json!([by("cos", 1, packets.clone()), by("dscp", 1, packets.clone())]);
-    for (generation, actions, path) in [
-        ("classic", json!({"queue_limit": bytes}), "queue_limit"),
-        ("classic", json!({"queue_limit": ms, "shape": shape}), "queue_limit"),
-        ("classic", json!({"queue_thresholds": one("dscp", 1)}), "queue_thresholds"),
-        ("classic", json!({"random_detect": red("ms")}), "random_detect.unit"),
-        ("hqf", json!({"random_detect": red("ms"), "fair_queue": {}}), "random_detect.unit"),
-        ("hqf", json!({"queue_limit": bytes, "fair_queue": {}}), "queue_limit"),
-        ("hqf", json!({"queue_limit": bytes, "random_detect": red("ms")}), "random_detect.unit"),
-        ("hqf", json!({"queue_limit": bytes, "queue_thresholds": one("cos", 1)}), "queue_thresholds"),
-        ("hqf", json!({"queue_thresholds": one("cos", 8)}), "queue_thresholds[0].value"),
-        ("hqf", json!({"queue_thresholds": none}), "queue_thresholds[0].limit"),
-        ("hqf", json!({"queue_thresholds": two}), "queue_thresholds[1].field"),
-        ("hqf", json!({"queue_limit": {"ms": 3401}}), "queue_limit"),
-        ("hqf", json!({"queue_limit": {"bytes": 0}}), "queue_limit"),
+    use ThresholdField::{Cos, Dscp};
+    let class = class_default;
+    let red = || red_by_dscp().unit(LimitUnit::Ms).row(10, 5, 9, None);
+    let one = |field, value| vec![limit_by(field, value, Packets(9))];
+    let two = vec![limit_by(Cos, 1, Packets(9)), limit_by(Dscp, 1, Packets(9))];
+    for (generation, class, path) in [
+        (Classic, class().limit(Bytes(9)), "queue_limit"),
+        (Classic, class().limit(Ms(9)).shape_bps(64_000), "queue_limit"),
+        (Classic, class().queue_thresholds(one(Dscp, 1)), "queue_thresholds"),
+        (Classic, class().random_detect(red()), "random_detect.unit"),
+        (Classic, class_of("c1").strict().limit(Bytes(9)), "queue_limit"),
+        (Hqf, class().random_detect(red()).fair_queue(), "random_detect.unit"),
+        (Hqf, class().limit(Bytes(9)).fair_queue(), "queue_limit"),
+        (Hqf, class().limit(Bytes(9)).random_detect(red()), "random_detect.unit"),
+        (Hqf, class().limit(Bytes(9)).queue_thresholds(one(Cos, 1)), "queue_thresholds"),
+        (Hqf, class().queue_thresholds(one(Cos, 8)), "queue_thresholds[0].value"),
+        (Hqf, class().queue_thresholds(vec![limit_by(Cos, 1, Packets(0))]), "queue_thresholds[0].limit"),
+        (Hqf, class().queue_thresholds(two), "queue_thresholds[1].field"),
+        (Hqf, class().limit(Ms(3401)), "queue_limit"),
+        (Hqf, class().limit(Bytes(0)), "queue_limit"),
     ] {
-        assert_eq!(refusal(generation, class(actions.clone())), path, "{generation} {actions}");
+        assert_eq!(refused(generation, class.clone()).0, path, "{generation:?} {class:?}");
     }
-    let priority = json!({"name": "c1", "priority": {"unit": "strict"}, "queue_limit": {"bytes": 9}});
-    assert_eq!(refusal("classic", priority), "queue_limit");
 }
 
 /// A queue has 64 packets where nothing says how many, whatever else is by their number; in bytes 96 000.
 #[test]
 fn queues_have_their_default_limits() {
-    let by = |limit: Value| json!([{"field": "dscp", "value": 1, "limit": limit}]);
-    for (thresholds, packets, bytes) in [
-        (json!([]), Some(64), None),
-        (by(json!({"packets": 10})), Some(64), None),
-        (by(json!({"bytes": 1_000})), None, Some(96_000)),
-    ] {
-        let classes = json!([{"name": "c1", "bandwidth": {"kbps": 100}, "queue_thresholds": thresholds}]);
-        let (found, in_bytes, _) = limit(2_000, json!({"P": {"classes": classes}}));
-        assert_eq!((found, in_bytes), (packets, bytes), "{thresholds}");
+    let by = |limit| vec![limit_by(ThresholdField::Dscp, 1, limit)];
+    for (thresholds, packets, bytes) in
+        [(vec![], Some(64), None), (by(Packets(10)), Some(64), None), (by(Bytes(1_000)), None, Some(96_000))]
+    {
+        let classes = vec![class_of("c1").kbps(100).queue_thresholds(thresholds.clone())];
+        let (found, in_bytes, _) = limit(2_000, maps([("P", classes)]));
+        assert_eq!((found, in_bytes), (packets, bytes), "{thresholds:?}");
     }
 }
 
@@ -244,11 +219,10 @@ fn queues_have_their_default_limits() {
 #[test]
 fn all_drops_of_queues_are_the_interfaces() {
     let limited = |packets: u32| {
-        let classes = json!([{"name": "class-default", "queue_limit": {"packets": packets}}]);
-        configuration("hqf", json!({"P": {"classes": classes}}), interface(2_000, None, Some("P")))
+        let classes = vec![class_default().queue_limit(packets)];
+        with_policies(Hqf, 2_000, maps([("P", classes)]))
     };
-    let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-    engine.configure(Time(0), &limited(10)).unwrap();
+    let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &limited(10));
     let drops = |engine: &mut Engine<usize>| engine.counters(Time(0), None).interfaces["Out"].queue.drops;
     for number in 0..30 {
         engine.transmit(Time(0), common::PORT, common::udp(1_000, 0, Ppp), number);
@@ -258,10 +232,9 @@ fn all_drops_of_queues_are_the_interfaces() {
     assert_eq!(drops(&mut engine), before + 7);
     engine.audit().unwrap();
 
-    let priority = json!([{"name": "udp", "priority": {"unit": "kbps", "number": 64}}]);
-    let config = configuration("hqf", json!({"P": {"classes": priority}}), interface(2_000, None, Some("P")));
-    let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-    engine.configure(Time(0), &config).unwrap();
+    let priority = vec![class_of("udp").priority_kbps(64)];
+    let config = with_policies(Hqf, 2_000, maps([("P", priority)]));
+    let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &config);
     for number in 0..30 {
         engine.transmit(Time(0), common::PORT, common::udp(1_000, 0, Ppp), number);
     }

@@ -1,36 +1,32 @@
 //! What an interface tells about waiting: the time from each packet's arrival at it to its start on the line, whatever
 //! stands in between.
 
-use crate::common::switch::{config, defaults, interface, name, ports, read};
+use crate::common::build::*;
+use crate::common::switch::{config, defaults, interface, name, ports};
 use crate::common::{self, with_policy, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::QueueingDelayCounters;
 use qos_core::wire::Framing;
 use qos_core::{frame, Engine, Output, PortId, RouterConfig, Time};
-use serde_json::json;
 
 /// A byte takes a microsecond, so no fraction of a nanosecond is about.
 const RATE: u64 = 8_000_000;
 const BYTE: u64 = 1_000;
 
 fn configurations() -> Vec<Option<RouterConfig>> {
-    let shape = |bps: u64| json!({"mode": "average", "rate": {"bps": bps}});
-    let class_default = |actions: serde_json::Value| {
-        let mut class = json!({"name": "class-default"});
-        common::extend(&mut class, &actions);
-        class
-    };
     vec![
         None,
-        Some(with_policy("classic", 8_000, json!([class_default(json!({"shape": shape(1_000_000)}))]))),
-        Some(with_policy("classic", 8_000, json!([class_default(json!({"fair_queue": {"queues": 16}}))]))),
-        Some(with_policy("hqf", 8_000, json!([class_default(json!({"police": {"cir": {"bps": 2_000_000}}}))]))),
+        Some(with_policy(Classic, 8_000, vec![class_default().shape_bps(1_000_000)])),
+        Some(with_policy(Classic, 8_000, vec![class_default().fair_queues(16)])),
+        Some(with_policy(Hqf, 8_000, vec![class_default().police_bps(2_000_000)])),
         Some(with_policy(
-            "hqf",
+            Hqf,
             8_000,
-            json!([{"name": "low", "priority": {"unit": "kbps", "number": 500}},
-                {"name": "af", "shape": shape(600_000), "queue_limit": {"packets": 9}},
-                class_default(json!({"fair_queue": {"queues": 16}}))]),
+            vec![
+                class_of("low").priority_kbps(500),
+                class_of("af").shape_bps(600_000).queue_limit(9),
+                class_default().fair_queues(16),
+            ],
         )),
     ]
 }
@@ -93,10 +89,12 @@ proptest! {
 
 #[test]
 fn shaper_and_ring_count_and_the_policer_takes_no_time() {
-    let shape = json!([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 80_000},
-        "bc": {"bits": 8_000}, "be": {"bits": 0}}}]);
-    let mut engine: Engine<usize> = common::engine(RATE, Framing::Ppp);
-    engine.configure(Time(0), &with_policy("classic", 8_000, shape)).unwrap();
+    let shape = vec![class_default().shape(ShapeConfig {
+        bc: Some(ShapeBurst::Bits(8_000)),
+        be: Some(ShapeBurst::Bits(0)),
+        ..average(80_000)
+    })];
+    let mut engine: Engine<usize> = common::started(RATE, Framing::Ppp, &with_policy(Classic, 8_000, shape));
     let mut outputs = Vec::new();
     for number in 0..4 {
         // 996 bytes of IP are 1000 counted ones: one interval's credit, 100 ms.
@@ -106,7 +104,7 @@ fn shaper_and_ring_count_and_the_policer_takes_no_time() {
     let delay = shown(&mut engine, Time(SECOND)).unwrap();
     assert_eq!((delay.packets, delay.mean_ns, delay.max_ns), (4, 150 * MILLI, 300 * MILLI));
     // Without a queue in between, the ring: each waits for those before it.
-    engine.configure(Time(SECOND), &with_policy("classic", 8_000, json!([]))).unwrap();
+    engine.configure(Time(SECOND), &with_policy(Classic, 8_000, vec![])).unwrap();
     engine.clear(Time(SECOND), None);
     for number in 0..4 {
         engine.transmit(Time(SECOND), PORT, common::udp(993, 0, Framing::Ppp), number);
@@ -136,8 +134,9 @@ fn an_interface_that_is_cleared_amid_traffic_counts_what_starts_from_then_on() {
 #[test]
 fn a_switch_port_tells_it_too() {
     let mut engine: Engine<usize> = Engine::new(&ports(2), Time(0)).unwrap();
-    let interfaces = json!({name(1): interface(json!({})), name(2): interface(json!({"limit": 50}))});
-    engine.configure(Time(0), &read(&config(&defaults(), interfaces))).unwrap();
+    let port = |limit| interface(SwitchPortConfig { limit, ..SwitchPortConfig::default() });
+    let config = config(defaults()).interface(name(1), port(100)).interface(name(2), port(50));
+    engine.configure(Time(0), &config).unwrap();
     let mut outputs = Vec::new();
     for number in 0..3 {
         engine.transmit(Time(0), PortId(1), common::udp(962, 0, Framing::Ethernet), number);

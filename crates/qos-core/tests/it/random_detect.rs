@@ -1,32 +1,28 @@
 //! Random early detection drops between its thresholds at the probability that they give, and above them everything.
 
+use crate::common::build::*;
 use crate::common::{self, class, run, with_policy, MILLI, PORT};
 use proptest::prelude::*;
 use qos_core::wire::ip::ecn;
 use qos_core::wire::Framing::Ppp;
 use qos_core::{frame, Descriptor, Engine, Output, Time};
-use serde_json::json;
 
 proptest! {
     #![proptest_config(crate::bounded::cases(48))]
 
     #[test]
     fn drops_fall_between_and_above_the_thresholds(
-        generation in prop::sample::select(vec!["classic", "hqf"]),
-        weight in 1u32..8,
+        generation in prop::sample::select(vec![Classic, Hqf]),
+        weight in 1u8..8,
         rows in prop::array::uniform2((1u32..30, 0u32..30, 1u32..8)),
         arrivals in prop::collection::vec((0u64..8_000_000, 0usize..2), 1..400),
     ) {
-        let thresholds: Vec<_> = rows.iter().enumerate()
-            .map(|(value, (min, above, denominator))| {
-                json!({"value": value, "min": min, "max": min + above, "denominator": denominator})
-            })
-            .collect();
-        let config = with_policy(generation, 2_000, json!([{"name": "udp", "bandwidth": {"percent": 50},
-            "queue_limit": {"packets": 1000},
-            "random_detect": {"basis": "precedence", "exponential_weight": weight, "thresholds": thresholds}}]));
-        let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-        engine.configure(Time(0), &config).unwrap();
+        let red = (0..).zip(rows).fold(red_by_precedence().weight(weight), |red, (value, (min, above, denominator))| {
+            red.row(value, min, min + above, denominator)
+        });
+        let udp = class_of("udp").percent(50).queue_limit(1000).random_detect(red);
+        let config = with_policy(generation, 2_000, vec![udp]);
+        let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &config);
         let (mut now, mut outputs, mut before) = (0, Vec::new(), (0, 0));
         let mut mean = 0.0;
         for (gap, value) in arrivals {
@@ -54,7 +50,7 @@ proptest! {
             let drops = (class.drops.random.packets, class.drops.random_tail.packets);
             let (random, tail) = (drops.0 - before.0, drops.1 - before.1);
             // In the classic generation a packet that goes straight to the ring is not asked.
-            let straight = generation == "classic" && after == 0 && random + tail == 0;
+            let straight = generation == Classic && after == 0 && random + tail == 0;
             prop_assert!(tail == u64::from(mean >= max) || straight, "{tail} at a mean of {mean}, {max}");
             prop_assert!(random == 0 || (mean >= min && mean < max), "mean {mean} between {min} and {max}");
             before = drops;
@@ -74,14 +70,11 @@ proptest! {
 #[test]
 fn drops_are_as_many_as_the_probabilities_say() {
     let config = with_policy(
-        "hqf",
+        Hqf,
         2_000,
-        json!([{"name": "class-default", "queue_limit": {"packets": 1000},
-            "random_detect": {"basis": "dscp", "exponential_weight": 6,
-                "thresholds": [{"value": 10, "min": 5, "max": 60, "denominator": 4}]}}]),
+        vec![class_default().queue_limit(1000).random_detect(red_by_dscp().weight(6).row(10, 5, 60, 4))],
     );
-    let mut engine: Engine<u64> = common::engine(2_000_000, Ppp);
-    engine.configure(Time(0), &config).unwrap();
+    let mut engine: Engine<u64> = common::started(2_000_000, Ppp, &config);
     let frame = frame::parse(&common::frames::udp(1000, 10, 1, 6_000), Ppp);
     let (mut outputs, mut expected, mut variance) = (Vec::new(), 0.0, 0.0);
     let packets = 20_000;
@@ -110,14 +103,11 @@ struct Sent {
 /// 20 000 packets at 1.1 times the rate of the line, `capable` of whether those of a number can be marked.
 fn congested(ecn: bool, capable: impl Fn(u64) -> u8) -> Sent {
     let config = with_policy(
-        "hqf",
+        Hqf,
         2_000,
-        json!([{"name": "class-default", "queue_limit": {"packets": 1000},
-            "random_detect": {"basis": "dscp", "exponential_weight": 6, "ecn": ecn,
-                "thresholds": [{"value": 10, "min": 5, "max": 60, "denominator": 4}]}}]),
+        vec![class_default().queue_limit(1000).random_detect(red_by_dscp().weight(6).ecn(ecn).row(10, 5, 60, 4))],
     );
-    let mut engine: Engine<u64> = common::engine(2_000_000, Ppp);
-    engine.configure(Time(0), &config).unwrap();
+    let mut engine: Engine<u64> = common::started(2_000_000, Ppp, &config);
     let frame = frame::parse(&common::frames::udp(1000, 10, 1, 6_000), Ppp);
     let (mut outputs, mut departed) = (Vec::new(), Vec::new());
     for packet in 0..20_000 {
@@ -162,14 +152,11 @@ fn what_would_be_dropped_at_random_is_marked_instead() {
 #[test]
 fn above_the_greatest_threshold_marks_do_not_help() {
     let config = with_policy(
-        "hqf",
+        Hqf,
         2_000,
-        json!([{"name": "class-default", "queue_limit": {"packets": 1000},
-            "random_detect": {"basis": "precedence", "exponential_weight": 1, "ecn": true,
-                "thresholds": [{"value": 0, "min": 4, "max": 8, "denominator": 1}]}}]),
+        vec![class_default().queue_limit(1000).random_detect(red_by_precedence().weight(1).ecn(true).row(0, 4, 8, 1))],
     );
-    let mut engine: Engine<u64> = common::engine(2_000_000, Ppp);
-    engine.configure(Time(0), &config).unwrap();
+    let mut engine: Engine<u64> = common::started(2_000_000, Ppp, &config);
     let frame = frame::parse(&common::frames::udp(1000, 0, 1, 6_000), Ppp);
     for packet in 0..100 {
         engine.transmit(Time(packet), PORT, Descriptor { ecn: ecn::CE, ..frame }, packet);
@@ -184,14 +171,13 @@ fn above_the_greatest_threshold_marks_do_not_help() {
 #[test]
 fn half_way_half_of_the_greatest_share_is_marked() {
     let config = with_policy(
-        "hqf",
+        Hqf,
         2_000,
-        json!([{"name": "class-default", "queue_limit": {"packets": 1000},
-            "random_detect": {"basis": "precedence", "exponential_weight": 1, "ecn": true,
-                "thresholds": [{"value": 0, "min": 10, "max": 50, "denominator": 10}]}}]),
+        vec![class_default()
+            .queue_limit(1000)
+            .random_detect(red_by_precedence().weight(1).ecn(true).row(0, 10, 50, 10))],
     );
-    let mut engine: Engine<u64> = common::engine(2_000_000, Ppp);
-    engine.configure(Time(0), &config).unwrap();
+    let mut engine: Engine<u64> = common::started(2_000_000, Ppp, &config);
     let frame = Descriptor { ecn: ecn::ECT_0, ..frame::parse(&common::frames::udp(1000, 0, 1, 6_000), Ppp) };
     let (mut now, mut outputs, packets) = (0, Vec::new(), 20_000u64);
     // Each packet comes as soon as a place is free among 30.
@@ -224,10 +210,8 @@ fn half_way_half_of_the_greatest_share_is_marked() {
 /// What a full queue drops is in its packet's row, and counts start again when they are cleared.
 #[test]
 fn drops_of_a_full_queue_are_in_their_rows() {
-    let classes = json!([{"name": "class-default", "queue_limit": {"packets": 5},
-        "random_detect": {"basis": "precedence", "exponential_weight": 9}}]);
-    let mut engine: Engine<u64> = common::engine(2_000_000, Ppp);
-    engine.configure(Time(0), &with_policy("hqf", 2_000, classes)).unwrap();
+    let classes = vec![class_default().queue_limit(5).random_detect(red_by_precedence().weight(9))];
+    let mut engine: Engine<u64> = common::started(2_000_000, Ppp, &with_policy(Hqf, 2_000, classes));
     for packet in 0..100 {
         let frame = common::frames::udp(1000, (packet % 2 * 8) as u8, 1, 6_000);
         engine.transmit(Time(packet), PORT, frame::parse(&frame, Ppp), packet);

@@ -1,16 +1,15 @@
 //! Random early detection on a line that is idle, or has been: what once filled the queue is forgotten.
 
+use crate::common::build::*;
 use crate::common::{self, load, with_policy, Source, MILLI, PORT, SECOND};
 use qos_core::wire::Framing::Ppp;
 use qos_core::{frame, Engine, Time};
-use serde_json::json;
 
 /// Packets dropped of 300 at `bps` in packets of `ip_len` bytes, on a line of 2 Mb/s that 4 Mb/s came to for ten
 /// seconds and nothing for so many after them.
-fn dropped(generation: &str, silence: u64, ip_len: usize, bps: u64) -> u64 {
-    let red = json!({"name": "class-default", "bandwidth": {"kbps": 1000}, "random_detect": {"basis": "precedence"}});
-    let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-    engine.configure(Time(0), &with_policy(generation, 2_000, json!([red]))).unwrap();
+fn dropped(generation: Generation, silence: u64, ip_len: usize, bps: u64) -> u64 {
+    let red = class_default().kbps(1000).random_detect(red_by_precedence());
+    let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &with_policy(generation, 2_000, vec![red]));
     load(&mut engine, Ppp, &[Source::new(1000, 0, 0, 4_000_000)], Time(10 * SECOND));
     let class = common::class(&mut engine, Time(10 * SECOND), 0);
     assert!(class.random_detect.unwrap().mean_depth > 20.0, "early detection has been at work");
@@ -33,10 +32,10 @@ fn dropped(generation: &str, silence: u64, ip_len: usize, bps: u64) -> u64 {
 /// after 300 s alike, and 6 of 119 at 95 % of the line.
 #[test]
 fn an_idle_line_drops_nothing() {
-    for generation in ["classic", "hqf"] {
+    for generation in [Classic, Hqf] {
         for silence in [5, 300] {
-            assert_eq!(dropped(generation, silence, 200, 40_000), 0, "{generation} after {silence} s");
-            assert_eq!(dropped(generation, silence, 1000, 1_900_000), 0, "{generation} at 95 % after {silence} s");
+            assert_eq!(dropped(generation, silence, 200, 40_000), 0, "{generation:?} after {silence} s");
+            assert_eq!(dropped(generation, silence, 1000, 1_900_000), 0, "{generation:?} at 95 % after {silence} s");
         }
     }
 }
@@ -45,14 +44,13 @@ fn an_idle_line_drops_nothing() {
 #[test]
 fn a_queue_ages_at_the_rate_of_the_line() {
     let mean = |before: u64| {
-        let red = json!([{"name": "class-default", "random_detect": {"basis": "precedence"}}]);
+        let red = vec![class_default().random_detect(red_by_precedence())];
         let with = |clock: u64| {
-            let mut config = serde_json::to_value(with_policy("hqf", 2_000, red.clone())).unwrap();
-            config["interfaces"]["Out"]["clock_rate_bps"] = json!(clock);
-            common::read(&config)
+            let mut config = with_policy(Hqf, 2_000, red.clone());
+            config.out().clock_rate_bps = Some(clock);
+            config
         };
-        let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-        engine.configure(Time(0), &with(before)).unwrap();
+        let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &with(before));
         engine.configure(Time(0), &with(2_000_000)).unwrap();
         load(&mut engine, Ppp, &[Source::new(1000, 0, 0, 4_000_000)], Time(10 * SECOND));
         common::run(&mut engine, Time(11 * SECOND), &mut Vec::new());
@@ -68,14 +66,12 @@ fn a_queue_ages_at_the_rate_of_the_line() {
 /// one such a packet never meets the queue. Of twenty packets the mean is still that of a moment ago.
 #[test]
 fn early_detection_is_asked_ahead_of_a_ring_with_room() {
-    for (generation, dropped) in [("hqf", 1), ("classic", 0)] {
-        let row = |value: u8, min: u64| json!({"value": value, "min": min, "max": min + 1, "denominator": 1});
-        let red = json!({"basis": "dscp", "exponential_weight": 1, "thresholds": [row(0, 60), row(10, 1)]});
-        let class = json!([{"name": "class-default", "bandwidth": {"kbps": 1000}, "random_detect": red}]);
-        let mut config = serde_json::to_value(with_policy(generation, 2_000, class)).unwrap();
-        config["interfaces"]["Out"]["tx_ring_limit"] = json!(1);
-        let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-        engine.configure(Time(0), &common::read(&config)).unwrap();
+    for (generation, dropped) in [(Hqf, 1), (Classic, 0)] {
+        let red = red_by_dscp().weight(1).row(0, 60, 61, 1).row(10, 1, 2, 1);
+        let class = vec![class_default().kbps(1000).random_detect(red)];
+        let mut config = with_policy(generation, 2_000, class);
+        config.out().tx_ring_limit = Some(1);
+        let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &config);
         let packet = |dscp| Source::new(996, dscp, 0, 1).descriptor(Ppp);
         (0..20).for_each(|number| engine.transmit(Time(0), PORT, packet(0), number));
         // A frame of 1000 bytes and its framing takes 4 ms and a little: the last one is on the line.
@@ -86,6 +82,6 @@ fn early_detection_is_asked_ahead_of_a_ring_with_room() {
         }
         engine.transmit(now, PORT, packet(10), 20);
         let drops = common::class(&mut engine, now, 0).drops;
-        assert_eq!(drops.random.packets + drops.random_tail.packets, dropped, "{generation}");
+        assert_eq!(drops.random.packets + drops.random_tail.packets, dropped, "{generation:?}");
     }
 }

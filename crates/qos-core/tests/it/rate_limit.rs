@@ -1,11 +1,11 @@
 //! Committed access rate: its extended burst, its lines in order, what they write.
 
+use crate::common::build::*;
 use crate::common::{self, departures, offer, SECOND};
 use proptest::prelude::*;
 use qos_core::meter::{AccessRate, Colour, TokenBuckets};
 use qos_core::wire::Framing;
 use qos_core::{Engine, Output, Time};
-use serde_json::{json, Value};
 
 /// Cisco, "Policing and Shaping Overview", example of actual and compounded debt: a token each time unit, a normal
 /// burst of 2 and an extended burst of 4 data units, of which 2 come each time unit: the one that the token pays for,
@@ -122,41 +122,40 @@ fn a_burst_loses_single_packets_first() {
     assert!(extended.len() < plain.len());
 }
 
-fn limited(lines: Value) -> Engine<u64> {
-    let interface =
-        json!({"enabled": true, "bandwidth_kbps": 10_000, "load_interval_s": 30, "rate_limit_output": lines});
-    let mut engine = common::engine(10_000_000, Framing::Ethernet);
-    engine.configure(Time(0), &common::configuration("classic", json!({}), interface)).unwrap();
-    engine
+/// The configuration of an interface with these lines for what goes out.
+fn with_lines(rate_limit_output: Vec<RateLimitConfig>) -> InterfaceConfig {
+    InterfaceConfig { rate_limit_output, ..interface(10_000, None, None) }
 }
 
-fn line(only: Value, rate_bps: u64, conform: Value, exceed: Value) -> Value {
-    json!({"match": only, "rate_bps": rate_bps, "normal_burst_bytes": 4_000, "extended_burst_bytes": 4_000,
-        "conform": conform, "exceed": exceed})
+fn limited(lines: Vec<RateLimitConfig>) -> Engine<u64> {
+    common::started(10_000_000, Framing::Ethernet, &common::configuration(Classic, Maps::new(), with_lines(lines)))
 }
 
-fn write(field: &str, value: u16, then: &str) -> Value {
-    json!({"set": {"field": field, "value": value}, "then": then})
+/// A line for all packets, which drops what exceeds.
+fn line(rate_bps: u64) -> RateLimitConfig {
+    RateLimitConfig::new(rate_bps, 4_000, 4_000)
+}
+
+fn write(field: SetField, value: u16, then: RateLimitOutcome) -> RateLimitAction {
+    RateLimitAction { set: Some(SetAction { field, value }), then }
 }
 
 /// `continue` takes a packet to the next line that it matches, as it was marked; `transmit` past all of them.
 #[test]
 fn lines_are_asked_in_order() {
-    let mut engine = limited(json!([
-        line(
-            json!({"type": "access_group", "name": "low"}),
-            400_000,
-            write("precedence", 5, "continue"),
-            write("precedence", 1, "continue")
-        ),
-        line(
-            json!({"type": "precedence", "values": [5]}),
-            8_000_000,
-            write("dscp", 46, "transmit"),
-            json!({"then": "drop"})
-        ),
-        line(Value::Null, 8_000_000, json!({"then": "transmit"}), json!({"then": "drop"})),
-    ]));
+    use RateLimitOutcome::{Continue, Transmit};
+    let first = RateLimitConfig {
+        only: Some(access_group("low")),
+        conform: write(SetField::Precedence, 5, Continue),
+        exceed: write(SetField::Precedence, 1, Continue),
+        ..line(400_000)
+    };
+    let second = RateLimitConfig {
+        only: Some(precedence(&[5])),
+        conform: write(SetField::Dscp, 46, Transmit),
+        ..line(8_000_000)
+    };
+    let mut engine = limited(vec![first, second, line(8_000_000)]);
     // Destination port 5000 is not in the list, 4999 is.
     let packet = |port| qos_core::frame::parse(&common::frames::udp(986, 0, 40_000, port), Framing::Ethernet);
     let mut outputs = offer(&mut engine, packet(4_999), SECOND / 100, Time(0), Time(2 * SECOND));
@@ -177,7 +176,7 @@ fn lines_are_asked_in_order() {
 /// What is dropped counts as an output drop by a policer; clearing keeps the bucket.
 #[test]
 fn drops_are_counted_and_clearing_keeps_the_bucket() {
-    let mut engine = limited(json!([line(Value::Null, 8_000, json!({"then": "transmit"}), json!({"then": "drop"}))]));
+    let mut engine = limited(vec![line(8_000)]);
     let packet = common::udp(986, 0, Framing::Ethernet);
     offer(&mut engine, packet, SECOND / 1_000, Time(0), Time(SECOND / 100));
     let out = |engine: &mut Engine<u64>, at| engine.counters(at, None).interfaces["Out"].clone();
@@ -194,32 +193,31 @@ fn drops_are_counted_and_clearing_keeps_the_bucket() {
 /// A line that cannot be is refused with its place.
 #[test]
 fn impossible_lines_are_refused() {
-    let refused = |change: fn(&mut Value)| {
-        let mut bad = line(Value::Null, 8_000, json!({"then": "transmit"}), json!({"then": "drop"}));
-        change(&mut bad);
-        let interface =
-            json!({"enabled": true, "bandwidth_kbps": 10_000, "load_interval_s": 30, "rate_limit_input": [bad]});
-        let config = common::configuration("hqf", json!({}), interface);
+    let refused = |line: RateLimitConfig| {
+        let interface = InterfaceConfig { rate_limit_input: vec![line], ..interface(10_000, None, None) };
+        let config = common::configuration(Hqf, Maps::new(), interface);
         common::engine::<u64>(10_000_000, Framing::Ethernet).configure(Time(0), &config).unwrap_err().path
     };
-    let at = |field: &str| format!("interfaces.Out.rate_limit_input[0].{field}");
-    assert_eq!(refused(|line| line["rate_bps"] = json!(7_999)), at("rate_bps"));
-    assert_eq!(refused(|line| line["normal_burst_bytes"] = json!(0)), at("normal_burst_bytes"));
-    assert_eq!(refused(|line| line["extended_burst_bytes"] = json!(0)), at("extended_burst_bytes"));
-    assert_eq!(refused(|line| line["exceed"] = write("dscp", 64, "drop")), at("exceed.set.value"));
-    assert_eq!(refused(|line| line["conform"] = write("cos", 1, "transmit")), at("conform.set.field"));
-    assert_eq!(refused(|line| line["match"] = json!({"type": "access_group", "name": "x"})), at("match.name"));
+    let beyond = write(SetField::Dscp, 64, RateLimitOutcome::Drop);
+    let cos = write(SetField::Cos, 1, RateLimitOutcome::Transmit);
+    for (line, field) in [
+        (line(7_999), "rate_bps"),
+        (RateLimitConfig { normal_burst_bytes: 0, ..line(8_000) }, "normal_burst_bytes"),
+        (RateLimitConfig { extended_burst_bytes: 0, ..line(8_000) }, "extended_burst_bytes"),
+        (RateLimitConfig { exceed: beyond, ..line(8_000) }, "exceed.set.value"),
+        (RateLimitConfig { conform: cos, ..line(8_000) }, "conform.set.field"),
+        (RateLimitConfig { only: Some(access_group("x")), ..line(8_000) }, "match.name"),
+    ] {
+        assert_eq!(refused(line), format!("interfaces.Out.rate_limit_input[0].{field}"));
+    }
 }
 
 /// The counters of what comes in begin anew when they are cleared, those of its lines, too.
 #[test]
 fn counters_of_what_comes_in_are_cleared() {
-    let transmit = json!({"then": "transmit"});
-    let lines = json!([line(Value::Null, 1_000_000, transmit, json!({"then": "drop"}))]);
-    let mut interface = common::interface(10_000, None, None);
-    interface["rate_limit_input"] = lines;
-    let mut engine: Engine<u64> = common::engine(10_000_000, Framing::Ethernet);
-    engine.configure(Time(0), &common::configuration("hqf", json!({}), interface)).unwrap();
+    let interface = InterfaceConfig { rate_limit_input: vec![line(1_000_000)], ..interface(10_000, None, None) };
+    let mut engine: Engine<u64> =
+        common::started(10_000_000, Framing::Ethernet, &common::configuration(Hqf, Maps::new(), interface));
     let mut counted = |from: u64| {
         for number in 0..3 {
             let at = Time(from + number * SECOND / 100);
@@ -244,15 +242,14 @@ fn counters_of_what_comes_in_are_cleared() {
 /// Lines that stay go on with what they have counted and spent; others begin anew.
 #[test]
 fn lines_that_stay_go_on() {
-    let lines = |rate: u64| json!([line(Value::Null, rate, json!({"then": "transmit"}), json!({"then": "drop"}))]);
     let packet = common::udp(986, 0, Framing::Ethernet);
     let after = |rate: u64| {
-        let mut engine = limited(lines(8_000));
+        let mut engine = limited(vec![line(8_000)]);
         offer(&mut engine, packet, 1, Time(0), Time(10));
-        let mut config = serde_json::to_value(engine.config().unwrap()).unwrap();
-        config["interfaces"]["Out"]["rate_limit_output"] = lines(rate);
-        config["interfaces"]["Out"]["load_interval_s"] = json!(60);
-        engine.configure(Time(10), &common::read(&config)).unwrap();
+        let mut config = engine.config().unwrap().clone();
+        config.out().rate_limit_output = vec![line(rate)];
+        config.out().load_interval_s = 60;
+        engine.configure(Time(10), &config).unwrap();
         let told = engine.counters(Time(10), None).interfaces["Out"].rate_limit_output[0];
         (told.conformed.packets, told.exceeded.packets > 0)
     };

@@ -1,11 +1,11 @@
 //! Token buckets and shapers keep their rates.
 
+use crate::common::build::*;
 use crate::common::{self, departures, offer, with_policy, MILLI, SECOND};
 use proptest::prelude::*;
 use qos_core::meter::{Colour, TokenBuckets};
 use qos_core::wire::Framing;
 use qos_core::{Engine, Time};
-use serde_json::json;
 
 fn at(seconds: f64) -> Time {
     Time((seconds * SECOND as f64) as u64)
@@ -98,20 +98,19 @@ proptest! {
     /// The shaper's rate is exact to a thousandth, whatever the bursts, even where they are smaller than a packet.
     #[test]
     fn a_shaper_keeps_its_rate(
-        generation in prop::sample::select(vec!["classic", "hqf"]),
-        mode in prop::sample::select(vec!["average", "peak"]),
+        generation in prop::sample::select(vec![Classic, Hqf]),
+        mode in prop::sample::select(vec![ShapeMode::Average, ShapeMode::Peak]),
         cir in 8_000u64..20_000_000,
         bursts in prop::option::of((256u64..40_000, 0u64..2)),
         ip_len in 60usize..1500,
     ) {
-        let mut shape = json!({"mode": mode, "rate": {"bps": cir}});
+        let mut shape = ShapeConfig { mode, ..average(cir) };
         if let Some((bc, be)) = bursts {
-            shape["bc"] = json!({"bits": bc});
-            shape["be"] = json!({"bits": be * bc});
+            shape.bc = Some(ShapeBurst::Bits(bc));
+            shape.be = Some(ShapeBurst::Bits(be * bc));
         }
-        let config = with_policy(generation, 100_000, json!([{"name": "class-default", "shape": shape}]));
-        let mut engine: Engine<u64> = common::engine(1_000_000_000, Framing::Ethernet);
-        engine.configure(Time(0), &config).unwrap();
+        let config = with_policy(generation, 100_000, vec![class_default().shape(shape)]);
+        let mut engine: Engine<u64> = common::started(1_000_000_000, Framing::Ethernet, &config);
         let figures =
             engine.counters(Time(0), None).interfaces["Out"].policy_output.clone().unwrap().classes[0].shape.unwrap();
         let descriptor = common::udp(ip_len, 0, Framing::Ethernet);
@@ -144,13 +143,8 @@ proptest! {
 
 #[test]
 fn after_a_pause_a_shaper_sends_the_whole_burst() {
-    let config = with_policy(
-        "classic",
-        100_000,
-        json!([{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 1_000_000}}}]),
-    );
-    let mut engine: Engine<u64> = common::engine(1_000_000_000, Framing::Ethernet);
-    engine.configure(Time(0), &config).unwrap();
+    let config = with_policy(Classic, 100_000, vec![class_default().shape_bps(1_000_000)]);
+    let mut engine: Engine<u64> = common::started(1_000_000_000, Framing::Ethernet, &config);
     let mut outputs = Vec::new();
     let start = Time(10 * SECOND);
     for packet in 0..20 {

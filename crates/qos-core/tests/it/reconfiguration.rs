@@ -1,14 +1,12 @@
 //! What goes on and what begins anew when a configuration is put in force after another one.
 
-use crate::common::{self, frames, interface, with_policy, MILLI, PORT, SECOND};
+use crate::common::build::*;
+use crate::common::{self, frames, with_policy, MILLI, PORT, SECOND};
 use qos_core::wire::Framing::Ethernet;
 use qos_core::{frame, Engine, PortId, RouterConfig, Time};
-use serde_json::{json, Value};
 
 fn router(config: &RouterConfig) -> Engine<u64> {
-    let mut engine = common::engine(100_000_000, Ethernet);
-    engine.configure(Time(0), config).unwrap();
-    engine
+    common::started(100_000_000, Ethernet, config)
 }
 
 /// Packets in transit to these ports, at an instant.
@@ -31,13 +29,13 @@ fn matched(engine: &mut Engine<u64>) -> u64 {
 
 /// The list `low` has packets to ports below 5000; a class has those of the list.
 fn with_low() -> RouterConfig {
-    with_policy("hqf", 100_000, json!([{"name": "low", "set": [{"field": "dscp", "value": 10}]}]))
+    with_policy(Hqf, 100_000, vec![class_of("low").set(SetField::Dscp, 10)])
 }
 
 fn below(config: &RouterConfig, port: u16) -> RouterConfig {
-    let mut config = serde_json::to_value(config).unwrap();
-    config["access_lists"]["low"][0]["destination_port"]["ports"] = json!([port]);
-    RouterConfig::from_json(&config.to_string()).unwrap()
+    let low = config.access_lists["low"][0].clone();
+    let below = AccessListEntry { destination_port: ports(PortOperator::Lt, &[port]), ..low };
+    config.clone().access_list("low", vec![below])
 }
 
 #[test]
@@ -60,11 +58,10 @@ fn an_access_list_that_stays_goes_on_counting_and_another_one_begins_anew() {
 
 #[test]
 fn an_access_list_that_takes_the_place_of_another_has_its_own_entries() {
-    let mut two = serde_json::to_value(with_low()).unwrap();
-    let mut high = two["access_lists"]["low"][0].clone();
-    high["destination_port"] = json!({"op": "gt", "ports": [7_000]});
-    two["access_lists"]["high"] = json!([high]);
-    let two = RouterConfig::from_json(&two.to_string()).unwrap();
+    let low = with_low();
+    let high =
+        AccessListEntry { destination_port: ports(PortOperator::Gt, &[7_000]), ..low.access_lists["low"][0].clone() };
+    let two = low.access_list("high", vec![high]);
     let mut engine = router(&two);
     send(&mut engine, 0, &[4_999, 7_001, 7_002]);
     assert_eq!((hits(&mut engine, "high"), hits(&mut engine, "low")), (vec![0], vec![1]), "nobody asks the first");
@@ -107,10 +104,10 @@ fn a_policy_that_goes_on_has_the_new_load_interval() {
 #[test]
 fn a_policy_of_what_comes_in_goes_on_where_it_stays() {
     let configured = |load_interval_s: u32, bps: u64| {
-        let policies = json!({"P": {"classes": [{"name": "class-default", "police": {"cir": {"bps": bps}}}]}});
+        let policies = maps([("P", vec![class_default().police_bps(bps)])]);
         let mut port = interface(100_000, Some("P"), None);
-        port["load_interval_s"] = json!(load_interval_s);
-        common::configuration("hqf", policies, port)
+        port.load_interval_s = load_interval_s;
+        common::configuration(Hqf, policies, port)
     };
     let packets = |engine: &mut Engine<u64>| {
         let counters = engine.counters(Time(SECOND), None).interfaces["Out"].clone();
@@ -138,17 +135,16 @@ fn a_policy_of_what_comes_in_goes_on_where_it_stays() {
 /// What is shown of a policer is what kind it is.
 #[test]
 fn a_policer_shows_what_it_has() {
-    let shown = |police: Value| {
-        let class = json!([{"name": "class-default", "police": police}]);
-        let police = common::class(&mut router(&with_policy("hqf", 100_000, class)), Time(0), 0).police.unwrap();
+    let shown = |police: PoliceConfig| {
+        let class = vec![class_default().police(police)];
+        let police = common::class(&mut router(&with_policy(Hqf, 100_000, class)), Time(0), 0).police.unwrap();
         (police.bc_bytes, police.pir_bps, police.be_bytes, police.violated.is_some())
     };
-    let bytes = |count: u64| json!({"bytes": count});
-    let mut police = json!({"cir": {"bps": 800_000}, "bc": bytes(9_000)});
+    let mut police = police(800_000).bytes(9_000);
     assert_eq!(shown(police.clone()), (9_000, None, None, false));
-    police["be"] = bytes(7_000);
-    police["violate"] = json!([{"action": "drop"}]);
+    police.be = Some(PoliceBurst::Bytes(7_000));
+    police.violate = Some(vec![PoliceAction::Drop {}]);
     assert_eq!(shown(police.clone()), (9_000, None, Some(7_000), true));
-    police["pir"] = json!({"bps": 1_600_000});
+    police.pir = Some(RateSpec::Bps(1_600_000));
     assert_eq!(shown(police), (9_000, Some(1_600_000), Some(7_000), true));
 }

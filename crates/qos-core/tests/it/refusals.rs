@@ -1,102 +1,108 @@
 //! What an access list, a class-map or an interface may not ask for is refused with the path of what is wrong; what is
 //! just within is taken.
 
-use crate::common::{self, configuration, interface};
+use crate::common::build::*;
+use crate::common::{self, configuration};
 use qos_core::wire::Framing::Ethernet;
 use qos_core::{Engine, RouterConfig, Time};
-use serde_json::{json, Value};
 
 /// The path of what is refused in a configuration that was changed so, with the reason.
-fn refused(change: impl FnOnce(&mut Value)) -> Option<(String, String)> {
-    let mut config = serde_json::to_value(configuration("hqf", json!({}), interface(2_000, None, None))).unwrap();
+fn refused(change: impl FnOnce(&mut RouterConfig)) -> Option<(String, String)> {
+    let mut config = configuration(Hqf, Maps::new(), interface(2_000, None, None));
     change(&mut config);
     let mut engine: Engine<()> = common::engine(100_000_000, Ethernet);
-    let error = engine.configure(Time(0), &RouterConfig::from_json(&config.to_string()).unwrap()).err()?;
+    let error = engine.configure(Time(0), &config).err()?;
     assert!(engine.config().is_none(), "a refused configuration changes nothing");
     Some((error.path, error.message))
 }
 
-fn entry(protocol: Option<u8>, more: &Value) -> Option<(String, String)> {
-    let any = json!({"address": "0.0.0.0", "wildcard": "255.255.255.255"});
-    let mut entry = json!({"action": "permit", "protocol": protocol, "source": any, "destination": any});
-    common::extend(&mut entry, more);
-    refused(|config| config["access_lists"]["asked"] = json!([entry]))
+/// What is refused in this entry of an access list.
+fn in_entry(entry: &AccessListEntry) -> Option<(String, String)> {
+    refused(|config| {
+        config.access_lists.insert("asked".to_owned(), vec![entry.clone()]);
+    })
 }
 
-fn taken(protocol: Option<u8>, more: Value) {
-    assert_eq!(entry(protocol, &more), None, "{more}");
+fn taken(entry: &AccessListEntry) {
+    assert_eq!(in_entry(entry), None, "{entry:?}");
 }
 
-fn not_taken(protocol: Option<u8>, more: Value, field: &str, reason: &str) {
-    let (path, message) = entry(protocol, &more).unwrap_or_else(|| panic!("accepted: {more}"));
+fn not_taken(entry: &AccessListEntry, field: &str, reason: &str) {
+    let (path, message) = in_entry(entry).unwrap_or_else(|| panic!("accepted: {entry:?}"));
     assert_eq!(path, format!("access_lists.asked[0].{field}"), "{message}");
     assert!(message.contains(reason), "{message}");
 }
 
 #[test]
 fn figures_of_an_entry_are_checked() {
-    taken(None, json!({"dscp": 63}));
-    not_taken(None, json!({"dscp": 64}), "dscp", "64 is out of range: give 0 to 63");
-    taken(None, json!({"precedence": 7}));
-    not_taken(None, json!({"precedence": 8}), "precedence", "8 is out of range: give 0 to 7");
+    taken(&AccessListEntry { dscp: Some(63), ..permit(None) });
+    not_taken(&AccessListEntry { dscp: Some(64), ..permit(None) }, "dscp", "64 is out of range: give 0 to 63");
+    taken(&AccessListEntry { precedence: Some(7), ..permit(None) });
+    let beyond = AccessListEntry { precedence: Some(8), ..permit(None) };
+    not_taken(&beyond, "precedence", "8 is out of range: give 0 to 7");
 }
 
 /// Each field belongs to some protocols, and to no entry of any protocol.
 #[test]
 fn fields_of_an_entry_go_with_its_protocol() {
-    let port = json!({"op": "eq", "ports": [80]});
-    let fields: [(&str, Value, &[u8]); 4] = [
-        ("source_port", port.clone(), &[6, 17]),
-        ("destination_port", port, &[6, 17]),
-        ("established", json!(true), &[6]),
-        ("icmp_type", json!(3), &[1]),
-    ];
-    for (field, value, protocols) in fields {
-        for protocol in [None, Some(1), Some(6), Some(17), Some(47), Some(58)] {
+    let port = || ports(PortOperator::Eq, &[80]);
+    let icmp = |icmp_type, icmp_code, protocol| AccessListEntry { icmp_type, icmp_code, ..permit(Some(protocol)) };
+    for protocol in [None, Some(1), Some(6), Some(17), Some(47), Some(58)] {
+        let plain = permit(protocol);
+        let fields: [(&str, AccessListEntry, &[u8]); 4] = [
+            ("source_port", AccessListEntry { source_port: port(), ..plain.clone() }, &[6, 17]),
+            ("destination_port", AccessListEntry { destination_port: port(), ..plain.clone() }, &[6, 17]),
+            ("established", AccessListEntry { established: true, ..plain.clone() }, &[6]),
+            ("icmp_type", AccessListEntry { icmp_type: Some(3), ..plain }, &[1]),
+        ];
+        for (field, entry, protocols) in fields {
             if protocol.is_some_and(|protocol| protocols.contains(&protocol)) {
-                taken(protocol, json!({field: value}));
+                taken(&entry);
             } else {
-                not_taken(protocol, json!({field: value}), field, "set the protocol accordingly");
+                not_taken(&entry, field, "set the protocol accordingly");
             }
         }
     }
-    taken(Some(1), json!({"icmp_type": 3, "icmp_code": 1}));
-    not_taken(Some(1), json!({"icmp_code": 1}), "icmp_code", "a code belongs to a type");
-    not_taken(Some(17), json!({"icmp_type": 3, "icmp_code": 1}), "icmp_type", "only ICMP (1) packets have it");
-    taken(Some(17), json!({"fragments": true}));
-    for field in ["source_port", "destination_port"] {
-        let both = json!({"fragments": true, field: {"op": "eq", "ports": [80]}});
-        not_taken(Some(17), both, "fragments", "have no ports");
-    }
+    taken(&icmp(Some(3), Some(1), 1));
+    not_taken(&icmp(None, Some(1), 1), "icmp_code", "a code belongs to a type");
+    not_taken(&icmp(Some(3), Some(1), 17), "icmp_type", "only ICMP (1) packets have it");
+    let fragments = || AccessListEntry { fragments: true, ..permit(Some(17)) };
+    taken(&fragments());
+    not_taken(&AccessListEntry { source_port: port(), ..fragments() }, "fragments", "have no ports");
+    not_taken(&AccessListEntry { destination_port: port(), ..fragments() }, "fragments", "have no ports");
 }
 
 #[test]
 fn ports_go_with_their_operator() {
-    for (op, ports, fits) in [
-        ("eq", json!([]), false),
-        ("eq", json!([80]), true),
-        ("eq", json!([80, 443]), true),
-        ("neq", json!([]), false),
-        ("neq", json!([80]), true),
-        ("gt", json!([]), false),
-        ("gt", json!([80]), true),
-        ("gt", json!([80, 81]), false),
-        ("lt", json!([]), false),
-        ("lt", json!([80]), true),
-        ("lt", json!([80, 81]), false),
-        ("range", json!([]), false),
-        ("range", json!([80]), false),
-        ("range", json!([80, 79]), false),
-        ("range", json!([80, 80]), true),
-        ("range", json!([80, 81]), true),
-        ("range", json!([80, 81, 82]), false),
-    ] {
-        for field in ["source_port", "destination_port"] {
-            let asked = json!({field: {"op": op, "ports": ports}});
+    use PortOperator::{Eq, Gt, Lt, Neq, Range};
+    let tables: [(PortOperator, &[u16], bool); 17] = [
+        (Eq, &[], false),
+        (Eq, &[80], true),
+        (Eq, &[80, 443], true),
+        (Neq, &[], false),
+        (Neq, &[80], true),
+        (Gt, &[], false),
+        (Gt, &[80], true),
+        (Gt, &[80, 81], false),
+        (Lt, &[], false),
+        (Lt, &[80], true),
+        (Lt, &[80, 81], false),
+        (Range, &[], false),
+        (Range, &[80], false),
+        (Range, &[80, 79], false),
+        (Range, &[80, 80], true),
+        (Range, &[80, 81], true),
+        (Range, &[80, 81, 82], false),
+    ];
+    for (op, numbers, fits) in tables {
+        for (field, entry) in [
+            ("source_port", AccessListEntry { source_port: ports(op, numbers), ..permit(Some(6)) }),
+            ("destination_port", AccessListEntry { destination_port: ports(op, numbers), ..permit(Some(6)) }),
+        ] {
             if fits {
-                taken(Some(6), asked);
+                taken(&entry);
             } else {
-                not_taken(Some(6), asked, &format!("{field}.ports"), "eq and neq take ports, gt and lt one");
+                not_taken(&entry, &format!("{field}.ports"), "eq and neq take ports, gt and lt one");
             }
         }
     }
@@ -106,57 +112,62 @@ fn ports_go_with_their_operator() {
 #[test]
 fn segment_sizes_are_checked() {
     for (size, fits) in [(499, false), (500, true), (1_460, true), (1_461, false)] {
-        let own = refused(|config| config["interfaces"]["Out"]["tcp_adjust_mss"] = json!(size));
+        let own = refused(|config| config.out().tcp_adjust_mss = Some(size));
         assert_eq!(own.map(|(path, _)| path), (!fits).then(|| "interfaces.Out.tcp_adjust_mss".to_owned()), "{size}");
         let below = refused(|config| {
-            let subinterface = json!({"enabled": true, "vlan": 10, "bandwidth_kbps": 2_000, "tcp_adjust_mss": size});
-            config["interfaces"]["Out"]["subinterfaces"] = json!({"Out.10": subinterface});
+            let subinterface = SubinterfaceConfig { tcp_adjust_mss: Some(size), ..SubinterfaceConfig::new(10, 2_000) };
+            config.out().subinterfaces.insert("Out.10".to_owned(), subinterface);
         });
         let path = "interfaces.Out.subinterfaces.Out.10.tcp_adjust_mss";
         assert_eq!(below.map(|(path, _)| path), (!fits).then(|| path.to_owned()), "{size}");
     }
 }
 
-fn criterion(criterion: &Value) -> Option<String> {
-    let asked = json!({"match": "all", "criteria": [criterion]});
-    refused(|config| config["class_maps"]["asked"] = asked).map(|(path, _)| path)
+/// The path of what is refused in this class-map.
+fn in_class_map(class_map: ClassMap) -> Option<String> {
+    let found = refused(|config| {
+        config.class_maps.insert("asked".to_owned(), class_map);
+    });
+    found.map(|(path, _)| path)
 }
 
 /// Match statements, with the path of what is wrong in them.
 #[test]
 fn match_statements_are_checked() {
     for (asked, wrong) in [
-        (json!({"type": "dscp", "values": []}), Some(".values")),
-        (json!({"type": "dscp", "values": [0, 63]}), None),
-        (json!({"type": "dscp", "values": [0, 64]}), Some(".values[1]")),
-        (json!({"type": "precedence", "values": [7]}), None),
-        (json!({"type": "precedence", "values": [8]}), Some(".values[0]")),
-        (json!({"type": "cos", "values": [7]}), None),
-        (json!({"type": "cos", "values": [8]}), Some(".values[0]")),
-        (json!({"type": "vlan", "ranges": []}), Some(".ranges")),
-        (json!({"type": "vlan", "ranges": [[1, 4_094], [5, 5]]}), None),
-        (json!({"type": "vlan", "ranges": [[0, 5]]}), Some(".ranges[0]")),
-        (json!({"type": "vlan", "ranges": [[1, 1], [5, 4_095]]}), Some(".ranges[1]")),
-        (json!({"type": "vlan", "ranges": [[5, 4]]}), Some(".ranges[0]")),
-        (json!({"type": "packet_length", "min": 100, "max": 100}), None),
-        (json!({"type": "packet_length", "min": 100}), None),
-        (json!({"type": "packet_length", "max": 100}), None),
-        (json!({"type": "packet_length", "min": 101, "max": 100}), Some("")),
-        (json!({"type": "packet_length"}), Some("")),
-        (json!({"type": "access_group", "name": "low"}), None),
-        (json!({"type": "access_group", "name": "none"}), Some(".name")),
-        (json!({"type": "input_interface", "name": "Out"}), None),
-        (json!({"type": "input_interface", "name": "None"}), Some(".name")),
-        (json!({"type": "class_map", "name": "class-default"}), None),
-        (json!({"type": "class_map", "name": "udp"}), None),
-        (json!({"type": "class_map", "name": "none"}), Some(".name")),
-        (json!({"type": "class_map", "name": "asked"}), Some("")),
+        (dscp(&[]), Some(".values")),
+        (dscp(&[0, 63]), None),
+        (dscp(&[0, 64]), Some(".values[1]")),
+        (precedence(&[7]), None),
+        (precedence(&[8]), Some(".values[0]")),
+        (cos(&[7]), None),
+        (cos(&[8]), Some(".values[0]")),
+        (vlans(&[]), Some(".ranges")),
+        (vlans(&[(1, 4_094), (5, 5)]), None),
+        (vlans(&[(0, 5)]), Some(".ranges[0]")),
+        (vlans(&[(1, 1), (5, 4_095)]), Some(".ranges[1]")),
+        (vlans(&[(5, 4)]), Some(".ranges[0]")),
+        (packet_length(Some(100), Some(100)), None),
+        (packet_length(Some(100), None), None),
+        (packet_length(None, Some(100)), None),
+        (packet_length(Some(101), Some(100)), Some("")),
+        (packet_length(None, None), Some("")),
+        (access_group("low"), None),
+        (access_group("none"), Some(".name")),
+        (input_interface("Out"), None),
+        (input_interface("None"), Some(".name")),
+        (other_class("class-default"), None),
+        (other_class("udp"), None),
+        (other_class("none"), Some(".name")),
+        (other_class("asked"), Some("")),
     ] {
-        let found = criterion(&asked);
+        let found = in_class_map(match_all(vec![asked.clone()]));
         match wrong {
-            None => assert_eq!(found, None, "{asked}"),
-            Some("") => assert!(found.is_some_and(|path| path.starts_with("class_maps.asked.criteria[0]")), "{asked}"),
-            Some(field) => assert_eq!(found, Some(format!("class_maps.asked.criteria[0]{field}")), "{asked}"),
+            None => assert_eq!(found, None, "{asked:?}"),
+            Some("") => {
+                assert!(found.is_some_and(|path| path.starts_with("class_maps.asked.criteria[0]")), "{asked:?}")
+            }
+            Some(field) => assert_eq!(found, Some(format!("class_maps.asked.criteria[0]{field}")), "{asked:?}"),
         }
     }
 }
@@ -167,124 +178,128 @@ fn class_maps_are_bounded() {
     for (references, fits) in [(8, true), (9, false)] {
         let error = refused(|config| {
             for number in 0..references {
-                let next = json!({"type": "class_map", "name": format!("m{}", number + 1)});
-                config["class_maps"][format!("m{number}")] = json!({"match": "any", "criteria": [next]});
+                let next = other_class(&format!("m{}", number + 1));
+                config.class_maps.insert(format!("m{number}"), match_any(vec![next]));
             }
-            let last = json!({"match": "any", "criteria": [{"type": "dscp", "values": [1]}]});
-            config["class_maps"][format!("m{references}")] = last;
+            config.class_maps.insert(format!("m{references}"), match_any(vec![dscp(&[1])]));
         });
         assert_eq!(error.is_none(), fits, "{references}: {error:?}");
     }
     for (statements, fits) in [(4_096, true), (4_097, false)] {
-        let error = refused(|config| {
-            let criteria = vec![json!({"type": "qos_group", "value": 1}); statements];
-            config["class_maps"]["asked"] = json!({"match": "any", "criteria": criteria});
-        });
-        let path = error.map(|(path, _)| path);
+        let path = in_class_map(match_any(vec![qos_group(1); statements]));
         assert_eq!(path, (!fits).then(|| "class_maps.asked.criteria[4096]".to_owned()));
     }
-    let default = refused(|config| config["class_maps"]["class-default"] = json!({"match": "any", "criteria": []}));
+    let default = refused(|config| {
+        config.class_maps.insert("class-default".to_owned(), match_any(vec![]));
+    });
     assert_eq!(default.map(|(path, _)| path), Some("class_maps.class-default".to_owned()));
 }
+
+/// A number of a line of `rate-limit`.
+type Figure = fn(&mut RateLimitConfig) -> &mut u64;
 
 /// Lines of `rate-limit`: rates, bursts, what they write, and how many there are.
 #[test]
 fn figures_of_rate_limits_are_checked() {
-    let line = |more: Value| {
-        let mut line = json!({"rate_bps": 8_000, "normal_burst_bytes": 1_000, "extended_burst_bytes": 2_000,
-            "conform": {"then": "transmit"}, "exceed": {"then": "drop"}});
-        common::extend(&mut line, &more);
-        line
-    };
-    let asked = |lines: Vec<Value>, output: bool| {
+    use SetField::{Dscp, Precedence, QosGroup};
+    let line = || RateLimitConfig::new(8_000, 1_000, 2_000);
+    let asked = |lines: Vec<RateLimitConfig>, output: bool| {
         let field = if output { "rate_limit_output" } else { "rate_limit_input" };
-        let path = refused(|config| config["interfaces"]["Out"][field] = json!(lines)).map(|(path, _)| path)?;
+        let lines_of = |out: &mut InterfaceConfig| match output {
+            true => out.rate_limit_output = lines,
+            false => out.rate_limit_input = lines,
+        };
+        let path = refused(|config| lines_of(config.out())).map(|(path, _)| path)?;
         Some(path.strip_prefix(&format!("interfaces.Out.{field}")).unwrap_or(&path).to_owned())
     };
-    for (field, least, most) in [
-        ("rate_bps", 8_000u64, 2_000_000_000u64),
-        ("normal_burst_bytes", 1_000, 512_000_000),
-        ("extended_burst_bytes", 2_000, 1_024_000_000),
-    ] {
+    let figures: [(&str, u64, u64, Figure); 3] = [
+        ("rate_bps", 8_000, 2_000_000_000, |line| &mut line.rate_bps),
+        ("normal_burst_bytes", 1_000, 512_000_000, |line| &mut line.normal_burst_bytes),
+        ("extended_burst_bytes", 2_000, 1_024_000_000, |line| &mut line.extended_burst_bytes),
+    ];
+    for (field, least, most, figure) in figures {
         for (value, fits) in [(least - 1, false), (least, true), (most, true), (most + 1, false)] {
             for output in [false, true] {
-                let found = asked(vec![line(json!({field: value}))], output);
-                assert_eq!(found, (!fits).then(|| format!("[0].{field}")), "{field} {value}");
+                let mut line = line();
+                *figure(&mut line) = value;
+                assert_eq!(asked(vec![line], output), (!fits).then(|| format!("[0].{field}")), "{field} {value}");
             }
         }
     }
-    for (field, most) in [("dscp", 63), ("precedence", 7), ("qos_group", 99)] {
+    for (field, most) in [(Dscp, 63), (Precedence, 7), (QosGroup, 99)] {
         for (value, fits) in [(most, true), (most + 1, false)] {
-            for action in ["conform", "exceed"] {
-                let write = json!({"set": {"field": field, "value": value}, "then": "transmit"});
-                let found = asked(vec![line(json!({action: write}))], false);
-                assert_eq!(found, (!fits).then(|| format!("[0].{action}.set.value")), "{field} {value}");
-            }
+            let write = RateLimitAction { set: Some(SetAction { field, value }), then: RateLimitOutcome::Transmit };
+            let found = asked(vec![RateLimitConfig { conform: write, ..line() }], false);
+            assert_eq!(found, (!fits).then(|| "[0].conform.set.value".to_owned()), "{field:?} {value}");
+            let found = asked(vec![RateLimitConfig { exceed: write, ..line() }], false);
+            assert_eq!(found, (!fits).then(|| "[0].exceed.set.value".to_owned()), "{field:?} {value}");
         }
     }
-    assert_eq!(asked(vec![line(json!({})); 100], false), None);
-    assert_eq!(asked(vec![line(json!({})); 101], false), Some(String::new()));
-}
-
-/// The path of what is refused of the interface, relative to it.
-fn on_interface(change: &Value) -> Option<String> {
-    let found = refused(|config| {
-        common::extend(&mut config["interfaces"]["Out"], change);
-    });
-    found.map(|(path, _)| path.trim_start_matches("interfaces.Out.").to_owned())
+    assert_eq!(asked(vec![line(); 100], false), None);
+    assert_eq!(asked(vec![line(); 101], false), Some(String::new()));
 }
 
 /// Figures of an interface, at the ends of what they may be.
 #[test]
 fn figures_of_interfaces_are_checked() {
-    let fair = |field: &str, value: u32| json!({"fair_queue": {"enabled": true, field: value}});
+    let plain = || interface(2_000, None, None);
+    let bandwidth = |bandwidth_kbps| InterfaceConfig { bandwidth_kbps, ..plain() };
+    let averages = |load_interval_s| InterfaceConfig { load_interval_s, ..plain() };
+    let ring = |limit| InterfaceConfig { tx_ring_limit: Some(limit), ..plain() };
+    let hold_queue = |limit| InterfaceConfig { hold_queue_out: Some(limit), ..plain() };
+    let reserved = |percent| InterfaceConfig { max_reserved_percent: Some(percent), ..plain() };
+    let fair = |change: fn(&mut InterfaceFairQueue)| {
+        let mut fair_queue = fair_queue();
+        change(&mut fair_queue);
+        InterfaceConfig { fair_queue: Some(fair_queue), ..plain() }
+    };
     for (asked, wrong) in [
-        (json!({"bandwidth_kbps": 0}), Some("bandwidth_kbps")),
-        (json!({"bandwidth_kbps": 1}), None),
-        (json!({"load_interval_s": 0}), Some("load_interval_s")),
-        (json!({"load_interval_s": 30}), None),
-        (json!({"load_interval_s": 45}), Some("load_interval_s")),
-        (json!({"load_interval_s": 600}), None),
-        (json!({"load_interval_s": 630}), Some("load_interval_s")),
-        (json!({"tx_ring_limit": 0}), Some("tx_ring_limit")),
-        (json!({"tx_ring_limit": 1}), None),
-        (json!({"hold_queue_out": 0}), Some("hold_queue_out")),
-        (json!({"hold_queue_out": 1}), None),
-        (json!({"max_reserved_percent": 0}), Some("max_reserved_percent")),
-        (json!({"max_reserved_percent": 1}), None),
-        (json!({"max_reserved_percent": 100}), None),
-        (json!({"max_reserved_percent": 101}), Some("max_reserved_percent")),
-        (json!({"clock_rate_bps": 64_000}), Some("clock_rate_bps")),
-        (fair("discard_threshold", 0), Some("fair_queue.discard_threshold")),
-        (fair("discard_threshold", 1), None),
-        (fair("discard_threshold", 4_096), None),
-        (fair("discard_threshold", 4_097), Some("fair_queue.discard_threshold")),
-        (fair("dynamic_queues", 16), None),
-        (fair("dynamic_queues", 17), Some("fair_queue.dynamic_queues")),
-        (fair("reserved_queues", 0), None),
-        (fair("reserved_queues", 1_000), None),
-        (fair("reserved_queues", 1_001), Some("fair_queue.reserved_queues")),
+        (bandwidth(0), Some("bandwidth_kbps")),
+        (bandwidth(1), None),
+        (averages(0), Some("load_interval_s")),
+        (averages(30), None),
+        (averages(45), Some("load_interval_s")),
+        (averages(600), None),
+        (averages(630), Some("load_interval_s")),
+        (ring(0), Some("tx_ring_limit")),
+        (ring(1), None),
+        (hold_queue(0), Some("hold_queue_out")),
+        (hold_queue(1), None),
+        (reserved(0), Some("max_reserved_percent")),
+        (reserved(1), None),
+        (reserved(100), None),
+        (reserved(101), Some("max_reserved_percent")),
+        (InterfaceConfig { clock_rate_bps: Some(64_000), ..plain() }, Some("clock_rate_bps")),
+        (fair(|own| own.discard_threshold = Some(0)), Some("fair_queue.discard_threshold")),
+        (fair(|own| own.discard_threshold = Some(1)), None),
+        (fair(|own| own.discard_threshold = Some(4_096)), None),
+        (fair(|own| own.discard_threshold = Some(4_097)), Some("fair_queue.discard_threshold")),
+        (fair(|own| own.dynamic_queues = Some(16)), None),
+        (fair(|own| own.dynamic_queues = Some(17)), Some("fair_queue.dynamic_queues")),
+        (fair(|own| own.reserved_queues = Some(0)), None),
+        (fair(|own| own.reserved_queues = Some(1_000)), None),
+        (fair(|own| own.reserved_queues = Some(1_001)), Some("fair_queue.reserved_queues")),
     ] {
-        assert_eq!(on_interface(&asked).as_deref(), wrong, "{asked}");
+        let path = refused(|config| *config.out() = asked.clone()).map(|(path, _)| path);
+        assert_eq!(path, wrong.map(|field| format!("interfaces.Out.{field}")), "{asked:?}");
     }
 }
 
 /// What a class sets, and a burst that is none, are refused of a policy-map that is attached to no interface, too.
 #[test]
 fn policy_maps_are_checked_without_an_interface() {
-    let class = |field: &str, value: &Value| {
-        let classes = json!([{"name": "class-default", field: value}]);
-        let found = refused(|config| config["policy_maps"]["P"] = json!({"classes": classes}));
+    use SetField::{Cos, Dscp, Precedence, QosGroup};
+    let in_class = |class: PolicyClass| {
+        let found = refused(|config| config.policy_maps = maps([("P", vec![class])]));
         found.map(|(path, _)| path.trim_start_matches("policy_maps.P.classes[0].").to_owned())
     };
-    for (field, most) in [("dscp", 63), ("precedence", 7), ("cos", 7), ("qos_group", 99)] {
-        assert_eq!(class("set", &json!([{"field": field, "value": most}])), None, "{field}");
-        let beyond = class("set", &json!([{"field": field, "value": most + 1}]));
-        assert_eq!(beyond.as_deref(), Some("set[0].value"), "{field}");
+    for (field, most) in [(Dscp, 63), (Precedence, 7), (Cos, 7), (QosGroup, 99)] {
+        assert_eq!(in_class(class_default().set(field, most)), None, "{field:?}");
+        assert_eq!(in_class(class_default().set(field, most + 1)).as_deref(), Some("set[0].value"), "{field:?}");
     }
-    let shape = |bc: Value| json!({"mode": "average", "rate": {"percent": 10}, "bc": bc});
-    for none in [json!({"bits": 0}), json!({"ms": 0})] {
-        assert_eq!(class("shape", &shape(none)).as_deref(), Some("shape.bc"));
+    let shaped = |bc| ShapeConfig { bc: Some(bc), ..ShapeConfig::average(RateSpec::Percent(10)) };
+    for none in [ShapeBurst::Bits(0), ShapeBurst::Ms(0)] {
+        assert_eq!(in_class(class_default().shape(shaped(none))).as_deref(), Some("shape.bc"));
     }
-    assert_eq!(class("shape", &shape(json!({"ms": 10}))), None);
+    assert_eq!(in_class(class_default().shape(shaped(ShapeBurst::Ms(10)))), None);
 }

@@ -1,12 +1,12 @@
 //! A classic shaper lets its burst go at the end of each interval, into the interface's queues. The later generation's
 //! packets wait behind the shaper until the transmit ring has room.
 
-use crate::common::{self, configuration, interface, load, run, Source, MILLI, PORT, SECOND};
+use crate::common::build::*;
+use crate::common::{self, configuration, load, run, with_policies, Source, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::{ClassCounters, InterfaceCounters};
 use qos_core::wire::Framing::{self, Ppp};
 use qos_core::{frame, Engine, Output, RouterConfig, Time};
-use serde_json::{json, Value};
 
 fn out(engine: &mut Engine<usize>, now: u64) -> InterfaceCounters {
     engine.counters(Time(now), None).interfaces["Out"].clone()
@@ -17,20 +17,18 @@ fn class(counters: &InterfaceCounters, number: usize) -> ClassCounters {
 }
 
 /// A line with a transmit ring of one packet.
-fn config(generation: &str, classes: Value) -> RouterConfig {
+fn config(generation: Generation, classes: Vec<PolicyClass>) -> RouterConfig {
     let mut port = interface(2_000, None, Some("P"));
-    port["tx_ring_limit"] = json!(1);
-    configuration(generation, json!({"P": {"classes": classes}}), port)
+    port.tx_ring_limit = Some(1);
+    configuration(generation, maps([("P", classes)]), port)
 }
 
 fn started(rate_bps: u64, config: &RouterConfig) -> Engine<usize> {
-    let mut engine = common::engine(rate_bps, Ppp);
-    engine.configure(Time(0), config).unwrap();
-    engine
+    common::started(rate_bps, Ppp, config)
 }
 
-fn shaped(name: &str, bps: u64) -> Value {
-    json!({"name": name, "shape": {"mode": "average", "rate": {"bps": bps}}})
+fn shaped(name: &str, bps: u64) -> PolicyClass {
+    class_of(name).shape_bps(bps)
 }
 
 /// `shape average 1000000` prints `6250 25000 25000 25 3125`: byte limit, Bc, Be, interval in ms, increment in bytes.
@@ -39,7 +37,7 @@ fn shaped(name: &str, bps: u64) -> Value {
 /// 1.2 Mb/s takes 20 ms: three when the remainders of 125 bytes make one more, in the tenth interval.
 #[test]
 fn two_full_packets_are_released_each_interval() {
-    let mut engine = started(1_200_000, &config("classic", json!([shaped("class-default", 1_000_000)])));
+    let mut engine = started(1_200_000, &config(Classic, vec![shaped("class-default", 1_000_000)]));
     let descriptor = frame::parse(&common::frames::udp(1496, 0, 1, 2), Ppp);
     assert_eq!(descriptor.counted_len, 1500);
     (0..60).for_each(|number| engine.transmit(Time(0), PORT, descriptor, number));
@@ -61,8 +59,8 @@ fn two_full_packets_are_released_each_interval() {
 }
 
 /// A class shaped to 1.5 Mb/s that is offered 1.4 Mb/s, on a line of 2 Mb/s of which class-default wants 3 Mb/s.
-fn beside_a_flood(generation: &str) -> InterfaceCounters {
-    let classes = json!([shaped("af", 1_500_000), {"name": "class-default"}]);
+fn beside_a_flood(generation: Generation) -> InterfaceCounters {
+    let classes = vec![shaped("af", 1_500_000), class_default()];
     let mut engine = started(2_000_000, &config(generation, classes));
     let sources = [Source::new(996, 10, 0, 1_400_000), Source::new(996, 0, 1, 3_000_000)];
     load(&mut engine, Ppp, &sources, Time(10 * SECOND));
@@ -72,7 +70,7 @@ fn beside_a_flood(generation: &str) -> InterfaceCounters {
 
 #[test]
 fn what_the_line_has_no_time_for_waits_behind_a_classic_shaper_and_before_a_later_one() {
-    let counters = beside_a_flood("classic");
+    let counters = beside_a_flood(Classic);
     let af = class(&counters, 0);
     let (shape, queue) = (af.shape.unwrap(), af.queue.unwrap());
     assert!(!shape.active && queue.depth_packets < 3, "{queue:?}");
@@ -80,14 +78,13 @@ fn what_the_line_has_no_time_for_waits_behind_a_classic_shaper_and_before_a_late
     assert!(af.drops.tail.packets > 0 && counters.queue.depth > 100, "{af:?} {:?}", counters.queue);
     let other = class(&counters, 1).drops.tail.packets;
     assert_eq!(counters.queue.drops, af.drops.tail.packets + other, "and is counted as dropped by the queue");
-    let later = class(&beside_a_flood("hqf"), 0);
+    let later = class(&beside_a_flood(Hqf), 0);
     assert!(later.shape.unwrap().active && later.queue.unwrap().depth_packets > 60, "{later:?}");
 }
 
 /// What the shaper of the first class has let go after each packet that arrives, on a line of that rate.
 fn released(line: u64, config: &RouterConfig, arrivals: &[(u64, usize, u8)]) -> Vec<(u64, u64, u64)> {
-    let mut engine: Engine<usize> = common::engine(line, Framing::Ethernet);
-    engine.configure(Time(0), config).unwrap();
+    let mut engine: Engine<usize> = common::started(line, Framing::Ethernet, config);
     let mut outputs: Vec<Output<usize>> = Vec::new();
     let mut now = 0;
     let mut found = Vec::new();
@@ -115,7 +112,7 @@ proptest! {
         arrivals in prop::collection::vec(
             (0u64..20 * MILLI, 60usize..1500, prop::sample::select(vec![0u8, 10])), 1..200),
     ) {
-        let config = config("classic", json!([shaped("af", cir), {"name": "class-default"}]));
+        let config = config(Classic, vec![shaped("af", cir), class_default()]);
         prop_assert_eq!(released(line, &config, &arrivals), released(1_000_000_000, &config, &arrivals));
     }
 }
@@ -124,18 +121,18 @@ proptest! {
 #[test]
 fn what_comes_behind_a_waiting_packet_is_delayed() {
     // Bursts of 8000 bits, twice in the classic generation: packets of 4000 bits, then one of 12 000 that waits.
-    for (generation, before) in [("classic", 2), ("hqf", 1)] {
-        let mut engine = started(2_000_000, &config(generation, json!([shaped("class-default", 64_000)])));
+    for (generation, before) in [(Classic, 2), (Hqf, 1)] {
+        let mut engine = started(2_000_000, &config(generation, vec![shaped("class-default", 64_000)]));
         let lengths = [[496].repeat(before), vec![1_496, 40]].concat();
         for (number, ip_len) in lengths.into_iter().enumerate() {
             engine.transmit(Time(0), PORT, common::udp(ip_len, 0, Ppp), number);
         }
         let sent = |engine: &mut Engine<usize>, at: u64| class(&out(engine, at), 0).shape.unwrap().sent.packets;
-        assert_eq!(sent(&mut engine, 0), before as u64, "{generation}: the last but one waits");
+        assert_eq!(sent(&mut engine, 0), before as u64, "{generation:?}: the last but one waits");
         run(&mut engine, Time(10 * SECOND), &mut Vec::new());
         assert_eq!(sent(&mut engine, 10 * SECOND), before as u64 + 2);
         let delayed = class(&out(&mut engine, 10 * SECOND), 0).shape.unwrap().delayed.packets;
-        assert_eq!(delayed, 2, "{generation}");
+        assert_eq!(delayed, 2, "{generation:?}");
     }
 }
 
@@ -143,10 +140,11 @@ fn what_comes_behind_a_waiting_packet_is_delayed() {
 #[test]
 fn a_packet_is_delayed_by_the_shaper_that_held_it() {
     // A shaper of 10 Mb/s around one of 64 kb/s, whose bursts are 8000 bits at most.
-    let maps = json!({"Child": {"classes": [shaped("class-default", 64_000)]},
-        "P": {"classes": [{"name": "class-default", "service_policy": "Child",
-            "shape": {"mode": "average", "rate": {"bps": 10_000_000}}}]}});
-    let mut engine = started(2_000_000, &configuration("hqf", maps, interface(2_000, None, Some("P"))));
+    let maps = maps([
+        ("Child", vec![shaped("class-default", 64_000)]),
+        ("P", vec![class_default().service_policy("Child").shape_bps(10_000_000)]),
+    ]);
+    let mut engine = started(2_000_000, &with_policies(Hqf, 2_000, maps));
     (0..2).for_each(|number| engine.transmit(Time(0), PORT, common::udp(996, 0, Ppp), number));
     run(&mut engine, Time(SECOND), &mut Vec::new());
     let outer = class(&out(&mut engine, SECOND), 0);
@@ -159,10 +157,11 @@ fn a_packet_is_delayed_by_the_shaper_that_held_it() {
 /// Credit of a shaper above a queue comes back while nothing waits: packets that take all of it do not wait.
 #[test]
 fn what_comes_once_a_second_is_not_delayed() {
-    let maps = json!({"Child": {"classes": [{"name": "af", "bandwidth": {"percent": 50}}]},
-        "P": {"classes": [{"name": "class-default", "service_policy": "Child",
-            "shape": {"mode": "average", "rate": {"bps": 64_000}}}]}});
-    let mut engine = started(2_000_000, &configuration("hqf", maps, interface(2_000, None, Some("P"))));
+    let maps = maps([
+        ("Child", vec![class_of("af").percent(50)]),
+        ("P", vec![class_default().service_policy("Child").shape_bps(64_000)]),
+    ]);
+    let mut engine = started(2_000_000, &with_policies(Hqf, 2_000, maps));
     for number in 0..5 {
         let now = Time(number * SECOND);
         run(&mut engine, now, &mut Vec::new());
@@ -177,10 +176,10 @@ fn what_comes_once_a_second_is_not_delayed() {
 #[test]
 fn what_is_released_joins_the_ring_before_the_next_frame_starts() {
     let mut port = interface(64, None, Some("P"));
-    port["tx_ring_limit"] = json!(4);
-    let voice = json!({"name": "c1", "priority": {"unit": "strict"}});
-    let maps = json!({"P": {"classes": [voice, {"name": "af"}, shaped("class-default", 64_000)]}});
-    let mut engine = started(64_000, &configuration("hqf", maps, port));
+    port.tx_ring_limit = Some(4);
+    let voice = class_of("c1").strict();
+    let maps = maps([("P", vec![voice, class_of("af"), shaped("class-default", 64_000)])]);
+    let mut engine = started(64_000, &configuration(Hqf, maps, port));
     let af = Source::new(1_496, 10, 0, 1).descriptor(Ppp);
     // The third takes the credit, and the fourth waits for the next interval: of 125 ms, where a frame takes 187.5.
     let packets = [af, af, common::udp(996, 0, Ppp), common::udp(496, 0, Ppp)];

@@ -1,13 +1,13 @@
 //! What classes get: their weights in any busy interval, whatever others offer, and never more than the shaper around
 //! them.
 
+use crate::common::build::*;
 use crate::common::{
-    self, bytes_by_source, configuration, departures, interface, load, run, with_policy, Source, MILLI, PORT, SECOND,
+    self, bytes_by_source, departures, load, run, with_policies, with_policy, Source, MILLI, PORT, SECOND,
 };
 use proptest::prelude::*;
 use qos_core::wire::Framing::Ppp;
 use qos_core::{frame, Descriptor, Engine, Output, RouterConfig, Time};
-use serde_json::{json, Value};
 
 const LINE: u64 = 2_000_000;
 
@@ -60,8 +60,7 @@ fn within_one_packet(served: &[(usize, u64)], costs: &[f64]) -> Result<(), TestC
 
 /// Everything comes at once; then the queues run empty. Class n is that of code point n, the last one is class-default.
 fn run_empty(config: &RouterConfig, packets: &[(usize, u8)]) -> Vec<(usize, u64)> {
-    let mut engine: Engine<usize> = common::engine(LINE, Ppp);
-    engine.configure(Time(0), config).unwrap();
+    let mut engine: Engine<usize> = common::started(LINE, Ppp, config);
     for (ip_len, dscp) in packets {
         engine.transmit(Time(0), PORT, frame(*ip_len, *dscp), usize::from(*dscp));
     }
@@ -76,7 +75,14 @@ fn packets(classes: usize) -> impl Strategy<Value = Vec<(usize, u8)>> {
     prop::collection::vec((28usize..1500, 0..classes as u8), 50..600)
 }
 
-const LIMIT: u64 = 1_000;
+const LIMIT: u32 = 1_000;
+
+/// Class n has the n-th bandwidth, from c1 on, and class-default none.
+fn with_bandwidths(generation: Generation, bandwidths: impl IntoIterator<Item = BandwidthConfig>) -> RouterConfig {
+    let class = |(number, bandwidth)| class_of(&format!("c{number}")).bandwidth(bandwidth).queue_limit(LIMIT);
+    let named = (1..).zip(bandwidths).map(class);
+    with_policy(generation, 2_000, named.chain([class_default().queue_limit(LIMIT)]).collect())
+}
 
 proptest! {
     #![proptest_config(crate::bounded::cases(48))]
@@ -86,16 +92,9 @@ proptest! {
     fn classes_share_by_their_bandwidth_within_a_packet(
         kbps in prop::collection::vec(10u64..400, 1..5), seed in packets(5)
     ) {
-        let mut classes: Vec<Value> = kbps.iter().enumerate()
-            .map(|(n, kbps)| {
-                let bandwidth = json!({"kbps": kbps});
-                json!({"name": format!("c{}", n + 1), "bandwidth": bandwidth, "queue_limit": {"packets": LIMIT}})
-            })
-            .collect();
-        classes.push(json!({"name": "class-default", "queue_limit": {"packets": LIMIT}}));
         let count = kbps.len() as u8 + 1;
         let packets: Vec<_> = seed.into_iter().map(|(ip_len, dscp)| (ip_len, dscp % count)).collect();
-        let served = run_empty(&with_policy("hqf", 2_000, json!(classes)), &packets);
+        let served = run_empty(&with_bandwidths(Hqf, kbps.iter().copied().map(BandwidthConfig::Kbps)), &packets);
         let rest = 2_000 - kbps.iter().sum::<u64>();
         let costs: Vec<_> = std::iter::once(rest).chain(kbps).map(|kbps| 1.0 / kbps as f64).collect();
         within_one_packet(&served, &costs)?;
@@ -104,17 +103,10 @@ proptest! {
     /// The same with parts of the rest.
     #[test]
     fn classes_share_the_rest_by_their_ratios_within_a_packet(
-        ratios in prop::array::uniform3(1u64..50), packets in packets(4)
+        ratios in prop::array::uniform3(1u32..50), packets in packets(4)
     ) {
-        let mut classes: Vec<Value> = ratios.iter().enumerate()
-            .map(|(n, ratio)| {
-                let bandwidth = json!({"remaining_ratio": ratio});
-                json!({"name": format!("c{}", n + 1), "bandwidth": bandwidth, "queue_limit": {"packets": LIMIT}})
-            })
-            .collect();
-        classes.push(json!({"name": "class-default", "queue_limit": {"packets": LIMIT}}));
-        let served = run_empty(&with_policy("hqf", 2_000, json!(classes)), &packets);
-        let costs: Vec<_> = std::iter::once(1).chain(ratios).map(|ratio| 1.0 / ratio as f64).collect();
+        let served = run_empty(&with_bandwidths(Hqf, ratios.map(BandwidthConfig::RemainingRatio)), &packets);
+        let costs: Vec<_> = std::iter::once(1).chain(ratios).map(|ratio| 1.0 / f64::from(ratio)).collect();
         within_one_packet(&served, &costs)?;
     }
 
@@ -124,14 +116,7 @@ proptest! {
     fn classic_classes_share_by_their_weights_within_a_packet(
         kbps in prop::array::uniform3(20u64..500), packets in packets(4)
     ) {
-        let mut classes: Vec<Value> = kbps.iter().enumerate()
-            .map(|(n, kbps)| {
-                let bandwidth = json!({"kbps": kbps});
-                json!({"name": format!("c{}", n + 1), "bandwidth": bandwidth, "queue_limit": {"packets": LIMIT}})
-            })
-            .collect();
-        classes.push(json!({"name": "class-default", "queue_limit": {"packets": LIMIT}}));
-        let served = run_empty(&with_policy("classic", 2_000, json!(classes)), &packets);
+        let served = run_empty(&with_bandwidths(Classic, kbps.map(BandwidthConfig::Kbps)), &packets);
         let costs: Vec<_> =
             std::iter::once(32_384).chain(kbps.map(|kbps| 16 * 2_000 / kbps)).map(|cost| cost as f64).collect();
         within_one_packet(&served, &costs)?;
@@ -139,18 +124,15 @@ proptest! {
 
     /// At each level of nested policies.
     #[test]
-    fn nested_classes_share_at_each_level_within_a_packet(inner in 5u64..95, outer in 5u64..95, packets in packets(3)) {
-        let limit = json!({"packets": LIMIT});
-        let config = configuration("hqf", json!({
-            "Inner": {"classes": [{"name": "c1", "bandwidth": {"percent": inner}, "queue_limit": limit},
-                {"name": "class-default", "queue_limit": limit}]},
-            "P": {"classes": [{"name": "parent", "bandwidth": {"percent": outer}, "service_policy": "Inner"},
-                {"name": "class-default", "queue_limit": limit}]}}),
-            interface(2_000, None, Some("P")));
-        let mut config = serde_json::to_value(&config).unwrap();
-        config["class_maps"]["parent"] = json!({"match": "all", "criteria": [{"type": "dscp", "values": [1, 2]}]});
-        let served = run_empty(&common::read(&config), &packets);
-        let cost = |kbps: u64| 1.0 / kbps as f64;
+    fn nested_classes_share_at_each_level_within_a_packet(inner in 5u32..95, outer in 5u32..95, packets in packets(3)) {
+        let rest = || class_default().queue_limit(LIMIT);
+        let inner_classes = vec![class_of("c1").percent(inner).queue_limit(LIMIT), rest()];
+        let outer_classes = vec![class_of("parent").percent(outer).service_policy("Inner"), rest()];
+        let maps = maps([("Inner", inner_classes), ("P", outer_classes)]);
+        let config = with_policies(Hqf, 2_000, maps)
+            .class_map("parent", match_all(vec![dscp(&[1, 2])]));
+        let served = run_empty(&config, &packets);
+        let cost = |kbps: u32| 1.0 / f64::from(kbps);
         // Whole kb/s, and class-default the rest.
         let parent = outer * 2_000 / 100;
         let child = parent * inner / 100;
@@ -169,20 +151,20 @@ proptest! {
     /// Later generation: class-default gets what is not reserved, one per cent at least, whatever the others offer.
     #[test]
     fn class_default_is_not_starved(
-        shares in prop::array::uniform3(1u64..34),
+        shares in prop::array::uniform3(1u32..34),
         lengths in prop::array::uniform4(60usize..1500),
         urgent in any::<bool>(),
     ) {
-        prop_assume!(shares.iter().sum::<u64>() <= 99);
+        prop_assume!(shares.iter().sum::<u32>() <= 99);
         let first = if urgent {
-            json!({"name": "c1", "priority": {"unit": "percent", "number": shares[0]}})
+            class_of("c1").priority_percent(shares[0])
         } else {
-            json!({"name": "c1", "bandwidth": {"percent": shares[0]}})
+            class_of("c1").percent(shares[0])
         };
-        let config = with_policy("hqf", 2_000, json!([first,
-            {"name": "c2", "bandwidth": {"percent": shares[1]}}, {"name": "c3", "bandwidth": {"percent": shares[2]}}]));
-        let mut engine: Engine<usize> = common::engine(LINE, Ppp);
-        engine.configure(Time(0), &config).unwrap();
+        let classes = vec![first, class_of("c2").percent(shares[1]), class_of("c3").percent(shares[2])];
+        let config = with_policy(Hqf, 2_000, classes);
+        let shares = shares.map(u64::from);
+        let mut engine: Engine<usize> = common::started(LINE, Ppp, &config);
         let sources: Vec<_> = (0..4).map(|n| Source::new(lengths[n], n as u8, n as u16, 4_000_000)).collect();
         let seconds = 20;
         let outputs = load(&mut engine, Ppp, &sources, Time(seconds * SECOND));
@@ -206,18 +188,14 @@ proptest! {
     /// the time, a packet's debt.
     #[test]
     fn children_do_not_exceed_the_shaper_around_them(
-        generation in prop::sample::select(vec!["classic", "hqf"]),
+        generation in prop::sample::select(vec![Classic, Hqf]),
         rate in 64_000u64..1_500_000,
         lengths in prop::array::uniform3(60usize..1500),
     ) {
-        let config = configuration(generation, json!({
-            "Inner": {"classes": [{"name": "c1", "priority": {"unit": "percent", "number": 20}},
-                {"name": "c2", "bandwidth": {"percent": 50}}]},
-            "P": {"classes": [{"name": "class-default", "shape": {"mode": "average", "rate": {"bps": rate}},
-                "service_policy": "Inner"}]}}),
-            interface(100_000, None, Some("P")));
-        let mut engine: Engine<usize> = common::engine(1_000_000_000, Ppp);
-        engine.configure(Time(0), &config).unwrap();
+        let inner = vec![class_of("c1").priority_percent(20), class_of("c2").percent(50)];
+        let maps = maps([("Inner", inner), ("P", vec![class_default().shape_bps(rate).service_policy("Inner")])]);
+        let config = with_policies(generation, 100_000, maps);
+        let mut engine: Engine<usize> = common::started(1_000_000_000, Ppp, &config);
         let figures = common::class(&mut engine, Time(0), 0).shape.unwrap();
         let sources: Vec<_> = (0..3).map(|n| Source::new(lengths[n], n as u8, n as u16, rate)).collect();
         let outputs = load(&mut engine, Ppp, &sources, Time(10 * SECOND));
@@ -256,18 +234,17 @@ proptest! {
         let class = kbps * percent / 100;
         let sources = [Source::new(lengths[0], 0, 0, kbps * 4_000), Source::new(lengths[1], 1, 1, kbps * 4_000)];
         let end = Time(12_000 * sources[1].gap_ns);
-        let offer = |generation: &str| {
-            let config = with_policy(generation, kbps, json!([{"name": "c1", "bandwidth": {"kbps": class}}]));
-            let mut engine: Engine<usize> = common::engine(kbps * 1_000, Ppp);
-            engine.configure(Time(0), &config).unwrap();
+        let offer = |generation: Generation| {
+            let config = with_policy(generation, kbps, vec![class_of("c1").kbps(class)]);
+            let mut engine: Engine<usize> = common::started(kbps * 1_000, Ppp, &config);
             bytes_by_source(&load(&mut engine, Ppp, &sources, end), 2)
         };
         let packet = lengths[0] as u64 + 4;
-        let bytes = offer("classic");
+        let bytes = offer(Classic);
         let expected = bytes[1] * (constant * kbps / class) / 32_384;
         // Wire and ring take what comes first, whatever its weight.
         prop_assert!(bytes[0].abs_diff(expected) <= 6 * packet, "{bytes:?} bytes, {expected} expected");
-        let bytes = offer("hqf");
+        let bytes = offer(Hqf);
         let expected = (bytes[0] + bytes[1]) * (kbps - class) / kbps;
         prop_assert!(bytes[0].abs_diff(expected) <= 6 * packet + 4 * 1_504, "{bytes:?} bytes, {expected} expected");
     }
@@ -279,23 +256,20 @@ proptest! {
     /// A change of the ring's size or of the clock rate loses nothing and changes no order within a class.
     #[test]
     fn changes_of_ring_and_clock_lose_nothing(
-        generation in prop::sample::select(vec!["classic", "hqf"]),
+        generation in prop::sample::select(vec![Classic, Hqf]),
         steps in prop::collection::vec(
             (prop::option::of((1u32..12, 64_000u64..2_000_000)), 1u64..200, 28usize..1500, 0u8..3), 1..200),
     ) {
-        let config = with_policy(generation, 2_000, json!([{"name": "c1", "bandwidth": {"percent": 20},
-            "queue_limit": {"packets": LIMIT}},
-            {"name": "c2", "priority": {"unit": "strict"}, "queue_limit": {"packets": LIMIT}},
-            {"name": "class-default", "queue_limit": {"packets": LIMIT}}]));
-        let mut config = serde_json::to_value(&config).unwrap();
-        let mut engine: Engine<(u8, usize)> = common::engine(LINE, Ppp);
-        engine.configure(Time(0), &common::read(&config)).unwrap();
+        let limited = |class: PolicyClass| class.queue_limit(LIMIT);
+        let classes = [class_of("c1").percent(20), class_of("c2").strict(), class_default()].map(limited);
+        let mut config = with_policy(generation, 2_000, classes.to_vec());
+        let mut engine: Engine<(u8, usize)> = common::started(LINE, Ppp, &config);
         let (mut now, mut outputs, count) = (0, Vec::new(), steps.len());
         for (number, (change, gap, ip_len, dscp)) in steps.into_iter().enumerate() {
             if let Some((ring, clock)) = change {
-                config["interfaces"]["Out"]["tx_ring_limit"] = json!(ring);
-                config["interfaces"]["Out"]["clock_rate_bps"] = json!(clock);
-                engine.configure(Time(now), &common::read(&config)).unwrap();
+                config.out().tx_ring_limit = Some(ring);
+                config.out().clock_rate_bps = Some(clock);
+                engine.configure(Time(now), &config).unwrap();
             }
             engine.transmit(Time(now), PORT, frame(ip_len, dscp), (dscp, number));
             engine.audit().unwrap();

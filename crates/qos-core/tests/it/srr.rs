@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::switch::{config, defaults, interface, name, ports, read};
+use crate::common::build::*;
+use crate::common::switch::{config, defaults, interface, name, port, ports};
 use crate::common::{frames, MILLI, SECOND};
 use proptest::prelude::*;
 use qos_core::wire::Framing;
 use qos_core::Label;
 use qos_core::{frame, Descriptor, Engine, Output, PortId, Side, Time};
-use serde_json::{json, Value};
 
 /// A code point of each queue's, by default.
 const DSCP: [u8; 4] = [46, 0, 16, 32];
@@ -47,11 +47,14 @@ fn sent(outputs: &[Output<usize>]) -> Vec<Sent> {
     outputs.iter().filter_map(of).collect()
 }
 
-fn engine(port: Value) -> Engine<usize> {
-    let mut port = port;
-    port["speed_bps"] = json!(SPEED);
+fn engine(port: SwitchPortConfig) -> Engine<usize> {
+    with_switch(defaults(), port)
+}
+
+fn with_switch(switch: SwitchConfig, port: SwitchPortConfig) -> Engine<usize> {
+    let port = interface(SwitchPortConfig { speed_bps: Some(SPEED), ..port });
     let mut engine = Engine::new(&ports(1), Time(0)).unwrap();
-    engine.configure(Time(0), &read(&config(&defaults(), json!({name(1): interface(port)})))).unwrap();
+    engine.configure(Time(0), &config(switch).interface(name(1), port)).unwrap();
     engine
 }
 
@@ -93,11 +96,11 @@ proptest! {
     #[test]
     fn a_shaped_queue_never_exceeds_its_part(
         load in load(0..4), weights in prop::array::uniform4(0u32..40), share in prop::array::uniform4(1u32..=255),
-        limit in prop_oneof![Just(100u64), 10..=90u64], expedite in any::<bool>()
+        limit in prop_oneof![Just(100u32), 10..=90u32], expedite in any::<bool>()
     ) {
-        let mut engine = engine(json!({"shape": weights, "share": share, "limit": limit, "priority_queue": expedite}));
+        let mut engine = engine(SwitchPortConfig { shape: weights, share, limit, priority_queue: expedite, ..port() });
         let sent = offer(&mut engine, &load, 1);
-        let operational = if limit == 70 { 7_038 } else { limit * 100 };
+        let operational = if limit == 70 { 7_038 } else { u64::from(limit) * 100 };
         let slack = (LONGEST * 8 * SECOND).div_ceil(SPEED * operational / 10_000);
         for (queue, weight) in weights.into_iter().enumerate() {
             if weight == 0 || (expedite && queue == 0) {
@@ -123,9 +126,9 @@ proptest! {
     #[test]
     fn shared_queues_are_proportional_and_conserve_work(
         weights in prop::array::uniform4(1u32..=255), lens in prop::array::uniform4(lengths()), busy in 1usize..=4,
-        limit in prop_oneof![Just(100u64), 10..=90u64]
+        limit in prop_oneof![Just(100u32), 10..=90u32]
     ) {
-        let mut engine = engine(json!({"shape": [0, 0, 0, 0], "share": weights, "limit": limit}));
+        let mut engine = engine(SwitchPortConfig { shape: [0, 0, 0, 0], share: weights, limit, ..port() });
         let mut load = Vec::new();
         for (queue, len) in lens.into_iter().enumerate().take(busy) {
             // Frames of 6 cells or fewer: 16 fit.
@@ -152,7 +155,7 @@ proptest! {
             left[frame.queue] -= 1;
         }
         // Back to back at the operational bandwidth.
-        let operational = SPEED * if limit == 70 { 7_038 } else { limit * 100 } / 10_000;
+        let operational = SPEED * if limit == 70 { 7_038 } else { u64::from(limit) * 100 } / 10_000;
         let mut expected = 0u128;
         for frame in &sent {
             prop_assert!(frame.start.abs_diff((expected / u128::from(operational)) as u64) <= 2);
@@ -169,12 +172,10 @@ proptest! {
     ) {
         let mut switch = defaults();
         for queue in 0..4 {
-            switch["queue_sets"][1]["thresholds"][queue] =
-                json!({"t1": t1[queue], "t2": 100, "reserved": reserved[queue], "maximum": maximum[queue]});
+            let (t1, reserved, maximum) = (t1[queue], reserved[queue], maximum[queue]);
+            switch.queue_sets[1].thresholds[queue] = QueueThresholds { t1, t2: 100, reserved, maximum };
         }
-        let mut engine: Engine<usize> = Engine::new(&ports(1), Time(0)).unwrap();
-        let interfaces = json!({name(1): interface(json!({"speed_bps": SPEED, "queue_set": 2}))});
-        engine.configure(Time(0), &read(&config(&switch, interfaces))).unwrap();
+        let mut engine = with_switch(switch, SwitchPortConfig { queue_set: 2, ..port() });
         let mut now = 0;
         for &(queue, ip_len, gap) in load.iter().take(250) {
             now += gap;
@@ -195,9 +196,13 @@ proptest! {
 
     /// However late the caller polls: the same frames leave at the same times and the same are dropped.
     #[test]
-    fn late_polls_change_nothing(load in load(0..4), poll_every in 1u64..300 * MILLI, port in 0usize..4) {
-        let port = [json!({}), json!({"shape": [0, 0, 0, 0], "share": [30, 70, 1, 1], "limit": 70}),
-            json!({"priority_queue": true}), json!({"shape": [50, 0, 80, 0], "limit": 40})][port].clone();
+    fn late_polls_change_nothing(load in load(0..4), poll_every in 1u64..300 * MILLI, kind in 0usize..4) {
+        let port = [
+            port(),
+            SwitchPortConfig { shape: [0, 0, 0, 0], share: [30, 70, 1, 1], limit: 70, ..port() },
+            SwitchPortConfig { priority_queue: true, ..port() },
+            SwitchPortConfig { shape: [50, 0, 80, 0], limit: 40, ..port() },
+        ][kind].clone();
         let punctual = offer(&mut engine(port.clone()), &load, 1);
         let late = offer(&mut engine(port), &load, poll_every);
         let figures = |frame: &Sent| (frame.start, frame.queue, frame.line_len);
@@ -215,21 +220,25 @@ proptest! {
         let mut outputs = Vec::new();
         let (mut now, mut offered) = (0, BTreeMap::new());
         let mut switch = defaults();
-        engine.configure(Time(0), &read(&config(&switch, json!({})))).unwrap();
-        for (step, port, queue, ip_len, gap) in steps {
+        engine.configure(Time(0), &config(switch.clone())).unwrap();
+        for (step, number, queue, ip_len, gap) in steps {
             now += gap;
             match step {
                 0 => {
-                    let thresholds = json!({"t1": 1 + ip_len % 3_200, "t2": 1 + gap % 3_200,
-                        "reserved": 1 + ip_len % 100, "maximum": 1 + (gap * 7) % 3_200});
-                    switch["queue_sets"][ip_len % 2]["thresholds"][queue] = thresholds;
-                    switch["queue_sets"][ip_len % 2]["buffers"] =
-                        json!([[25, 25, 25, 25], [0, 100, 0, 0], [70, 10, 10, 10], [1, 1, 1, 97]][queue]);
+                    let set = &mut switch.queue_sets[ip_len % 2];
+                    let (length, gap) = (ip_len as u32, gap as u32);
+                    set.thresholds[queue] = QueueThresholds {
+                        t1: 1 + length % 3_200,
+                        t2: 1 + gap % 3_200,
+                        reserved: 1 + length % 100,
+                        maximum: 1 + (gap * 7) % 3_200,
+                    };
+                    set.buffers = [[25, 25, 25, 25], [0, 100, 0, 0], [70, 10, 10, 10], [1, 1, 1, 97]][queue];
                 }
-                1 => switch["qos"] = json!(ip_len % 4 > 0),
+                1 => switch.qos = ip_len % 4 > 0,
                 2 => engine.poll(Time(now), &mut outputs),
                 _ => {
-                    let port = PortId((port % if step < 12 { 30 } else { 3 }) as u16);
+                    let port = PortId((number % if step < 12 { 30 } else { 3 }) as u16);
                     *offered.entry(port).or_insert(0u64) += 1 + u64::from(step);
                     for _ in 0..=step {
                         engine.transmit(Time(now), port, frame(queue, ip_len), queue);
@@ -237,11 +246,14 @@ proptest! {
                 }
             }
             if step < 2 {
-                let port = json!({"queue_set": 1 + queue % 2, "shape": [ip_len % 100, 0, queue, 0],
-                    "priority_queue": queue == 3});
-                let interfaces = json!({name(1 + ip_len % 30): {"enabled": gap % 3 > 0, "bandwidth_kbps": 1_000_000,
-                    "switch": port}});
-                engine.configure(Time(now), &read(&config(&switch, interfaces))).unwrap();
+                let own = SwitchPortConfig {
+                    queue_set: 1 + queue as u32 % 2,
+                    shape: [ip_len as u32 % 100, 0, queue as u32, 0],
+                    priority_queue: queue == 3,
+                    ..port()
+                };
+                let own = InterfaceConfig { enabled: gap % 3 > 0, ..interface(own) };
+                engine.configure(Time(now), &config(switch.clone()).interface(name(1 + ip_len % 30), own)).unwrap();
             }
             engine.audit().unwrap();
         }
@@ -266,7 +278,7 @@ proptest! {
 /// stalls for 300 ms again and again; queue 1 loses nothing.
 #[test]
 fn stalls_of_the_caller_cost_nothing() {
-    let port = json!({"shape": [0, 0, 0, 0], "share": [30, 70, 1, 1], "limit": 70});
+    let port = SwitchPortConfig { shape: [0, 0, 0, 0], share: [30, 70, 1, 1], limit: 70, ..port() };
     let mut load: Vec<(u64, usize)> = (0..5_532).map(|frame| (frame * 904_000, 0)).collect();
     // 200 Mb/s of full frames.
     load.extend((0..80_000).map(|frame| (frame * 61_520, 1)));
@@ -301,13 +313,13 @@ fn stalls_of_the_caller_cost_nothing() {
 #[test]
 fn a_shaped_queue_gets_its_part() {
     for (shape, limit) in [(25, 100), (2, 100), (10, 70), (50, 40)] {
-        let mut engine = engine(json!({"shape": [shape, 0, 0, 0], "limit": limit}));
+        let mut engine = engine(SwitchPortConfig { shape: [shape, 0, 0, 0], limit, ..port() });
         let gaps: Vec<_> = (0..60_000).map(|frame| (frame % 2, 1_500, 25_000)).collect();
         let sent = offer(&mut engine, &gaps, 1);
         let end = 60_000 * 25_000;
         let bytes: u64 =
             sent.iter().filter(|frame| frame.queue == 0 && frame.start < end).map(|frame| frame.line_len).sum();
-        let expected = SPEED / 8 / shape * end / SECOND;
+        let expected = SPEED / 8 / u64::from(shape) * end / SECOND;
         assert!(bytes.abs_diff(expected) <= 2 * LONGEST, "1/{shape} of the port: {bytes} of {expected} bytes");
     }
 }
@@ -316,7 +328,7 @@ fn a_shaped_queue_gets_its_part() {
 /// beside full ones, however often they wait.
 #[test]
 fn a_shaped_queue_pays_for_no_wait_behind_a_frame() {
-    let mut engine = engine(json!({"shape": [2, 0, 0, 0]}));
+    let mut engine = engine(SwitchPortConfig { shape: [2, 0, 0, 0], ..port() });
     let gaps: Vec<_> =
         (0..60_000).map(|number| if number % 10 == 0 { (1, 1_500, 10_000) } else { (0, 46, 10_000) }).collect();
     let sent = offer(&mut engine, &gaps, 1);

@@ -1,46 +1,54 @@
 //! IEEE 802.1Q subinterfaces: which frames they have, what their bytes are, and a policy on each.
 
-use crate::common::{self, ports, run, Source, MILLI, PORT, SECOND};
+use crate::common::build::*;
+use crate::common::{self, run, Source, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::{Count, PolicyCounters};
 use qos_core::frame::parse;
 use qos_core::wire::Framing::{Ethernet, Ppp};
 use qos_core::{Departure, Descriptor, Dropped, Engine, Output, RouterConfig, Side, Time};
-use serde_json::{json, Value};
 
 const LINE: u64 = 100_000_000;
 
-/// A router with port `Out`, with the policy-maps, and with subinterfaces by VLAN.
-fn config(generation: &str, policy_maps: Value, subinterfaces: &[(u16, Value)], port: Value) -> Value {
-    let each = subinterfaces.iter().map(|(vlan, more)| {
-        let mut own = json!({"enabled": true, "vlan": vlan, "bandwidth_kbps": 100_000});
-        common::extend(&mut own, more);
-        (format!("Out.{vlan}"), own)
-    });
-    let mut config = serde_json::to_value(common::configuration(generation, policy_maps, port)).unwrap();
-    config["interfaces"]["Out"]["subinterfaces"] = Value::Object(each.collect());
-    config["class_maps"]["voice"] = json!({"match": "all", "criteria": [{"type": "dscp", "values": [46]}]});
-    config["class_maps"]["data"] = json!({"match": "all", "criteria": [{"type": "dscp", "values": [18]}]});
-    config
+/// A subinterface of a VLAN, with the number that its name ends with.
+type Own = (u16, SubinterfaceConfig);
+
+fn own(vlan: u16) -> Own {
+    (vlan, SubinterfaceConfig::new(vlan, 100_000))
 }
 
-fn plain() -> Value {
-    common::interface(LINE / 1_000, None, None)
+/// The same with an output policy.
+fn with_output(vlan: u16, policy_map: &str) -> Own {
+    (vlan, own(vlan).1.output(policy_map))
+}
+
+fn native(vlan: u16) -> Own {
+    (vlan, SubinterfaceConfig { native: true, ..own(vlan).1 })
+}
+
+/// A router with port `Out`, with the policy-maps, and with subinterfaces.
+fn config(generation: Generation, policy_maps: Maps, subinterfaces: &[Own], port: InterfaceConfig) -> RouterConfig {
+    let named = |(number, own): &Own| (format!("Out.{number}"), own.clone());
+    let port = InterfaceConfig { subinterfaces: subinterfaces.iter().map(named).collect(), ..port };
+    common::configuration(generation, policy_maps, port)
+        .class_map("voice", match_all(vec![dscp(&[46])]))
+        .class_map("data", match_all(vec![dscp(&[18])]))
+}
+
+fn plain() -> InterfaceConfig {
+    interface(LINE / 1_000, None, None)
 }
 
 fn frame(ip_len: usize, dscp: u8, vlan: Option<u16>) -> Descriptor {
     parse(&common::frames::udp(ip_len, dscp, 1, 6_000), Ethernet).tagged(vlan, 0)
 }
 
-fn made(config: &Value) -> Engine<usize> {
-    let mut engine = Engine::new(&ports(LINE, Ethernet), Time(0)).unwrap();
-    engine.configure(Time(0), &RouterConfig::from_json(&config.to_string()).unwrap()).unwrap();
-    engine
+fn made(config: &RouterConfig) -> Engine<usize> {
+    common::started(LINE, Ethernet, config)
 }
 
-fn refused(config: &Value) -> String {
-    let mut engine: Engine<usize> = Engine::new(&ports(LINE, Ethernet), Time(0)).unwrap();
-    engine.configure(Time(0), &RouterConfig::from_json(&config.to_string()).unwrap()).unwrap_err().to_string()
+fn refused(config: &RouterConfig) -> String {
+    common::engine::<usize>(LINE, Ethernet).configure(Time(0), config).unwrap_err().to_string()
 }
 
 /// Sources with their VLANs, until `end`; the payload is the source's number.
@@ -62,16 +70,12 @@ fn load(engine: &mut Engine<usize>, sources: &[(Source, Option<u16>)], end: Time
 }
 
 /// A parent that shapes to so many bits a second, with the child `Child`.
-fn shaped(bps: u64) -> Value {
-    json!({"classes": [{"name": "class-default",
-        "shape": {"mode": "average", "rate": {"bps": bps}}, "service_policy": "Child"}]})
+fn shaped(bps: u64) -> Vec<PolicyClass> {
+    vec![class_default().shape_bps(bps).service_policy("Child")]
 }
 
-fn child() -> Value {
-    json!({"classes": [
-        {"name": "voice", "priority": {"unit": "percent", "number": 20}},
-        {"name": "data", "bandwidth": {"percent": 50}},
-        {"name": "class-default"}]})
+fn child() -> Vec<PolicyClass> {
+    vec![class_of("voice").priority_percent(20), class_of("data").percent(50), class_default()]
 }
 
 /// Offered is sent, dropped and queued, in the class and in those below.
@@ -90,10 +94,9 @@ fn add_up(policy: &PolicyCounters) {
 /// in it voice its offer and data its half.
 #[test]
 fn two_subinterfaces_each_get_their_shape_with_priority_and_bandwidth_below() {
-    for generation in ["hqf", "classic"] {
-        let maps = json!({"Child": child(), "Ten": shaped(10_000_000), "Five": shaped(5_000_000)});
-        let on = |policy: &str| json!({"service_policy_output": policy});
-        let config = config(generation, maps, &[(100, on("Ten")), (200, on("Five"))], plain());
+    for generation in [Hqf, Classic] {
+        let maps = maps([("Child", child()), ("Ten", shaped(10_000_000)), ("Five", shaped(5_000_000))]);
+        let config = config(generation, maps, &[with_output(100, "Ten"), with_output(200, "Five")], plain());
         let mut engine = made(&config);
         let (ten, five) = (Some(100), Some(200));
         let sources = [
@@ -123,7 +126,7 @@ fn two_subinterfaces_each_get_their_shape_with_priority_and_bandwidth_below() {
         near(rate[0], 1_000_000.0 * 218.0 / 200.0);
         near(rate[3], 500_000.0 * 218.0 / 200.0);
         near(rate[6], 5_000_000.0 * 1_514.0 / 1_500.0);
-        if generation == "hqf" {
+        if generation == Hqf {
             // 20 % priority and 50 % data leave 30 % for class-default; what voice leaves goes by their 50 to 30.
             near(rate[1] / rate[2], 50.0 / 30.0);
         }
@@ -150,8 +153,8 @@ fn two_subinterfaces_each_get_their_shape_with_priority_and_bandwidth_below() {
 /// A frame of a VLAN that no subinterface has, or one that is shut down, goes nowhere, and is counted.
 #[test]
 fn frames_reach_the_subinterfaces_that_there_are() {
-    let subinterfaces = [(100, json!({})), (200, json!({"enabled": false})), (300, json!({"native": true}))];
-    let mut engine = made(&config("hqf", json!({}), &subinterfaces, plain()));
+    let subinterfaces = [own(100), (200, SubinterfaceConfig { enabled: false, ..own(200).1 }), native(300)];
+    let mut engine = made(&config(Hqf, Maps::new(), &subinterfaces, plain()));
     for (number, vlan) in [Some(100), Some(200), Some(300), Some(400), None].into_iter().enumerate() {
         engine.receive(Time(number as u64 * MILLI), PORT, frame(100, 0, vlan), number);
     }
@@ -174,10 +177,9 @@ fn frames_reach_the_subinterfaces_that_there_are() {
 /// An input policy of one subinterface marks and polices its own frames alone.
 #[test]
 fn an_input_policy_is_the_subinterface_s_own() {
-    let maps = json!({"In": {"classes": [{"name": "class-default", "set": [{"field": "dscp", "value": 10}],
-        "police": {"cir": {"bps": 8_000_000}}}]}});
-    let subinterfaces = [(100, json!({"service_policy_input": "In"})), (200, json!({}))];
-    let mut engine = made(&config("hqf", maps, &subinterfaces, plain()));
+    let maps = maps([("In", vec![class_default().set(SetField::Dscp, 10).police_bps(8_000_000)])]);
+    let subinterfaces = [(100, own(100).1.input("In")), own(200)];
+    let mut engine = made(&config(Hqf, maps, &subinterfaces, plain()));
     engine.receive(Time(0), PORT, frame(100, 0, Some(100)), 0);
     engine.receive(Time(MILLI), PORT, frame(100, 0, Some(200)), 1);
     let mut outputs = Vec::new();
@@ -199,12 +201,9 @@ fn an_input_policy_is_the_subinterface_s_own() {
 /// A policy of the port sees all its VLANs, and tells them apart by `match vlan`.
 #[test]
 fn match_vlan_tells_frames_apart_on_the_port() {
-    let vlans = json!({"name": "vlans", "set": [{"field": "cos", "value": 5}]});
-    let maps = json!({"P": {"classes": [vlans, {"name": "class-default"}]}});
-    let mut config =
-        config("hqf", maps, &[(100, json!({})), (250, json!({}))], common::interface(100_000, None, Some("P")));
-    config["class_maps"]["vlans"] =
-        json!({"match": "any", "criteria": [{"type": "vlan", "ranges": [[90, 95], [200, 300]]}]});
+    let maps = maps([("P", vec![class_of("vlans").set(SetField::Cos, 5), class_default()])]);
+    let config = config(Hqf, maps, &[own(100), own(250)], interface(100_000, None, Some("P")))
+        .class_map("vlans", match_any(vec![vlans(&[(90, 95), (200, 300)])]));
     let mut engine = made(&config);
     for (number, vlan) in [Some(100), Some(250), None].into_iter().enumerate() {
         engine.transmit(Time(number as u64 * MILLI), PORT, frame(100, 0, vlan), number);
@@ -224,44 +223,38 @@ fn match_vlan_tells_frames_apart_on_the_port() {
 
 #[test]
 fn what_a_subinterface_cannot_have_is_refused() {
-    let maps = json!({"Child": child(), "Ten": shaped(10_000_000),
-        "Unshaped": {"classes": [{"name": "class-default", "service_policy": "Child"}]}});
-    let with = |subinterfaces: &[(u16, Value)], port: Value| refused(&config("hqf", maps.clone(), subinterfaces, port));
-    let output = |policy: &str| json!({"service_policy_output": policy});
+    let unshaped = vec![class_default().service_policy("Child")];
+    let policies = maps([("Child", child()), ("Ten", shaped(10_000_000)), ("Unshaped", unshaped)]);
+    let with = |subinterfaces: &[Own], port| refused(&config(Hqf, policies.clone(), subinterfaces, port));
     for policy in ["Child", "Unshaped"] {
-        let message = with(&[(100, output(policy))], plain());
+        let message = with(&[with_output(100, policy)], plain());
         assert!(
             message.starts_with("interfaces.Out.subinterfaces.Out.100.service_policy_output: policy-map"),
             "{message}"
         );
         assert!(message.contains("without a shaper above"), "{message}");
     }
-    let both = with(&[(100, output("Ten"))], common::interface(100_000, None, Some("Ten")));
+    let both = with(&[with_output(100, "Ten")], interface(100_000, None, Some("Ten")));
     assert!(both.contains("on the port or those of its subinterfaces"), "{both}");
-    let twice = with(&[(100, json!({})), (101, json!({"vlan": 100}))], plain());
+    let twice = with(&[own(100), (101, own(100).1)], plain());
     assert!(twice.ends_with("100 is the VLAN of Out.100 already: give another one"), "{twice}");
-    let native = with(&[(100, json!({"native": true})), (101, json!({"native": true}))], plain());
-    assert!(native.ends_with("Out.100 has the native VLAN already: give false"), "{native}");
-    let vlan = with(&[(100, json!({"vlan": 4_095}))], plain());
+    let two_native = with(&[native(100), native(101)], plain());
+    assert!(two_native.ends_with("Out.100 has the native VLAN already: give false"), "{two_native}");
+    let vlan = with(&[(100, own(4_095).1)], plain());
     assert!(vlan.contains("4095 is no VLAN"), "{vlan}");
     let mut serial: Engine<u64> = common::engine(100_000_000, Ppp);
-    let error = serial.configure(Time(0), &common::read(&config("hqf", maps.clone(), &[(100, json!({}))], plain())));
+    let error = serial.configure(Time(0), &config(Hqf, policies.clone(), &[own(100)], plain()));
     let message = error.unwrap_err().to_string();
     assert!(message.contains("only an Ethernet port of a router"), "{message}");
     // A shaper of a class does not make a line of its queues.
-    for more in [
-        json!({"fair_queue": {}}),
-        json!({"random_detect": {"basis": "precedence"}}),
-        json!({"bandwidth": {"kbps": 100}}),
-    ] {
-        let mut class = json!({"name": "data", "shape": {"mode": "average", "rate": {"bps": 1_000_000}}});
-        common::extend(&mut class, &more);
-        let maps = json!({"P": {"classes": [class]}});
-        let message = refused(&config("hqf", maps, &[(100, output("P"))], plain()));
-        assert!(message.contains("without a shaper above"), "{more}: {message}");
+    let shaped = || class_of("data").shape_bps(1_000_000);
+    for class in [shaped().fair_queue(), shaped().random_detect(red_by_precedence()), shaped().kbps(100)] {
+        let maps = maps([("P", vec![class.clone()])]);
+        let message = refused(&config(Hqf, maps, &[with_output(100, "P")], plain()));
+        assert!(message.contains("without a shaper above"), "{class:?}: {message}");
     }
     // The same policy on the input of one and the output of another is fine.
-    made(&config("hqf", maps.clone(), &[(100, output("Ten")), (200, output("Ten"))], plain()));
+    made(&config(Hqf, policies.clone(), &[with_output(100, "Ten"), with_output(200, "Ten")], plain()));
 }
 
 proptest! {
@@ -275,10 +268,9 @@ proptest! {
         packets in prop::collection::vec((28usize..1500, 0u8..64, 0usize..4, 0u64..400_000), 100..600),
         classic: bool,
     ) {
-        let maps = json!({"Child": child(), "A": shaped(rates[0]), "B": shaped(rates[1])});
-        let on = |policy: &str| json!({"service_policy_output": policy});
-        let generation = if classic { "classic" } else { "hqf" };
-        let config = config(generation, maps, &[(100, on("A")), (200, on("B")), (300, json!({}))], plain());
+        let maps = maps([("Child", child()), ("A", shaped(rates[0])), ("B", shaped(rates[1]))]);
+        let generation = if classic { Classic } else { Hqf };
+        let config = config(generation, maps, &[with_output(100, "A"), with_output(200, "B"), own(300)], plain());
         let mut engine = made(&config);
         let mut at = 0;
         let mut outputs = Vec::new();
@@ -308,7 +300,7 @@ proptest! {
 /// a tag is the port's.
 #[test]
 fn counts_stay_with_their_subinterfaces() {
-    let mut engine = made(&config("hqf", json!({}), &[(200, json!({})), (300, json!({}))], plain()));
+    let mut engine = made(&config(Hqf, Maps::new(), &[own(200), own(300)], plain()));
     for (number, vlan) in [Some(200), Some(300), Some(300), None].into_iter().enumerate() {
         engine.receive(Time(number as u64 * MILLI), PORT, frame(100, 0, vlan), number);
     }
@@ -322,8 +314,8 @@ fn counts_stay_with_their_subinterfaces() {
     };
     let with = |names: &[(&str, u64)]| names.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect::<Vec<_>>();
     assert_eq!(counts(&mut engine), with(&[("Out.200", 1), ("Out.300", 2)]));
-    let more = config("hqf", json!({}), &[(100, json!({})), (200, json!({})), (300, json!({}))], plain());
-    engine.configure(Time(SECOND), &RouterConfig::from_json(&more.to_string()).unwrap()).unwrap();
+    let more = config(Hqf, Maps::new(), &[own(100), own(200), own(300)], plain());
+    engine.configure(Time(SECOND), &more).unwrap();
     assert_eq!(counts(&mut engine), with(&[("Out.100", 0), ("Out.200", 1), ("Out.300", 2)]));
     engine.clear(Time(SECOND), None);
     assert_eq!(counts(&mut engine), with(&[("Out.100", 0), ("Out.200", 0), ("Out.300", 0)]));
@@ -333,11 +325,9 @@ fn counts_stay_with_their_subinterfaces() {
 /// in front: 5 has six parts where 0 has one, and what belongs to no subinterface with a policy has one.
 #[test]
 fn classic_subinterfaces_share_the_line_by_precedence() {
-    let class = json!({"name": "class-default", "shape": {"mode": "average", "rate": {"bps": 100_000_000}}});
-    let maps = json!({"P": {"classes": [class]}});
-    let policy = || json!({"service_policy_output": "P"});
-    let subinterfaces = [(100, policy()), (200, policy()), (300, json!({}))];
-    let mut engine = made(&config("classic", maps, &subinterfaces, plain()));
+    let maps = maps([("P", vec![class_default().shape_bps(100_000_000)])]);
+    let subinterfaces = [with_output(100, "P"), with_output(200, "P"), own(300)];
+    let mut engine = made(&config(Classic, maps, &subinterfaces, plain()));
     let source = |dscp| Source::new(1_000, dscp, 0, 100_000_000);
     let sources = [(source(0), Some(100)), (source(40), Some(200)), (source(0), Some(300))];
     let bytes = common::bytes_by_source(&load(&mut engine, &sources, Time(SECOND)), 3);

@@ -1,35 +1,37 @@
 //! What a switch does with frames.
 
-use crate::common::frames;
-use crate::common::switch::{config, defaults, interface, name, ports, read};
-use crate::common::{self, MILLI, SECOND};
+use crate::common::build::*;
+use crate::common::switch::{config, defaults, interface, name, port, ports};
+use crate::common::{build, frames, MILLI, SECOND};
 use qos_core::counters::SwitchPortCounters;
 use qos_core::wire::Framing;
 use qos_core::Label;
-use qos_core::{frame, Departure, Descriptor, DropReason, Duration, Engine, Output, PortId, Side, Time};
-use serde_json::{json, Value};
+use qos_core::{frame, ConfigError, Departure, Descriptor, DropReason, Duration, Engine, Output, PortId, Side, Time};
 
 const IN: PortId = PortId(0);
 const OUT: PortId = PortId(1);
 
-/// A switch of two ports; `switch` changes the global part.
-fn switch(switch: &Value, input: Value, output: Value) -> Engine<u64> {
-    with_policies(switch, json!({}), json!({}), interface(input), interface(output))
+/// A switch of two ports.
+fn switch(switch: &SwitchConfig, input: SwitchPortConfig, output: SwitchPortConfig) -> Engine<u64> {
+    let config = config(switch.clone()).interface(name(1), interface(input)).interface(name(2), interface(output));
+    started(2, &config)
 }
 
-fn with_policies(switch: &Value, classes: Value, policies: Value, input: Value, output: Value) -> Engine<u64> {
-    let mut config = config(switch, json!({name(1): input, name(2): output}));
-    config["class_maps"] = classes;
-    config["policy_maps"] = policies;
-    let mut engine = Engine::new(&ports(2), Time(0)).unwrap();
-    engine.configure(Time(0), &read(&config)).unwrap();
+fn started(count: usize, config: &RouterConfig) -> Engine<u64> {
+    let mut engine = Engine::new(&ports(count), Time(0)).unwrap();
+    engine.configure(Time(0), config).unwrap();
     engine
 }
 
-fn changed(pointer: &str, value: Value) -> Value {
+/// The default switch with a change.
+fn changed(change: impl FnOnce(&mut SwitchConfig)) -> SwitchConfig {
     let mut switch = defaults();
-    *switch.pointer_mut(pointer).unwrap() = value;
+    change(&mut switch);
     switch
+}
+
+fn trusting(trust: Trust) -> SwitchPortConfig {
+    SwitchPortConfig { trust: Some(trust), ..port() }
 }
 
 fn parse(frame: &[u8]) -> Descriptor {
@@ -93,24 +95,27 @@ fn trust_gives_the_label_and_the_label_the_queue_and_the_marking() {
     let tagged = frames::tagged(&ef, 3, 10);
     let arp = [&[0xff; 12][..], &[0x08, 0x06], &[0; 46]].concat();
     let tagged_arp = frames::tagged(&arp, 5, 10);
-    let by = |input: Value, frame: &[u8]| treated(switch(&defaults(), input, json!({})), frame);
+    let by = |input: SwitchPortConfig, frame: &[u8]| treated(switch(&defaults(), input, port()), frame);
     let by_dscp = |dscp, queue| (Label { dscp, ..Label::default() }, dscp, dscp >> 3, (queue, 1));
     let by_cos =
         |cos: u8, queue| (Label { dscp: cos * 8, cos: Some(cos), ..Label::default() }, cos * 8, cos, (queue, 1));
-    assert_eq!(by(json!({}), &ef), by_dscp(0, 2));
-    assert_eq!(by(json!({"trust": "dscp"}), &ef), by_dscp(46, 1));
-    assert_eq!(by(json!({"trust": "dscp"}), &tagged), by_dscp(46, 1));
-    assert_eq!(by(json!({"trust": "cos"}), &tagged), by_cos(3, 3));
-    assert_eq!(by(json!({"trust": "cos", "default_cos": 5}), &ef), by_cos(5, 1));
-    assert_eq!(by(json!({"trust": "cos", "default_cos": 5, "cos_override": true}), &tagged), by_cos(5, 1));
-    assert_eq!(by(json!({"cos_override": true, "default_cos": 4}), &ef), by_cos(4, 4));
-    assert_eq!(by(json!({"trust": "ip-precedence"}), &ef), by_dscp(40, 1));
+    assert_eq!(by(port(), &ef), by_dscp(0, 2));
+    assert_eq!(by(trusting(Trust::Dscp), &ef), by_dscp(46, 1));
+    assert_eq!(by(trusting(Trust::Dscp), &tagged), by_dscp(46, 1));
+    assert_eq!(by(trusting(Trust::Cos), &tagged), by_cos(3, 3));
+    assert_eq!(by(SwitchPortConfig { default_cos: 5, ..trusting(Trust::Cos) }, &ef), by_cos(5, 1));
+    assert_eq!(
+        by(SwitchPortConfig { default_cos: 5, cos_override: true, ..trusting(Trust::Cos) }, &tagged),
+        by_cos(5, 1)
+    );
+    assert_eq!(by(SwitchPortConfig { cos_override: true, default_cos: 4, ..port() }, &ef), by_cos(4, 4));
+    assert_eq!(by(trusting(Trust::IpPrecedence), &ef), by_dscp(40, 1));
     // A frame that is no IP packet has its class of service, or the port's.
     let other = |dscp: u8, queue| (Label { dscp, ..Label::default() }, 0, dscp >> 3, (queue, 1));
-    assert_eq!(by(json!({"trust": "dscp"}), &arp), other(0, 2));
-    assert_eq!(by(json!({"trust": "dscp"}), &tagged_arp), other(40, 1));
-    assert_eq!(by(json!({"trust": "ip-precedence", "default_cos": 3}), &arp), other(24, 3));
-    assert_eq!(by(json!({"default_cos": 3}), &arp), other(0, 2));
+    assert_eq!(by(trusting(Trust::Dscp), &arp), other(0, 2));
+    assert_eq!(by(trusting(Trust::Dscp), &tagged_arp), other(40, 1));
+    assert_eq!(by(SwitchPortConfig { default_cos: 3, ..trusting(Trust::IpPrecedence) }, &arp), other(24, 3));
+    assert_eq!(by(SwitchPortConfig { default_cos: 3, ..port() }, &arp), other(0, 2));
 }
 
 #[test]
@@ -118,33 +123,32 @@ fn maps_are_applied_where_they_belong() {
     let ef = frames::udp(200, 46, 1, 2);
     let mut mutation: Vec<u8> = (0..64).collect();
     mutation[46] = 10;
-    let mutating = changed("/maps/dscp_mutation", json!({"M": mutation}));
-    let input = json!({"trust": "dscp", "dscp_mutation": "M"});
-    let result = treated(switch(&mutating, input, json!({})), &ef);
+    let mutating = changed(|switch| switch.maps.dscp_mutation = [("M".to_owned(), mutation)].into());
+    let mutated = |trust| SwitchPortConfig { dscp_mutation: Some("M".to_owned()), ..trusting(trust) };
+    let result = treated(switch(&mutating, mutated(Trust::Dscp), port()), &ef);
     assert_eq!(result, (Label { dscp: 10, ..Label::default() }, 10, 1, (2, 1)));
     // Mutation needs a port that trusts the code point.
-    let result = treated(switch(&mutating, json!({"trust": "ip-precedence", "dscp_mutation": "M"}), json!({})), &ef);
+    let result = treated(switch(&mutating, mutated(Trust::IpPrecedence), port()), &ef);
     assert_eq!(result.1, 40);
     // Without rewriting the code point stays; queue and class of service are those of the label.
     let mut keeping = mutating.clone();
-    keeping["rewrite_ip_dscp"] = json!(false);
-    let result = treated(switch(&keeping, json!({"trust": "dscp", "dscp_mutation": "M"}), json!({})), &ef);
+    keeping.rewrite_ip_dscp = false;
+    let result = treated(switch(&keeping, mutated(Trust::Dscp), port()), &ef);
     assert_eq!(result, (Label { dscp: 10, ..Label::default() }, 46, 1, (2, 1)));
-    let one = |pointer: &str, value: Value, input: Value, frame: &[u8]| {
-        treated(switch(&changed(pointer, value), input, json!({})), frame)
+    let one = |change: fn(&mut MapsConfig), trust, frame: &[u8]| {
+        treated(switch(&changed(|switch| change(&mut switch.maps)), trusting(trust), port()), frame)
     };
-    let dscp = json!({"trust": "dscp"});
-    assert_eq!(one("/maps/dscp_output_q/46", json!([4, 3]), dscp.clone(), &ef).3, (4, 3));
-    assert_eq!(one("/maps/dscp_cos/46", json!(2), dscp, &ef).2, 2);
+    assert_eq!(one(|maps| maps.dscp_output_q[46] = [4, 3], Trust::Dscp, &ef).3, (4, 3));
+    assert_eq!(one(|maps| maps.dscp_cos[46] = 2, Trust::Dscp, &ef).2, 2);
     let tagged = frames::tagged(&ef, 5, 1);
-    assert_eq!(one("/maps/cos_output_q/5", json!([3, 2]), json!({"trust": "cos"}), &tagged).3, (3, 2));
-    assert_eq!(one("/maps/cos_dscp/5", json!(47), json!({"trust": "cos"}), &tagged).1, 47);
-    assert_eq!(one("/maps/ip_prec_dscp/5", json!(1), json!({"trust": "ip-precedence"}), &ef).1, 1);
+    assert_eq!(one(|maps| maps.cos_output_q[5] = [3, 2], Trust::Cos, &tagged).3, (3, 2));
+    assert_eq!(one(|maps| maps.cos_dscp[5] = 47, Trust::Cos, &tagged).1, 47);
+    assert_eq!(one(|maps| maps.ip_prec_dscp[5] = 1, Trust::IpPrecedence, &ef).1, 1);
 }
 
 #[test]
 fn statistics_count_both_ends() {
-    let mut engine = switch(&defaults(), json!({"trust": "dscp"}), json!({}));
+    let mut engine = switch(&defaults(), trusting(Trust::Dscp), port());
     for at in 1..=3 {
         pass(&mut engine, at * MILLI, udp(200, 46)).unwrap();
     }
@@ -159,41 +163,47 @@ fn statistics_count_both_ends() {
     assert_eq!(counters(&mut engine, 2, 6 * MILLI).enqueued, [[0; 3]; 4]);
 }
 
-fn classes(voice: Value) -> (Value, Value) {
-    let maps = json!({"VOICE": {"match": "all", "criteria": [{"type": "dscp", "values": [46], "ip_only": true}]},
-        "WEB": {"match": "all", "criteria": [{"type": "dscp", "values": [18], "ip_only": true}]}});
-    let mut classes = json!([{"name": "VOICE"}, {"name": "WEB", "trust": "dscp"}]);
-    common::extend(&mut classes[0], &voice);
-    (maps, json!({"P": {"classes": classes}}))
+/// The class of EF of an input policy, without actions.
+fn voice() -> PolicyClass {
+    class_of("VOICE")
 }
 
-fn policed(switch: &Value, voice: Value) -> Engine<u64> {
-    let (maps, policies) = classes(voice);
-    let mut input = interface(json!({}));
-    input["service_policy_input"] = json!("P");
-    with_policies(switch, maps, policies, input, interface(json!({})))
+/// A switch with an input policy of this class and a class for web traffic.
+fn policed(switch: &SwitchConfig, voice: PolicyClass, web: PolicyClass) -> Engine<u64> {
+    let config = config(switch.clone())
+        .class_map("VOICE", match_all(vec![ip_dscp(&[46])]))
+        .class_map("WEB", match_all(vec![ip_dscp(&[18])]))
+        .policy_map("P", vec![voice, web])
+        .interface(name(1), interface(port()).input("P"))
+        .interface(name(2), interface(port()));
+    started(2, &config)
+}
+
+/// The same with a class for web traffic that is trusted.
+fn with_voice(switch: &SwitchConfig, voice: PolicyClass) -> Engine<u64> {
+    policed(switch, voice, class_of("WEB").trust(Trust::Dscp))
 }
 
 #[test]
 fn a_class_marks_trusts_or_zeroes() {
-    let engine = |voice| policed(&defaults(), voice);
+    let engine = |voice| with_voice(&defaults(), voice);
     let label = |engine, dscp| treated(engine, &frames::udp(200, dscp, 1, 2)).0.dscp;
-    assert_eq!(label(engine(json!({"set": [{"field": "dscp", "value": 34}]})), 46), 34);
-    assert_eq!(label(engine(json!({"set": [{"field": "ip_precedence", "value": 3}]})), 46), 24);
-    assert_eq!(label(engine(json!({"trust": "ip-precedence"})), 46), 40);
-    assert_eq!(label(engine(json!({})), 46), 0);
-    assert_eq!(label(engine(json!({})), 18), 18);
+    assert_eq!(label(engine(voice().set(SetField::Dscp, 34)), 46), 34);
+    assert_eq!(label(engine(voice().set(SetField::IpPrecedence, 3)), 46), 24);
+    assert_eq!(label(engine(voice().trust(Trust::IpPrecedence)), 46), 40);
+    assert_eq!(label(engine(voice()), 46), 0);
+    assert_eq!(label(engine(voice()), 18), 18);
     // class-default neither sets nor trusts.
-    assert_eq!(label(engine(json!({})), 20), 0);
+    assert_eq!(label(engine(voice()), 20), 0);
 }
 
 /// 1 Mb/s with 8000 bytes: so many frames of 1018 bytes (with check sequence) at once, then one in 8.144 ms.
 #[test]
 fn a_policer_drops_or_marks_down_what_is_out_of_profile() {
-    let police = |exceed: Value| json!({"cir": {"bps": 1_000_000}, "bc": {"bytes": 8_000}, "exceed": exceed});
+    let police = |exceed| police(1_000_000).bytes(8_000).exceed(exceed);
     let mut table: Vec<u8> = (0..64).collect();
     table[46] = 8;
-    let marking = changed("/maps/policed_dscp", json!(table));
+    let marking = changed(|switch| switch.maps.policed_dscp = table);
     let run = |mut engine: Engine<u64>| {
         let mut seen = Vec::new();
         for frame in 0..1_000 {
@@ -207,12 +217,12 @@ fn a_policer_drops_or_marks_down_what_is_out_of_profile() {
     };
     // In 999 ms 124 875 bytes of tokens come on top of the burst: together they carry 130 frames.
     let (seen, counted, packets) =
-        run(policed(&defaults(), json!({"trust": "dscp", "police": police(json!([{"action": "drop"}]))})));
+        run(with_voice(&defaults(), voice().trust(Trust::Dscp).police(police(PoliceAction::Drop {}))));
     let passed = seen.iter().flatten().count() as u64;
     assert_eq!((counted.in_profile, counted.out_of_profile, packets), (passed, 1_000 - passed, 1_000));
     assert_eq!(passed, (8_000 + 999 * 125) / 1_018);
-    let down = police(json!([{"action": "policed-dscp-transmit"}]));
-    let (seen, counted, _) = run(policed(&marking, json!({"trust": "dscp", "police": down})));
+    let down = police(PoliceAction::PolicedDscpTransmit {});
+    let (seen, counted, _) = run(with_voice(&marking, voice().trust(Trust::Dscp).police(down)));
     let kept = seen.iter().filter(|dscp| **dscp == Some(46)).count() as u64;
     let marked = seen.iter().filter(|dscp| **dscp == Some(8)).count() as u64;
     assert_eq!((counted.in_profile, counted.out_of_profile), (passed, 1_000 - passed));
@@ -224,10 +234,9 @@ fn a_policer_drops_or_marks_down_what_is_out_of_profile() {
 fn what_is_marked_down_keeps_its_queues() {
     let mut table: Vec<u8> = (0..64).collect();
     table[46] = 8;
-    let police = json!({"cir": {"bps": 1_000_000}, "bc": {"bytes": 8_000},
-        "exceed": [{"action": "policed-dscp-transmit"}]});
-    let marking = changed("/maps/policed_dscp", json!(table));
-    let mut engine = policed(&marking, json!({"trust": "dscp", "police": police}));
+    let police = police(1_000_000).bytes(8_000).exceed(PoliceAction::PolicedDscpTransmit {});
+    let marking = changed(|switch| switch.maps.policed_dscp = table);
+    let mut engine = with_voice(&marking, voice().trust(Trust::Dscp).police(police));
     let frames = 20;
     for frame in 1..=frames {
         pass(&mut engine, frame * MILLI, udp(1_000, 46)).unwrap();
@@ -246,22 +255,19 @@ fn what_is_marked_down_keeps_its_queues() {
 fn ipv6_is_trusted_and_not_classified() {
     let six = frames::ipv6(46, 17, &[0x9c, 0x40, 0x14, 0x51, 0, 8, 0, 0]);
     let label = |engine| treated(engine, &six);
-    let trusted = label(switch(&defaults(), json!({"trust": "dscp"}), json!({})));
+    let trusted = label(switch(&defaults(), trusting(Trust::Dscp), port()));
     assert_eq!(trusted, (Label { dscp: 46, ..Label::default() }, 46, 5, (1, 1)));
-    assert_eq!(label(switch(&defaults(), json!({}), json!({}))).1, 0);
-    let marked = policed(&defaults(), json!({"set": [{"field": "dscp", "value": 34}]}));
+    assert_eq!(label(switch(&defaults(), port(), port())).1, 0);
+    let marked = with_voice(&defaults(), voice().set(SetField::Dscp, 34));
     assert_eq!(label(marked).1, 0, "class-default");
 }
 
 #[test]
 fn classes_share_an_aggregate_policer() {
-    let policers = json!({"A": {"rate_bps": 1_000_000, "burst_bytes": 8_000, "exceed": "drop"}});
-    let switch = changed("/aggregate_policers", policers);
-    let (maps, mut policies) = classes(json!({"trust": "dscp", "police_aggregate": "A"}));
-    policies["P"]["classes"][1]["police_aggregate"] = json!("A");
-    let mut input = interface(json!({}));
-    input["service_policy_input"] = json!("P");
-    let mut engine = with_policies(&switch, maps, policies, input, interface(json!({})));
+    let policer = AggregatePolicerConfig { rate_bps: 1_000_000, burst_bytes: 8_000, exceed: ExceedAction::Drop };
+    let switch = changed(|switch| switch.aggregate_policers = [("A".to_owned(), policer)].into());
+    let policing = |class: PolicyClass| class.trust(Trust::Dscp).police_aggregate("A");
+    let mut engine = policed(&switch, policing(voice()), policing(class_of("WEB")));
     let mut passed = 0;
     for frame in 0..20u64 {
         let dscp = if frame % 2 == 0 { 46 } else { 18 };
@@ -291,7 +297,7 @@ fn labelled(ip_len: usize, dscp: u8) -> Descriptor {
 fn queues_hold_what_their_thresholds_allow() {
     // A full frame of 1518 bytes takes 6 cells; the one on the wire holds its own.
     let full = |dscp| labelled(1_500, dscp);
-    let mut engine = switch(&defaults(), json!({}), json!({}));
+    let mut engine = switch(&defaults(), port(), port());
     let ef = burst(&mut engine, 30, full(46));
     assert_eq!((ef.enqueued[0], ef.dropped[0], ef.depth_cells[0]), ([16, 0, 0], [14, 0, 0], 96));
     // Queue 2 has 200 per cent: 200 cells, 50 reserved and 148 common ones in use.
@@ -303,32 +309,33 @@ fn queues_hold_what_their_thresholds_allow() {
     let interface = engine.counters(Time(MILLI), None).interfaces[&name(2)].clone();
     assert_eq!((interface.output.drops, interface.queue.drops, interface.queue.limit), (31, 31, 40));
     // Threshold 3 is the maximum: 400 per cent of 100 cells.
-    let switch3 = changed("/maps/dscp_output_q/46", json!([1, 3]));
-    let third = burst(&mut switch(&switch3, json!({}), json!({})), 100, full(46));
+    let switch3 = changed(|switch| switch.maps.dscp_output_q[46] = [1, 3]);
+    let third = burst(&mut switch(&switch3, port(), port()), 100, full(46));
     assert_eq!((third.enqueued[0], third.dropped[0]), ([0, 0, 66], [0, 0, 34]));
     // Short frames take a cell each.
-    let short = burst(&mut switch(&defaults(), json!({}), json!({})), 200, labelled(46, 46));
+    let short = burst(&mut switch(&defaults(), port(), port()), 200, labelled(46, 46));
     assert_eq!((short.enqueued[0], short.depth_cells[0]), ([100, 0, 0], 100));
     // Without buffers a queue takes nothing.
-    let none = changed("/queue_sets/0/buffers", json!([0, 50, 25, 25]));
-    let none = burst(&mut switch(&none, json!({}), json!({})), 3, full(46));
+    let none = changed(|switch| switch.queue_sets[0].buffers = [0, 50, 25, 25]);
+    let none = burst(&mut switch(&none, port(), port()), 3, full(46));
     assert_eq!((none.enqueued[0], none.dropped[0]), ([0; 3], [3, 0, 0]));
     // A greater maximum than 400 per cent is held at that.
-    let mut huge = defaults();
-    huge["queue_sets"][0]["thresholds"][0] = json!({"t1": 3200, "t2": 3200, "reserved": 100, "maximum": 3200});
-    let huge = burst(&mut switch(&huge, json!({}), json!({})), 100, full(46));
+    let most = QueueThresholds { t1: 3200, t2: 3200, reserved: 100, maximum: 3200 };
+    let huge = changed(|switch| switch.queue_sets[0].thresholds[0] = most);
+    let huge = burst(&mut switch(&huge, port(), port()), 100, full(46));
     assert_eq!(huge.depth_cells[0], 396);
 }
 
 #[test]
 fn without_qos_a_port_is_one_queue() {
-    let off = changed("/qos", json!(false));
+    let off = changed(|switch| switch.qos = false);
     // What is configured on the port has no effect.
-    let port = json!({"shape": [100, 0, 0, 0], "limit": 50, "priority_queue": true, "trust": "dscp"});
-    let mut engine = switch(&off, port.clone(), port);
+    let configured =
+        SwitchPortConfig { shape: [100, 0, 0, 0], limit: 50, priority_queue: true, trust: Some(Trust::Dscp), ..port() };
+    let mut engine = switch(&off, configured.clone(), configured);
     let (inside, wire) = pass(&mut engine, MILLI / 2, udp(1_500, 46)).unwrap();
     assert_eq!((inside.descriptor.label, wire.descriptor.dscp), (None, 46));
-    let mut engine = switch(&off, json!({}), json!({}));
+    let mut engine = switch(&off, port(), port());
     let counted = burst(&mut engine, 200, udp(1_500, 46));
     // 800 cells of 6.
     assert_eq!((counted.enqueued[3], counted.dropped[3], counted.depth_cells[3]), ([0, 0, 133], [0, 0, 67], 798));
@@ -342,12 +349,12 @@ fn without_qos_a_port_is_one_queue() {
     for frame in 0..10 {
         engine.transmit(Time(SECOND), OUT, udp(1_500, 46), frame);
     }
-    engine.configure(Time(SECOND), &read(&config(&defaults(), json!({})))).unwrap();
+    engine.configure(Time(SECOND), &config(defaults())).unwrap();
     engine.transmit(Time(SECOND), OUT, labelled(1_500, 46), 10);
     engine.audit().unwrap();
     let counted = counters(&mut engine, 2, SECOND);
     assert_eq!((counted.depth_packets, counted.enqueued[0][0]), ([1, 0, 0, 9], 1));
-    engine.configure(Time(SECOND), &read(&config(&off, json!({})))).unwrap();
+    engine.configure(Time(SECOND), &config(off)).unwrap();
     assert_eq!(counters(&mut engine, 2, SECOND).enqueued, [[0; 3]; 4]);
     outputs.clear();
     engine.poll(Time(2 * SECOND), &mut outputs);
@@ -361,15 +368,9 @@ fn without_qos_a_port_is_one_queue() {
 fn ports_share_the_common_cells() {
     const PORTS: usize = 24;
     // Everything is common but a cell or so a queue, and a queue may have 400 per cent.
-    let mut switch = defaults();
-    for queue in 0..4 {
-        switch["queue_sets"][0]["thresholds"][queue] = json!({"t1": 400, "t2": 400, "reserved": 1, "maximum": 400});
-    }
-    let engine = || {
-        let mut engine: Engine<u64> = Engine::new(&ports(PORTS), Time(0)).unwrap();
-        engine.configure(Time(0), &read(&config(&switch, json!({})))).unwrap();
-        engine
-    };
+    let thresholds = [QueueThresholds { t1: 400, t2: 400, reserved: 1, maximum: 400 }; 4];
+    let config = config(changed(|switch| switch.queue_sets[0].thresholds = thresholds));
+    let engine = || started(PORTS, &config);
     let fill = |engine: &mut Engine<u64>| {
         for port in 0..PORTS as u16 {
             for dscp in [0, 16, 32] {
@@ -417,21 +418,18 @@ fn ports_share_the_common_cells() {
 
 #[test]
 fn reservations_beyond_the_memory_leave_no_common_cells() {
-    let mut switch = defaults();
-    for queue in 0..4 {
-        switch["queue_sets"][0]["thresholds"][queue]["reserved"] = json!(100);
-    }
-    let mut engine: Engine<u64> = Engine::new(&ports(1), Time(0)).unwrap();
-    engine.configure(Time(0), &read(&config(&switch, json!({})))).unwrap();
+    let switch = changed(|switch| {
+        switch.queue_sets[0].thresholds.iter_mut().for_each(|thresholds| thresholds.reserved = 100);
+    });
+    let mut engine = started(1, &config(switch));
     let memory = engine.counters(Time(0), None).switch.unwrap();
     assert_eq!((memory.cells_reserved, memory.cells_common, memory.cells_common_free), (9_600, 0, 0));
 }
 
 #[test]
 fn a_switch_stays_a_switch() {
-    let mut engine = switch(&defaults(), json!({}), json!({}));
-    let router = json!({"format": 1, "router": "R1", "generation": "classic"});
-    let error = engine.configure(Time(1), &read(&router)).unwrap_err();
+    let mut engine = switch(&defaults(), port(), port());
+    let error = engine.configure(Time(1), &RouterConfig::new("R1", Classic)).unwrap_err();
     assert_eq!(error.path, "switch");
 }
 
@@ -439,18 +437,15 @@ fn a_switch_stays_a_switch() {
 /// others stay best effort. A router takes those after the first by addresses and protocol.
 #[test]
 fn later_fragments_match_no_entry_with_ports() {
-    let entry = json!({"action": "permit", "protocol": 17,
-        "source": {"address": "0.0.0.0", "wildcard": "255.255.255.255"},
-        "destination": {"address": "0.0.0.0", "wildcard": "255.255.255.255"},
-        "destination_port": {"op": "eq", "ports": [5000]}});
-    let mut config = config(&defaults(), json!({name(1): interface(json!({})), name(2): interface(json!({}))}));
-    config["access_lists"] = json!({"A": [entry]});
-    config["class_maps"] = json!({"A": {"match": "all", "criteria": [{"type": "access_group", "name": "A"}]}});
-    let police = json!({"cir": {"bps": 1_000_000}, "bc": {"bytes": 8_000}, "exceed": [{"action": "drop"}]});
-    config["policy_maps"] = json!({"P": {"classes": [{"name": "A", "police": police}]}});
-    config["interfaces"][name(1)]["service_policy_input"] = json!("P");
-    let mut engine: Engine<u64> = Engine::new(&ports(2), Time(0)).unwrap();
-    engine.configure(Time(0), &read(&config)).unwrap();
+    let entry = AccessListEntry { destination_port: build::ports(PortOperator::Eq, &[5_000]), ..permit(Some(17)) };
+    let police = police(1_000_000).bytes(8_000).exceed(PoliceAction::Drop {});
+    let config = config(defaults())
+        .access_list("A", vec![entry])
+        .class_map("A", match_all(vec![access_group("A")]))
+        .policy_map("P", vec![class_of("A").police(police)])
+        .interface(name(1), interface(port()).input("P"))
+        .interface(name(2), interface(port()));
+    let mut engine = started(2, &config);
     for (number, (offset, length)) in [(0u16, 1_500), (185, 1_500), (370, 88)].into_iter().enumerate() {
         let mut frame = frames::udp(length, 0, 40_000, 5_000);
         let more = u16::from(offset < 370) << 13;
@@ -465,33 +460,32 @@ fn later_fragments_match_no_entry_with_ports() {
 
 /// A switch of three ports, the first two with `vlan_based` in VLAN 10, the third a trunk. What has code point 46 gets
 /// 34 in VLAN 10 and is policed by port: 1 Mb/s by the first, 2 Mb/s by the second, both with a burst of 8000 bytes.
-fn vlan_based(change: impl Fn(&mut Value)) -> Result<Engine<u64>, qos_core::ConfigError> {
-    let port = |vlan: u16, mode: &str, trust: Value| {
-        interface(json!({"vlan_based": true, "trust": trust, "switchport": {"mode": mode, "vlan": vlan}}))
+fn vlan_based(change: impl FnOnce(&mut RouterConfig)) -> Result<Engine<u64>, ConfigError> {
+    let in_vlan = |mode, vlan, trust| {
+        let switchport = Some(SwitchportConfig { mode, vlan });
+        interface(SwitchPortConfig { vlan_based: true, trust, switchport, ..port() })
     };
-    let mut switch = defaults();
-    switch["vlan_policies"] = json!({"10": "VLAN"});
     let ports_of = |numbers: &[usize]| {
-        let names: Vec<_> = numbers.iter().map(|number| name(*number)).collect();
-        json!({"match": "all", "criteria": [{"type": "input_interfaces", "names": names}]})
+        let names = numbers.iter().map(|number| name(*number)).collect();
+        match_all(vec![Criterion::InputInterfaces { names }])
     };
-    let police = |bps: u64| json!({"cir": {"bps": bps}, "bc": {"bytes": 8_000}, "exceed": [{"action": "drop"}]});
-    let mut config = config(
-        &switch,
-        json!({name(1): port(10, "access", json!("dscp")), name(2): port(10, "access", json!(null)),
-            name(3): port(1, "trunk", json!("cos"))}),
-    );
-    let voice = json!({"match": "all", "criteria": [{"type": "dscp", "values": [46], "ip_only": true}]});
-    // The switch has a port 20 of that range, without a cable.
-    config["class_maps"] = json!({"VOICE": voice, "ONE": ports_of(&[1]), "OTHERS": ports_of(&[2, 20])});
-    config["policy_maps"] = json!({
-        "VLAN": {"classes": [
-            {"name": "VOICE", "set": [{"field": "dscp", "value": 34}], "service_policy": "PORTS"}]},
-        "PORTS": {"classes": [{"name": "ONE", "police": police(1_000_000)},
-            {"name": "OTHERS", "police": police(2_000_000)}]}});
+    let police = |bps: u64| police(bps).bytes(8_000).exceed(PoliceAction::Drop {});
+    let mut config = config(changed(|switch| switch.vlan_policies = [(10, "VLAN".to_owned())].into()))
+        .class_map("VOICE", match_all(vec![ip_dscp(&[46])]))
+        .class_map("ONE", ports_of(&[1]))
+        // The switch has a port 20 of that range, without a cable.
+        .class_map("OTHERS", ports_of(&[2, 20]))
+        .policy_map("VLAN", vec![voice().set(SetField::Dscp, 34).service_policy("PORTS")])
+        .policy_map(
+            "PORTS",
+            vec![class_of("ONE").police(police(1_000_000)), class_of("OTHERS").police(police(2_000_000))],
+        )
+        .interface(name(1), in_vlan(SwitchportMode::Access, 10, Some(Trust::Dscp)))
+        .interface(name(2), in_vlan(SwitchportMode::Access, 10, None))
+        .interface(name(3), in_vlan(SwitchportMode::Trunk, 1, Some(Trust::Cos)));
     change(&mut config);
     let mut engine = Engine::new(&ports(3), Time(0)).unwrap();
-    engine.configure(Time(0), &read(&config))?;
+    engine.configure(Time(0), &config)?;
     Ok(engine)
 }
 
@@ -566,9 +560,14 @@ fn each_port_of_a_vlan_has_its_own_policer() {
     );
 }
 
+/// The switch part of the port with this number.
+fn switch_part(config: &mut RouterConfig, number: usize) -> &mut SwitchPortConfig {
+    config.interfaces.get_mut(&name(number)).unwrap().switch.as_mut().unwrap()
+}
+
 #[test]
 fn without_vlan_based_the_policy_of_a_vlan_does_nothing() {
-    let mut engine = vlan_based(|config| config["interfaces"][name(1)]["switch"]["vlan_based"] = json!(false)).unwrap();
+    let mut engine = vlan_based(|config| switch_part(config, 1).vlan_based = false).unwrap();
     assert_eq!(
         labelled_at(&mut engine, MILLI, 0, &frames::udp(200, 46, 1, 2)),
         Some(Label { dscp: 46, ..Label::default() })
@@ -577,27 +576,30 @@ fn without_vlan_based_the_policy_of_a_vlan_does_nothing() {
 
 #[test]
 fn what_a_policy_of_a_vlan_cannot_have_is_refused() {
-    let refused = |pointer: &str, value: Value| {
-        let error = vlan_based(|config| *config.pointer_mut(pointer).unwrap() = value.clone()).unwrap_err();
+    let refused = |change: &dyn Fn(&mut RouterConfig)| {
+        let error = vlan_based(change).unwrap_err();
         (error.path, error.message)
     };
-    let police = json!({"cir": {"bps": 1_000_000}, "bc": {"bytes": 8_000}});
-    let class = "/policy_maps/VLAN/classes/0";
-    let (path, message) = refused(class, json!({"name": "VOICE", "police": police}));
+    let in_class = |policy_map: &str, class: PolicyClass| {
+        refused(&|config| config.policy_maps.get_mut(policy_map).unwrap().classes[0] = class.clone())
+    };
+    let (path, message) = in_class("VLAN", voice().police(police(1_000_000).bytes(8_000)));
     assert_eq!(path, "switch.vlan_policies.10");
     assert!(message.contains("at the level of a VLAN nothing does"), "{message}");
-    assert!(refused(class, json!({"name": "ONE"})).1.contains("matches ports"));
-    let below = "/policy_maps/PORTS/classes/0";
-    assert!(refused(below, json!({"name": "ONE", "trust": "dscp"})).1.contains("marks"));
-    assert!(refused(below, json!({"name": "VOICE"})).1.contains("something else than ports"));
-    assert!(refused("/switch/vlan_policies", json!({"10": "NONE"})).1.contains("no policy-map \"NONE\""));
-    assert!(refused("/switch/vlan_policies", json!({"4095": "VLAN"})).1.contains("no VLAN"));
-    let own = |vlan_based: bool| {
-        let port = json!({"vlan_based": vlan_based, "switchport": {"mode": "access", "vlan": 10}});
-        let mut port = interface(port);
-        port["service_policy_input"] = json!("VLAN");
-        refused(&format!("/interfaces/{}", name(1).replace('/', "~1")), port)
+    assert!(in_class("VLAN", class_of("ONE")).1.contains("matches ports"));
+    assert!(in_class("PORTS", class_of("ONE").trust(Trust::Dscp)).1.contains("marks"));
+    assert!(in_class("PORTS", voice()).1.contains("something else than ports"));
+    let attached = |vlan: u16, policy_map: &str| {
+        let policies = [(vlan, policy_map.to_owned())];
+        refused(&|config| config.switch.as_mut().unwrap().vlan_policies = policies.clone().into()).1
     };
-    assert!(own(true).1.contains("the policies of its VLANs count"));
-    assert!(own(false).1.contains("two levels"));
+    assert!(attached(10, "NONE").contains("no policy-map \"NONE\""));
+    assert!(attached(4_095, "VLAN").contains("no VLAN"));
+    let own = |vlan_based: bool| {
+        let switchport = Some(SwitchportConfig { mode: SwitchportMode::Access, vlan: 10 });
+        let port = interface(SwitchPortConfig { vlan_based, switchport, ..port() }).input("VLAN");
+        refused(&|config| *config.interfaces.get_mut(&name(1)).unwrap() = port.clone()).1
+    };
+    assert!(own(true).contains("the policies of its VLANs count"));
+    assert!(own(false).contains("two levels"));
 }

@@ -1,36 +1,37 @@
 //! What a switch refuses, and where it says so.
 
-use crate::common;
-use crate::common::switch::{config, defaults, interface, name, ports};
-use qos_core::{Engine, RouterConfig, Time};
+use crate::common::build::*;
+use crate::common::switch::{config, defaults, interface, name, port, ports};
+use qos_core::{Engine, Time};
 use serde_json::{json, Value};
 
 /// The path and text of the refusal; the engine must still have what it had.
-fn refusal(config: &Value) -> String {
-    let before = self::config(&defaults(), json!({}));
+fn refusal(config: &RouterConfig) -> String {
+    let before = self::config(defaults());
     let mut engine: Engine<u64> = Engine::new(&ports(2), Time(0)).unwrap();
-    engine.configure(Time(0), &common::switch::read(&before)).unwrap();
-    let error = match RouterConfig::from_json(&config.to_string()) {
-        Ok(config) => engine.configure(Time(1), &config).expect_err("the configuration is wrong"),
-        Err(error) => error,
-    };
-    assert_eq!(engine.config(), Some(&common::switch::read(&before)));
+    engine.configure(Time(0), &before).unwrap();
+    let error = engine.configure(Time(1), config).expect_err("the configuration is wrong");
+    assert_eq!(engine.config(), Some(&before));
     error.to_string()
 }
 
-/// The default switch with one value changed.
-fn changed(pointer: &str, value: Value) -> Value {
+/// The refusal of the default switch with one change.
+fn global(change: impl FnOnce(&mut SwitchConfig)) -> String {
     let mut switch = defaults();
-    *switch.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = value;
-    switch
+    change(&mut switch);
+    refusal(&config(switch))
 }
 
-fn global(pointer: &str, value: Value) -> String {
-    refusal(&config(&changed(pointer, value), json!({})))
+fn on_port(switch: SwitchPortConfig) -> String {
+    refusal(&config(defaults()).interface(name(1), interface(switch)))
 }
 
-fn on_port(switch: Value) -> String {
-    refusal(&config(&defaults(), json!({name(1): interface(switch)})))
+/// Why a document with this value in place of the default one is no configuration.
+fn misread(pointer: &str, value: Value) -> String {
+    let config = config(defaults()).interface("Gi1/0/1", interface(port()));
+    let mut document = serde_json::to_value(config).unwrap();
+    *document.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = value;
+    RouterConfig::from_json(&document.to_string()).unwrap_err().to_string()
 }
 
 fn refused(text: &str, path: &str, reason: &str) {
@@ -39,108 +40,108 @@ fn refused(text: &str, path: &str, reason: &str) {
 
 #[test]
 fn global_figures_are_checked() {
-    refused(&global("/queue_sets/0/buffers", json!([25, 25, 25, 24])), "switch.queue_sets[0].buffers", "make 99");
-    refused(&global("/queue_sets/1/buffers", json!([50, 0, 25, 25])), "switch.queue_sets[1].buffers[1]", "1 to 100");
+    let set = |number: usize, change: fn(&mut QueueSetConfig)| global(|switch| change(&mut switch.queue_sets[number]));
+    refused(&set(0, |set| set.buffers = [25, 25, 25, 24]), "switch.queue_sets[0].buffers", "make 99");
+    refused(&set(1, |set| set.buffers = [50, 0, 25, 25]), "switch.queue_sets[1].buffers[1]", "1 to 100");
     let thresholds = "switch.queue_sets[1].thresholds[2]";
-    refused(&global("/queue_sets/1/thresholds/2/t1", json!(0)), &format!("{thresholds}.t1"), "1 to 3200");
-    refused(&global("/queue_sets/1/thresholds/2/maximum", json!(3201)), &format!("{thresholds}.maximum"), "1 to 3200");
-    refused(&global("/queue_sets/1/thresholds/2/reserved", json!(101)), &format!("{thresholds}.reserved"), "1 to 100");
-    refused(&global("/maps/cos_dscp/3", json!(64)), "switch.maps.cos_dscp[3]", "0 to 63");
-    refused(&global("/maps/policed_dscp/63", json!(64)), "switch.maps.policed_dscp[63]", "0 to 63");
-    refused(&global("/maps/dscp_cos", json!([0])), "switch.maps.dscp_cos", "give 64");
-    refused(&global("/maps/dscp_mutation", json!({"M": [1]})), "switch.maps.dscp_mutation.M", "give 64");
-    refused(&global("/maps/dscp_output_q/46", json!([5, 1])), "switch.maps.dscp_output_q[46][0]", "1 to 4");
-    refused(&global("/maps/dscp_output_q/46", json!([1, 4])), "switch.maps.dscp_output_q[46][1]", "1 to 3");
-    refused(&global("/maps/cos_input_q/0", json!([3, 1])), "switch.maps.cos_input_q[0][0]", "1 to 2");
-    refused(&global("/input/buffers", json!([90, 11])), "switch.input.buffers", "make 101");
-    refused(&global("/input/priority/bandwidth", json!(41)), "switch.input.priority.bandwidth", "0 to 40");
-    let policer = json!({"A": {"rate_bps": 7_999, "burst_bytes": 8_000, "exceed": "drop"}});
-    refused(&global("/aggregate_policers", policer), "switch.aggregate_policers.A.rate_bps", "8000");
-    assert!(global("/queue_sets", json!([])).contains("switch.queue_sets"));
-    assert!(global("/input", json!({"bandwith": 1})).contains("bandwith"));
+    refused(&set(1, |set| set.thresholds[2].t1 = 0), &format!("{thresholds}.t1"), "1 to 3200");
+    refused(&set(1, |set| set.thresholds[2].maximum = 3_201), &format!("{thresholds}.maximum"), "1 to 3200");
+    refused(&set(1, |set| set.thresholds[2].reserved = 101), &format!("{thresholds}.reserved"), "1 to 100");
+    let map = |change: fn(&mut MapsConfig)| global(|switch| change(&mut switch.maps));
+    refused(&map(|maps| maps.cos_dscp[3] = 64), "switch.maps.cos_dscp[3]", "0 to 63");
+    refused(&map(|maps| maps.policed_dscp[63] = 64), "switch.maps.policed_dscp[63]", "0 to 63");
+    refused(&map(|maps| maps.dscp_cos = vec![0]), "switch.maps.dscp_cos", "give 64");
+    let short = |maps: &mut MapsConfig| maps.dscp_mutation = [("M".to_owned(), vec![1])].into();
+    refused(&map(short), "switch.maps.dscp_mutation.M", "give 64");
+    refused(&map(|maps| maps.dscp_output_q[46] = [5, 1]), "switch.maps.dscp_output_q[46][0]", "1 to 4");
+    refused(&map(|maps| maps.dscp_output_q[46] = [1, 4]), "switch.maps.dscp_output_q[46][1]", "1 to 3");
+    refused(&map(|maps| maps.cos_input_q[0] = [3, 1]), "switch.maps.cos_input_q[0][0]", "1 to 2");
+    refused(&global(|switch| switch.input.buffers = [90, 11]), "switch.input.buffers", "make 101");
+    refused(&global(|switch| switch.input.priority.bandwidth = 41), "switch.input.priority.bandwidth", "0 to 40");
+    let slow = |switch: &mut SwitchConfig| switch.aggregate_policers = policer_a(7_999, ExceedAction::Drop);
+    refused(&global(slow), "switch.aggregate_policers.A.rate_bps", "8000");
+    assert!(misread("/switch/queue_sets", json!([])).contains("switch.queue_sets"));
+    assert!(misread("/switch/input", json!({"bandwith": 1})).contains("bandwith"));
+}
+
+/// An aggregate policer `A` with a burst of 8000 bytes.
+fn policer_a(rate_bps: u64, exceed: ExceedAction) -> std::collections::BTreeMap<String, AggregatePolicerConfig> {
+    [("A".to_owned(), AggregatePolicerConfig { rate_bps, burst_bytes: 8_000, exceed })].into()
 }
 
 #[test]
 fn port_figures_are_checked() {
     let at = |field: &str| format!("interfaces.{}.switch.{field}", name(1));
-    refused(&on_port(json!({"share": [0, 1, 1, 1]})), &at("share[0]"), "1 to 255");
-    refused(&on_port(json!({"shape": [0, 65_536, 0, 0]})), &at("shape[1]"), "0 to 65535");
-    for limit in [0, 9, 91, 99, 101] {
-        refused(&on_port(json!({"limit": limit})), &at("limit"), "10 to 90");
+    let no_vlan = Some(SwitchportConfig { mode: SwitchportMode::Access, vlan: 4_095 });
+    for (switch, field, reason) in [
+        (SwitchPortConfig { share: [0, 1, 1, 1], ..port() }, "share[0]", "1 to 255"),
+        (SwitchPortConfig { shape: [0, 65_536, 0, 0], ..port() }, "shape[1]", "0 to 65535"),
+        (SwitchPortConfig { queue_set: 3, ..port() }, "queue_set", "no queue-set 3"),
+        (SwitchPortConfig { dscp_mutation: Some("M".to_owned()), ..port() }, "dscp_mutation", "no mutation map \"M\""),
+        (SwitchPortConfig { default_cos: 8, ..port() }, "default_cos", "0 to 7"),
+        (SwitchPortConfig { switchport: no_vlan, ..port() }, "switchport.vlan", "1 to 4094"),
+        (SwitchPortConfig { speed_bps: Some(10_000_000_000), ..port() }, "speed_bps", "1000000000"),
+    ] {
+        refused(&on_port(switch), &at(field), reason);
     }
-    refused(&on_port(json!({"queue_set": 3})), &at("queue_set"), "no queue-set 3");
-    refused(&on_port(json!({"dscp_mutation": "M"})), &at("dscp_mutation"), "no mutation map \"M\"");
-    refused(&on_port(json!({"default_cos": 8})), &at("default_cos"), "0 to 7");
-    refused(&on_port(json!({"switchport": {"mode": "access", "vlan": 4095}})), &at("switchport.vlan"), "1 to 4094");
-    refused(&on_port(json!({"speed_bps": 10_000_000_000u64})), &at("speed_bps"), "1000000000");
-    assert!(on_port(json!({"trust": "device"})).contains("trust"));
-    let router =
-        json!({"format": 1, "router": "R1", "generation": "classic", "interfaces": {name(1): interface(json!({}))}});
+    for limit in [0, 9, 91, 99, 101] {
+        refused(&on_port(SwitchPortConfig { limit, ..port() }), &at("limit"), "10 to 90");
+    }
+    assert!(misread("/interfaces/Gi1~10~11/switch/trust", json!("device")).contains("trust"));
+    let router = RouterConfig::new("R1", Classic).interface(name(1), interface(port()));
     refused(&refusal(&router), &format!("interfaces.{}.switch", name(1)), "only a switch");
 }
 
 #[test]
 fn policies_are_checked() {
-    let with = |class: Value, port: Value, policers: Value| {
-        let mut class = class;
-        class["name"] = json!("class-default");
-        let mut config = config(&changed("/aggregate_policers", policers), json!({name(1): port}));
-        config["policy_maps"] = json!({"P": {"classes": [class]}});
-        config
+    let with = |class: PolicyClass, port: InterfaceConfig| {
+        config(defaults()).policy_map("P", vec![class]).interface(name(1), port)
     };
-    let input = |switch: Value| {
-        let mut port = interface(switch);
-        port["service_policy_input"] = json!("P");
-        port
-    };
-    let class = |class: Value| refusal(&with(class, input(json!({})), json!({})));
-    let trusting = refusal(&with(json!({}), input(json!({"trust": "dscp"})), json!({})));
-    refused(&trusting, &format!("interfaces.{}.service_policy_input", name(1)), "one of the two");
-    let path = |field: &str| format!("policy_maps.P.classes[0].{field}");
-    refused(&class(json!({"police_aggregate": "A"})), &path("police_aggregate"), "no aggregate policer \"A\"");
-    refused(&class(json!({"shape": {"mode": "average", "rate": {"bps": 64_000}}})), &path("shape"), "no such action");
-    refused(&class(json!({"trust": "cos", "set": [{"field": "dscp", "value": 1}]})), &path("trust"), "one of the two");
-    refused(&class(json!({"set": [{"field": "cos", "value": 1}]})), &path("set[0].field"), "code point");
-    refused(&class(json!({"police": {"cir": {"bps": 64_000}}})), &path("police.bc"), "burst in bytes");
-    refused(
-        &class(json!({"police": {"cir": {"bps": 64_000}, "bc": {"bytes": 7_999}}})),
-        &path("police.bc.bytes"),
-        "8000 to 1000000",
-    );
-    let marked = json!({"cir": {"bps": 64_000}, "bc": {"bytes": 8_000},
-        "exceed": [{"action": "set-dscp-transmit", "value": 0}]});
-    refused(&class(json!({"police": marked})), &path("police.exceed"), "policed-dscp-transmit");
-    let mut port = interface(json!({}));
-    port["service_policy_output"] = json!("P");
-    let output = refusal(&with(json!({}), port, json!({})));
+    let own = || interface(port());
+    let in_class = |class: PolicyClass| refusal(&with(class, own().input("P")));
+    let trusting = interface(SwitchPortConfig { trust: Some(Trust::Dscp), ..port() });
+    let both = refusal(&with(class_default(), trusting.input("P")));
+    refused(&both, &format!("interfaces.{}.service_policy_input", name(1)), "one of the two");
+    let marked = police(64_000).bytes(8_000).exceed(PoliceAction::SetDscpTransmit { value: 0 });
+    for (class, field, reason) in [
+        (class_default().police_aggregate("A"), "police_aggregate", "no aggregate policer \"A\""),
+        (class_default().shape_bps(64_000), "shape", "no such action"),
+        (class_default().trust(Trust::Cos).set(SetField::Dscp, 1), "trust", "one of the two"),
+        (class_default().set(SetField::Cos, 1), "set[0].field", "code point"),
+        (class_default().police_bps(64_000), "police.bc", "burst in bytes"),
+        (class_default().police(police(64_000).bytes(7_999)), "police.bc.bytes", "8000 to 1000000"),
+        (class_default().police(marked), "police.exceed", "policed-dscp-transmit"),
+    ] {
+        refused(&in_class(class), &format!("policy_maps.P.classes[0].{field}"), reason);
+    }
+    let output = refusal(&with(class_default(), own().output("P")));
     refused(&output, &format!("interfaces.{}.service_policy_output", name(1)), "none");
     // An aggregate policer belongs to one policy-map.
-    let policers = json!({"A": {"rate_bps": 8_000, "burst_bytes": 8_000, "exceed": "policed-dscp-transmit"}});
-    let mut two = with(json!({"police_aggregate": "A"}), interface(json!({})), policers);
-    two["policy_maps"]["Q"] = two["policy_maps"]["P"].clone();
+    let aggregate = || class_default().police_aggregate("A");
+    let mut two = with(aggregate(), own()).policy_map("Q", vec![aggregate()]);
+    two.switch.as_mut().unwrap().aggregate_policers = policer_a(8_000, ExceedAction::PolicedDscpTransmit);
     refused(&refusal(&two), "policy_maps.Q.classes[0].police_aggregate", "used by policy-map \"P\"");
     // What only a switch has is refused on a router.
-    let mut router = with(json!({"trust": "dscp"}), input(Value::Null), json!({}));
-    router["switch"] = Value::Null;
-    refused(&refusal(&router), &path("trust"), "only a switch");
+    let mut router = with(class_default().trust(Trust::Dscp), InterfaceConfig { switch: None, ..own().input("P") });
+    router.switch = None;
+    refused(&refusal(&router), "policy_maps.P.classes[0].trust", "only a switch");
 }
 
 /// A port has 63 policers.
 #[test]
 fn policers_of_a_port_are_counted() {
     for (policers, fits) in [(63, true), (64, false)] {
-        let police = json!({"cir": {"bps": 64_000}, "bc": {"bytes": 8_000}});
-        let names = || (0..policers).map(|number| format!("m{number}"));
-        let classes: Vec<_> = names().map(|name| json!({"name": name, "police": police})).collect();
-        let mut port = interface(json!({}));
-        port["service_policy_input"] = json!("P");
-        let mut config = config(&defaults(), json!({name(1): port}));
-        config["policy_maps"] = json!({"P": {"classes": classes}});
-        let dscp = |number: usize| json!({"match": "all", "criteria": [{"type": "dscp", "values": [number % 64]}]});
-        config["class_maps"] = names().enumerate().map(|(number, name)| (name, dscp(number))).collect();
+        let mut config = config(defaults()).interface(name(1), interface(port()).input("P"));
+        let mut classes = Vec::new();
+        for number in 0..policers {
+            let class = class_of(&format!("m{number}")).police(police(64_000).bytes(8_000));
+            config = config.class_map(&class.name, match_all(vec![dscp(&[number % 64])]));
+            classes.push(class);
+        }
+        let config = config.policy_map("P", classes);
         if fits {
             let mut engine: Engine<u64> = Engine::new(&ports(2), Time(0)).unwrap();
-            engine.configure(Time(0), &common::switch::read(&config)).unwrap();
+            engine.configure(Time(0), &config).unwrap();
         } else {
             let path = format!("interfaces.{}.service_policy_input", name(1));
             refused(&refusal(&config), &path, "64 policers: a port has at most 63");

@@ -1,12 +1,12 @@
 //! What of a switch goes on, and what begins anew, when a configuration is put in force after another one; and the
 //! memory that its ports share.
 
-use crate::common::switch::{config, defaults, interface, name, ports, read};
+use crate::common::build::*;
+use crate::common::switch::{config, defaults, interface, name, port, ports};
 use crate::common::{frames, MILLI, SECOND};
 use qos_core::counters::SwitchPortCounters;
 use qos_core::wire::Framing;
 use qos_core::{frame, Descriptor, DropReason, Duration, Engine, Label, Output, PortId, RouterConfig, Side, Time};
-use serde_json::{json, Value};
 
 const PORT: PortId = PortId(0);
 
@@ -16,10 +16,8 @@ fn switch(count: usize, config: &RouterConfig) -> Engine<u64> {
     engine
 }
 
-fn one_port(qos: bool, port: Value) -> RouterConfig {
-    let mut switch = defaults();
-    switch["qos"] = json!(qos);
-    read(&config(&switch, json!({name(1): port})))
+fn one_port(qos: bool, switch: SwitchPortConfig) -> RouterConfig {
+    config(SwitchConfig { qos, ..defaults() }).interface(name(1), interface(switch))
 }
 
 /// A frame of 1518 bytes, 6 cells, which takes 12.304 us.
@@ -41,9 +39,9 @@ fn common_free(engine: &mut Engine<u64>, at: u64) -> u32 {
 
 #[test]
 fn a_port_that_is_shut_down_drops_what_waits_and_gives_its_cells_back() {
-    let on = one_port(true, interface(json!({})));
-    let mut off = interface(json!({}));
-    off["enabled"] = json!(false);
+    let on = one_port(true, port());
+    let shut = InterfaceConfig { enabled: false, ..interface(port()) };
+    let off = config(defaults()).interface(name(1), shut);
     let mut engine = switch(1, &on);
     let free = common_free(&mut engine, 0);
     for number in 0..20 {
@@ -51,7 +49,7 @@ fn a_port_that_is_shut_down_drops_what_waits_and_gives_its_cells_back() {
     }
     let held = counters(&mut engine, MILLI).depth_cells[1];
     assert_eq!((held, common_free(&mut engine, MILLI)), (120, free - 70), "50 are reserved for the queue");
-    engine.configure(Time(MILLI), &one_port(true, off)).unwrap();
+    engine.configure(Time(MILLI), &off).unwrap();
     engine.audit().unwrap();
     let shut = counters(&mut engine, MILLI);
     assert_eq!((shut.depth_cells, shut.depth_packets), ([0, 6, 0, 0], [0; 4]), "the one on the wire");
@@ -70,7 +68,7 @@ fn a_port_that_is_shut_down_drops_what_waits_and_gives_its_cells_back() {
 
 #[test]
 fn counters_go_on_while_qos_is_on() {
-    let config = |qos, limit: u32| one_port(qos, interface(json!({"trust": "dscp", "limit": limit})));
+    let config = |qos, limit: u32| one_port(qos, SwitchPortConfig { trust: Some(Trust::Dscp), limit, ..port() });
     let mut engine = switch(1, &config(true, 100));
     let mut outputs = Vec::new();
     let mut both_ways = |engine: &mut Engine<u64>, at: u64| {
@@ -92,7 +90,7 @@ fn counters_go_on_while_qos_is_on() {
 /// While QoS is off frames count at one threshold of one queue, and go on doing so whatever changes of the port.
 #[test]
 fn counters_go_on_while_qos_is_off() {
-    let config = |limit: u32| one_port(false, interface(json!({"limit": limit})));
+    let config = |limit: u32| one_port(false, SwitchPortConfig { limit, ..port() });
     let mut engine = switch(1, &config(100));
     engine.transmit(Time(MILLI), PORT, full(46), 0);
     engine.configure(Time(2 * MILLI), &config(50)).unwrap();
@@ -102,9 +100,9 @@ fn counters_go_on_while_qos_is_off() {
 
 #[test]
 fn another_trust_gives_other_labels() {
-    let trusting = |trust: Value| one_port(true, interface(json!({"trust": trust})));
-    let mut engine = switch(1, &trusting(json!("dscp")));
-    let mut label = |trust: Value, at: u64| {
+    let trusting = |trust: Option<Trust>| one_port(true, SwitchPortConfig { trust, ..port() });
+    let mut engine = switch(1, &trusting(Some(Trust::Dscp)));
+    let mut label = |trust: Option<Trust>, at: u64| {
         engine.configure(Time(at), &trusting(trust)).unwrap();
         let mut outputs = Vec::new();
         engine.receive(Time(at), PORT, full(46), 0);
@@ -112,16 +110,16 @@ fn another_trust_gives_other_labels() {
         let Some(Output::Departure(departure)) = outputs.first() else { panic!("{outputs:?}") };
         departure.descriptor.label.unwrap().dscp
     };
-    assert_eq!(label(json!("dscp"), MILLI), 46);
-    assert_eq!(label(json!(null), 2 * MILLI), 0);
-    assert_eq!(label(json!("ip-precedence"), 3 * MILLI), 40);
+    assert_eq!(label(Some(Trust::Dscp), MILLI), 46);
+    assert_eq!(label(None, 2 * MILLI), 0);
+    assert_eq!(label(Some(Trust::IpPrecedence), 3 * MILLI), 40);
 }
 
 /// What the switch itself sends came by no port that could have labelled it.
 #[test]
 fn a_frame_without_a_label_has_the_queue_of_its_code_point() {
     for (dscp, queue) in [(46, 0), (0, 1), (16, 2), (32, 3)] {
-        let mut engine = switch(1, &one_port(true, interface(json!({}))));
+        let mut engine = switch(1, &one_port(true, port()));
         engine.transmit(Time(MILLI), PORT, full(dscp), 0);
         let enqueued = counters(&mut engine, MILLI).enqueued;
         assert_eq!((enqueued[queue][0], enqueued.iter().flatten().sum::<u64>()), (1, 1), "code point {dscp}");
@@ -131,11 +129,9 @@ fn a_frame_without_a_label_has_the_queue_of_its_code_point() {
 /// Ports 25 and following have a memory of their own, which those before cannot use up.
 #[test]
 fn each_asic_has_its_own_memory() {
-    let mut set = defaults();
-    for queue in 0..4 {
-        set["queue_sets"][0]["thresholds"][queue] = json!({"t1": 400, "t2": 400, "reserved": 1, "maximum": 400});
-    }
-    let mut engine = switch(25, &read(&config(&set, json!({}))));
+    let mut shared = defaults();
+    shared.queue_sets[0].thresholds = [QueueThresholds { t1: 400, t2: 400, reserved: 1, maximum: 400 }; 4];
+    let mut engine = switch(25, &config(shared));
     let drops = |engine: &Engine<u64>, port| engine.totals(port, Side::Wire).dropped[DropReason::Tail as usize].packets;
     for port in 0..24 {
         for dscp in [0, 16, 32] {
@@ -160,7 +156,7 @@ fn a_port_that_becomes_a_switch_s_drops_what_waits() {
     for number in 0..20 {
         engine.transmit(Time(0), PORT, full(0), number);
     }
-    engine.configure(Time(0), &one_port(true, interface(json!({})))).unwrap();
+    engine.configure(Time(0), &one_port(true, port())).unwrap();
     engine.audit().unwrap();
     let mut outputs = Vec::new();
     engine.poll(Time(SECOND), &mut outputs);

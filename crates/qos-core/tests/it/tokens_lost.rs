@@ -1,13 +1,13 @@
 //! What a policer tells of tokens that it could not keep: none appear from nowhere, and none that nobody wanted count.
 
-use crate::common::{self, configuration, interface, udp, MILLI, PORT, SECOND};
+use crate::common::build::*;
+use crate::common::{self, udp, with_policies, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::TokensLost;
 use qos_core::meter::{Colour, TokenBuckets};
 use qos_core::meter::{DynamicBucket, DynamicPlan};
 use qos_core::wire::Framing;
 use qos_core::{Duration, Engine, Time};
-use serde_json::json;
 
 const IDLE: u64 = 3 * SECOND;
 
@@ -186,12 +186,12 @@ fn the_longest_time_is_that_of_packets_one_after_the_other() {
 
 #[test]
 fn every_policer_shows_it_since_it_was_cleared() {
-    for dynamic in [json!(null), json!({"initial_bytes": 3_000})] {
+    let dynamic = DynamicBucketConfig { initial_bytes: Some(3_000), ..DynamicBucketConfig::default() };
+    let one = police(8_000_000);
+    for police in [one.clone().bytes(3_000), PoliceConfig { dynamic: Some(dynamic), ..one }] {
         let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
-        let police = json!({"cir": {"bps": 8_000_000}, "bc": dynamic.is_null().then(|| json!({"bytes": 3_000})),
-            "dynamic": dynamic});
-        let maps = json!({"P": {"classes": [{"name": "class-default", "police": police}]}});
-        engine.configure(Time(0), &configuration("hqf", maps, interface(100_000, None, Some("P")))).unwrap();
+        let maps = maps([("P", vec![class_default().police(police)])]);
+        engine.configure(Time(0), &with_policies(Hqf, 100_000, maps)).unwrap();
         let mut after = |clear: bool, packets: &[u64]| {
             for ms in packets {
                 engine.transmit(Time(ms * MILLI), PORT, udp(986, 0, Framing::Ethernet), *ms);

@@ -1,12 +1,12 @@
 //! The article on tx-ring-limit in the engine alone: the mean round-trip time of priority probes behind a flood of
 //! random sizes, which classic weighted fair queueing holds back, at two line rates and with rings of several sizes.
 
-use crate::common::{self, configuration, interface, PORT, SECOND};
+use crate::common::build::*;
+use crate::common::{self, configuration, PORT, SECOND};
 use qos_core::wire::Framing::Ppp;
 use qos_core::{frame, Engine, Time};
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde_json::json;
 use std::fs;
 
 /// Line in kb/s, ring in packets, published mean in ms.
@@ -23,13 +23,12 @@ const PROCESS_MS: f64 = 3.0 * 0.32;
 
 /// Mean round-trip time in ms of the probes sent in each window, given in seconds.
 fn means(kbps: u64, ring: u32, seed: u64, windows: &[(u64, u64)]) -> Vec<f64> {
-    let echo = json!({"name": "af", "priority": {"unit": "kbps", "number": 64}});
-    let classes = json!([echo, {"name": "class-default", "fair_queue": {}}]);
+    let echo = class_of("af").priority_kbps(64);
+    let classes = vec![echo, class_default().fair_queue()];
     let mut port = interface(kbps, None, Some("P"));
-    port["tx_ring_limit"] = json!(ring);
-    let config = configuration("classic", json!({"P": {"classes": classes}}), port);
-    let mut engine: Engine<Option<u64>> = common::engine(kbps * 1000, Ppp);
-    engine.configure(Time(0), &config).unwrap();
+    port.tx_ring_limit = Some(ring);
+    let config = configuration(Classic, maps([("P", classes)]), port);
+    let mut engine: Engine<Option<u64>> = common::started(kbps * 1000, Ppp, &config);
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     // The senders have no common clock.
     let phase = random.next_u64() % FLOOD_GAP_NS;

@@ -1,6 +1,7 @@
 //! Verdicts written by hand, packet by packet, as IOS gives them: access list entries, protocols, marking, and what
 //! happens at exact equality. Each line dies with a mistake in the comparison that it is about.
 
+use crate::common::build::*;
 use crate::common::frames::{self, ipv4};
 use crate::common::{self, class, departures, run, PORT, SECOND};
 use qos_core::config::defaults::LINK_BACKLOG_FRAMES;
@@ -9,7 +10,6 @@ use qos_core::link::Serialiser;
 use qos_core::meter::{Colour, TokenBuckets};
 use qos_core::wire::Framing::Ethernet;
 use qos_core::{Departure, Descriptor, DropReason, Engine, Output, Rate, Side, Time};
-use serde_json::{json, Value};
 
 const SYN: u8 = 0x02;
 const RST: u8 = 0x04;
@@ -69,26 +69,23 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-fn entry(action: &str, protocol: Option<u8>, more: Value) -> Value {
-    let any = json!({"address": "0.0.0.0", "wildcard": "255.255.255.255"});
-    let mut entry = json!({"action": action, "protocol": protocol, "source": any, "destination": any});
-    common::extend(&mut entry, &more);
-    entry
+/// The class that is asked for.
+fn asked() -> PolicyClass {
+    class_of("asked")
 }
 
-/// A router whose only class is the one with these criteria, policed and marked as told.
-fn router(list: &[Value], criteria: Value, more: Value) -> Engine<u64> {
-    let mut asked = json!({"name": "asked"});
-    common::extend(&mut asked, &more);
-    let policies = json!({"P": {"classes": [asked, {"name": "class-default"}]}});
-    let mut config =
-        serde_json::to_value(common::configuration("hqf", policies, common::interface(10_000, None, Some("P"))))
-            .unwrap();
-    config["access_lists"]["asked"] = json!(list);
-    config["class_maps"]["asked"] = json!({"match": "all", "criteria": [criteria]});
-    let mut engine = common::engine(10_000_000, Ethernet);
-    engine.configure(Time(0), &common::read(&config)).unwrap();
-    engine
+/// A router with this list `asked`, whose only class is the one with this criterion.
+fn router(list: &[AccessListEntry], criterion: Criterion, class: PolicyClass) -> Engine<u64> {
+    let policies = maps([("P", vec![class, class_default()])]);
+    let config = common::with_policies(Hqf, 10_000, policies)
+        .access_list("asked", list.to_vec())
+        .class_map("asked", match_all(vec![criterion]));
+    common::started(10_000_000, Ethernet, &config)
+}
+
+/// The same without actions.
+fn counting(list: &[AccessListEntry], criterion: Criterion) -> Engine<u64> {
+    router(list, criterion, asked())
 }
 
 /// The packets that are in the class, by their names.
@@ -107,8 +104,8 @@ fn in_class(engine: &mut Engine<u64>, packets: &[(&'static str, Vec<u8>)]) -> Ve
     found
 }
 
-fn matched(entries: &[Value]) -> Vec<&'static str> {
-    in_class(&mut router(entries, json!({"type": "access_group", "name": "asked"}), json!({})), &packets())
+fn matched(entries: &[AccessListEntry]) -> Vec<&'static str> {
+    in_class(&mut counting(entries, access_group("asked")), &packets())
 }
 
 const UDP: [&str; 7] =
@@ -119,21 +116,21 @@ const LATER: [&str; 3] = ["udp later", "tcp later", "icmp later"];
 /// addresses match, which has none (Cisco, "Access Control Lists and IP Fragments").
 #[test]
 fn entries_with_ports() {
-    let source = |op: &str, ports: &[u16]| {
-        matched(&[entry("permit", Some(17), json!({"source_port": {"op": op, "ports": ports}}))])
-    };
-    assert_eq!(source("eq", &[5_000]), ["udp 5000 > 53", "udp later"]);
-    assert_eq!(source("eq", &[4_999, 5_001]), ["udp 4999 > 53", "udp 5001 > 54", "udp later"]);
+    use PortOperator::{Eq, Gt, Lt, Neq, Range};
+    let source =
+        |op, numbers: &[u16]| matched(&[AccessListEntry { source_port: ports(op, numbers), ..permit(Some(17)) }]);
+    assert_eq!(source(Eq, &[5_000]), ["udp 5000 > 53", "udp later"]);
+    assert_eq!(source(Eq, &[4_999, 5_001]), ["udp 4999 > 53", "udp 5001 > 54", "udp later"]);
     let without_5000 = ["udp 4999 > 53", "udp 5001 > 54", "udp ef", "udp cs5", "udp from .2", "udp later"];
-    assert_eq!(source("neq", &[5_000]), without_5000);
-    assert_eq!(source("gt", &[5_000]), ["udp 5001 > 54", "udp ef", "udp cs5", "udp from .2", "udp later"]);
-    assert_eq!(source("gt", &[5_001]), ["udp ef", "udp cs5", "udp from .2", "udp later"]);
-    assert_eq!(source("lt", &[5_000]), ["udp 4999 > 53", "udp later"]);
-    assert_eq!(source("lt", &[4_999]), ["udp later"]);
-    assert_eq!(source("range", &[4_999, 5_000]), ["udp 4999 > 53", "udp 5000 > 53", "udp later"]);
-    assert_eq!(source("range", &[5_000, 5_000]), ["udp 5000 > 53", "udp later"]);
+    assert_eq!(source(Neq, &[5_000]), without_5000);
+    assert_eq!(source(Gt, &[5_000]), ["udp 5001 > 54", "udp ef", "udp cs5", "udp from .2", "udp later"]);
+    assert_eq!(source(Gt, &[5_001]), ["udp ef", "udp cs5", "udp from .2", "udp later"]);
+    assert_eq!(source(Lt, &[5_000]), ["udp 4999 > 53", "udp later"]);
+    assert_eq!(source(Lt, &[4_999]), ["udp later"]);
+    assert_eq!(source(Range, &[4_999, 5_000]), ["udp 4999 > 53", "udp 5000 > 53", "udp later"]);
+    assert_eq!(source(Range, &[5_000, 5_000]), ["udp 5000 > 53", "udp later"]);
     let destination =
-        |port: u16| matched(&[entry("permit", Some(17), json!({"destination_port": {"op": "eq", "ports": [port]}}))]);
+        |port: u16| matched(&[AccessListEntry { destination_port: ports(Eq, &[port]), ..permit(Some(17)) }]);
     assert_eq!(destination(53), ["udp 4999 > 53", "udp 5000 > 53", "udp later"]);
     assert_eq!(destination(54), ["udp 5001 > 54", "udp later"]);
     assert_eq!(destination(56), ["udp later"]);
@@ -142,18 +139,18 @@ fn entries_with_ports() {
 /// A deny with ports says nothing of a later fragment; one without ports does.
 #[test]
 fn denies_and_later_fragments() {
-    let all = entry("permit", None, json!({}));
-    let ports = entry("deny", Some(17), json!({"destination_port": {"op": "lt", "ports": [60_000]}}));
+    let all = permit(None);
+    let below = AccessListEntry { destination_port: ports(PortOperator::Lt, &[60_000]), ..deny(Some(17)) };
     let ip: Vec<_> =
         packets().into_iter().map(|(name, _)| name).filter(|name| !["arp", "ipv6 udp"].contains(name)).collect();
     let without = |left: &[&str]| ip.iter().copied().filter(|name| !left.contains(name)).collect::<Vec<_>>();
-    assert_eq!(matched(&[ports, all.clone()]), without(&UDP[..6]));
-    assert_eq!(matched(&[entry("deny", Some(17), json!({})), all.clone()]), without(&UDP));
-    let kinds = entry("deny", Some(1), json!({"icmp_type": 8}));
+    assert_eq!(matched(&[below, all.clone()]), without(&UDP[..6]));
+    assert_eq!(matched(&[deny(Some(17)), all.clone()]), without(&UDP));
+    let kinds = AccessListEntry { icmp_type: Some(8), ..deny(Some(1)) };
     assert_eq!(matched(&[kinds, all.clone()]), without(&["echo"]));
-    let established = entry("deny", Some(6), json!({"established": true}));
+    let established = AccessListEntry { established: true, ..deny(Some(6)) };
     assert_eq!(matched(&[established, all.clone()]), without(&["tcp ack", "tcp rst", "tcp syn ack"]));
-    let fragments = entry("deny", None, json!({"fragments": true}));
+    let fragments = AccessListEntry { fragments: true, ..deny(None) };
     assert_eq!(matched(&[fragments, all]), without(&LATER));
     // What no entry matches is denied.
     assert_eq!(matched(&[]), [""; 0]);
@@ -162,40 +159,42 @@ fn denies_and_later_fragments() {
 /// Protocols, flags, ICMP's types and codes, code points, precedences, fragments, addresses.
 #[test]
 fn entries_without_ports() {
-    let permit = |protocol, more| matched(&[entry("permit", protocol, more)]);
-    assert_eq!(permit(Some(17), json!({})), UDP);
-    assert_eq!(permit(Some(6), json!({})), ["tcp syn", "tcp ack", "tcp rst", "tcp syn ack", "tcp later"]);
+    let permitted = |entry: AccessListEntry| matched(&[entry]);
+    let icmp = |kind, icmp_code| AccessListEntry { icmp_type: Some(kind), icmp_code, ..permit(Some(1)) };
+    assert_eq!(permitted(permit(Some(17))), UDP);
+    assert_eq!(permitted(permit(Some(6))), ["tcp syn", "tcp ack", "tcp rst", "tcp syn ack", "tcp later"]);
     assert_eq!(
-        permit(Some(6), json!({"established": true})),
+        permitted(AccessListEntry { established: true, ..permit(Some(6)) }),
         ["tcp ack", "tcp rst", "tcp syn ack", "tcp later"],
         "ACK or RST"
     );
-    assert_eq!(permit(Some(1), json!({"icmp_type": 8})), ["echo", "icmp later"]);
-    assert_eq!(permit(Some(1), json!({"icmp_type": 0})), ["echo reply", "icmp later"]);
-    let unreachable = ["host unreachable", "port unreachable", "icmp later"];
-    assert_eq!(permit(Some(1), json!({"icmp_type": 3})), unreachable);
-    assert_eq!(permit(Some(1), json!({"icmp_type": 3, "icmp_code": 1})), ["host unreachable", "icmp later"]);
-    assert_eq!(permit(None, json!({"dscp": 46})), ["udp ef"]);
-    assert_eq!(permit(None, json!({"dscp": 40})), ["udp cs5"]);
-    assert_eq!(permit(None, json!({"precedence": 5})), ["udp ef", "udp cs5"]);
-    assert_eq!(permit(None, json!({"precedence": 4})), [""; 0]);
-    assert_eq!(permit(None, json!({"fragments": true})), LATER);
-    let source = |address: &str, wildcard: &str| json!({"source": {"address": address, "wildcard": wildcard}});
-    assert_eq!(permit(None, source("10.0.10.2", "0.0.0.0")), ["udp from .2"]);
-    assert_eq!(permit(Some(17), source("10.0.10.0", "0.0.0.254")), ["udp from .2"], "even hosts");
-    assert_eq!(permit(Some(17), source("10.0.10.1", "0.0.0.254")).len(), 6, "odd hosts");
-    let destination = json!({"destination": {"address": "10.0.20.11", "wildcard": "0.0.0.0"}});
-    assert_eq!(permit(None, destination), [""; 0]);
+    assert_eq!(permitted(icmp(8, None)), ["echo", "icmp later"]);
+    assert_eq!(permitted(icmp(0, None)), ["echo reply", "icmp later"]);
+    assert_eq!(permitted(icmp(3, None)), ["host unreachable", "port unreachable", "icmp later"]);
+    assert_eq!(permitted(icmp(3, Some(1))), ["host unreachable", "icmp later"]);
+    assert_eq!(permitted(AccessListEntry { dscp: Some(46), ..permit(None) }), ["udp ef"]);
+    assert_eq!(permitted(AccessListEntry { dscp: Some(40), ..permit(None) }), ["udp cs5"]);
+    assert_eq!(permitted(AccessListEntry { precedence: Some(5), ..permit(None) }), ["udp ef", "udp cs5"]);
+    assert_eq!(permitted(AccessListEntry { precedence: Some(4), ..permit(None) }), [""; 0]);
+    assert_eq!(permitted(AccessListEntry { fragments: true, ..permit(None) }), LATER);
+    let from = |source: &str, wildcard: &str, protocol| AccessListEntry {
+        source: address(source, wildcard),
+        ..permit(protocol)
+    };
+    assert_eq!(permitted(from("10.0.10.2", "0.0.0.0", None)), ["udp from .2"]);
+    assert_eq!(permitted(from("10.0.10.0", "0.0.0.254", Some(17))), ["udp from .2"], "even hosts");
+    assert_eq!(permitted(from("10.0.10.1", "0.0.0.254", Some(17))).len(), 6, "odd hosts");
+    let destination = address("10.0.20.11", "0.0.0.0");
+    assert_eq!(permitted(AccessListEntry { destination, ..permit(None) }), [""; 0]);
 }
 
 /// `match protocol` goes by the protocol's number or by its port at either end, and by no port beside it.
 #[test]
 fn protocols_by_name() {
-    let table: [(&str, &[u8], u16); 5] =
-        [("bgp", &[6], 179), ("http", &[6], 80), ("secure-http", &[6], 443), ("smtp", &[6], 25), ("rip", &[17], 520)];
-    for (name, numbers, port) in table {
-        for protocol in [6, 17] {
-            let frame = |source: u16, destination: u16| match protocol {
+    use ProtocolName::{Bgp, Http, Rip, SecureHttp, Smtp};
+    for (name, number, port) in [(Bgp, 6, 179), (Http, 6, 80), (SecureHttp, 6, 443), (Smtp, 6, 25), (Rip, 17, 520)] {
+        for of_packet in [6, 17] {
+            let frame = |source: u16, destination: u16| match of_packet {
                 6 => tcp(source, destination, ACK),
                 _ => frames::udp(100, 0, source, destination),
             };
@@ -205,9 +204,9 @@ fn protocols_by_name() {
                 ("below", frame(40_000, port - 1)),
                 ("above", frame(40_000, port + 1)),
             ];
-            let mut engine = router(&[], json!({"type": "protocol", "name": name}), json!({}));
-            let expected: &[&str] = if numbers.contains(&protocol) { &["to", "from"] } else { &[] };
-            assert_eq!(in_class(&mut engine, &asked), expected, "{name} over {protocol}");
+            let mut engine = counting(&[], protocol(name));
+            let expected: &[&str] = if of_packet == number { &["to", "from"] } else { &[] };
+            assert_eq!(in_class(&mut engine, &asked), expected, "{name:?} over {of_packet}");
         }
     }
     let by_number = [
@@ -218,14 +217,13 @@ fn protocols_by_name() {
         ("eigrp", ipv4(60, 0, 88, &[])),
         ("arp", arp()),
     ];
-    for (name, _) in &by_number[..5] {
-        let mut engine = router(&[], json!({"type": "protocol", "name": name}), json!({}));
-        assert_eq!(in_class(&mut engine, &by_number), [*name]);
+    let names = [ProtocolName::Icmp, ProtocolName::Tcp, ProtocolName::Udp, ProtocolName::Ospf, ProtocolName::Eigrp];
+    for (name, (frame, _)) in names.into_iter().zip(&by_number) {
+        assert_eq!(in_class(&mut counting(&[], protocol(name)), &by_number), [*frame]);
     }
     let versions = [("ip", by_number[2].1.clone()), ("ipv6", frames::ipv6(0, 17, &[0; 8])), ("arp", arp())];
-    for name in ["ip", "ipv6"] {
-        let mut engine = router(&[], json!({"type": "protocol", "name": name}), json!({}));
-        assert_eq!(in_class(&mut engine, &versions), [name]);
+    for (name, frame) in [(ProtocolName::Ip, "ip"), (ProtocolName::Ipv6, "ipv6")] {
+        assert_eq!(in_class(&mut counting(&[], protocol(name)), &versions), [frame]);
     }
 }
 
@@ -234,19 +232,18 @@ fn protocols_by_name() {
 fn packet_lengths_at_their_limits() {
     let asked =
         [99, 100, 200, 201].map(|length| (if length == 99 { "99" } else { "more" }, frames::udp(length, 0, 1, 2)));
-    let mut engine = router(&[], json!({"type": "packet_length", "min": 100, "max": 200}), json!({}));
+    let mut engine = counting(&[], packet_length(Some(100), Some(200)));
     in_class(&mut engine, &asked);
     assert_eq!(class(&mut engine, Time(SECOND), 0).packets, 2);
-    let mut engine = router(&[], json!({"type": "packet_length", "max": 99}), json!({}));
+    let mut engine = counting(&[], packet_length(None, Some(99)));
     assert_eq!(in_class(&mut engine, &asked), ["99"]);
 }
 
 /// `set precedence` and `set-prec-transmit` leave the three low bits of the code point as they are.
 #[test]
 fn a_precedence_is_three_bits() {
-    let any = json!({"type": "any"});
-    let marked = |more: Value, dscp: u8| {
-        let mut engine = router(&[], any.clone(), more);
+    let marked = |class: PolicyClass, dscp: u8| {
+        let mut engine = router(&[], any_packet(), class);
         engine.transmit(Time(0), PORT, parse(&frames::udp(100, dscp, 1, 2), Ethernet), 0);
         let mut outputs = Vec::new();
         run(&mut engine, Time(SECOND), &mut outputs);
@@ -255,12 +252,11 @@ fn a_precedence_is_three_bits() {
         };
         dscp
     };
-    let police = json!({"cir": {"bps": 64_000}, "bc": {"bytes": 1_500},
-        "conform": [{"action": "set-prec-transmit", "value": 2}]});
+    let police = police(64_000).bytes(1_500).conform(PoliceAction::SetPrecTransmit { value: 2 });
     for (dscp, set, policed) in [(0b001_011, 0b101_011, 0b010_011), (0b111_111, 0b101_111, 0b010_111), (0, 40, 16)] {
-        assert_eq!(marked(json!({"set": [{"field": "precedence", "value": 5}]}), dscp), set);
-        assert_eq!(marked(json!({"set": [{"field": "dscp", "value": 5}]}), dscp), 5);
-        assert_eq!(marked(json!({"police": police}), dscp), policed);
+        assert_eq!(marked(asked().set(SetField::Precedence, 5), dscp), set);
+        assert_eq!(marked(asked().set(SetField::Dscp, 5), dscp), 5);
+        assert_eq!(marked(asked().police(police.clone()), dscp), policed);
     }
 }
 
@@ -269,24 +265,23 @@ fn a_precedence_is_three_bits() {
 fn a_field_is_set_where_a_frame_has_it() {
     let kinds = [frames::udp(100, 11, 1, 2), frames::ipv6(11, 17, &[0; 8]), arp()];
     let table = [
-        ("dscp", 21, [(21, 0, 0, 1), (21, 0, 0, 1), (0, 0, 0, 0)]),
-        ("ip_dscp", 21, [(21, 0, 0, 1), (11, 0, 0, 0), (0, 0, 0, 0)]),
-        ("precedence", 5, [(0b101_011, 0, 0, 1), (0b101_011, 0, 0, 1), (0, 0, 0, 0)]),
-        ("ip_precedence", 5, [(0b101_011, 0, 0, 1), (11, 0, 0, 0), (0, 0, 0, 0)]),
-        ("cos", 5, [(11, 5, 0, 1), (11, 5, 0, 1), (0, 5, 0, 1)]),
-        ("qos_group", 21, [(11, 0, 21, 1), (11, 0, 21, 1), (0, 0, 21, 1)]),
+        (SetField::Dscp, 21, [(21, 0, 0, 1), (21, 0, 0, 1), (0, 0, 0, 0)]),
+        (SetField::IpDscp, 21, [(21, 0, 0, 1), (11, 0, 0, 0), (0, 0, 0, 0)]),
+        (SetField::Precedence, 5, [(0b101_011, 0, 0, 1), (0b101_011, 0, 0, 1), (0, 0, 0, 0)]),
+        (SetField::IpPrecedence, 5, [(0b101_011, 0, 0, 1), (11, 0, 0, 0), (0, 0, 0, 0)]),
+        (SetField::Cos, 5, [(11, 5, 0, 1), (11, 5, 0, 1), (0, 5, 0, 1)]),
+        (SetField::QosGroup, 21, [(11, 0, 21, 1), (11, 0, 21, 1), (0, 0, 21, 1)]),
     ];
     for (field, value, expected) in table {
         for (frame, expected) in kinds.iter().zip(expected) {
-            let set = json!({"set": [{"field": field, "value": value}]});
-            let mut engine = router(&[], json!({"type": "any"}), set);
+            let mut engine = router(&[], any_packet(), asked().set(field, value));
             engine.transmit(Time(0), PORT, parse(frame, Ethernet), 0);
             let mut outputs = Vec::new();
             run(&mut engine, Time(SECOND), &mut outputs);
             let [Output::Departure(Departure { descriptor, .. })] = outputs[..] else { panic!("{outputs:?}") };
             let marked = class(&mut engine, Time(SECOND), 0).set[0].packets;
             let found = (descriptor.dscp, descriptor.cos, descriptor.qos_group, marked);
-            assert_eq!(found, expected, "{field} of {} bytes", frame.len());
+            assert_eq!(found, expected, "{field:?} of {} bytes", frame.len());
         }
     }
 }
@@ -294,9 +289,8 @@ fn a_field_is_set_where_a_frame_has_it() {
 /// What is not IP is in its class, and is not policed.
 #[test]
 fn frames_that_are_not_ip_are_not_policed() {
-    let police = json!({"cir": {"bps": 8_000}, "bc": {"bytes": 1_000},
-        "conform": [{"action": "drop"}], "exceed": [{"action": "drop"}]});
-    let mut engine = router(&[], json!({"type": "any"}), json!({"police": police}));
+    let police = police(8_000).bytes(1_000).conform(PoliceAction::Drop {}).exceed(PoliceAction::Drop {});
+    let mut engine = router(&[], any_packet(), asked().police(police));
     for (index, frame) in (0..).zip([arp(), frames::udp(100, 0, 1, 2), arp()]) {
         engine.transmit(Time(index), PORT, parse(&frame, Ethernet), index);
     }
@@ -350,8 +344,8 @@ fn a_frame_that_is_ready_when_the_link_is_free_waits_for_the_rest_of_the_nanosec
 /// A sender gets so many frames ahead of its link, and not one more.
 #[test]
 fn a_link_holds_so_many_frames() {
-    let mut engine: Engine<u64> = common::engine(1_000_000, Ethernet);
-    engine.configure(Time(0), &common::with_policy("hqf", 1_000, json!([{"name": "class-default"}]))).unwrap();
+    let mut engine: Engine<u64> =
+        common::started(1_000_000, Ethernet, &common::with_policy(Hqf, 1_000, vec![class_default()]));
     let most = LINK_BACKLOG_FRAMES as u64;
     assert_eq!(most, 16_384);
     for frame in 0..most + 3 {

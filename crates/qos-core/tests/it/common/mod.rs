@@ -1,14 +1,15 @@
 //! What the tests share: frames, wiring, configurations.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
+pub mod build;
 pub mod frames;
 pub mod program;
 pub mod switch;
 
+use build::*;
 use qos_core::counters::ClassCounters;
 use qos_core::wire::Framing;
-use qos_core::{Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Time};
-use serde_json::{json, Value};
+use qos_core::{Descriptor, Engine, Output, PortId, Time};
 
 pub const SECOND: u64 = 1_000_000_000;
 pub const MILLI: u64 = 1_000_000;
@@ -17,54 +18,49 @@ pub const MILLI: u64 = 1_000_000;
 pub const PORT: PortId = PortId(0);
 
 /// Wiring of one port, `Out`.
-pub fn ports(rate_bps: u64, framing: Framing) -> PortsConfig {
-    let framing = serde_json::to_value(framing).unwrap();
-    let text = json!({"ports": {"Out": {"inside": "o.in", "wire": "o",
-        "link": {"rate_bps": rate_bps, "framing": framing, "delay_ns": 0}, "paced_by_peer": false}}});
-    PortsConfig::from_json(&text.to_string()).unwrap()
+pub fn ports(link: LinkConfig) -> PortsConfig {
+    PortsConfig::new().port("Out", PortConfig::new(link))
 }
 
 pub fn engine<P>(rate_bps: u64, framing: Framing) -> Engine<P> {
-    Engine::new(&ports(rate_bps, framing), Time(0)).unwrap()
+    Engine::new(&ports(LinkConfig::new(rate_bps, framing)), Time(0)).unwrap()
+}
+
+/// The same with a configuration in force.
+pub fn started<P>(rate_bps: u64, framing: Framing, config: &RouterConfig) -> Engine<P> {
+    let mut engine = engine(rate_bps, framing);
+    engine.configure(Time(0), config).unwrap();
+    engine
 }
 
 /// A configuration with one output policy `P` of the given classes on `Out`.
-pub fn with_policy(generation: &str, bandwidth_kbps: u64, classes: Value) -> RouterConfig {
-    configuration(generation, json!({"P": {"classes": classes}}), interface(bandwidth_kbps, None, Some("P")))
+pub fn with_policy(generation: Generation, bandwidth_kbps: u64, classes: Vec<PolicyClass>) -> RouterConfig {
+    with_policies(generation, bandwidth_kbps, maps([("P", classes)]))
 }
 
-pub fn interface(bandwidth_kbps: u64, input: Option<&str>, output: Option<&str>) -> Value {
-    json!({"enabled": true, "bandwidth_kbps": bandwidth_kbps, "load_interval_s": 30,
-        "service_policy_input": input, "service_policy_output": output})
+/// A configuration with these policy-maps, of which `P` is the output policy on `Out`.
+pub fn with_policies(generation: Generation, bandwidth_kbps: u64, maps: Maps) -> RouterConfig {
+    configuration(generation, maps, interface(bandwidth_kbps, None, Some("P")))
 }
 
-pub fn configuration(generation: &str, policy_maps: Value, interface: Value) -> RouterConfig {
-    let class = |kind: Value| json!({"match": "all", "criteria": [kind]});
-    let mut config = json!({"format": 1, "router": "R1", "generation": generation,
-        "access_lists": {"low": [{"action": "permit", "protocol": 17,
-            "source": {"address": "0.0.0.0", "wildcard": "255.255.255.255"},
-            "destination": {"address": "10.0.0.0", "wildcard": "0.255.255.255"},
-            "destination_port": {"op": "lt", "ports": [5000]}}]},
-        "class_maps": {
-            "low": class(json!({"type": "access_group", "name": "low"})),
-            "af": class(json!({"type": "dscp", "values": [10, 18]})),
-            "udp": class(json!({"type": "protocol", "name": "udp"}))},
-        "policy_maps": policy_maps,
-        "interfaces": {"Out": interface}});
-    // Code points, of which the first seven have precedence 0.
-    for dscp in 1..10 {
-        config["class_maps"][format!("c{dscp}")] = class(json!({"type": "dscp", "values": [dscp]}));
+/// A configuration with these policy-maps and the interface `Out`. Its class-maps are `low` (UDP to ports below 5000),
+/// `af`, `udp`, and `c1` to `c9` for the code points of their numbers, of which the first seven have precedence 0.
+pub fn configuration(generation: Generation, policy_maps: Maps, out: InterfaceConfig) -> RouterConfig {
+    let low = AccessListEntry {
+        destination: address("10.0.0.0", "0.255.255.255"),
+        destination_port: build::ports(PortOperator::Lt, &[5_000]),
+        ..permit(Some(17))
+    };
+    let mut config = RouterConfig::new("R1", generation)
+        .access_list("low", vec![low])
+        .class_map("low", match_all(vec![access_group("low")]))
+        .class_map("af", match_all(vec![dscp(&[10, 18])]))
+        .class_map("udp", match_all(vec![protocol(ProtocolName::Udp)]))
+        .interface("Out", out);
+    for value in 1..10 {
+        config = config.class_map(format!("c{value}"), match_all(vec![dscp(&[value])]));
     }
-    read(&config)
-}
-
-/// Gives an object the fields of another one.
-pub fn extend(object: &mut Value, more: &Value) {
-    object.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-}
-
-pub fn read(config: &Value) -> RouterConfig {
-    RouterConfig::from_json(&config.to_string()).unwrap()
+    RouterConfig { policy_maps, ..config }
 }
 
 /// A UDP packet of `ip_len` bytes as it counts on a link.

@@ -5,187 +5,110 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
-use qos_core::config::InterfaceConfig;
 use qos_core::counters::{ClassCounters, Count, PolicyCounters};
 use qos_core::wire::Framing;
-use qos_core::{Descriptor, Engine, Output, PortId, PortsConfig, RouterConfig, Side, Time};
-use serde_json::{json, Value};
+use qos_core::{Descriptor, Duration, Engine, Output, PortId, Side, Time};
 
+use super::build::*;
 use super::{frames, switch};
 
 const PORTS: [(&str, Framing); 3] =
     [("Ethernet0/0", Framing::Ethernet), ("Ethernet0/1", Framing::Ethernet), ("Serial0/0", Framing::Ppp)];
 
 fn wiring() -> PortsConfig {
-    let port = |rate: u64, framing: &str, delay: u64, paced: bool| {
-        let link = json!({"rate_bps": rate, "framing": framing, "delay_ns": delay});
-        json!({"inside": "i", "wire": "w", "link": link, "paced_by_peer": paced})
+    let link = |rate: u64, framing: Framing, delay: u64| LinkConfig::new(rate, framing).delay(Duration(delay));
+    let jitter = |distribution, ns| JitterConfig { distribution, ns, correlation: 0.0, reorder: false };
+    let overtaking =
+        JitterConfig { correlation: 0.5, reorder: true, ..jitter(JitterDistribution::Exponential, 3_000_000) };
+    let first = LinkConfig { seed: 3, jitter: Some(overtaking), ..link(10_000_000, Framing::Ethernet, 100_000) };
+    let serial = LinkConfig {
+        seed: 4,
+        jitter: Some(jitter(JitterDistribution::Uniform, 50_000)),
+        loss: Some(LossConfig::GilbertElliott { p: 0.1, r: 0.5, loss_good: 0.01, loss_bad: 1.0 }),
+        ..link(512_000, Framing::Ppp, 50_000)
     };
-    let mut text = json!({"seed": 7, "ports": {
-        "Ethernet0/0": port(10_000_000, "ethernet", 0, false),
-        "Ethernet0/1": port(100_000_000, "ethernet", 1_000_000, true),
-        "Serial0/0": port(512_000, "ppp", 50_000, false)}});
-    let impaired = |line: &mut Value, rest: Value| super::extend(&mut line["link"], &rest);
-    impaired(
-        &mut text["ports"]["Ethernet0/0"],
-        json!({"delay_ns": 100_000, "seed": 3, "jitter": {"distribution": "exponential", "ns": 3_000_000,
-            "correlation": 0.5, "reorder": true}}),
-    );
-    impaired(
-        &mut text["ports"]["Serial0/0"],
-        json!({"seed": 4, "jitter": {"distribution": "uniform", "ns": 50_000},
-            "loss": {"model": "gilbert_elliott", "p": 0.1, "r": 0.5, "loss_good": 0.01}}),
-    );
-    PortsConfig::from_json(&text.to_string()).unwrap()
+    let second = PortConfig::new(link(100_000_000, Framing::Ethernet, 1_000_000));
+    let ports = PortsConfig::new()
+        .port("Ethernet0/0", PortConfig::new(first))
+        .port("Ethernet0/1", PortConfig { paced_by_peer: true, ..second })
+        .port("Serial0/0", PortConfig::new(serial));
+    PortsConfig { seed: 7, ..ports }
 }
 
 /// A policy-map that programs choose from: name, classes, and whether it is for output only.
-type Map = (&'static str, Value, bool);
-
-fn class(name: &str, actions: Value) -> Value {
-    let mut class = json!({"name": name});
-    super::extend(&mut class, &actions);
-    class
-}
-
-fn cir(bps: u64) -> Value {
-    json!({"cir": {"bps": bps}})
-}
+type Map = (&'static str, Vec<PolicyClass>, bool);
 
 /// Those that meter and mark.
 fn metering() -> Vec<Map> {
+    let share = PoliceConfig {
+        violate: Some(vec![PoliceAction::Drop {}]),
+        ..PoliceConfig::new(RateSpec::Percent(5)).bytes(4_000).exceed(PoliceAction::SetDscpTransmit { value: 0 })
+    };
+    let two_rates = PoliceConfig { pir: Some(RateSpec::Bps(128_000)), ..police(64_000) };
+    let bucket =
+        DynamicBucketConfig { initial_bytes: Some(3_000), monitoring_ms: Some(1), ..DynamicBucketConfig::default() };
+    let dynamic = PoliceConfig { dynamic: Some(bucket), ..police(100_000) };
+    let colours = vec![
+        class_of("low").police(share).set(SetField::QosGroup, 5),
+        class_of("any").police(two_rates),
+        class_default().police(dynamic),
+    ];
+    let nested =
+        vec![class_of("udp").service_policy("colours").police_bps(900_000), class_of("af").set(SetField::Dscp, 46)];
     vec![
-        ("police", json!([class("class-default", json!({"police": cir(500_000)}))]), false),
-        (
-            "colours",
-            json!([
-                class(
-                    "low",
-                    json!({"police": {"cir": {"percent": 5}, "bc": {"bytes": 4000}, "violate": [{"action": "drop"}],
-                    "exceed": [{"action": "set-dscp-transmit", "value": 0}]},
-                    "set": [{"field": "qos_group", "value": 5}]})
-                ),
-                class("any", json!({"police": {"cir": {"bps": 64_000}, "pir": {"bps": 128_000}}})),
-                class(
-                    "class-default",
-                    json!({"police": {"cir": {"bps": 100_000},
-                        "dynamic": {"initial_bytes": 3_000, "monitoring_ms": 1}}})
-                ),
-            ]),
-            false,
-        ),
-        (
-            "nested",
-            json!([
-                class("udp", json!({"service_policy": "colours", "police": cir(900_000)})),
-                class("af", json!({"set": [{"field": "dscp", "value": 46}]}))
-            ]),
-            false,
-        ),
+        ("police", vec![class_default().police_bps(500_000)], false),
+        ("colours", colours, false),
+        ("nested", nested, false),
     ]
 }
 
 /// Those that shape and queue.
 fn queueing() -> Vec<Map> {
-    vec![
-        (
-            "shape",
-            json!([class("class-default", json!({"shape": {"mode": "average", "rate": {"bps": 400_000}}}))]),
-            true,
-        ),
-        (
-            "queues",
-            json!([
-                class(
-                    "low",
-                    json!({"shape": {"mode": "peak", "rate": {"percent": 10}, "bc": {"bits": 8000}, "be": {"bits": 0}},
-                    "queue_limit": {"packets": 5}, "service_policy": "police"})
-                ),
-                class("udp", json!({"shape": {"mode": "average", "rate": {"bps": 64_000}}, "police": cir(200_000)})),
-                class("class-default", json!({"fair_queue": {"queues": 16}, "queue_limit": {"packets": 12}})),
-            ]),
-            true,
-        ),
-    ]
+    let peak = ShapeConfig {
+        mode: ShapeMode::Peak,
+        bc: Some(ShapeBurst::Bits(8_000)),
+        be: Some(ShapeBurst::Bits(0)),
+        ..ShapeConfig::average(RateSpec::Percent(10))
+    };
+    let queues = vec![
+        class_of("low").shape(peak).queue_limit(5).service_policy("police"),
+        class_of("udp").shape_bps(64_000).police_bps(200_000),
+        class_default().fair_queues(16).queue_limit(12),
+    ];
+    vec![("shape", vec![class_default().shape_bps(400_000)], true), ("queues", queues, true)]
 }
 
 /// Those that share a line.
 fn sharing(hqf: bool) -> Vec<Map> {
-    let rest = if hqf { json!({"remaining_ratio": 9}) } else { json!({"remaining_percent": 40}) };
-    vec![
-        (
-            "shares",
-            json!([
-                class(
-                    "low",
-                    json!({"priority": {"unit": "kbps", "number": 60, "burst_bytes": 1_000},
-                        "queue_limit": {"packets": 4}})
-                ),
-                class(
-                    "af",
-                    json!({"bandwidth": {"percent": 20}, "queue_limit": {"packets": 9},
-                        "random_detect": {"basis": "precedence",
-                        "exponential_weight": 2, "thresholds": [{"value": 0, "min": 1, "max": 5, "denominator": 2}]}})
-                ),
-                class("class-default", json!({"fair_queue": {"queues": 16}, "queue_limit": {"packets": 8}})),
-            ]),
-            true,
-        ),
-        (
-            "urgent",
-            json!([
-                class("any", json!({"priority": {"unit": "percent", "number": 10, "level": hqf.then_some(2)}})),
-                class(
-                    "low",
-                    json!({"priority": {"unit": "strict", "level": hqf.then_some(1)}, "service_policy": "police"})
-                ),
-                class(
-                    "udp",
-                    json!({"bandwidth": rest, "random_detect": {"basis": "dscp", "exponential_weight": 1,
-                            "thresholds": [{"value": 10, "min": 2, "max": 4}]}})
-                ),
-            ]),
-            true,
-        ),
-    ]
+    let rest = if hqf { BandwidthConfig::RemainingRatio(9) } else { BandwidthConfig::RemainingPercent(40) };
+    let level = |level| hqf.then_some(level);
+    let shares = vec![
+        class_of("low").priority(PriorityConfig { burst_bytes: Some(1_000), ..priority_kbps(60) }).queue_limit(4),
+        class_of("af").percent(20).queue_limit(9).random_detect(red_by_precedence().weight(2).row(0, 1, 5, 2)),
+        class_default().fair_queues(16).queue_limit(8),
+    ];
+    let tenth = PriorityConfig { level: level(2), ..priority(PriorityUnit::Percent, Some(10)) };
+    let strict = PriorityConfig { level: level(1), ..priority(PriorityUnit::Strict, None) };
+    let urgent = vec![
+        class_of("any").priority(tenth),
+        class_of("low").priority(strict).service_policy("police"),
+        class_of("udp").bandwidth(rest).random_detect(red_by_dscp().weight(1).row(10, 2, 4, None)),
+    ];
+    vec![("shares", shares, true), ("urgent", urgent, true)]
 }
 
 /// Those of several levels.
 fn hierarchies(hqf: bool) -> Vec<Map> {
-    vec![
-        (
-            "tree",
-            json!([class(
-                "class-default",
-                json!({"shape": {"mode": "average", "rate": {"bps": 400_000}}, "service_policy": "shares",
-                    "police": cir(700_000)})
-            )]),
-            true,
-        ),
-        (
-            "deep",
-            json!([
-                class(
-                    "udp",
-                    if hqf {
-                        json!({"bandwidth": {"percent": 30}, "service_policy": "tree"})
-                    } else {
-                        json!({"shape": {"mode": "average", "rate": {"percent": 30}}, "service_policy": "tree"})
-                    }
-                ),
-                class(
-                    "class-default",
-                    if hqf {
-                        json!({"fair_queue": {"queues": 16}, "queue_limit": {"packets": 8},
-                            "random_detect": {"basis": "precedence", "exponential_weight": 3}})
-                    } else {
-                        json!({"random_detect": {"basis": "precedence", "exponential_weight": 1}})
-                    }
-                ),
-            ]),
-            true,
-        ),
-    ]
+    let tree = vec![class_default().shape_bps(400_000).service_policy("shares").police_bps(700_000)];
+    let udp = class_of("udp").service_policy("tree");
+    let deep = if hqf {
+        let detecting = class_default().random_detect(red_by_precedence().weight(3));
+        vec![udp.percent(30), detecting.fair_queues(16).queue_limit(8)]
+    } else {
+        let share = ShapeConfig::average(RateSpec::Percent(30));
+        vec![udp.shape(share), class_default().random_detect(red_by_precedence().weight(1))]
+    };
+    vec![("tree", tree, true), ("deep", deep, true)]
 }
 
 fn policies(hqf: bool) -> Vec<Map> {
@@ -193,75 +116,105 @@ fn policies(hqf: bool) -> Vec<Map> {
 }
 
 fn configuration(choice: [u8; 4]) -> RouterConfig {
-    let policies = policies(choice[3] & 1 == 1);
-    let pick = |choice: u8, output: bool| -> Value {
+    let hqf = choice[3] & 1 == 1;
+    let policies = policies(hqf);
+    let pick = |choice: u8, output: bool| {
         let usable: Vec<_> = policies.iter().filter(|(_, _, output_only)| output || !output_only).collect();
-        usable.get(usize::from(choice) % (usable.len() + 1)).map_or(Value::Null, |(name, ..)| json!(name))
+        usable.get(usize::from(choice) % (usable.len() + 1)).map(|(name, ..)| (*name).to_owned())
     };
-    let maps: BTreeMap<_, _> = policies.iter().map(|(name, classes, _)| (*name, json!({"classes": classes}))).collect();
-    let interfaces: BTreeMap<_, _> = PORTS
-        .iter()
-        .zip(choice)
-        .map(|((name, _), choice)| {
-            (
-                *name,
-                json!({"enabled": choice % 16 != 15, "bandwidth_kbps": 1500, "load_interval_s": 30,
-                "tx_ring_limit": if choice & 1 == 0 { json!(1 + choice % 4) } else { Value::Null },
-                "hold_queue_out": if choice & 2 == 0 { json!(3 + choice % 50) } else { Value::Null },
-                "fair_queue": (choice & 4 == 0).then(|| json!({"enabled": choice & 8 == 0, "dynamic_queues": 16,
-                    "discard_threshold": 1 + choice % 8})),
-                "service_policy_input": pick(choice / 16, false), "service_policy_output": pick(choice / 3, true)}),
-            )
-        })
-        .collect();
-    let anywhere = json!({"address": "0.0.0.0", "wildcard": "255.255.255.255"});
-    let text = json!({"format": 1, "router": "R1", "generation": if choice[3] & 1 == 0 { "classic" } else { "hqf" },
-        "access_lists": {"low": [
-            {"action": "deny", "protocol": 17, "source": anywhere, "destination": anywhere,
-                "source_port": {"op": "eq", "ports": [u16::from(choice[3])]}},
-            {"action": "permit", "protocol": 17, "source": anywhere, "destination": anywhere,
-                "destination_port": {"op": "range", "ports": [0, 4]}}]},
-        "class_maps": {
-            "low": {"match": "all", "criteria": [{"type": "access_group", "name": "low"},
-                {"type": "class_map", "name": "udp"}]},
-            "udp": {"match": "any", "criteria": [{"type": "protocol", "name": "udp"}]},
-            "any": {"match": "any", "criteria": [{"type": "packet_length", "max": 100},
-                {"type": "input_interface", "name": "Serial0/0"}]},
-            "af": {"match": "any", "criteria": [{"type": "dscp", "values": [10, 18]},
-                {"type": "precedence", "values": [5], "negate": true}]}},
-        "policy_maps": maps, "interfaces": interfaces});
-    RouterConfig::from_json(&text.to_string()).unwrap()
+    let interface = |choice: u8| {
+        let number = u32::from(choice);
+        InterfaceConfig {
+            enabled: choice % 16 != 15,
+            load_interval_s: 30,
+            tx_ring_limit: (choice & 1 == 0).then_some(1 + number % 4),
+            hold_queue_out: (choice & 2 == 0).then_some(3 + number % 50),
+            fair_queue: (choice & 4 == 0).then_some(InterfaceFairQueue {
+                enabled: choice & 8 == 0,
+                dynamic_queues: Some(16),
+                discard_threshold: Some(1 + number % 8),
+                reserved_queues: None,
+            }),
+            service_policy_input: pick(choice / 16, false),
+            service_policy_output: pick(choice / 3, true),
+            ..InterfaceConfig::new(1_500)
+        }
+    };
+    let denied = AccessListEntry { source_port: ports(PortOperator::Eq, &[choice[3].into()]), ..deny(Some(17)) };
+    let permitted = AccessListEntry { destination_port: ports(PortOperator::Range, &[0, 4]), ..permit(Some(17)) };
+    let not_urgent = Criterion::Precedence { values: vec![5], ip_only: false, negate: true };
+    let mut config = RouterConfig::new("R1", if hqf { Hqf } else { Classic })
+        .access_list("low", vec![denied, permitted])
+        .class_map("low", match_all(vec![access_group("low"), other_class("udp")]))
+        .class_map("udp", match_any(vec![protocol(ProtocolName::Udp)]))
+        .class_map("any", match_any(vec![packet_length(None, Some(100)), input_interface("Serial0/0")]))
+        .class_map("af", match_any(vec![dscp(&[10, 18]), not_urgent]));
+    for ((name, _), choice) in PORTS.iter().zip(choice) {
+        config = config.interface(*name, interface(choice));
+    }
+    policies.into_iter().fold(config, |config, (name, classes, _)| config.policy_map(name, classes))
 }
 
 /// A tree of two queues below a class, all with small limits.
-fn tree(choice: u8) -> Value {
-    let times = |mut queue: Value, target_us: u64| {
-        super::extend(&mut queue, &json!({"target_us": target_us, "interval_us": 20_000, "ecn": choice & 1 == 0}));
-        queue
-    };
+fn tree(choice: u8) -> InterfaceQueueing {
+    let ecn = choice & 1 == 0;
+    let (target_us, interval_us) = (1_000, 20_000);
     let disciplines = [
-        times(json!({"kind": "codel", "limit": 20}), 1_000),
-        times(
-            json!({"kind": "fq_codel", "limit": 20, "flows": 5, "quantum": 300, "memory_limit": 20_000,
-                "drop_batch": 4}),
-            1_000,
-        ),
-        json!({"kind": "pie", "limit": 20, "target_us": 1_000, "tupdate_us": 1_000, "alpha": 16, "beta": 32,
-            "ecn": choice & 1 == 0, "bytemode": choice & 2 == 0}),
-        json!({"kind": "cake", "diffserv": "diffserv4", "isolation": "triple_isolate", "rtt_us": 20_000,
-            "target_us": 1_000, "memory_limit": 20_000}),
-        json!({"kind": "red", "limit": 9_000, "min": 1_000, "max": 6_000, "exponential_weight": 1,
-            "denominator": 4}),
-        json!({"kind": "bfifo", "limit": 9_000}),
+        QueueDiscipline::Codel { limit: 20, target_us, interval_us, ce_threshold_us: None, ecn },
+        QueueDiscipline::FqCodel {
+            limit: 20,
+            flows: 5,
+            quantum: 300,
+            target_us,
+            interval_us,
+            memory_limit: 20_000,
+            drop_batch: 4,
+            ce_threshold_us: None,
+            ecn,
+        },
+        QueueDiscipline::Pie {
+            limit: 20,
+            target_us,
+            tupdate_us: 1_000,
+            alpha: 16,
+            beta: 32,
+            ecn,
+            bytemode: choice & 2 == 0,
+        },
+        QueueDiscipline::Cake {
+            diffserv: Diffserv::Diffserv4,
+            isolation: Isolation::TripleIsolate,
+            rtt_us: 20_000,
+            target_us,
+            memory_limit: Some(20_000),
+            wash: false,
+        },
+        QueueDiscipline::Red {
+            limit: 9_000,
+            min: 1_000,
+            max: 6_000,
+            exponential_weight: 1,
+            denominator: 4,
+            ecn: false,
+        },
+        QueueDiscipline::Bfifo { limit: 9_000 },
     ];
-    let discipline = |choice: u8| &disciplines[usize::from(choice) % disciplines.len()];
-    let shape = json!({"rate_bps": 200_000, "burst_bytes": if choice & 4 == 0 { 0 } else { 2_000 }, "deficit": true});
+    let discipline = |choice: u8| Some(disciplines[usize::from(choice) % disciplines.len()].clone());
+    let burst_bytes = if choice & 4 == 0 { 0 } else { 2_000 };
     let minimum_bps = if choice & 8 == 0 { 0 } else { 50_000 };
-    json!({"type": "tree", "nodes": [
-        {"name": "all", "shape": (choice & 16 == 0).then_some(shape)},
-        {"name": "udp", "parent": "all", "weight": 3, "minimum_bps": minimum_bps, "queue": discipline(choice)},
-        {"name": "rest", "parent": "all", "queue": discipline(choice / 6)}],
-        "rules": [{"queue": 1, "access_list": "low"}, {"queue": 1, "larger_than": 900}], "default": 2})
+    let low = QueueRule { access_list: Some("low".to_owned()), ..to_queue(1) };
+    InterfaceQueueing::Tree {
+        nodes: vec![
+            TreeNode {
+                shape: (choice & 16 == 0).then_some(tree_shape(200_000, burst_bytes)),
+                ..tree_node("all", None, None)
+            },
+            TreeNode { weight: 3, minimum_bps, ..tree_node("udp", Some("all"), discipline(choice)) },
+            tree_node("rest", Some("all"), discipline(choice / 6)),
+        ],
+        rules: vec![low, QueueRule { larger_than: Some(900), ..to_queue(1) }],
+        default: 2,
+    }
 }
 
 /// The same configurations with trees of queues, and with output policies that only meter and mark.
@@ -269,7 +222,7 @@ fn tree_configuration(choice: [u8; 4]) -> RouterConfig {
     let mut config = configuration(choice);
     let metering: BTreeSet<_> = metering().into_iter().map(|(name, ..)| name).collect();
     for (interface, choice) in config.interfaces.values_mut().zip(choice) {
-        interface.queueing = Some(serde_json::from_value(tree(choice)).unwrap());
+        interface.queueing = Some(tree(choice));
         interface.service_policy_output.take_if(|name| !metering.contains(name.as_str()));
     }
     config
@@ -303,53 +256,62 @@ impl Reader<'_> {
 /// Configurations of a switch with [`PORTS`] ports: trust or policies, queues and thresholds, speeds that make frames
 /// wait.
 fn switch_configuration(choice: [u8; 4]) -> RouterConfig {
-    let mut global = switch::defaults();
     let [.., all] = choice;
-    global["qos"] = json!(all % 8 != 7);
-    global["rewrite_ip_dscp"] = json!(all & 16 == 0);
-    global["aggregate_policers"] =
-        json!({"A": {"rate_bps": 200_000, "burst_bytes": 8_000, "exceed": "policed-dscp-transmit"}});
-    let thresholds =
-        json!({"t1": 1 + u32::from(all), "t2": 400, "reserved": 1 + all % 100, "maximum": 1 + 10 * u32::from(all)});
-    global["queue_sets"][1] =
-        json!({"buffers": [1, 1, 1, 97], "thresholds": [thresholds, thresholds, thresholds, thresholds]});
-    let police =
-        |exceed: &str| json!({"cir": {"bps": 100_000}, "bc": {"bytes": 8_000}, "exceed": [{"action": exceed}]});
-    let policies = json!({
-        "mark": {"classes": [{"name": "udp", "set": [{"field": "dscp", "value": 46}], "police": police("drop")},
-            {"name": "class-default", "trust": "cos", "police_aggregate": "A"}]},
-        "vlan": {"classes": [{"name": "udp", "set": [{"field": "dscp", "value": 10}], "service_policy": "ports"},
-            {"name": "class-default", "service_policy": "ports"}]},
-        "mark_only": {"classes": [{"name": "udp", "trust": "ip-precedence"}]},
-        "ports": {"classes": [{"name": "ports", "police": police("policed-dscp-transmit")},
-            {"name": "class-default", "police": police("drop")}]},
-        "trust": {"classes": [{"name": "udp", "trust": "dscp", "police": police("policed-dscp-transmit")}]}});
-    global["vlan_policies"] = json!({"1": "vlan", "2": "mark_only"});
-    let port = |choice: u8| {
-        let trust = [None, None, Some("dscp"), Some("cos"), Some("ip-precedence")][usize::from(choice % 5)];
-        let speed = [10_000_000u64, 100_000_000, 1_000_000_000][usize::from(choice / 5 % 3)];
-        let part = json!({"trust": trust, "default_cos": choice % 8, "shape": [choice % 50, 0, choice / 60, 0],
-            "share": [1 + choice / 2, 25, 1, 255], "limit": if choice & 8 == 0 { 100 } else { 10 + choice % 81 },
-            "priority_queue": choice & 16 == 0, "queue_set": 1 + choice % 2, "vlan_based": choice & 32 == 0,
-            "speed_bps": speed});
-        let mut port = switch::interface(part);
-        port["enabled"] = json!(choice % 16 != 15);
-        if choice & 32 == 0 {
-            let mode = if choice & 64 == 0 { "access" } else { "trunk" };
-            port["switch"]["switchport"] = json!({"mode": mode, "vlan": 1 + choice % 3});
-        } else if trust.is_none() {
-            port["service_policy_input"] = json!([None, Some("mark"), Some("trust")][usize::from(choice / 15 % 3)]);
-        }
-        port
+    let mut global = SwitchConfig { qos: all % 8 != 7, rewrite_ip_dscp: all & 16 == 0, ..switch::defaults() };
+    let exceed = ExceedAction::PolicedDscpTransmit;
+    let aggregate = AggregatePolicerConfig { rate_bps: 200_000, burst_bytes: 8_000, exceed };
+    global.aggregate_policers.insert("A".to_owned(), aggregate);
+    let all = u32::from(all);
+    let thresholds = QueueThresholds { t1: 1 + all, t2: 400, reserved: 1 + all % 100, maximum: 1 + 10 * all };
+    global.queue_sets[1] = QueueSetConfig { buffers: [1, 1, 1, 97], thresholds: [thresholds; 4] };
+    global.vlan_policies = [(1, "vlan".to_owned()), (2, "mark_only".to_owned())].into();
+    let policing = |class: PolicyClass, exceed| class.police(police(100_000).bytes(8_000).exceed(exceed));
+    let (drop, mark_down) = (PoliceAction::Drop {}, PoliceAction::PolicedDscpTransmit {});
+    let mark = vec![
+        policing(class_of("udp").set(SetField::Dscp, 46), drop),
+        class_default().trust(Trust::Cos).police_aggregate("A"),
+    ];
+    let vlan =
+        vec![class_of("udp").set(SetField::Dscp, 10).service_policy("ports"), class_default().service_policy("ports")];
+    let names = vec![switch::name(1), switch::name(20)];
+    let mut config = switch::config(global)
+        .class_map("udp", match_any(vec![dscp(&[0, 5, 10])]))
+        .class_map("ports", match_all(vec![Criterion::InputInterfaces { names }]))
+        .policy_map("mark", mark)
+        .policy_map("vlan", vlan)
+        .policy_map("mark_only", vec![class_of("udp").trust(Trust::IpPrecedence)])
+        .policy_map("ports", vec![policing(class_of("ports"), mark_down), policing(class_default(), drop)])
+        .policy_map("trust", vec![policing(class_of("udp").trust(Trust::Dscp), mark_down)]);
+    for (number, choice) in (1..=PORTS.len()).zip(choice) {
+        config = config.interface(switch::name(number), switch_port(choice));
+    }
+    config
+}
+
+fn switch_port(choice: u8) -> InterfaceConfig {
+    let number = u32::from(choice);
+    let trust = [None, None, Some(Trust::Dscp), Some(Trust::Cos), Some(Trust::IpPrecedence)][usize::from(choice % 5)];
+    let vlan_based = choice & 32 == 0;
+    let mode = if choice & 64 == 0 { SwitchportMode::Access } else { SwitchportMode::Trunk };
+    let switch = SwitchPortConfig {
+        trust,
+        default_cos: choice % 8,
+        shape: [number % 50, 0, number / 60, 0],
+        share: [1 + number / 2, 25, 1, 255],
+        limit: if choice & 8 == 0 { 100 } else { 10 + number % 81 },
+        priority_queue: choice & 16 == 0,
+        queue_set: 1 + number % 2,
+        vlan_based,
+        switchport: vlan_based.then_some(SwitchportConfig { mode, vlan: 1 + u16::from(choice) % 3 }),
+        speed_bps: Some([10_000_000, 100_000_000, 1_000_000_000][usize::from(choice / 5 % 3)]),
+        ..switch::port()
     };
-    let interfaces: serde_json::Map<_, _> =
-        (1..=PORTS.len()).zip(choice).map(|(number, choice)| (switch::name(number), port(choice))).collect();
-    let mut config = switch::config(&global, json!(interfaces));
-    let ports = json!([{"type": "input_interfaces", "names": [switch::name(1), switch::name(20)]}]);
-    config["class_maps"] = json!({"udp": {"match": "any", "criteria": [{"type": "dscp", "values": [0, 5, 10]}]},
-        "ports": {"match": "all", "criteria": ports}});
-    config["policy_maps"] = policies;
-    switch::read(&config)
+    let policy_map = [None, Some("mark"), Some("trust")][usize::from(choice / 15 % 3)];
+    InterfaceConfig {
+        enabled: choice % 16 != 15,
+        service_policy_input: policy_map.filter(|_| !vlan_based && trust.is_none()).map(str::to_owned),
+        ..switch::interface(switch)
+    }
 }
 
 /// Runs a program on a router. Panics where the engine breaks a promise.
@@ -374,8 +336,7 @@ pub fn run_switch(program: &[u8]) {
     play(engine, Machine { configurations: &SWITCH, switches: true }, program);
 }
 
-/// Configurations by what chooses them. Their parts are read from JSON once: that takes longer than what is done with
-/// them.
+/// Configurations by what chooses them. Their parts are made once: that takes longer than what is done with them.
 struct Configurations {
     make: fn([u8; 4]) -> RouterConfig,
     /// By the one byte that decides of it, whichever interface it is.
