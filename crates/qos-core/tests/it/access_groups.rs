@@ -78,7 +78,7 @@ fn counters(engine: &mut Engine<u64>) -> InterfaceCounters {
 /// What no entry matches is denied. Denied packets are counted by themselves: neither as drops of the interface, nor by
 /// the policy's classes, nor by `rate-limit`, which come behind (Cisco's order of operation).
 #[test]
-fn a_list_comes_ahead_of_all_else() {
+fn access_list_filters_before_rate_limit_and_policy() {
     let lists = vec![("web", vec![udp_to(Deny, 5_001, 5_001), udp_to(Permit, 5_000, 5_009)])];
     let behind = |out: &mut InterfaceConfig| {
         out.access_groups_output = owned(&["web"]);
@@ -104,7 +104,7 @@ fn a_list_comes_ahead_of_all_else() {
 
 /// On input it is for packets of any destination; frames that are not IP pass.
 #[test]
-fn a_list_filters_what_comes_in() {
+fn input_list_filters_arriving_packets() {
     let lists = web();
     let mut engine = router(lists, filter_input(&["web"])).unwrap();
     let arp = parse(&[[0; 12].as_slice(), &[0x08, 0x06], &[0; 46]].concat(), Ethernet);
@@ -121,7 +121,7 @@ fn a_list_filters_what_comes_in() {
 
 /// Cisco, "ip access-group": a list that does not exist permits all, and what the router itself sends is not filtered.
 #[test]
-fn an_empty_list_and_the_routers_own_packets_pass() {
+fn empty_list_and_router_packets_pass() {
     let lists = [web(), vec![("none", vec![])]].concat();
     let mut engine = router(lists.clone(), filter_output(&["none"])).unwrap();
     assert_eq!(passed(&sent(&mut engine, [udp(9)])), [0]);
@@ -135,7 +135,7 @@ fn an_empty_list_and_the_routers_own_packets_pass() {
 /// A list is for its family; one of IPv6 permits neighbour discovery where no entry says otherwise (Cisco, "ipv6
 /// access-list").
 #[test]
-fn each_family_has_its_list() {
+fn each_address_family_has_its_own_list() {
     let lists = vec![
         ("v4", vec![udp_to(Permit, 5_000, 5_009)]),
         ("v6", vec![ipv6_entry(Permit, 17)]),
@@ -181,7 +181,7 @@ fn subinterfaces_have_their_own_lists() {
 
 /// What goes on when another configuration comes: the counters of the lists that stay.
 #[test]
-fn a_change_elsewhere_leaves_the_counters() {
+fn unrelated_change_keeps_the_counters_of_lists() {
     let lists = web();
     let mut engine = router(lists.clone(), filter_output(&["web"])).unwrap();
     sent(&mut engine, [udp(9)]);
@@ -199,7 +199,7 @@ proptest! {
 
     /// What passes is what the first entry that matches permits, in both directions alike.
     #[test]
-    fn the_first_match_decides(
+    fn first_matching_entry_decides(
         entries in prop::collection::vec((any::<bool>(), 0u16..40, 0u16..40), 1..12),
         ports in prop::collection::vec(0u16..50, 1..60),
     ) {

@@ -119,7 +119,7 @@ proptest! {
 /// A flood that does not slow down: CoDel's drops become more frequent, PIE drops what is in excess, half of what
 /// comes.
 #[test]
-fn a_flood_is_dropped_more_and_more() {
+fn aqm_drops_more_of_a_flood_over_time() {
     for (queue, delay_ms) in [(codel(false), 600), (pie(false), 40)] {
         let mut engine = single(&queue);
         load(&mut engine, Framing::Ethernet, &[overload(0)], Time(30 * SECOND));
@@ -139,7 +139,7 @@ fn a_flood_is_dropped_more_and_more() {
 
 /// A queue that stays below the target loses nothing.
 #[test]
-fn a_line_with_room_drops_nothing() {
+fn aqm_drops_nothing_below_the_line_rate() {
     for queue in [codel(false), fq_codel(10_240, false), pie(false), plain_cake(None), red()] {
         let mut engine = single(&queue);
         let sources = [Source::new(1_486, 0, 0, LINE_BPS * 9 / 10)];
@@ -172,7 +172,7 @@ fn flows_share_evenly_and_sparse_ones_do_not_wait() {
 
 /// RFC 8290, section 4.1: at the limit the longest queue loses, not the one whose packet comes.
 #[test]
-fn at_the_limit_the_longest_queue_loses() {
+fn full_queue_drops_from_the_longest_flow() {
     for queue in [fq_codel(100, false), plain_cake(Some(230_400))] {
         let mut engine = single(&queue);
         let flows = [Source::new(1_486, 0, 0, 20 * LINE_BPS), Source::new(1_486, 0, 1, LINE_BPS / 4)];
@@ -255,7 +255,7 @@ fn cake_spaces_packets_by_their_adjusted_length() {
 
 /// RFC 3168: packets of ECN-capable transports are marked, others dropped, by each that may mark.
 #[test]
-fn capable_packets_are_marked_and_others_dropped() {
+fn ecn_capable_packets_are_marked_and_others_dropped() {
     for queue in [codel(true), fq_codel(10_240, true), pie(true), plain_cake(None)] {
         for capable in [true, false] {
             let mut engine = single(&queue);
@@ -291,7 +291,7 @@ fn capable_packets_are_marked_and_others_dropped() {
 
 /// HTB: each class has its rate, what is left goes by quantum, and none has more than its ceil.
 #[test]
-fn classes_have_their_rates_and_share_the_rest() {
+fn htb_classes_get_their_rates_and_share_the_rest() {
     let with_rate = |minimum_bps: u64, ceil: u64, node: TreeNode| {
         let shape = Some(tree_shape(ceil, 1_600));
         TreeNode { minimum_bps, shape, ..node }
@@ -330,7 +330,7 @@ fn classes_have_their_rates_and_share_the_rest() {
 
 /// A packet of a `bfifo` must fit below the limit with its whole length.
 #[test]
-fn a_limit_in_bytes_holds_whole_packets() {
+fn bfifo_limit_counts_whole_packets() {
     for (limit, waiting) in [(15_000, 10), (14_999, 9), (1_499, 0)] {
         let mut engine: Engine<usize> = single(&QueueDiscipline::Bfifo { limit });
         (0..20).for_each(|number| engine.transmit(Time(0), PORT, overload(0).descriptor(Framing::Ethernet), number));
@@ -340,7 +340,7 @@ fn a_limit_in_bytes_holds_whole_packets() {
 }
 
 #[test]
-fn mistakes_in_a_tree_are_named_with_their_place() {
+fn errors_in_a_tree_name_their_path() {
     let refused = |nodes: Vec<TreeNode>, default: u8| {
         let mut interface = interface(1_000, None, None);
         interface.queueing = Some(InterfaceQueueing::Tree { nodes, rules: vec![], default });

@@ -44,7 +44,7 @@ fn priority(name: &str, kbps: u64) -> PolicyClass {
 }
 
 #[test]
-fn more_than_there_is() {
+fn reservation_beyond_the_bandwidth_is_refused() {
     // Later generation: 99 per cent, and 100 with class-default's own.
     assert_refused(Hqf, vec![percent("c1", 60), percent("c2", 40)], "classes[1].bandwidth", "99");
     assert_refused(Hqf, vec![kbps("c1", 1_000), kbps("c2", 981)], "classes[1].bandwidth", "1980 kb/s can be reserved");
@@ -77,7 +77,7 @@ fn more_than_there_is() {
 proptest! {
     /// Classes are admitted up to what can be reserved, to the kb/s, and the first that goes beyond it is named.
     #[test]
-    fn what_can_be_reserved_is_the_limit(
+    fn classes_are_admitted_up_to_the_reservable_bandwidth(
         hqf in any::<bool>(),
         in_percent in any::<bool>(),
         most in prop::option::of(1u32..=100),
@@ -119,7 +119,7 @@ proptest! {
 
 /// The rate that a parent's shaper lets pass is what its children divide.
 #[test]
-fn more_than_the_parent_has() {
+fn reservation_beyond_the_parent_shaper_is_refused() {
     let maps = |child: u64| {
         let parent = class_default().shape_bps(500_000).service_policy("Inner");
         maps([("Inner", vec![kbps("c1", child)]), ("P", vec![parent])])
@@ -132,14 +132,14 @@ fn more_than_the_parent_has() {
 }
 
 #[test]
-fn mixed_units() {
+fn bandwidth_in_mixed_units_is_refused() {
     assert_refused(Hqf, vec![percent("c1", 10), kbps("c2", 10)], "classes[1].bandwidth", "same unit");
     let ratio = class_of("c2").remaining_ratio(3);
     assert_refused(Hqf, vec![percent("c1", 10), ratio], "classes[1].bandwidth", "same unit");
 }
 
 #[test]
-fn what_does_not_go_together() {
+fn conflicting_actions_of_a_class_are_refused() {
     let urgent = || priority("c1", 100);
     for (field, class) in [
         ("bandwidth", urgent().percent(10)),
@@ -169,7 +169,7 @@ fn what_does_not_go_together() {
 }
 
 #[test]
-fn figures_out_of_range() {
+fn queueing_values_out_of_range_are_refused() {
     use PriorityUnit::{Kbps, Strict};
     let class = || class_of("c1");
     let urgent =
@@ -196,7 +196,7 @@ fn figures_out_of_range() {
 }
 
 #[test]
-fn nesting() {
+fn policies_nest_to_three_levels_and_only_where_allowed() {
     let nested = |levels: usize| {
         let mut maps = Maps::new();
         for level in 0..levels {
@@ -231,7 +231,7 @@ fn nesting() {
 /// What no interface could give is refused of a policy-map that is attached to none, too: 99 per cent in the later
 /// generation, 100 with class-default, and 100 of the rest.
 #[test]
-fn percentages_are_counted_without_an_interface() {
+fn percentages_are_checked_without_an_interface() {
     let urgent = |name: &str, percent: u32| class_of(name).priority_percent(percent);
     let rest = |name: &str, percent: u32| class_of(name).remaining_percent(percent);
     for (classes, wrong) in [

@@ -27,7 +27,7 @@ fn frame(dscp: u8, source: u16, destination: u16, framing: Framing) -> qos_core:
 }
 
 #[test]
-fn default_queueing_is_the_platforms() {
+fn default_queueing_follows_bandwidth_and_encapsulation() {
     let strategy = |rate, framing, interface| {
         let mut engine: Engine<u64> = common::started(rate, framing, &without_policy(interface));
         let out = out(&mut engine, 0);
@@ -56,7 +56,7 @@ fn default_queueing_is_the_platforms() {
 }
 
 #[test]
-fn a_full_fifo_drops_what_comes() {
+fn full_fifo_drops_arriving_packets() {
     let mut engine: Engine<u64> = common::engine(10_000_000, Framing::Ethernet);
     let port = InterfaceConfig { tx_ring_limit: Some(3), ..plain(10_000) };
     engine.configure(Time(0), &without_policy(port)).unwrap();
@@ -76,7 +76,7 @@ fn a_full_fifo_drops_what_comes() {
 /// A packet that comes to a saturated line waits for the rest of the frame on the wire and for the ring: at most N + 1
 /// frames.
 #[test]
-fn the_ring_holds_packets_beside_the_one_on_the_wire() {
+fn tx_ring_holds_packets_in_addition_to_the_one_on_the_wire() {
     for (rate, ring) in [(512_000, 2), (512_000, 5), (512_000, 10), (128_000, 1), (128_000, 2), (128_000, 5)] {
         let mut engine: Engine<u64> = common::engine(rate, Framing::Ppp);
         let port = InterfaceConfig { tx_ring_limit: Some(ring), clock_rate_bps: Some(rate), ..plain(rate / 1_000) };
@@ -108,7 +108,7 @@ fn the_ring_holds_packets_beside_the_one_on_the_wire() {
 
 /// A published run: `police cir 1000000` conformed 1394 packets with 1992832 bytes and exceeded 673 with 1005594.
 #[test]
-fn published_policing() {
+fn policer_conforms_and_exceeds_as_published() {
     let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
     let police = vec![class_default().police_bps(1_000_000)];
     engine.configure(Time(0), &with_policy(Classic, 100_000, police)).unwrap();
@@ -140,7 +140,7 @@ fn published_policing() {
 }
 
 #[test]
-fn an_unchanged_policy_goes_on_and_another_one_starts_anew() {
+fn unchanged_policy_keeps_its_state_and_a_changed_one_restarts() {
     let police = |bps: u64| vec![class_default().police_bps(bps)];
     let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
     let config = with_policy(Classic, 100_000, police(8_000));
@@ -175,7 +175,7 @@ fn an_unchanged_policy_goes_on_and_another_one_starts_anew() {
 }
 
 #[test]
-fn what_waits_moves_to_the_new_policy() {
+fn waiting_packets_move_to_the_new_policy() {
     let shape = vec![class_default().shape_bps(64_000)];
     let mut engine: Engine<u64> = common::started(100_000_000, Framing::Ethernet, &with_policy(Hqf, 100_000, shape));
     for packet in 0..50 {
@@ -198,7 +198,7 @@ fn what_waits_moves_to_the_new_policy() {
 }
 
 #[test]
-fn a_shut_interface_drops_everything() {
+fn shut_down_interface_drops_everything() {
     let mut engine: Engine<u64> = common::engine(10_000_000, Framing::Ethernet);
     for packet in 0..10 {
         engine.transmit(Time(0), PORT, udp(1400, 0, Framing::Ethernet), packet);
@@ -218,7 +218,7 @@ fn a_shut_interface_drops_everything() {
 }
 
 #[test]
-fn frames_come_in_on_the_links_clock() {
+fn arriving_frames_are_spaced_at_the_link_rate() {
     let mut engine: Engine<u64> = common::engine(10_000_000, Framing::Ethernet);
     let police = maps([(
         "P",
@@ -289,7 +289,7 @@ fn classes_are_tried_in_order() {
 }
 
 #[test]
-fn percentages_are_of_the_bandwidth_or_the_parents_shape() {
+fn police_percent_refers_to_bandwidth_or_parent_shaper() {
     let cir = |shape: Option<ShapeConfig>| {
         let mut engine: Engine<u64> = common::engine(2_000_000, Framing::Ppp);
         let child = class_default().police(PoliceConfig::new(RateSpec::Percent(10)));
@@ -323,7 +323,7 @@ fn refused(cases: &[(RouterConfig, &str, &str)]) {
 }
 
 #[test]
-fn a_bad_policy_changes_nothing() {
+fn refused_policy_changes_nothing() {
     let policy = |classes: Vec<PolicyClass>| with_policy(Classic, 100_000, classes);
     let shape = vec![class_default().shape_bps(64_000)];
     let input = configuration(Classic, maps([("P", shape)]), interface(100_000, Some("P"), None));
@@ -340,7 +340,7 @@ fn a_bad_policy_changes_nothing() {
 }
 
 #[test]
-fn a_bad_interface_changes_nothing() {
+fn refused_interface_changes_nothing() {
     let changed = |change: fn(&mut RouterConfig)| {
         let mut config = good();
         change(&mut config);
@@ -376,7 +376,7 @@ fn a_bad_interface_changes_nothing() {
 }
 
 #[test]
-fn a_misshapen_configuration_is_refused_with_its_path() {
+fn malformed_configuration_is_refused_with_its_path() {
     let error = |text: &str| RouterConfig::from_json(text).unwrap_err();
     let head =
         r#"{"format": 1, "router": "R1", "generation": "classic", "policy_maps": {"P": {"classes": [{"name": "x", "#;

@@ -27,7 +27,7 @@ fn packets_a_second(ip_len: usize, framing: Framing) -> usize {
 }
 
 #[test]
-fn short_packets_pay_for_whole_cells() {
+fn short_packets_take_whole_cells() {
     // 64 + 8 + 8 bytes are two cells: 2000000 / (2 * 53 * 8).
     assert_eq!(packets_a_second(64, Framing::Aal5snap), 2_358);
     // 40 + 8 are one, with LLC/SNAP 56 are two.
@@ -39,7 +39,7 @@ fn short_packets_pay_for_whole_cells() {
 
 /// Cisco's document 10420: of 60 bytes of IP with LLC/SNAP 72 are counted, and no cell.
 #[test]
-fn counters_know_encapsulations_and_no_cells() {
+fn counters_include_encapsulation_and_exclude_cells() {
     let mut engine: Engine<u64> =
         common::started(2_000_000, Framing::Aal5snap, &with_policy(Classic, 2_000, vec![class_default()]));
     let descriptor = udp(60, 0, Framing::Aal5snap);
@@ -51,7 +51,7 @@ fn counters_know_encapsulations_and_no_cells() {
 
 /// A packet of 1500 bytes takes three particles of 576, so that a ring of 3 has one beside that on the line.
 #[test]
-fn a_ring_holds_particles() {
+fn tx_ring_limit_counts_particles() {
     for (limit, ip_len, particles, packets) in [
         (Some(3), 1_500, 3, 1),
         (Some(6), 1_500, 6, 2),
@@ -78,7 +78,7 @@ fn a_ring_holds_particles() {
 
 /// The circuit sends a burst at its peak rate, then at the rate that it may sustain.
 #[test]
-fn a_circuit_keeps_its_contract() {
+fn virtual_circuit_keeps_its_traffic_contract() {
     let mut engine: Engine<u64> = common::engine(10_000_000, Framing::Aal5snap);
     let contract =
         VirtualCircuitConfig { peak_bps: 2_000_000, sustainable_bps: Some(1_000_000), burst_cells: Some(320) };
@@ -113,7 +113,7 @@ fn shaped(account: Option<AccountConfig>, ip_len: usize) -> u64 {
 
 /// A shaper counts what `account` says, to a packet in a hundred seconds.
 #[test]
-fn a_shaper_accounts_for_what_lies_behind() {
+fn shaper_uses_the_accounted_length() {
     use AccessEncapsulation::{Dot1q, Qinq};
     use SubscriberEncapsulation::{MuxRouted, SnapDot1qRbe, SnapPppoa};
     let line = |access, subscriber| Some(AccountConfig::Aal5(SubscriberLineAccount { access, subscriber }));
@@ -139,7 +139,7 @@ fn a_shaper_accounts_for_what_lies_behind() {
 
 /// Two classes with the same part of the line: in cells a short packet takes more of it.
 #[test]
-fn parts_of_a_line_are_by_the_accounted_length() {
+fn bandwidth_shares_use_the_accounted_length() {
     let packets = |account: Option<AccountConfig>, parts: [u32; 2]| {
         let class = |name, part| PolicyClass { account, ..class_of(name).remaining_percent(part) };
         let config = with_policy(Hqf, 10_000, vec![class("c1", parts[0]), class("c2", parts[1])]);
@@ -161,7 +161,7 @@ fn parts_of_a_line_are_by_the_accounted_length() {
 }
 
 #[test]
-fn an_offset_beyond_what_ios_takes_is_refused() {
+fn account_offset_out_of_range_is_refused() {
     for offset in [-64, 64] {
         let class = class_default().shape_bps(1_000_000).account(user_defined(offset, false));
         let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
@@ -171,7 +171,7 @@ fn an_offset_beyond_what_ios_takes_is_refused() {
 }
 
 #[test]
-fn what_a_link_of_cells_cannot_do_is_refused() {
+fn settings_that_do_not_fit_the_link_are_refused() {
     use Framing::{Aal5mux, Aal5snap, Ethernet, Ppp, PppoaMux, Pppoe, PppoeoaSnap};
     let configured = |framing, change: &dyn Fn(&mut InterfaceConfig)| {
         common::engine::<u64>(2_000_000, framing).configure(Time(0), &plain(change))

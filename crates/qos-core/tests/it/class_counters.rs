@@ -23,7 +23,7 @@ fn criteria(class_map: ClassMap) -> (u64, Vec<u64>) {
 
 /// Where a packet has to match all, each statement matches what the class does; else the first that matches counts it.
 #[test]
-fn a_class_counts_by_statement() {
+fn class_counts_packets_by_match_statement() {
     let udp = || protocol(ProtocolName::Udp);
     assert_eq!(criteria(match_all(vec![dscp(&[10]), udp()])), (3, vec![3, 3]));
     assert_eq!(criteria(match_all(vec![dscp(&[10, 18])])), (5, vec![5]));
@@ -45,7 +45,7 @@ fn drops(generation: Generation, dropping: PolicyClass) -> (f64, u64) {
 }
 
 #[test]
-fn the_drop_rate_of_the_classic_generation_leaves_out_what_a_policer_drops() {
+fn classic_drop_rate_excludes_policer_drops() {
     for generation in [Classic, Hqf] {
         let (rate, packets) = drops(generation, class_default().police_bps(100_000));
         assert!(packets > 500, "{generation:?}: {packets} of 1000 packets dropped");
@@ -58,7 +58,7 @@ fn the_drop_rate_of_the_classic_generation_leaves_out_what_a_policer_drops() {
 
 /// Each class of service is in the class that asks for it, and in no other.
 #[test]
-fn classes_of_service_are_told_apart() {
+fn match_cos_matches_only_its_value() {
     for asked in 0..8u8 {
         let config = with_policy(Hqf, 100_000, vec![class_of("it")]).class_map("it", match_all(vec![cos(&[asked])]));
         let mut engine: Engine<u64> = common::started(100_000_000, Ethernet, &config);
@@ -73,7 +73,7 @@ fn classes_of_service_are_told_apart() {
 
 /// A class tells its bandwidth as it was asked for; kb/s where they follow from that.
 #[test]
-fn a_class_tells_its_bandwidth() {
+fn class_shows_bandwidth_as_configured() {
     for (asked, told) in [
         (BandwidthConfig::Kbps(500), (Some(500), None, None, None)),
         (BandwidthConfig::Percent(40), (Some(40_000), Some(40), None, None)),
@@ -95,7 +95,7 @@ fn a_class_tells_its_bandwidth() {
 
 /// Thresholds in milliseconds are of a rate, which a policy-map without an interface has not.
 #[test]
-fn thresholds_in_milliseconds_have_rows_on_an_interface_alone() {
+fn thresholds_in_milliseconds_are_resolved_only_on_an_interface() {
     for (unit, without, rows) in [(LimitUnit::Packets, 8, 8), (LimitUnit::Bytes, 8, 8), (LimitUnit::Ms, 0, 8)] {
         let red = red_by_precedence().unit(unit).row(0, 100, 200, None);
         let classes = vec![class_of("c1").kbps(500).random_detect(red)];

@@ -50,7 +50,7 @@ fn two_saturating_flows_hold_the_congestive_discard_threshold_together() {
 /// The conversation of a class is told by the number that `show policy-map interface` has for it, those of
 /// class-default by their place among the dynamic ones; the deepest come first.
 #[test]
-fn conversations_of_classes_are_told_by_their_numbers() {
+fn class_conversations_are_identified_by_number() {
     let classes = vec![class_of("af").percent(50), class_default().fair_queue()];
     let config = common::with_policy(Classic, 256, classes);
     let mut engine = started(256_000, &config);
@@ -67,7 +67,7 @@ fn conversations_of_classes_are_told_by_their_numbers() {
 
 /// Under a classic shaper the same holds in its own queue.
 #[test]
-fn a_shapers_conversations_have_a_threshold_together() {
+fn shaper_conversations_share_the_congestive_discard_threshold() {
     let shape = class_default().shape_bps(1_000_000);
     let config = common::with_policy(Classic, 2_000, vec![shape]);
     let mut engine = started(2_000_000, &config);
@@ -114,7 +114,7 @@ fn lengths(kbps: u64, seed: u64, windows: &[(u64, u64)]) -> Vec<f64> {
 /// Fair queueing lets small packets pass, and since the hold-queue of 1000 never fills it does so from the first
 /// second on: it does not matter when one measures.
 #[test]
-fn a_flood_of_random_sizes_has_its_steady_state_at_once() {
+fn random_size_flood_reaches_steady_state_at_once() {
     let windows = [(1, 21), (21, 41), (41, 81)];
     for kbps in [128, 512] {
         let runs: Vec<_> = (0..3).map(|seed| lengths(kbps, seed, &windows)).collect();
@@ -153,7 +153,7 @@ fn class_default_queues_by_flow_by_default() {
 /// 100 Mb/s with `bandwidth 20000` in class-default: a router shows 1/1 reserved conversations and 55000 kb/s that are
 /// still available.
 #[test]
-fn class_defaults_bandwidth_counts_as_reserved() {
+fn bandwidth_of_class_default_counts_as_reserved() {
     let reserved = |classes: Vec<PolicyClass>| {
         let mut engine = started(100_000_000, &common::with_policy(Classic, 100_000, classes));
         let queue = out(&mut engine, 0).queue;
@@ -188,7 +188,7 @@ fn a_shaper_holds_no_more_packets_than_its_buffers() {
 }
 
 #[test]
-fn buffers_are_those_of_a_shaper_of_the_earlier_generation() {
+fn shaper_buffers_need_a_classic_shaper() {
     let refusal = |generation: Generation, class: PolicyClass| {
         let config = common::with_policy(generation, 2_000, vec![class]);
         let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
@@ -205,7 +205,7 @@ fn buffers_are_those_of_a_shaper_of_the_earlier_generation() {
 /// conversation does not pay for what was not sent. Flow 0 has 1500 bytes in each packet and flow 1 has 600, so that in
 /// the order of their numbers two and a half of the latter come for one.
 #[test]
-fn a_full_hold_queue_loses_what_would_leave_last() {
+fn full_hold_queue_drops_the_packet_that_would_leave_last() {
     let mut port = interface(64, None, None);
     port.hold_queue_out = Some(4);
     port.tx_ring_limit = Some(1);
@@ -236,7 +236,7 @@ fn a_full_hold_queue_loses_what_would_leave_last() {
 
 /// Under a shaper two flows have the same, whatever each offers; a conversation of priority counts as one, too.
 #[test]
-fn flows_under_a_shaper_are_told_apart() {
+fn flows_under_a_shaper_get_equal_shares() {
     let shape = class_default().shape_bps(1_000_000);
     let mut engine = started(2_000_000, &common::with_policy(Classic, 2_000, vec![shape]));
     let sources = [Source::new(1000, 0, 0, 1_000_000), Source::new(1000, 0, 1, 4_000_000)];
@@ -285,7 +285,7 @@ fn with_two_places(mut config: RouterConfig) -> RouterConfig {
 /// Of two packets the one with the higher number goes, whichever conversation or class it is of, even where numbers are
 /// great and a byte apart: after thousands of long packets.
 #[test]
-fn numbers_that_are_great_are_told_apart() {
+fn large_sequence_numbers_compare_correctly() {
     let mut port = interface(64, None, None);
     port.fair_queue = Some(fair_queue());
     let fair = with_two_places(configuration(Classic, Maps::new(), port));
@@ -308,7 +308,7 @@ fn numbers_that_are_great_are_told_apart() {
 
 /// A hold-queue with another limit holds as many from then on.
 #[test]
-fn a_hold_queue_takes_another_limit() {
+fn hold_queue_applies_a_changed_limit() {
     let mut engine = started(64_000, &configuration(Classic, Maps::new(), interface(64, None, None)));
     let mut number = 0;
     for (limit, packets) in [(10, 10), (4, 10), (20, 20)] {

@@ -57,7 +57,7 @@ proptest! {
 
     /// (a) From far below and from far above the size comes to the same band.
     #[test]
-    fn the_start_does_not_matter(rate_kbps in 1_000u64..5_000, round_trip_ms in 40u64..100) {
+    fn bucket_converges_from_any_initial_size(rate_kbps in 1_000u64..5_000, round_trip_ms in 40u64..100) {
         let rate = rate_kbps * 1_000;
         let (from_below, goodput) = additive_increase(3_000, rate, round_trip_ms, 1_200);
         let (from_above, same_goodput) = additive_increase(rate * 3 / 16, rate, round_trip_ms, 1_200);
@@ -68,7 +68,7 @@ proptest! {
 
     /// (b) A flood that does not react keeps the level near zero: nothing overflows, and the bucket never grows.
     #[test]
-    fn a_flood_does_not_open_the_bucket(
+    fn flood_does_not_enlarge_the_bucket(
         rate_kbps in 100u64..10_000,
         initial in 3_000u64..100_000,
         packets in prop::collection::vec((60u32..1_500, 0u64..100), 200..2_000),
@@ -86,7 +86,7 @@ proptest! {
 
     /// (c) Traffic below the rate, without a drop, leaves the size alone.
     #[test]
-    fn an_application_that_asks_for_little_changes_nothing(
+    fn traffic_below_the_rate_keeps_the_bucket_size(
         initial in 3_000u64..100_000,
         packets in prop::collection::vec((60u32..1_500, 0u64..5_000), 1..500),
     ) {
@@ -103,7 +103,7 @@ proptest! {
     /// (d) Whatever comes, what conforms between any two packets is at most the rate times the time and the greatest
     /// bucket.
     #[test]
-    fn the_rate_holds(
+    fn conforming_traffic_stays_within_rate_and_burst(
         rate in 64_000u64..10_000_000,
         packets in prop::collection::vec(
             (prop_oneof![Just(0u64), 0u64..20_000_000, 0u64..2 * SECOND], 60u32..1_500), 1..150),
@@ -132,7 +132,7 @@ proptest! {
 
     /// (e) Integers, and all work at arrivals: looking at it, or polling the engine at odd times, changes nothing.
     #[test]
-    fn only_arrivals_count(looks in prop::collection::vec(0u64..40, 300)) {
+    fn reading_and_polling_change_nothing(looks in prop::collection::vec(0u64..40, 300)) {
         let fates = |look: bool| {
             let mut engine = policed(DynamicBucketConfig {
                 initial_bytes: Some(3_000),
@@ -196,7 +196,7 @@ impl Steps {
 
 /// A drop that comes with others, before the level has risen by a step, is of the same burst of losses.
 #[test]
-fn a_burst_of_losses_is_judged_once() {
+fn burst_of_losses_is_evaluated_once() {
     let mut one = Steps::new(500);
     assert_eq!((one.empty(0), one.empty(0)), (10_000, 10_000));
     // Half a step, and a whole one, are no rise; more than that is, and the bucket was never near to full.
@@ -215,7 +215,7 @@ fn a_burst_of_losses_is_judged_once() {
 /// What overflows before the next drop enlarges the bucket, twice by the first of them and once by later ones, whether
 /// or not the level was looked at in between.
 #[test]
-fn what_overflows_is_added() {
+fn overflow_enlarges_the_bucket() {
     let mut bucket = Steps::new(1_000_000);
     assert_eq!(bucket.empty(0), 10_000);
     assert_eq!(bucket.empty(12_000), 14_000);
@@ -224,7 +224,7 @@ fn what_overflows_is_added() {
 
 /// After so long without a packet nobody has reacted to the drop; to the nanosecond.
 #[test]
-fn a_pause_ends_what_was_watched() {
+fn pause_ends_the_observation() {
     for (pause_ns, grows) in [(SECOND - 1, true), (SECOND, true), (SECOND + 1, false)] {
         let mut bucket = Steps::new(1_000);
         bucket.empty(0);
@@ -237,7 +237,7 @@ fn a_pause_ends_what_was_watched() {
 /// A level that has risen and then falls by more than a step is TCP at the rate again: the size is judged. One that
 /// stays, falls by a step or has only been looked at too early is not.
 #[test]
-fn the_turn_of_the_level_judges_the_size() {
+fn falling_level_shrinks_the_bucket() {
     // The bucket from which so many bytes were taken at that time.
     let taken = |bytes: u32, us: u64| {
         let mut bucket = Steps::new(5_000);
@@ -359,7 +359,7 @@ fn defaults_are_filled_in_and_shown() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_buckets_are_refused() {
     let refused = |police: PoliceConfig| {
         let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
         let maps = maps([("P", vec![class_default().police(police)])]);

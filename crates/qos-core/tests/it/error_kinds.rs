@@ -15,7 +15,7 @@ fn refusal(classes: Vec<PolicyClass>) -> ConfigError {
 }
 
 #[test]
-fn each_kind_says_what_is_wrong() {
+fn each_error_kind_describes_the_problem() {
     let class = || PolicyClass::new("class-default");
     let low = refusal(vec![class().police(PoliceConfig::new(RateSpec::Bps(7_999)))]);
     assert_eq!(low.kind, ConfigErrorKind::OutOfRange);

@@ -75,7 +75,7 @@ fn precedence_counts_in_the_classic_generation_only() {
 /// Limits: 16 packets of a flow and no limit of all in the later generation. In the classic one 64 packets of all
 /// conversations, from which on only those are taken that are not the last: of equal flows in turn none is.
 #[test]
-fn limits() {
+fn fair_queueing_limits_flows_by_generation() {
     let fill = |generation: Generation, flows: u16, each: usize| {
         let mut engine: Engine<usize> = common::started(
             2_000_000,
@@ -133,7 +133,7 @@ proptest! {
     /// Packets of one flow leave in the order in which they came, and the line never rests while a packet waits that no
     /// shaper holds.
     #[test]
-    fn order_and_work(
+    fn flows_keep_their_order_and_the_line_never_rests(
         config in prop::sample::select(policies()),
         packets in prop::collection::vec((0u64..6_000_000, 28usize..1500, 0u16..12), 1..300),
     ) {
@@ -178,7 +178,7 @@ proptest! {
 /// A flow that has the queue to itself pays for what it sends, too: when another one comes, it has no more than the
 /// rest of its 1600 bytes.
 #[test]
-fn a_lone_flow_s_round_has_begun() {
+fn lone_flow_pays_for_the_round_it_began() {
     let mut config = fair(Hqf);
     config.out().tx_ring_limit = Some(1);
     let mut engine: Engine<usize> = common::started(2_000_000, Framing::Ppp, &config);

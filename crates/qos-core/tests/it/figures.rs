@@ -31,7 +31,7 @@ fn policed(kbps: u64, asked: &PoliceConfig) -> Result<Police, String> {
 }
 
 #[test]
-fn rates_of_policers() {
+fn policer_rates_are_checked_and_resolved() {
     for (asked, found) in [
         (police(7_999), Err("police.cir")),
         (police(8_000), Ok((8_000, 1_500))),
@@ -58,7 +58,7 @@ fn rates_of_policers() {
 
 /// In bytes, and in milliseconds of the rate.
 #[test]
-fn bursts_of_policers() {
+fn policer_bursts_are_checked_and_resolved() {
     use PoliceBurst::{Bytes, Ms};
     for (cir, bc, found) in [
         (64_000, Bytes(999), None),
@@ -93,7 +93,7 @@ fn bursts_of_policers() {
 type Mark = fn(u16) -> PoliceAction;
 
 #[test]
-fn actions_of_policers() {
+fn policer_actions_are_checked() {
     use PoliceAction::{SetCosTransmit, SetDscpTransmit, SetPrecTransmit, SetQosTransmit, Transmit};
     let set: [(Mark, u16); 4] = [
         (|value| SetDscpTransmit { value }, 63),
@@ -130,7 +130,7 @@ fn shaped(generation: Generation, kbps: u64, asked: &ShapeConfig) -> Result<Shap
 
 /// In bits, and in milliseconds of the rate; Be is Bc unless it is said, and may be none.
 #[test]
-fn bursts_of_shapers() {
+fn shaper_bursts_are_checked_and_resolved() {
     use ShapeBurst::{Bits, Ms};
     for (cir, bc, be, found) in [
         (1_000_000, Bits(255), None, Err("shape.bc")),
@@ -166,7 +166,7 @@ fn bursts_of_shapers() {
 
 /// The later generation has intervals of 4 ms; the classic one of 25 ms, or as long as 8000 bits take.
 #[test]
-fn default_bursts_of_shapers() {
+fn default_shaper_bursts_follow_the_generation() {
     for (generation, cir, bc, ms) in [
         (Hqf, 64_000, 256, 4),
         (Hqf, 1_000_000, 4_000, 4),
@@ -180,7 +180,7 @@ fn default_bursts_of_shapers() {
 }
 
 #[test]
-fn numbers_of_flow_queues() {
+fn number_of_flow_queues_is_checked() {
     for (queues, fits) in [(8, false), (16, true), (17, false), (48, false), (4_096, true), (8_192, false)] {
         let classes = vec![class_default().fair_queues(queues)];
         for generation in [Classic, Hqf] {
@@ -212,7 +212,7 @@ fn numbers_of_flow_queues() {
 /// As IOS numbers them: behind the flow queues and the eight of the system first that of the priority classes, then one
 /// for each class with a bandwidth, and none for class-default.
 #[test]
-fn conversations_of_the_classic_generation_are_numbered() {
+fn classic_conversations_are_numbered_as_in_ios() {
     let bandwidth = |name: &str| class_of(name).kbps(100);
     let priority = |name: &str| class_of(name).priority_kbps(100);
     let conversations = |generation: Generation, classes: Vec<PolicyClass>| {
@@ -233,7 +233,7 @@ fn conversations_of_the_classic_generation_are_numbered() {
 
 /// A policy-map has so many classes, and one below the other three levels.
 #[test]
-fn policy_maps_are_bounded() {
+fn number_of_classes_and_levels_is_bounded() {
     let mut engine: Engine<u64> = common::engine(2_000_000, Ethernet);
     let refused = |engine: &mut Engine<u64>, maps: Maps, output: Option<&str>| {
         let config = configuration(Hqf, maps, interface(2_000, None, output));
@@ -259,7 +259,7 @@ fn policy_maps_are_bounded() {
 
 /// Cisco's tables: flow queues by bandwidth, and what a class's weight is by the number of flow queues.
 #[test]
-fn defaults_by_bandwidth_and_by_flow_queues() {
+fn defaults_follow_bandwidth_and_flow_queues() {
     for (kbps, queues) in [
         (0, 16),
         (64, 16),
@@ -287,7 +287,7 @@ fn defaults_by_bandwidth_and_by_flow_queues() {
 /// Early detection's thresholds by code point: those of expedited and assured forwarding are by drop precedence, those
 /// of class selectors by precedence, and all others are that of best effort.
 #[test]
-fn defaults_of_early_detection_by_code_point() {
+fn default_red_thresholds_follow_the_code_point() {
     // In packets, and in sixteenths of the greatest one in bytes.
     let mut told = [(20, 8); 64];
     for precedence in 0..8 {
@@ -324,7 +324,7 @@ fn unattached(class: PolicyClass) -> ResolvedClass {
 
 /// What a class without an interface tells of its queue: its limit where it has a queue of its own.
 #[test]
-fn limits_of_queues_without_an_interface() {
+fn unattached_class_shows_the_limit_of_its_own_queue() {
     let limit = |class: PolicyClass| unattached(class).queue_limit_packets;
     assert_eq!(limit(class_of("c1")), None, "it has none");
     assert_eq!(limit(class_of("c1").set(SetField::Dscp, 1)), None);
@@ -336,7 +336,7 @@ fn limits_of_queues_without_an_interface() {
 
 /// By code point only the rows that were given are told, by precedence all.
 #[test]
-fn rows_of_early_detection_without_an_interface() {
+fn unattached_class_shows_its_red_thresholds() {
     let rows = |red: RandomDetectConfig, given: &[u8]| {
         let red = given.iter().fold(red, |red, value| red.row(*value, 10, 20, None));
         let class = unattached(class_of("c1").kbps(100).random_detect(red));
@@ -349,7 +349,7 @@ fn rows_of_early_detection_without_an_interface() {
 
 /// The later generation tells of the queue that the priority classes of a level share, the classic one of none.
 #[test]
-fn queues_of_priority_levels_are_told() {
+fn priority_level_queues_are_shown_by_hqf_only() {
     let levels = |generation: Generation| {
         let classes =
             vec![class_of("c1").priority_kbps(100), class_of("c2").priority_kbps(100), class_of("c3").kbps(100)];
@@ -365,7 +365,7 @@ fn queues_of_priority_levels_are_told() {
 /// Generic traffic shaping has flow queues by its rate, as an interface has by its bandwidth; under `priority-list` and
 /// `queue-list` an interface has no conversations.
 #[test]
-fn conversations_of_an_interfaces_own_queueing() {
+fn interface_queueing_shows_its_number_of_conversations() {
     let told = |queueing: InterfaceQueueing| {
         let mut own = interface(1_000, None, None);
         own.queueing = Some(queueing);
@@ -383,7 +383,7 @@ fn conversations_of_an_interfaces_own_queueing() {
 
 /// A queue of `queue-list` without a limit has none, that of the interface's conversations neither.
 #[test]
-fn queues_without_a_limit_have_none() {
+fn custom_queue_without_a_limit_drops_nothing() {
     let mut own = interface(1_000, None, None);
     own.queueing = Some(custom_queues(vec![], vec![CustomQueue { limit: 0, ..CustomQueue::new(1) }]));
     let mut engine: Engine<u64> = common::started(1_000_000, Ppp, &configuration(Classic, Maps::new(), own));

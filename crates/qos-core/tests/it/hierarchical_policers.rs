@@ -22,7 +22,7 @@ proptest! {
     #![proptest_config(crate::bounded::cases(24))]
 
     #[test]
-    fn each_level_meters_what_the_one_below_lets_pass(
+    fn each_level_meters_the_traffic_passed_by_the_level_below(
         generation in prop::sample::select(vec![Classic, Hqf]),
         direction in prop::sample::select(vec!["input", "output"]),
         rates in prop::array::uniform3(100u64..1_500),

@@ -43,7 +43,7 @@ proptest! {
 
     /// A packet that was there before another one was taken from a lower queue leaves before that one.
     #[test]
-    fn a_lower_queue_is_served_while_the_higher_ones_are_empty(
+    fn lower_priority_queue_is_served_only_when_higher_ones_are_empty(
         packets in prop::collection::vec((0u64..8_000_000, 0usize..4, 60usize..1500), 2..150),
     ) {
         let queueing = InterfaceQueueing::Priority { rules: rules(&[0, 1, 2, 3]), default: 2, limits: [0; 4] };
@@ -121,7 +121,7 @@ proptest! {
 /// 2 * 831) is 17.4 per cent; and the rule (share by length, divided by the least, rounded up to packets) was read
 /// again as quoted from the documentation of 12.1 in "Custom Queue Confusion" (groupstudy, 1 June 2003).
 #[test]
-fn the_worked_example_of_byte_counts() {
+fn byte_counts_give_the_shares_of_the_worked_example() {
     let sizes = [1_086, 291, 831];
     let shares = |packets: [usize; 3]| {
         let queues: Vec<_> =
@@ -144,7 +144,7 @@ fn the_worked_example_of_byte_counts() {
 /// A turn that went beyond its byte count is the shorter next time: packets of 500, 300 and 100 bytes with byte counts
 /// of 200 get a third each, where without that they would get 50, 30 and 20 per cent.
 #[test]
-fn what_goes_beyond_a_turn_is_taken_from_the_next() {
+fn excess_of_a_turn_is_deducted_from_the_next() {
     let queues: Vec<_> = (1..4).map(|number| custom_queue(number, 200)).collect();
     let mut engine = engine(custom_queues(rules(&[1, 2, 3]), queues));
     let sizes = [500, 300, 100];
@@ -177,7 +177,7 @@ fn queues_before_the_lowest_custom_one_come_first() {
 
 /// A rule wants all that it says: sizes count as on the line's layer 2, ports at either end, the way in by its port.
 #[test]
-fn the_first_rule_that_matches_decides() {
+fn first_matching_rule_selects_the_queue() {
     let mut engine = engine(priority_group(vec![
         QueueRule { larger_than: Some(1_000), ..ipv4_to(0) },
         QueueRule { smaller_than: Some(100), ..ipv4_to(1) },
@@ -216,7 +216,7 @@ fn shaped(shaper: InterfaceShaper) -> Engine<usize> {
 
 /// The bursts of published prints: 8000 b/s and 64000 b/s, and 128000 b/s of a configuration.
 #[test]
-fn bursts_of_traffic_shape() {
+fn traffic_shape_bursts_match_published_prints() {
     for (bps, printed) in [
         (8_000, (2_000, 8_000, 8_000, 1_000, 1_000)),
         (64_000, (2_000, 8_000, 8_000, 125, 1_000)),
@@ -231,7 +231,7 @@ fn bursts_of_traffic_shape() {
 
 /// A shaper of a list holds its packets and no others; what waits there has not come to the interface's queue.
 #[test]
-fn a_shaper_holds_the_packets_of_its_list() {
+fn shaper_holds_only_packets_of_its_access_list() {
     for strategy in [true, false] {
         let mut interface = interface(1_000, None, None);
         interface.fair_queue = Some(InterfaceFairQueue { enabled: strategy, ..fair_queue() });
@@ -332,7 +332,7 @@ fn custom_numbers(default: u8, lowest: u8) -> InterfaceQueueing {
 
 /// What is just within is taken, and what is just beyond is refused.
 #[test]
-fn figures_of_queueing_are_checked_at_their_ends() {
+fn queueing_values_are_checked_at_their_limits() {
     let taken = |queueing: InterfaceQueueing| {
         let mut interface = interface(1_000, None, None);
         interface.queueing = Some(queueing);
@@ -366,7 +366,7 @@ fn figures_of_queueing_are_checked_at_their_ends() {
 
 /// A queue that gets packets while another one has its turn waits for its own, though its number is lower.
 #[test]
-fn a_turn_is_not_broken_off() {
+fn arrival_does_not_interrupt_a_turn() {
     let queues = vec![custom_queue(1, 1_000), custom_queue(2, 4_000)];
     let mut engine: Engine<usize> = engine(custom_queues(rules(&[1, 2]), queues));
     let packet = |flow| Source::new(ip(1_000), 0, flow, LINE_BPS).descriptor(Framing::Ethernet);

@@ -42,7 +42,7 @@ fn about(found: &[f64], expected: &[f64]) {
 
 /// Table 7.3 of the facts: every class has its minimum, and what is left is shared by weight.
 #[test]
-fn what_minimum_rates_leave_is_shared_equally() {
+fn bandwidth_left_by_minimum_rates_is_shared_equally() {
     let bandwidth = |name: &str, kbps: u64| class_of(name).kbps(kbps);
     let two = vec![bandwidth("c1", 400), bandwidth("c2", 600)];
     about(&shaped(2_000_000, &two, &[3_000, 3_000, 3_000]), &[733.3, 933.3, 333.3]);
@@ -51,7 +51,7 @@ fn what_minimum_rates_leave_is_shared_equally() {
 }
 
 #[test]
-fn the_rest_is_shared_by_what_is_typed() {
+fn remaining_bandwidth_is_shared_as_configured() {
     let remaining = |name: &str, percent: u32| class_of(name).remaining_percent(percent);
     let two = vec![remaining("c1", 20), remaining("c2", 30)];
     about(&shaped(2_000_000, &two, &[3_000, 3_000, 3_000]), &[400.0, 600.0, 1_000.0]);
@@ -71,7 +71,7 @@ fn an_unused_minimum_is_shared() {
 
 /// The WAN edge of a published design: priority, and eight classes by `bandwidth remaining percent`.
 #[test]
-fn a_wan_edge_shares_what_priority_leaves() {
+fn wan_edge_shares_the_bandwidth_left_by_priority() {
     let mut classes = vec![class_of("c1").strict()];
     let shares = [15, 15, 4, 3, 3, 15, 6, 1];
     for (number, percent) in (2..).zip(shares) {
@@ -85,7 +85,7 @@ fn a_wan_edge_shares_what_priority_leaves() {
 
 /// Table 7.1 of the facts: 50 ms of the rate in packets of 1500 bytes, at least 64; a priority level has 512.
 #[test]
-fn queue_limits_are_fifty_milliseconds() {
+fn default_queue_limits_are_fifty_milliseconds() {
     for (bps, packets) in [
         (128_000, 64),
         (8_000_000, 64),
@@ -116,7 +116,7 @@ fn queue_limits_are_fifty_milliseconds() {
 /// The reference rate of a limit is the class's bandwidth, else its shaper, else what is around it; units have the
 /// class's own.
 #[test]
-fn a_limit_is_of_the_rate_of_its_class() {
+fn queue_limit_refers_to_the_class_rate() {
     let limits = |class: PolicyClass| {
         let config = with_policy(IosXe, 1_000_000, vec![class]);
         let queue = offered(1_000_000_000, &config, &[]).0[0].queue.unwrap();
@@ -148,7 +148,7 @@ fn early_detection_follows_the_queue_limit() {
 }
 
 #[test]
-fn early_detection_may_be_in_per_cent_of_the_limit() {
+fn red_thresholds_in_percent_refer_to_the_queue_limit() {
     let wanted = class_default()
         .limit(Bytes(312_500))
         .random_detect(red_by_dscp().unit(LimitUnit::Percent).row(26, 43, 50, None));
@@ -173,7 +173,7 @@ fn flows_share_the_limit_of_their_class() {
 
 /// A flow queue may have a limit of its own.
 #[test]
-fn a_flow_queue_has_the_limit_that_is_typed() {
+fn flow_queue_uses_the_configured_limit() {
     for generation in [Hqf, IosXe] {
         let fair = PolicyClass {
             fair_queue: Some(FairQueueConfig { queues: None, queue_limit: Some(5) }),
@@ -189,7 +189,7 @@ fn a_flow_queue_has_the_limit_that_is_typed() {
 
 /// The limits of code points are parts of that of the class: those below it are dropped first.
 #[test]
-fn limits_by_a_field_may_be_in_per_cent() {
+fn limits_by_code_point_may_be_in_percent() {
     let wanted = class_default().queue_limit(100).queue_thresholds(vec![limit_by(
         ThresholdField::Dscp,
         10,
@@ -249,7 +249,7 @@ fn a_shaper_holds_any_rate() {
 }
 
 #[test]
-fn a_policer_of_a_priority_class_always_works() {
+fn explicit_policer_limits_a_priority_class_without_congestion() {
     let police = PoliceConfig::new(RateSpec::Percent(10));
     let always = vec![class_of("c1").strict().police(police)];
     let config = with_policy(IosXe, 10_000, always);
@@ -265,7 +265,7 @@ fn a_policer_of_a_priority_class_always_works() {
 }
 
 #[test]
-fn bandwidth_stands_in_leaves_only() {
+fn bandwidth_is_accepted_only_in_leaf_classes() {
     let child = vec![class_of("c2").remaining_percent(50)];
     for (generation, bandwidth, refused) in [
         (IosXe, BandwidthConfig::Percent(30), true),
@@ -282,7 +282,7 @@ fn bandwidth_stands_in_leaves_only() {
 
 /// More can be reserved than with HQF, and overhead has a wider range.
 #[test]
-fn ranges_are_wider() {
+fn ios_xe_accepts_wider_ranges_than_hqf() {
     let possible = |generation: Generation, class: PolicyClass| {
         let config = with_policy(generation, 10_000, vec![class]);
         common::engine::<usize>(10_000_000, Ethernet).configure(Time(0), &config).is_ok()

@@ -98,7 +98,7 @@ proptest! {
     #![proptest_config(crate::bounded::cases(64))]
 
     #[test]
-    fn a_late_caller_decides_alike(
+    fn late_caller_gets_the_same_decisions(
         config in prop::sample::select(configurations()),
         rate in prop::sample::select(vec![128_000u64, 2_000_000, 10_000_000]),
         arrivals in arrivals(),
@@ -159,7 +159,7 @@ proptest! {
     /// Through the whole router: a caller that wakes every `nap`, takes frames from the links ahead of their time and
     /// brings what came inside through before it polls decides as one that is there for each frame.
     #[test]
-    fn a_router_that_naps_decides_alike(
+    fn sleeping_router_gets_the_same_decisions(
         arrivals in arrivals(), nap in 1u64..200_000_000, police in any::<bool>(), delay in 0u64..2_000_000,
         ahead in 0u64..2_000_000
     ) {
@@ -218,7 +218,7 @@ proptest! {
 }
 
 #[test]
-fn what_comes_too_late_is_told() {
+fn late_arrivals_are_counted() {
     let mut engine: Engine<usize> = common::engine(10_000_000, Framing::Ethernet);
     let mut outputs = Vec::new();
     for payload in 0..3 {

@@ -37,7 +37,7 @@ fn early_detection_alone_limits_the_flows_of_a_class() {
 /// A class that only marks, beside a shaped class-default: it is not in the shaper, whether or not class-default has a
 /// child policy, in both generations.
 #[test]
-fn a_class_beside_a_shaped_class_default_is_not_shaped() {
+fn shaper_of_class_default_leaves_other_classes_unshaped() {
     for generation in [Classic, Hqf] {
         for child in [None, Some("CHILD")] {
             let mark = class_of("af").set(SetField::Dscp, 12);
@@ -108,7 +108,7 @@ fn depths_shown_include_the_ring() {
 
 /// An ISR G2's thresholds by code point.
 #[test]
-fn thresholds_by_code_point_are_those_of_the_generation() {
+fn red_thresholds_by_code_point_follow_the_generation() {
     let red = class_default().kbps(500).random_detect(red_by_dscp());
     let minima = |generation: Generation| {
         let config = with_policy(generation, 2_000, vec![red.clone()]);
@@ -124,7 +124,7 @@ fn thresholds_by_code_point_are_those_of_the_generation() {
 /// All levels of a hierarchy classify the packet as it came: what the parent sets does not move it to another class of
 /// the child. On the wire it has what was set last.
 #[test]
-fn a_child_classifies_the_packet_as_it_came() {
+fn child_policy_classifies_by_the_original_mark() {
     let parent = class_default().set(SetField::Dscp, 46).service_policy("CHILD").shape_bps(1_000_000);
     let child = vec![class_of("af").percent(20), class_of("ef").percent(20)];
     let maps = maps([("P", vec![parent]), ("CHILD", child)]);
@@ -139,7 +139,7 @@ fn a_child_classifies_the_packet_as_it_came() {
 
 /// What a class with fair queueing tells of its flows, and one without does not.
 #[test]
-fn limits_of_flows_are_told() {
+fn class_with_fair_queue_shows_flow_limits() {
     for (class, per_flow, most) in [(class_default(), None, None), (class_default().fair_queue(), Some(16), Some(256))]
     {
         let mut engine: Engine<usize> =

@@ -113,7 +113,7 @@ fn a_link_between_two_routers_takes_its_delay_once() {
 
 /// The caller's own stack needs its time: what only waits for its delay can be had before that is over.
 #[test]
-fn what_is_on_its_way_can_be_had_ahead_of_its_time() {
+fn frames_in_flight_can_be_polled_ahead_of_arrival() {
     let frame = udp(46, 0, Framing::Ethernet);
     let arrives = u64::from(frame.line_len) * 800 + 20 * MILLI;
     let inside = |now: u64, ahead: u64| {
@@ -135,7 +135,7 @@ fn what_is_on_its_way_can_be_had_ahead_of_its_time() {
 }
 
 #[test]
-fn round_trips_take_what_is_configured() {
+fn round_trip_takes_the_configured_delay() {
     for round_trip_ms in [10, 50, 100] {
         let mut engine = router(&link(round_trip_ms * MILLI / 2));
         let mut outputs = Vec::new();
@@ -162,7 +162,7 @@ fn round_trips_take_what_is_configured() {
 }
 
 #[test]
-fn a_long_fat_link_holds_all_its_frames() {
+fn long_fat_link_keeps_all_frames_in_flight() {
     let mut engine: Engine<u64> = router(&LinkConfig { rate_bps: 50_000_000, ..link(100 * MILLI) });
     let mut outputs = Vec::new();
     // Twice the bandwidth-delay product in the shortest frames, both ways, at line rate: 84 bytes take 13.44 us.
@@ -184,7 +184,7 @@ fn a_long_fat_link_holds_all_its_frames() {
 }
 
 #[test]
-fn delays_are_distributed_as_asked_for() {
+fn delays_follow_the_configured_distribution() {
     let size = 2.0 * MILLI as f64;
     for side in [Side::Wire, Side::Inside] {
         for correlation in [0.0, 0.9] {
@@ -211,7 +211,7 @@ fn delays_are_distributed_as_asked_for() {
 }
 
 #[test]
-fn frames_overtake_only_where_they_may() {
+fn frames_are_reordered_only_if_allowed() {
     let overtaken = |reorder: bool| {
         let jitter = JitterConfig { reorder, ..jitter(JitterDistribution::Uniform, 10 * MILLI) };
         let times = cross(&LinkConfig { jitter: Some(jitter), ..link(20 * MILLI) }, 1_000, MILLI, Side::Wire);
@@ -223,7 +223,7 @@ fn frames_overtake_only_where_they_may() {
 }
 
 #[test]
-fn losses_are_as_frequent_and_as_long_as_asked_for() {
+fn losses_follow_the_configured_rate_and_burst_length() {
     let frames = 100_000;
     let lost = |loss: LossConfig| -> Vec<bool> {
         let times = cross(&LinkConfig { loss: Some(loss), seed: 5, ..link(0) }, frames, MILLI / 10, Side::Wire);
@@ -252,7 +252,7 @@ proptest! {
 
     /// The seed decides, and nothing else; another loss leaves the jitter as it was, and the two directions differ.
     #[test]
-    fn fates_are_the_seeds(seed in any::<u64>(), probability in 0.01f64..0.5) {
+    fn seed_determines_delay_and_loss(seed in any::<u64>(), probability in 0.01f64..0.5) {
         let jitter = JitterConfig { correlation: 0.3, reorder: true, ..jitter(JitterDistribution::Normal, MILLI) };
         let link = |seed: u64, loss: Option<LossConfig>| {
             LinkConfig { jitter: Some(jitter), loss, seed, ..link(5 * MILLI) }
@@ -270,7 +270,7 @@ proptest! {
 
     /// A caller that sleeps finds the same fates as one that is there for each frame.
     #[test]
-    fn a_late_caller_finds_the_same(nap in 1u64..400, seed in any::<u64>(), reorder in any::<bool>()) {
+    fn late_caller_gets_the_same_delays_and_losses(nap in 1u64..400, seed in any::<u64>(), reorder in any::<bool>()) {
         let jitter = JitterConfig { reorder, ..jitter(JitterDistribution::Exponential, 4 * MILLI) };
         let link = LinkConfig { jitter: Some(jitter), loss: Some(bursts(0.1, 0.4)), seed, ..link(20 * MILLI) };
         let fates = |every: u64| {
@@ -297,7 +297,7 @@ fn serial(jitter: Option<JitterConfig>, loss: Option<LossConfig>) -> Result<(), 
 }
 
 #[test]
-fn what_no_link_can_do_is_refused() {
+fn impossible_jitter_and_loss_are_refused() {
     use JitterDistribution::{Exponential, Normal, Uniform};
     let correlated = JitterConfig { correlation: 1.0, ..jitter(Uniform, 5) };
     for (jitter, loss, path) in [
@@ -318,7 +318,7 @@ fn what_no_link_can_do_is_refused() {
 
 /// What is just possible is taken: jitter as large as the delay, or a channel that never turns bad.
 #[test]
-fn what_a_link_can_just_do_is_taken() {
+fn limiting_values_of_jitter_and_loss_are_accepted() {
     use JitterDistribution::{Exponential, Normal, Uniform};
     for jitter in [jitter(Uniform, 1_000_000), jitter(Normal, 250_000), jitter(Exponential, 1), jitter(Uniform, 5)] {
         assert_eq!(serial(Some(jitter), None), Ok(()), "{jitter:?}");

@@ -24,7 +24,7 @@ fn map(field: SetField, source: ThresholdField, count: usize, marks: &[(usize, u
 
 /// A map writes what the packet's own field gave when it came to the class, and counts no packet without a value.
 #[test]
-fn a_mark_is_that_of_another_field() {
+fn table_map_sets_the_mark_from_another_field() {
     let mut engine: Engine<u64> = common::engine(10_000_000, Ethernet);
     let map = vec![
         map(SetField::QosGroup, ThresholdField::Dscp, 64, &[(46, 5), (10, 7)]),
@@ -76,7 +76,7 @@ fn a_discard_class_is_carried_through_the_router() {
 
 /// `account` below `police`: the lengths are longer for the meter, and not for its counters.
 #[test]
-fn a_policer_accounts_for_more_bytes() {
+fn account_lengthens_packets_for_the_policer_only() {
     let rate = |account: Option<AccountConfig>| {
         let police = PoliceConfig { account, ..police(1_000_000) };
         let config = with_policy(IosXe, 10_000, vec![class_default().police(police)]);
@@ -92,7 +92,7 @@ fn a_policer_accounts_for_more_bytes() {
 
 /// By class of service and by discard class early drops have the rows of eight values.
 #[test]
-fn early_drops_go_by_other_fields() {
+fn red_uses_cos_and_discard_class() {
     for (basis, field) in
         [(RandomDetectBasis::Cos, SetField::Cos), (RandomDetectBasis::DiscardClass, SetField::DiscardClass)]
     {

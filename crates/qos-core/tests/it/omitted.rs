@@ -10,7 +10,7 @@ fn whole(config: &Value) -> Value {
 /// Five minutes as the load interval; the default limits and byte counts of `priority-list` and `queue-list`, whose
 /// traffic without a rule goes to the normal queue and to queue 1.
 #[test]
-fn of_an_interface() {
+fn omitted_interface_values_have_defaults() {
     let queueing = |queueing: Value| {
         let interface = json!({"enabled": true, "bandwidth_kbps": 2_000, "queueing": queueing});
         let config = json!({"format": 1, "router": "R1", "generation": "classic", "interfaces": {"Out": interface}});
@@ -27,7 +27,7 @@ fn of_an_interface() {
 
 /// A port of a Catalyst shapes queue 1 to a 25th and shares with equal parts.
 #[test]
-fn of_a_port_of_a_switch() {
+fn omitted_switch_port_values_have_defaults() {
     let config = json!({"format": 1, "router": "S1", "generation": "classic",
         "interfaces": {"Gi1/0/1": {"enabled": true, "bandwidth_kbps": 1_000_000, "switch": {}}}});
     let port = whole(&config)["interfaces"]["Gi1/0/1"]["switch"].clone();
@@ -36,7 +36,7 @@ fn of_a_port_of_a_switch() {
 
 /// In the bad state of Gilbert's model all is lost.
 #[test]
-fn of_a_link() {
+fn omitted_link_values_have_defaults() {
     let loss = json!({"model": "gilbert_elliott", "p": 0.1, "r": 0.2});
     let link = json!({"rate_bps": 1_000_000, "framing": "ppp", "delay_ns": 0, "loss": loss});
     let wiring = json!({"ports": {"S": {"inside": "i", "wire": "w", "link": link, "paced_by_peer": false}}});

@@ -13,7 +13,7 @@ fn any_framing() -> impl Strategy<Value = Framing> {
 }
 
 #[test]
-fn lengths_are_those_of_the_reference() {
+fn frame_lengths_match_the_reference() {
     // A ping of 100 bytes counts 114 on Ethernet; a flood of 256-byte packets counts 260 on PPP and takes 263.
     let d = parse(&frames::udp(100, 0, 1, 2), Framing::Ethernet);
     assert_eq!((d.network_len, d.counted_len, d.line_len), (100, 114, 138));
@@ -89,7 +89,9 @@ proptest! {
     }
 
     #[test]
-    fn the_checksum_stays_right(ip_len in 28usize..1500, old in 0u8..64, new in 0u8..64, ports in any::<(u16, u16)>()) {
+    fn marking_keeps_the_checksum_valid(
+        ip_len in 28usize..1500, old in 0u8..64, new in 0u8..64, ports in any::<(u16, u16)>(),
+    ) {
         let mut frame = frames::udp(ip_len, old, ports.0, ports.1);
         rewrite_dscp(&mut frame, new);
         prop_assert_eq!(checksum(&frame[14..34]), 0);
@@ -98,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn congestion_is_written_beside_the_code_point(ip_len in 28usize..1500, dscp in 0u8..64, ecn in 0u8..4) {
+    fn ecn_is_written_without_changing_the_code_point(ip_len in 28usize..1500, dscp in 0u8..64, ecn in 0u8..4) {
         for mut frame in [frames::udp(ip_len, dscp, 1, 2), frames::ipv6(dscp, 17, &[0; 8])] {
             let before = parse(&frame, Framing::Ethernet);
             prop_assert_eq!(rewrite_ecn(&mut frame, ecn), ecn != before.ecn);
@@ -126,7 +128,7 @@ fn read(next: u8, rest: &[u8]) -> (u8, Option<u16>, Option<(u8, u8)>, bool) {
 }
 
 #[test]
-fn extension_headers_of_ipv6_are_looked_behind() {
+fn ipv6_extension_headers_are_skipped() {
     let udp = [0, 7, 0, 9, 0, 8, 0, 0];
     let before = |header: &[u8]| [header, &udp].concat();
     let options = [17, 0, 1, 4, 0, 0, 0, 0];
@@ -189,7 +191,7 @@ fn a_made_descriptor_is_that_of_its_frame() {
 
 /// Flows differ where a protocol, an address, a port or an EtherType does.
 #[test]
-fn flows_are_told_apart() {
+fn flows_of_ipv4_differ_by_protocol_and_address() {
     let ports = [0x04, 0xd2, 0x13, 0x89, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let from = |protocol: u8, host: u8| {
         let mut frame = frames::ipv4(100, 0, protocol, &ports);
@@ -209,7 +211,7 @@ fn flows_are_told_apart() {
 
 /// What a capture shows of a packet beside its descriptor.
 #[test]
-fn the_rest_of_a_header() {
+fn header_rest_has_identification_and_time_to_live() {
     let mut four = frames::udp(100, 0, 1, 2);
     four[14 + 4..14 + 6].copy_from_slice(&[0x12, 0x34]);
     assert_eq!(header_rest(&four), HeaderRest { id: 0x1234, ttl: 64 });
@@ -222,7 +224,7 @@ fn the_rest_of_a_header() {
 
 /// A payload length of IPv6 says where padding begins; a length of 0 with hop-by-hop options says nothing (RFC 2675).
 #[test]
-fn lengths_of_ipv6_are_told_or_not() {
+fn ipv6_payload_length_excludes_padding() {
     let len = |next: u8, told: Option<u16>, bytes: usize| {
         let mut frame = frames::ipv6(0, next, &vec![0; bytes]);
         if let Some(told) = told {

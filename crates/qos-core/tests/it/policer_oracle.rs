@@ -93,7 +93,7 @@ proptest! {
 
     /// Packets of all sizes come at up to twice the rate, so that all colours are seen, in bunches and after silences.
     #[test]
-    fn every_decision_is_that_of_the_definition(
+    fn policer_decisions_match_the_definition(
         definition in definition(),
         cir in 8_000u64..10_000_000_000,
         bc in 1_000u64..200_000,
@@ -122,7 +122,7 @@ proptest! {
 
 /// Long runs at rates that do not divide anything: 5600 packets of three sizes at each.
 #[test]
-fn long_runs_at_odd_rates() {
+fn policer_stays_exact_over_long_runs_at_odd_rates() {
     for (cir, bc) in [(999_999, 3_001), (64_007, 1_500), (8_191_817, 31_253)] {
         for definition in [
             Definition::SingleBucket,

@@ -22,7 +22,7 @@ proptest! {
     /// At most the ring and the packet on the wire are ahead of a priority packet that its policer admits, beside those
     /// of its own queue.
     #[test]
-    fn at_most_the_ring_and_one_packet_are_ahead(
+    fn priority_packet_waits_for_the_ring_and_one_packet_at_most(
         generation in prop::sample::select(vec![Classic, Hqf]),
         ring in 1u32..11,
         lengths in prop::array::uniform3(60usize..1500),
@@ -64,7 +64,7 @@ proptest! {
 
     /// In congestion a priority class gets its rate and its burst, and no more.
     #[test]
-    fn congestion_holds_a_priority_class_to_its_rate(
+    fn priority_class_is_policed_to_its_rate_in_congestion(
         generation in prop::sample::select(vec![Classic, Hqf]),
         kbps in 64u64..1_000,
         burst in prop::option::of(2_000u64..20_000),
@@ -107,7 +107,7 @@ fn without_congestion_a_priority_class_is_not_policed() {
 
 /// Level 1 is served before level 2, and both before the rest.
 #[test]
-fn level_1_goes_first() {
+fn priority_level_1_is_served_before_level_2() {
     let classes = vec![
         class_of("c2").priority(PriorityConfig { level: Some(2), ..priority(PriorityUnit::Strict, None) }),
         class_of("c1").priority(PriorityConfig { level: Some(1), ..priority(PriorityUnit::Strict, None) }),
@@ -125,7 +125,7 @@ fn level_1_goes_first() {
 
 /// Priority holds among the classes of its own policy-map, under the shaper around them.
 #[test]
-fn priority_in_a_child_goes_before_its_siblings() {
+fn priority_in_a_child_policy_is_served_before_its_siblings() {
     for generation in [Classic, Hqf] {
         let maps = maps([
             ("Inner", vec![class_of("c1").priority_percent(30), class_of("c2").percent(30)]),
@@ -187,7 +187,7 @@ fn waits_behind_the_ring_are_less_than_published_round_trips() {
 
 /// A priority class is policed where a shaper above it holds packets back, whatever room the line has.
 #[test]
-fn a_shaper_above_is_congestion() {
+fn waiting_parent_shaper_counts_as_congestion() {
     let classes = vec![class_default().shape_bps(1_000_000).service_policy("Child")];
     let child = vec![class_of("udp").priority_kbps(64), class_default()];
     let maps = maps([("P", classes), ("Child", child)]);
@@ -202,7 +202,7 @@ fn a_shaper_above_is_congestion() {
 /// Classes with priority share a queue, which each class of the classic generation shows as its own, and none of the
 /// later generation.
 #[test]
-fn classes_with_priority_show_the_queue_that_they_share() {
+fn priority_classes_show_their_shared_queue() {
     let priority = |name: &str| class_of(name).priority_kbps(200);
     let classes = vec![priority("c1"), priority("c2"), class_of("c3").kbps(200)];
     for (generation, depths) in [(Classic, [Some(5), Some(5), Some(1)]), (Hqf, [None, None, Some(1)])] {
@@ -220,7 +220,7 @@ fn classes_with_priority_show_the_queue_that_they_share() {
 /// On a line that delays, what is in the ring is settled at its own time, and not as much earlier as the line delays:
 /// a packet with priority that comes in between is before those that are not yet in the ring.
 #[test]
-fn a_long_line_settles_nothing_ahead_of_its_time() {
+fn propagation_delay_does_not_change_the_order_in_the_ring() {
     let link = LinkConfig::new(1_000_000, Ppp).delay(Duration::from_millis(10));
     let mut engine: Engine<usize> = Engine::new(&common::ports(link), Time(0)).unwrap();
     let classes = vec![class_of("c1").strict()];

@@ -64,7 +64,7 @@ proptest! {
 
     /// Voice takes nothing of its site's share: what is left goes by the weights.
     #[test]
-    fn the_rest_is_shared_as_if_there_were_no_voice(share in 10u32..80, deep in any::<bool>()) {
+    fn voice_does_not_reduce_the_share_of_its_site(share in 10u32..80, deep in any::<bool>()) {
         let shares = [share, 90 - share];
         let mut engine = sites(Hqf, shares, None, deep);
         let sources = [
@@ -108,7 +108,7 @@ fn jitter_of_voice_is_below_a_packets_time() {
 
 /// A shaper around the site holds its voice too.
 #[test]
-fn a_shaper_above_holds_priority() {
+fn parent_shaper_delays_priority_packets() {
     let mut engine = sites(Hqf, [10, 80], Some(100_000), false);
     let sources = [Source::new(200, 1, 1, 190_000), Source::new(500, 4, 4, 3_000_000)];
     let outputs = load(&mut engine, Ppp, &sources, Time(10 * SECOND));
@@ -122,7 +122,7 @@ fn a_shaper_above_holds_priority() {
 /// At the same level voice of several sites goes in the order in which it came, and a site that has more goes behind
 /// the others again.
 #[test]
-fn voice_of_two_sites_goes_in_the_order_of_its_coming() {
+fn voice_of_two_sites_is_served_in_order_of_arrival() {
     for [first, second] in [[1, 3], [3, 1]] {
         let mut engine = sites(Hqf, [40, 40], None, false);
         let packets = [2, 2, 2, first, first, second, second];

@@ -7,25 +7,25 @@ proptest! {
     #![proptest_config(crate::bounded::cases(150))]
 
     #[test]
-    fn everything_adds_up(program in prop::collection::vec(any::<u8>(), 0..600)) {
+    fn random_programs_balance_in_a_router(program in prop::collection::vec(any::<u8>(), 0..600)) {
         common::program::run(&program);
     }
 
     /// The same with a switch.
     #[test]
-    fn everything_adds_up_in_a_switch(program in prop::collection::vec(any::<u8>(), 0..600)) {
+    fn random_programs_balance_in_a_switch(program in prop::collection::vec(any::<u8>(), 0..600)) {
         common::program::run_switch(&program);
     }
 
     /// Mostly packets on one port under changing policies, so that queues fill.
     #[test]
-    fn everything_adds_up_when_queues_are_full(program in filling()) {
+    fn random_programs_balance_with_full_queues(program in filling()) {
         common::program::run(&program);
     }
 
     /// The same with trees of queues, which drop packets that waited.
     #[test]
-    fn everything_adds_up_in_trees_of_queues(program in filling()) {
+    fn random_programs_balance_in_trees_of_queues(program in filling()) {
         common::program::run_trees(&program);
     }
 }

@@ -34,7 +34,7 @@ fn assert_shares(bytes: &[u64], shares: &[f64], lengths: &[usize]) -> Vec<f64> {
 
 /// 20 %, 30 % and class-default on 2 Mb/s PPP. Published, as counted: 394, 594 and 990 kb/s.
 #[test]
-fn twenty_thirty_and_the_rest() {
+fn classes_of_20_and_30_percent_get_published_shares() {
     let lengths = [256, 1210, 256];
     let config = with_policy(
         Hqf,
@@ -55,7 +55,7 @@ fn twenty_thirty_and_the_rest() {
 /// A child of 70 % and a rest inside a class of 30 %: 420 and 180 of 600 kb/s. Published: 401 kb/s of TCP goodput,
 /// 0.9638 of what is counted.
 #[test]
-fn seventy_per_cent_inside_thirty() {
+fn child_of_70_percent_in_30_gets_published_share() {
     let maps = maps([
         ("Inner", vec![class_of("c1").percent(70).fair_queue(), class_default().fair_queue()]),
         ("P", vec![class_of("parent").percent(30).service_policy("Inner"), class_of("c3").percent(20)]),
@@ -79,7 +79,7 @@ fn seventy_per_cent_inside_thirty() {
 
 /// Three classes, the same on all: 397, 598 and 997 kb/s were published for packets of 1304 counted bytes.
 #[test]
-fn three_classes_of_equal_packets() {
+fn classes_with_equal_packets_get_published_shares() {
     let config = with_policy(Hqf, 2_000, vec![class_of("c1").percent(20), class_of("c2").percent(30)]);
     let sources: Vec<_> = (0..3).map(|n| Source::new(1300, n, u16::from(n), 2_500_000)).collect();
     let (bytes, ..) = outcome(&config, &sources);
@@ -92,7 +92,7 @@ fn three_classes_of_equal_packets() {
 /// Precedence 5 against 0 in class-default: 6 to 1 in the classic generation (published: 1.64 Mb/s of goodput), equal
 /// in the later one (956 kb/s).
 #[test]
-fn precedence_five_against_zero() {
+fn precedence_5_and_0_share_as_published() {
     for (generation, part, published) in [(Classic, 6.0 / 7.0, 1.64e6), (Hqf, 0.5, 956e3)] {
         let config = with_policy(generation, 2_000, vec![class_default().fair_queue()]);
         let sources = [Source::new(1300, 40, 0, 2_500_000), Source::new(1300, 0, 1, 2_500_000)];

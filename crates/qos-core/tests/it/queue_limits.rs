@@ -42,14 +42,14 @@ proptest! {
     #![proptest_config(crate::bounded::cases(48))]
 
     #[test]
-    fn a_limit_in_bytes_counts_what_waits(limit in 1u32..20_000, arrivals in arrivals()) {
+    fn limit_in_bytes_counts_waiting_bytes(limit in 1u32..20_000, arrivals in arrivals()) {
         for (_, bytes, dropped) in offered(&with_class(class_default().limit(Bytes(limit))), &arrivals) {
             prop_assert_eq!(dropped, bytes >= u64::from(limit), "{} bytes of {}", bytes, limit);
         }
     }
 
     #[test]
-    fn a_packet_is_taken_below_the_limit_of_its_value(
+    fn packet_is_queued_below_the_limit_of_its_field(
         field in prop::sample::select(vec![ThresholdField::Dscp, ThresholdField::Precedence]),
         limit in 1u32..40,
         thresholds in prop::collection::btree_map(0u8..8, 1u32..40, 1..5),
@@ -86,7 +86,7 @@ fn a_limit_in_bytes_holds_few_large_packets_and_many_small_ones() {
 /// shaper holds for the current interval of 4 ms and the line add a little. Of packets of 500 and four bytes 25 wait at
 /// the most, 50.4 ms.
 #[test]
-fn fifty_milliseconds_delay_by_fifty_milliseconds() {
+fn limit_of_50_ms_delays_by_50_ms() {
     let class = class_default().shape_bps(2_000_000).limit(Ms(50));
     let mut engine: Engine<u64> = common::started(100_000_000, Ppp, &with_policy(Hqf, 100_000, vec![class]));
     let sent = common::offer(&mut engine, common::udp(500, 1, Ppp), 1_000_000, Time(0), Time(2 * common::SECOND));
@@ -108,7 +108,7 @@ fn limit(kbps: u64, maps: Maps) -> (Option<u32>, Option<u32>, Option<u32>) {
 /// A router's print has `queue limit 10 ms/ 375000 bytes` for `bandwidth 300000` beside `shape average 1000000000`: the
 /// bandwidth comes first.
 #[test]
-fn milliseconds_are_of_the_bandwidth_or_else_of_the_shaper_or_of_what_is_around() {
+fn limit_in_ms_refers_to_bandwidth_then_shaper_then_parent() {
     let of = |class: PolicyClass| limit(1_000_000, maps([("P", vec![class])]));
     let ten = Ms(10);
     assert_eq!(of(class_of("c1").kbps(300_000).shape_bps(1_000_000_000).limit(ten)), (None, Some(375_000), Some(10)));
@@ -164,7 +164,7 @@ fn refused(generation: Generation, class: PolicyClass) -> (String, String) {
 
 /// Limits of a class are told as they are typed where their units differ.
 #[test]
-fn units_that_differ_are_named() {
+fn mixed_units_of_limits_are_refused_by_name() {
     let (packets, bytes, ms) = ((Packets(9), "packets"), (Bytes(9), "bytes"), (Ms(9), "ms"));
     for ((limit, own), (other_limit, other)) in [(packets, bytes), (bytes, ms), (ms, packets)] {
         let rows = vec![limit_by(ThresholdField::Cos, 1, other_limit)];
@@ -175,7 +175,7 @@ fn units_that_differ_are_named() {
 }
 
 #[test]
-fn what_no_queue_has_is_refused_with_its_path() {
+fn impossible_limits_are_refused_with_their_path() {
     use ThresholdField::{Cos, Dscp};
     let class = class_default;
     let red = || red_by_dscp().unit(LimitUnit::Ms).row(10, 5, 9, None);
@@ -217,7 +217,7 @@ fn queues_have_their_default_limits() {
 /// What a queue has no room for after its limit was lowered, and what priority drops while others wait, is counted as
 /// dropped by the interface's queue.
 #[test]
-fn all_drops_of_queues_are_the_interfaces() {
+fn interface_counts_all_drops_of_its_queues() {
     let limited = |packets: u32| {
         let classes = vec![class_default().queue_limit(packets)];
         with_policies(Hqf, 2_000, maps([("P", classes)]))

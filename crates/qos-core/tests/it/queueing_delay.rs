@@ -42,7 +42,7 @@ proptest! {
 
     /// Each departure tells when its packet started, so the waits are known one by one.
     #[test]
-    fn it_is_the_time_from_arrival_to_the_start_on_the_line(
+    fn queueing_delay_runs_from_arrival_to_the_start_on_the_line(
         config in prop::sample::select(configurations()),
         packets in prop::collection::vec(
             (prop_oneof![Just(0), 0u64..20 * MILLI], 28usize..1_500, 0u16..20, prop::sample::select(vec![0u8, 10])),
@@ -115,7 +115,7 @@ fn shaper_and_ring_count_and_the_policer_takes_no_time() {
 }
 
 #[test]
-fn an_interface_that_is_cleared_amid_traffic_counts_what_starts_from_then_on() {
+fn cleared_queueing_delay_counts_packets_sent_afterwards() {
     let mut engine: Engine<usize> = common::engine(RATE, Framing::Ppp);
     let mut outputs = Vec::new();
     for number in 0..10 {
@@ -132,7 +132,7 @@ fn an_interface_that_is_cleared_amid_traffic_counts_what_starts_from_then_on() {
 }
 
 #[test]
-fn a_switch_port_tells_it_too() {
+fn switch_port_shows_queueing_delay() {
     let mut engine: Engine<usize> = Engine::new(&ports(2), Time(0)).unwrap();
     let port = |limit| interface(SwitchPortConfig { limit, ..SwitchPortConfig::default() });
     let config = config(defaults()).interface(name(1), port(100)).interface(name(2), port(50));

@@ -11,7 +11,7 @@ proptest! {
     #![proptest_config(crate::bounded::cases(48))]
 
     #[test]
-    fn drops_fall_between_and_above_the_thresholds(
+    fn red_drops_between_and_above_the_thresholds(
         generation in prop::sample::select(vec![Classic, Hqf]),
         weight in 1u8..8,
         rows in prop::array::uniform2((1u32..30, 0u32..30, 1u32..8)),
@@ -68,7 +68,7 @@ proptest! {
 
 /// Over many packets as many are dropped as the probabilities of their moments add up to.
 #[test]
-fn drops_are_as_many_as_the_probabilities_say() {
+fn number_of_red_drops_matches_the_probabilities() {
     let config = with_policy(
         Hqf,
         2_000,
@@ -127,7 +127,7 @@ fn congested(ecn: bool, capable: impl Fn(u64) -> u8) -> Sent {
 /// RFC 3168 section 5, and Cisco's "WRED: Explicit Congestion Notification": what would be dropped at random is marked
 /// if it can be, ECT(0) and ECT(1) alike; others are dropped; the same packets are chosen.
 #[test]
-fn what_would_be_dropped_at_random_is_marked_instead() {
+fn ecn_marks_replace_random_drops() {
     let last = Time(20_000 * MILLI * 366 / 100);
     let mut without = congested(false, |_| ecn::ECT_0);
     let plain = class(&mut without.engine, last, 0);
@@ -150,7 +150,7 @@ fn what_would_be_dropped_at_random_is_marked_instead() {
 
 /// Marks do not shorten the queue of who does not heed them: from the greatest threshold on everything is dropped.
 #[test]
-fn above_the_greatest_threshold_marks_do_not_help() {
+fn ecn_capable_packets_are_dropped_above_the_maximum_threshold() {
     let config = with_policy(
         Hqf,
         2_000,
@@ -169,7 +169,7 @@ fn above_the_greatest_threshold_marks_do_not_help() {
 /// Half way between the thresholds half of one in the denominator is marked: with the mean held there the marks are
 /// binomial.
 #[test]
-fn half_way_half_of_the_greatest_share_is_marked() {
+fn marks_halfway_between_thresholds_match_half_the_probability() {
     let config = with_policy(
         Hqf,
         2_000,

@@ -42,7 +42,7 @@ fn an_idle_line_drops_nothing() {
 
 /// A queue ages at what its line can send now, not at what it could before.
 #[test]
-fn a_queue_ages_at_the_rate_of_the_line() {
+fn mean_depth_ages_at_the_line_rate() {
     let mean = |before: u64| {
         let red = vec![class_default().random_detect(red_by_precedence())];
         let with = |clock: u64| {
@@ -65,7 +65,7 @@ fn a_queue_ages_at_the_rate_of_the_line() {
 /// The later generation asks early detection ahead of everything, even where the transmit ring has room; in the classic
 /// one such a packet never meets the queue. Of twenty packets the mean is still that of a moment ago.
 #[test]
-fn early_detection_is_asked_ahead_of_a_ring_with_room() {
+fn hqf_applies_red_before_a_ring_with_room() {
     for (generation, dropped) in [(Hqf, 1), (Classic, 0)] {
         let red = red_by_dscp().weight(1).row(0, 60, 61, 1).row(10, 1, 2, 1);
         let class = vec![class_default().kbps(1000).random_detect(red)];

@@ -16,7 +16,7 @@ use qos_core::{Engine, Output, Time};
 /// debt is the sum of the actual debts since the last drop and is compared with the extended burst, a drop forgives it
 /// but not the actual debt, and with an actual debt above the extended limit all is dropped.
 #[test]
-fn debts_are_those_of_the_worked_example() {
+fn debts_match_the_worked_example() {
     const UNIT: u32 = 1_000;
     let mut meter = AccessRate::new(8_000, 2 * u64::from(UNIT), 4 * u64::from(UNIT), Time(2 * SECOND));
     assert!(meter.conforms(Time(2 * SECOND), 2 * UNIT), "the normal burst is used up by time unit 2");
@@ -142,7 +142,7 @@ fn write(field: SetField, value: u16, then: RateLimitOutcome) -> RateLimitAction
 
 /// `continue` takes a packet to the next line that it matches, as it was marked; `transmit` past all of them.
 #[test]
-fn lines_are_asked_in_order() {
+fn rate_limit_lines_apply_in_order() {
     use RateLimitOutcome::{Continue, Transmit};
     let first = RateLimitConfig {
         only: Some(access_group("low")),
@@ -241,7 +241,7 @@ fn counters_of_what_comes_in_are_cleared() {
 
 /// Lines that stay go on with what they have counted and spent; others begin anew.
 #[test]
-fn lines_that_stay_go_on() {
+fn unchanged_rate_limit_lines_keep_their_state() {
     let packet = common::udp(986, 0, Framing::Ethernet);
     let after = |rate: u64| {
         let mut engine = limited(vec![line(8_000)]);

@@ -13,7 +13,7 @@ fn at(seconds: f64) -> Time {
 
 /// The worked examples of the command reference.
 #[test]
-fn one_bucket() {
+fn single_bucket_policer_matches_the_worked_example() {
     let mut buckets = TokenBuckets::single_bucket(8_000, 1_000, Time(0));
     assert_eq!(buckets.colour(Time(0), 450), Colour::Conform);
     assert_eq!(buckets.tokens().0, 550);
@@ -22,7 +22,7 @@ fn one_bucket() {
 }
 
 #[test]
-fn two_buckets_one_rate() {
+fn single_rate_policer_matches_the_worked_example() {
     let mut buckets = TokenBuckets::single_rate(8_000, 1_000, 1_000, Time(0));
     assert_eq!(buckets.colour(Time(0), 450), Colour::Conform);
     assert_eq!(buckets.colour(at(0.25), 900), Colour::Exceed);
@@ -34,7 +34,7 @@ fn two_buckets_one_rate() {
 }
 
 #[test]
-fn two_rates() {
+fn two_rate_policer_matches_the_worked_example() {
     let mut buckets = TokenBuckets::two_rate(100_000, 2_000, 200_000, 2_000, Time(0));
     let mut bits = [0; 3];
     let seconds = 100;
@@ -53,7 +53,7 @@ proptest! {
 
     /// What conforms between any two packets is at most the burst plus the rate times the time between them.
     #[test]
-    fn a_bucket_bounds_every_interval(
+    fn token_bucket_bounds_every_interval(
         cir in 8_000u64..10_000_000_000,
         bc in 1_000u64..100_000,
         packets in prop::collection::vec((prop_oneof![Just(0u64), 0u64..2_000_000, 0u64..SECOND], 20u32..1600), 1..120),
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn a_bucket_keeps_its_rate(cir in 8_000u64..1_000_000_000, bytes in 60u32..1500, burst in 1_500u64..20_000) {
+    fn token_bucket_keeps_its_rate(cir in 8_000u64..1_000_000_000, bytes in 60u32..1500, burst in 1_500u64..20_000) {
         let mut buckets = TokenBuckets::single_bucket(cir, burst, Time(0));
         // Twice the rate, for 20000 packets.
         let gap = u64::from(bytes) * 8 * SECOND / cir / 2;

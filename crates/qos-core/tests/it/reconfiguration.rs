@@ -39,7 +39,7 @@ fn below(config: &RouterConfig, port: u16) -> RouterConfig {
 }
 
 #[test]
-fn an_access_list_that_stays_goes_on_counting_and_another_one_begins_anew() {
+fn unchanged_access_list_keeps_counting_and_a_changed_one_restarts() {
     let config = with_low();
     let mut engine = router(&config);
     send(&mut engine, 0, &[4_999, 5_000, 4_000]);
@@ -57,7 +57,7 @@ fn an_access_list_that_stays_goes_on_counting_and_another_one_begins_anew() {
 }
 
 #[test]
-fn an_access_list_that_takes_the_place_of_another_has_its_own_entries() {
+fn replacement_access_list_has_its_own_entries() {
     let low = with_low();
     let high =
         AccessListEntry { destination_port: ports(PortOperator::Gt, &[7_000]), ..low.access_lists["low"][0].clone() };
@@ -83,7 +83,7 @@ fn an_access_list_that_takes_the_place_of_another_has_its_own_entries() {
 
 /// Rates are shown as of the load interval that is in force.
 #[test]
-fn a_policy_that_goes_on_has_the_new_load_interval() {
+fn unchanged_policy_gets_the_new_load_interval() {
     let config = with_low();
     let mut other = config.clone();
     other.interfaces.get_mut("Out").unwrap().load_interval_s = 600;
@@ -102,7 +102,7 @@ fn a_policy_that_goes_on_has_the_new_load_interval() {
 
 /// The same for the policy of what comes in.
 #[test]
-fn a_policy_of_what_comes_in_goes_on_where_it_stays() {
+fn unchanged_input_policy_keeps_its_state() {
     let configured = |load_interval_s: u32, bps: u64| {
         let policies = maps([("P", vec![class_default().police_bps(bps)])]);
         let mut port = interface(100_000, Some("P"), None);
@@ -134,7 +134,7 @@ fn a_policy_of_what_comes_in_goes_on_where_it_stays() {
 
 /// What is shown of a policer is what kind it is.
 #[test]
-fn a_policer_shows_what_it_has() {
+fn policer_shows_only_its_own_parameters() {
     let shown = |police: PoliceConfig| {
         let class = vec![class_default().police(police)];
         let police = common::class(&mut router(&with_policy(Hqf, 100_000, class)), Time(0), 0).police.unwrap();

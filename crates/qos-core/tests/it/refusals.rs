@@ -34,7 +34,7 @@ fn not_taken(entry: &AccessListEntry, field: &str, reason: &str) {
 }
 
 #[test]
-fn figures_of_an_entry_are_checked() {
+fn values_of_an_access_list_entry_are_checked() {
     taken(&AccessListEntry { dscp: Some(63), ..permit(None) });
     not_taken(&AccessListEntry { dscp: Some(64), ..permit(None) }, "dscp", "64 is out of range: give 0 to 63");
     taken(&AccessListEntry { precedence: Some(7), ..permit(None) });
@@ -44,7 +44,7 @@ fn figures_of_an_entry_are_checked() {
 
 /// Each field belongs to some protocols, and to no entry of any protocol.
 #[test]
-fn fields_of_an_entry_go_with_its_protocol() {
+fn fields_of_an_entry_must_fit_its_protocol() {
     let port = || ports(PortOperator::Eq, &[80]);
     let icmp = |icmp_type, icmp_code, protocol| AccessListEntry { icmp_type, icmp_code, ..permit(Some(protocol)) };
     for protocol in [None, Some(1), Some(6), Some(17), Some(47), Some(58)] {
@@ -73,7 +73,7 @@ fn fields_of_an_entry_go_with_its_protocol() {
 }
 
 #[test]
-fn ports_go_with_their_operator() {
+fn number_of_ports_must_fit_the_operator() {
     use PortOperator::{Eq, Gt, Lt, Neq, Range};
     let tables: [(PortOperator, &[u16], bool); 17] = [
         (Eq, &[], false),
@@ -200,7 +200,7 @@ type Figure = fn(&mut RateLimitConfig) -> &mut u64;
 
 /// Lines of `rate-limit`: rates, bursts, what they write, and how many there are.
 #[test]
-fn figures_of_rate_limits_are_checked() {
+fn values_of_rate_limits_are_checked() {
     use SetField::{Dscp, Precedence, QosGroup};
     let line = || RateLimitConfig::new(8_000, 1_000, 2_000);
     let asked = |lines: Vec<RateLimitConfig>, output: bool| {
@@ -241,7 +241,7 @@ fn figures_of_rate_limits_are_checked() {
 
 /// Figures of an interface, at the ends of what they may be.
 #[test]
-fn figures_of_interfaces_are_checked() {
+fn values_of_interfaces_are_checked() {
     let plain = || interface(2_000, None, None);
     let bandwidth = |bandwidth_kbps| InterfaceConfig { bandwidth_kbps, ..plain() };
     let averages = |load_interval_s| InterfaceConfig { load_interval_s, ..plain() };

@@ -69,7 +69,7 @@ fn beside_a_flood(generation: Generation) -> InterfaceCounters {
 }
 
 #[test]
-fn what_the_line_has_no_time_for_waits_behind_a_classic_shaper_and_before_a_later_one() {
+fn excess_waits_after_a_classic_shaper_and_in_an_hqf_shaper() {
     let counters = beside_a_flood(Classic);
     let af = class(&counters, 0);
     let (shape, queue) = (af.shape.unwrap(), af.queue.unwrap());
@@ -106,7 +106,7 @@ proptest! {
 
     /// The line, the ring and the other classes decide nothing of what a classic shaper lets go, and when.
     #[test]
-    fn a_classic_shaper_does_not_look_at_the_line(
+    fn classic_shaper_releases_regardless_of_the_line(
         cir in 64_000u64..2_000_000,
         line in prop::sample::select(vec![300_000u64, 1_000_000, 10_000_000]),
         arrivals in prop::collection::vec(
@@ -119,7 +119,7 @@ proptest! {
 
 /// A packet that the credit would let go waits behind one that waits, and counts as delayed.
 #[test]
-fn what_comes_behind_a_waiting_packet_is_delayed() {
+fn packet_behind_a_waiting_one_counts_as_delayed() {
     // Bursts of 8000 bits, twice in the classic generation: packets of 4000 bits, then one of 12 000 that waits.
     for (generation, before) in [(Classic, 2), (Hqf, 1)] {
         let mut engine = started(2_000_000, &config(generation, vec![shaped("class-default", 64_000)]));
@@ -156,7 +156,7 @@ fn a_packet_is_delayed_by_the_shaper_that_held_it() {
 
 /// Credit of a shaper above a queue comes back while nothing waits: packets that take all of it do not wait.
 #[test]
-fn what_comes_once_a_second_is_not_delayed() {
+fn packet_once_a_second_is_not_delayed() {
     let maps = maps([
         ("Child", vec![class_of("af").percent(50)]),
         ("P", vec![class_default().service_policy("Child").shape_bps(64_000)]),
@@ -174,7 +174,7 @@ fn what_comes_once_a_second_is_not_delayed() {
 /// What a shaper of the later generation lets go joins a ring that has room at once, though the next frame starts
 /// later: what comes in between, even with priority, is behind it.
 #[test]
-fn what_is_released_joins_the_ring_before_the_next_frame_starts() {
+fn released_packet_enters_the_ring_before_the_next_frame_starts() {
     let mut port = interface(64, None, Some("P"));
     port.tx_ring_limit = Some(4);
     let voice = class_of("c1").strict();

@@ -226,7 +226,7 @@ proptest! {
     /// class-default 32384, so that class-default starves (published: half of 256 kb/s is 284 times as heavy, and TCP
     /// got 200 against 6 kb/s). The later generation gives it the rest.
     #[test]
-    fn classic_class_default_starves_beside_a_class(
+    fn classic_class_default_starves_next_to_a_class(
         (kbps, constant) in prop::sample::select(vec![(64u64, 64u64), (128, 64), (256, 57), (512, 30), (2_000, 16)]),
         percent in 10u64..=75,
         lengths in prop::array::uniform2(200usize..1_500),

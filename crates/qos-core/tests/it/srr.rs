@@ -124,7 +124,7 @@ proptest! {
     /// Of two shared queues that are both busy, what they have sent divided by their weights never differs by more than
     /// a frame of each divided by its weight; and while there is something in a shared queue the port never rests.
     #[test]
-    fn shared_queues_are_proportional_and_conserve_work(
+    fn shared_queues_are_proportional_and_work_conserving(
         weights in prop::array::uniform4(1u32..=255), lens in prop::array::uniform4(lengths()), busy in 1usize..=4,
         limit in prop_oneof![Just(100u32), 10..=90u32]
     ) {
@@ -277,7 +277,7 @@ proptest! {
 /// The article's last phase: 13 Mb/s in queue 1 beside whatever queue 2 takes, 100 Mb/s with a limit of 70. The caller
 /// stalls for 300 ms again and again; queue 1 loses nothing.
 #[test]
-fn stalls_of_the_caller_cost_nothing() {
+fn stalls_of_the_caller_lose_no_frames() {
     let port = SwitchPortConfig { shape: [0, 0, 0, 0], share: [30, 70, 1, 1], limit: 70, ..port() };
     let mut load: Vec<(u64, usize)> = (0..5_532).map(|frame| (frame * 904_000, 0)).collect();
     // 200 Mb/s of full frames.
@@ -327,7 +327,7 @@ fn a_shaped_queue_gets_its_part() {
 /// It pays for no wait behind a frame of another queue, were it the longest: short frames have their half of the port
 /// beside full ones, however often they wait.
 #[test]
-fn a_shaped_queue_pays_for_no_wait_behind_a_frame() {
+fn shaped_queue_is_not_charged_for_waiting_behind_a_frame() {
     let mut engine = engine(SwitchPortConfig { shape: [2, 0, 0, 0], ..port() });
     let gaps: Vec<_> =
         (0..60_000).map(|number| if number % 10 == 0 { (1, 1_500, 10_000) } else { (0, 46, 10_000) }).collect();

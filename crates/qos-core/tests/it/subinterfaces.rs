@@ -152,7 +152,7 @@ fn two_subinterfaces_each_get_their_shape_with_priority_and_bandwidth_below() {
 
 /// A frame of a VLAN that no subinterface has, or one that is shut down, goes nowhere, and is counted.
 #[test]
-fn frames_reach_the_subinterfaces_that_there_are() {
+fn frames_reach_existing_subinterfaces_only() {
     let subinterfaces = [own(100), (200, SubinterfaceConfig { enabled: false, ..own(200).1 }), native(300)];
     let mut engine = made(&config(Hqf, Maps::new(), &subinterfaces, plain()));
     for (number, vlan) in [Some(100), Some(200), Some(300), Some(400), None].into_iter().enumerate() {
@@ -176,7 +176,7 @@ fn frames_reach_the_subinterfaces_that_there_are() {
 
 /// An input policy of one subinterface marks and polices its own frames alone.
 #[test]
-fn an_input_policy_is_the_subinterface_s_own() {
+fn input_policy_applies_to_its_subinterface_only() {
     let maps = maps([("In", vec![class_default().set(SetField::Dscp, 10).police_bps(8_000_000)])]);
     let subinterfaces = [(100, own(100).1.input("In")), own(200)];
     let mut engine = made(&config(Hqf, maps, &subinterfaces, plain()));
@@ -200,7 +200,7 @@ fn an_input_policy_is_the_subinterface_s_own() {
 
 /// A policy of the port sees all its VLANs, and tells them apart by `match vlan`.
 #[test]
-fn match_vlan_tells_frames_apart_on_the_port() {
+fn match_vlan_selects_frames_on_the_port() {
     let maps = maps([("P", vec![class_of("vlans").set(SetField::Cos, 5), class_default()])]);
     let config = config(Hqf, maps, &[own(100), own(250)], interface(100_000, None, Some("P")))
         .class_map("vlans", match_any(vec![vlans(&[(90, 95), (200, 300)])]));
@@ -222,7 +222,7 @@ fn match_vlan_tells_frames_apart_on_the_port() {
 }
 
 #[test]
-fn what_a_subinterface_cannot_have_is_refused() {
+fn impossible_subinterfaces_are_refused() {
     let unshaped = vec![class_default().service_policy("Child")];
     let policies = maps([("Child", child()), ("Ten", shaped(10_000_000)), ("Unshaped", unshaped)]);
     let with = |subinterfaces: &[Own], port| refused(&config(Hqf, policies.clone(), subinterfaces, port));

@@ -119,7 +119,7 @@ fn trust_gives_the_label_and_the_label_the_queue_and_the_marking() {
 }
 
 #[test]
-fn maps_are_applied_where_they_belong() {
+fn qos_maps_apply_to_their_trust_state() {
     let ef = frames::udp(200, 46, 1, 2);
     let mut mutation: Vec<u8> = (0..64).collect();
     mutation[46] = 10;
@@ -231,7 +231,7 @@ fn a_policer_drops_or_marks_down_what_is_out_of_profile() {
 
 /// So that the packets of a flow keep their order: what a policer marks down joins the queues of its own code point.
 #[test]
-fn what_is_marked_down_keeps_its_queues() {
+fn marked_down_frames_keep_their_queues() {
     let mut table: Vec<u8> = (0..64).collect();
     table[46] = 8;
     let police = police(1_000_000).bytes(8_000).exceed(PoliceAction::PolicedDscpTransmit {});
@@ -294,7 +294,7 @@ fn labelled(ip_len: usize, dscp: u8) -> Descriptor {
 }
 
 #[test]
-fn queues_hold_what_their_thresholds_allow() {
+fn queues_hold_cells_up_to_their_thresholds() {
     // A full frame of 1518 bytes takes 6 cells; the one on the wire holds its own.
     let full = |dscp| labelled(1_500, dscp);
     let mut engine = switch(&defaults(), port(), port());
@@ -427,7 +427,7 @@ fn reservations_beyond_the_memory_leave_no_common_cells() {
 }
 
 #[test]
-fn a_switch_stays_a_switch() {
+fn switch_refuses_a_router_configuration() {
     let mut engine = switch(&defaults(), port(), port());
     let error = engine.configure(Time(1), &RouterConfig::new("R1", Classic)).unwrap_err();
     assert_eq!(error.path, "switch");
@@ -498,7 +498,7 @@ fn labelled_at(engine: &mut Engine<u64>, at: u64, port: u16, frame: &[u8]) -> Op
 }
 
 #[test]
-fn the_policy_of_a_vlan_marks_and_a_port_trusts_what_it_leaves() {
+fn vlan_policy_marks_and_the_port_trusts_the_rest() {
     let mut engine = vlan_based(|_| ()).unwrap();
     let by_dscp = |dscp| Some(Label { dscp, ..Label::default() });
     let mut label = |port, frame: &[u8]| labelled_at(&mut engine, MILLI, port, frame);
@@ -575,7 +575,7 @@ fn without_vlan_based_the_policy_of_a_vlan_does_nothing() {
 }
 
 #[test]
-fn what_a_policy_of_a_vlan_cannot_have_is_refused() {
+fn impossible_vlan_policies_are_refused() {
     let refused = |change: &dyn Fn(&mut RouterConfig)| {
         let error = vlan_based(change).unwrap_err();
         (error.path, error.message)

@@ -39,7 +39,7 @@ fn refused(text: &str, path: &str, reason: &str) {
 }
 
 #[test]
-fn global_figures_are_checked() {
+fn global_values_are_checked() {
     let set = |number: usize, change: fn(&mut QueueSetConfig)| global(|switch| change(&mut switch.queue_sets[number]));
     refused(&set(0, |set| set.buffers = [25, 25, 25, 24]), "switch.queue_sets[0].buffers", "make 99");
     refused(&set(1, |set| set.buffers = [50, 0, 25, 25]), "switch.queue_sets[1].buffers[1]", "1 to 100");
@@ -70,7 +70,7 @@ fn policer_a(rate_bps: u64, exceed: ExceedAction) -> std::collections::BTreeMap<
 }
 
 #[test]
-fn port_figures_are_checked() {
+fn port_values_are_checked() {
     let at = |field: &str| format!("interfaces.{}.switch.{field}", name(1));
     let no_vlan = Some(SwitchportConfig { mode: SwitchportMode::Access, vlan: 4_095 });
     for (switch, field, reason) in [

@@ -38,7 +38,7 @@ fn common_free(engine: &mut Engine<u64>, at: u64) -> u32 {
 }
 
 #[test]
-fn a_port_that_is_shut_down_drops_what_waits_and_gives_its_cells_back() {
+fn shut_down_port_drops_waiting_frames_and_frees_their_cells() {
     let on = one_port(true, port());
     let shut = InterfaceConfig { enabled: false, ..interface(port()) };
     let off = config(defaults()).interface(name(1), shut);
@@ -99,7 +99,7 @@ fn counters_go_on_while_qos_is_off() {
 }
 
 #[test]
-fn another_trust_gives_other_labels() {
+fn changed_trust_changes_the_label() {
     let trusting = |trust: Option<Trust>| one_port(true, SwitchPortConfig { trust, ..port() });
     let mut engine = switch(1, &trusting(Some(Trust::Dscp)));
     let mut label = |trust: Option<Trust>, at: u64| {
@@ -151,7 +151,7 @@ fn each_asic_has_its_own_memory() {
 
 /// Before its first configuration a port is a router's. What waits then is dropped where it becomes a switch's.
 #[test]
-fn a_port_that_becomes_a_switch_s_drops_what_waits() {
+fn port_that_becomes_a_switch_port_drops_waiting_frames() {
     let mut engine = Engine::new(&ports(1), Time(0)).unwrap();
     for number in 0..20 {
         engine.transmit(Time(0), PORT, full(0), number);

@@ -49,7 +49,7 @@ fn other() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     /// Wherever the option stands, the smaller size is in the frame, the checksum holds, and nothing else has changed.
     #[test]
-    fn the_smaller_size_is_named_and_the_checksum_holds(
+    fn adjusted_mss_is_the_smaller_one_and_keeps_the_checksum(
         before in prop::collection::vec(other(), 0..3),
         after in prop::collection::vec(other(), 0..2),
         asked in any::<u16>(),
@@ -93,7 +93,7 @@ proptest! {
 
 /// Behind a tag too, and not in a later fragment, which has no header.
 #[test]
-fn tags_and_fragments() {
+fn mss_is_adjusted_behind_tags_and_not_in_fragments() {
     let mut behind = tagged(&frame(&mss(1_460), SYN, b""), 0, 10);
     assert!(lower_mss(&mut behind, 1_360));
     assert_eq!(behind[58..62], [2, 4, 0x05, 0x50]);

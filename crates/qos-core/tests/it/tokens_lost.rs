@@ -85,7 +85,7 @@ fn earned(rate: u64, bytes: u32) -> u64 {
 proptest! {
     /// Every token is somewhere: lost, spent, or still in a bucket.
     #[test]
-    fn lost_and_spent_and_kept_are_what_the_rate_gave(
+    fn lost_spent_and_stored_tokens_add_up_to_the_rate(
         kind in kinds(),
         rate in 64_000u64..10_000_000,
         burst in 3_000u64..60_000,
@@ -165,7 +165,7 @@ proptest! {
 }
 
 #[test]
-fn the_longest_time_is_that_of_packets_one_after_the_other() {
+fn longest_loss_covers_consecutive_packets() {
     // A byte a microsecond; 3000 bytes.
     let mut policer = TokenBuckets::single_bucket(8_000_000, 3_000, Time(0));
     let mut at = |ms: u64, bytes: u32| {
@@ -185,7 +185,7 @@ fn the_longest_time_is_that_of_packets_one_after_the_other() {
 }
 
 #[test]
-fn every_policer_shows_it_since_it_was_cleared() {
+fn policers_show_lost_tokens_since_clearing() {
     let dynamic = DynamicBucketConfig { initial_bytes: Some(3_000), ..DynamicBucketConfig::default() };
     let one = police(8_000_000);
     for police in [one.clone().bytes(3_000), PoliceConfig { dynamic: Some(dynamic), ..one }] {

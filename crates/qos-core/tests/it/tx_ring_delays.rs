@@ -73,7 +73,7 @@ fn log_error(means: &[f64]) -> f64 {
     (squares.sum::<f64>() / means.len() as f64).sqrt()
 }
 
-/// Where the table of `published_means_in_any_window` stands, between two marks.
+/// Where the table of `mean_delays_match_published_ones_in_any_window` stands, between two marks.
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/results.md");
 const BEGIN: &str = "<!-- variable floods -->\n";
 const END: &str = "<!-- end of variable floods -->\n";
@@ -93,7 +93,7 @@ fn documented(table: &str) -> String {
 
 /// The means fit the published ones as well in any window; `docs/reference/results.md` has them.
 #[test]
-fn published_means_in_any_window() {
+fn mean_delays_match_published_ones_in_any_window() {
     let windows = [(3, 27), (30, 54), (60, 84), (150, 174)];
     let rows: Vec<Vec<f64>> = PUBLISHED
         .iter()

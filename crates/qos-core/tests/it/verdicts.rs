@@ -115,7 +115,7 @@ const LATER: [&str; 3] = ["udp later", "tcp later", "icmp later"];
 /// Ports, at the ports themselves and beside them. A permit with ports lets a later fragment of its protocol and
 /// addresses match, which has none (Cisco, "Access Control Lists and IP Fragments").
 #[test]
-fn entries_with_ports() {
+fn entries_with_ports_match_ports_and_later_fragments() {
     use PortOperator::{Eq, Gt, Lt, Neq, Range};
     let source =
         |op, numbers: &[u16]| matched(&[AccessListEntry { source_port: ports(op, numbers), ..permit(Some(17)) }]);
@@ -138,7 +138,7 @@ fn entries_with_ports() {
 
 /// A deny with ports says nothing of a later fragment; one without ports does.
 #[test]
-fn denies_and_later_fragments() {
+fn deny_with_ports_ignores_later_fragments() {
     let all = permit(None);
     let below = AccessListEntry { destination_port: ports(PortOperator::Lt, &[60_000]), ..deny(Some(17)) };
     let ip: Vec<_> =
@@ -158,7 +158,7 @@ fn denies_and_later_fragments() {
 
 /// Protocols, flags, ICMP's types and codes, code points, precedences, fragments, addresses.
 #[test]
-fn entries_without_ports() {
+fn entries_without_ports_match_their_fields() {
     let permitted = |entry: AccessListEntry| matched(&[entry]);
     let icmp = |kind, icmp_code| AccessListEntry { icmp_type: Some(kind), icmp_code, ..permit(Some(1)) };
     assert_eq!(permitted(permit(Some(17))), UDP);
@@ -190,7 +190,7 @@ fn entries_without_ports() {
 
 /// `match protocol` goes by the protocol's number or by its port at either end, and by no port beside it.
 #[test]
-fn protocols_by_name() {
+fn match_protocol_uses_protocol_number_or_port() {
     use ProtocolName::{Bgp, Http, Rip, SecureHttp, Smtp};
     for (name, number, port) in [(Bgp, 6, 179), (Http, 6, 80), (SecureHttp, 6, 443), (Smtp, 6, 25), (Rip, 17, 520)] {
         for of_packet in [6, 17] {
@@ -229,7 +229,7 @@ fn protocols_by_name() {
 
 /// Lengths at their limits.
 #[test]
-fn packet_lengths_at_their_limits() {
+fn match_packet_length_includes_its_limits() {
     let asked =
         [99, 100, 200, 201].map(|length| (if length == 99 { "99" } else { "more" }, frames::udp(length, 0, 1, 2)));
     let mut engine = counting(&[], packet_length(Some(100), Some(200)));
@@ -241,7 +241,7 @@ fn packet_lengths_at_their_limits() {
 
 /// `set precedence` and `set-prec-transmit` leave the three low bits of the code point as they are.
 #[test]
-fn a_precedence_is_three_bits() {
+fn setting_precedence_keeps_the_low_bits_of_the_code_point() {
     let marked = |class: PolicyClass, dscp: u8| {
         let mut engine = router(&[], any_packet(), class);
         engine.transmit(Time(0), PORT, parse(&frames::udp(100, dscp, 1, 2), Ethernet), 0);
@@ -304,7 +304,7 @@ fn frames_that_are_not_ip_are_not_policed() {
 
 /// A packet that needs exactly what a bucket has gets it, of each kind of policer; one byte more does not.
 #[test]
-fn buckets_at_exact_equality() {
+fn packet_equal_to_the_tokens_conforms() {
     use Colour::{Conform, Exceed, Violate};
     let colours = |mut buckets: TokenBuckets, packets: &[u32]| {
         let colours: Vec<_> = packets.iter().map(|bytes| buckets.colour(Time(0), *bytes)).collect();
@@ -330,7 +330,7 @@ fn buckets_at_exact_equality() {
 
 /// What is left of a nanosecond is carried to a frame that becomes ready in the nanosecond in which the link is free.
 #[test]
-fn a_frame_that_is_ready_when_the_link_is_free_waits_for_the_rest_of_the_nanosecond() {
+fn back_to_back_frame_waits_for_the_rest_of_the_nanosecond() {
     let ends = |late: u64| {
         // 8 bits at 3 b/s take 2 666 666 666 and two thirds nanoseconds.
         let mut link = Serialiser::new(Rate(3), Time(0));
@@ -343,7 +343,7 @@ fn a_frame_that_is_ready_when_the_link_is_free_waits_for_the_rest_of_the_nanosec
 
 /// A sender gets so many frames ahead of its link, and not one more.
 #[test]
-fn a_link_holds_so_many_frames() {
+fn link_backlog_drops_frames_beyond_its_limit() {
     let mut engine: Engine<u64> =
         common::started(1_000_000, Ethernet, &common::with_policy(Hqf, 1_000, vec![class_default()]));
     let most = LINK_BACKLOG_FRAMES as u64;
