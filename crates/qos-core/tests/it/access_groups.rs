@@ -1,4 +1,4 @@
-//! Access lists that filter interfaces: what they let pass, in which order with the rest, and what is counted.
+//! Access lists on interfaces: packets that they pass, their place in the order of operations, and counters.
 
 use crate::common::build::*;
 use crate::common::{self, departures, run, PORT, SECOND};

@@ -1,4 +1,4 @@
-//! What a policy-map may not ask for is refused with the path of what is wrong, and changes nothing.
+//! Policy-maps that are refused, with the path of the error; a refusal changes nothing.
 
 use crate::common::build::*;
 use crate::common::{self, configuration, with_policies, with_policy};

@@ -1,4 +1,4 @@
-//! What a router does with a configuration.
+//! Treatment of packets and configurations by a router.
 
 use crate::common::build::*;
 use crate::common::{self, configuration, departures, run, udp, with_policies, with_policy, MILLI, PORT, SECOND};

@@ -1,4 +1,4 @@
-//! How many cases properties have. Not in `common`, which the fuzz targets have as well, without proptest.
+//! Number of cases of properties. Not in `common`, which the fuzz targets include without proptest.
 
 use std::env;
 

@@ -1,5 +1,5 @@
-//! Links of ATM: what packets take of a line in cells, what of them is counted, the ring in particles, and the traffic
-//! contract of a virtual circuit. The figures are arithmetic: a cell has 53 bytes, 48 of them payload.
+//! ATM links: cells on the line, counted bytes, the transmit ring in particles, and the traffic contract of a virtual
+//! circuit. The values are arithmetic: a cell has 53 bytes, 48 of them payload.
 
 use crate::common::build::*;
 use crate::common::{self, class, configuration, departures, offer, udp, with_policy, PORT, SECOND};

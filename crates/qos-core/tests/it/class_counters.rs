@@ -1,4 +1,4 @@
-//! What a class shows of its packets.
+//! Packet counters of a class.
 
 use crate::common::build::*;
 use crate::common::{self, class, frames, with_policy, MILLI, PORT, SECOND};

@@ -1,4 +1,4 @@
-//! What routers up to 12.4(15)T do with packets that wait, against their prints and Cisco's course texts.
+//! Queueing of routers up to 12.4(15)T, against their prints and Cisco's course texts.
 
 use crate::common::build::*;
 use crate::common::{self, configuration, load, Source, MILLI, PORT, SECOND};

@@ -1,4 +1,4 @@
-//! The five properties of the dynamic bucket, and what it shows.
+//! The five properties of the dynamic bucket, and its counters.
 
 use crate::common::build::*;
 use crate::common::{self, udp, with_policies, MILLI, PORT, SECOND};

@@ -1,4 +1,4 @@
-//! What the examples print.
+//! Output of the examples.
 
 #[allow(dead_code)]
 #[path = "../../examples/fair_queue.rs"]

@@ -1,4 +1,4 @@
-//! Fields of headers, and what is written into them, by bytes that were put down by hand.
+//! Reading and writing of header fields, against bytes written by hand.
 
 use crate::common::frames::{self, tagged};
 use qos_core::frame::{rewrite_cos, rewrite_dscp, rewrite_ecn};

@@ -1,5 +1,5 @@
-//! Policers at two and three levels of nested policy-maps (Cisco, "MQC Three-Level Hierarchical Policer"): what the
-//! inner one lets pass is what the outer one meters.
+//! Policers at two and three levels of nested policy-maps (Cisco, "MQC Three-Level Hierarchical Policer"): the outer
+//! one meters the packets that the inner one passes.
 
 use crate::common::build::*;
 use crate::common::{self, configuration, load, Source, SECOND};

@@ -1,4 +1,4 @@
-//! IPv6 beside IPv4: access lists of each family, what is of one version alone, bytes that a policer counts.
+//! IPv6 next to IPv4: access lists by family, criteria of one version only, and the bytes that a policer counts.
 
 use std::net::{IpAddr, Ipv6Addr};
 

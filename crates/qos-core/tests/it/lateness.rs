@@ -1,4 +1,4 @@
-//! A late caller makes the decisions of a punctual one, at the same event times.
+//! Late callers: their engine takes the decisions of a punctual caller's, at the same event times.
 
 use crate::common::build::*;
 use crate::common::{self, with_policy, PORT};

@@ -1,4 +1,4 @@
-//! What routers since 12.4(20)T do with packets that wait, against their prints.
+//! Queueing of routers since 12.4(20)T, against their prints.
 
 use crate::common::build::*;
 use crate::common::{self, bytes_by_source, class, load, with_policies, with_policy, Source, PORT, SECOND};

@@ -1,5 +1,4 @@
-//! What a link does to frames: propagation delay, jitter and loss, exact to the engine's clock and the same for the
-//! same seed.
+//! Propagation delay, jitter and loss of a link, exact to the engine's clock and reproducible from the seed.
 
 use crate::common::build::*;
 use crate::common::{self, udp, MILLI, SECOND};

@@ -1,4 +1,4 @@
-//! What a configuration may leave out, and what it has then.
+//! Default values of fields that a configuration omits.
 
 use qos_core::{PortsConfig, RouterConfig};
 use serde_json::{json, Value};

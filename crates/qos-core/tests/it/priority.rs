@@ -1,4 +1,4 @@
-//! Low-latency queueing: how long a priority packet waits, and when its class is policed.
+//! Low-latency queueing: the wait of a priority packet, and the policing of its class.
 
 use crate::common::build::*;
 use crate::common::{self, class, departures, load, run, with_policies, with_policy, Source, MILLI, PORT, SECOND};

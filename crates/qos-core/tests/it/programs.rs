@@ -1,4 +1,4 @@
-//! Random programs: everything adds up at every moment, whatever is done.
+//! Random programs: the counters of the engine balance after every operation.
 
 use crate::common;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! Published results whose arithmetic is exact, without TCP: who gets what when all offer more than there is.
+//! Published results with exact arithmetic, without TCP: shares of classes that all offer more than their share.
 
 use crate::common::build::*;
 use crate::common::{self, bytes_by_source, class, load, with_policies, with_policy, Source, SECOND};

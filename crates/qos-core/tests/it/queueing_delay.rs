@@ -1,5 +1,4 @@
-//! What an interface tells about waiting: the time from each packet's arrival at it to its start on the line, whatever
-//! stands in between.
+//! Queueing delay of an interface: the time from the arrival of a packet to its start on the line.
 
 use crate::common::build::*;
 use crate::common::switch::{config, defaults, interface, name, ports};

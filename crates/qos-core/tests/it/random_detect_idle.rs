@@ -1,4 +1,4 @@
-//! Random early detection on a line that is idle, or has been: what once filled the queue is forgotten.
+//! Random early detection on an idle line: the mean depth ages.
 
 use crate::common::build::*;
 use crate::common::{self, load, with_policy, Source, MILLI, PORT, SECOND};

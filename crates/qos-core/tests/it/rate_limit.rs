@@ -1,4 +1,4 @@
-//! Committed access rate: its extended burst, its lines in order, what they write.
+//! Committed access rate: the extended burst, the order of lines, and marks.
 
 use crate::common::build::*;
 use crate::common::{self, departures, offer, SECOND};

@@ -1,4 +1,4 @@
-//! What goes on and what begins anew when a configuration is put in force after another one.
+//! State that a router keeps, and state that restarts, with a new configuration.
 
 use crate::common::build::*;
 use crate::common::{self, frames, with_policy, MILLI, PORT, SECOND};

@@ -1,5 +1,5 @@
-//! What an access list, a class-map or an interface may not ask for is refused with the path of what is wrong; what is
-//! just within is taken.
+//! Access lists, class-maps and interfaces that are refused, with the path of the error, and limiting values that are
+//! accepted.
 
 use crate::common::build::*;
 use crate::common::{self, configuration};

@@ -1,5 +1,5 @@
-//! A classic shaper lets its burst go at the end of each interval, into the interface's queues. The later generation's
-//! packets wait behind the shaper until the transmit ring has room.
+//! Release of packets by shapers. A classic shaper releases its burst at the end of each interval into the queues of
+//! the interface. In the later generation packets wait behind the shaper until the transmit ring has room.
 
 use crate::common::build::*;
 use crate::common::{self, configuration, load, run, with_policies, Source, MILLI, PORT, SECOND};

@@ -1,5 +1,4 @@
-//! What classes get: their weights in any busy interval, whatever others offer, and never more than the shaper around
-//! them.
+//! Shares of classes: by weight in any busy interval, whatever others offer, and never beyond the shaper around them.
 
 use crate::common::build::*;
 use crate::common::{

@@ -1,4 +1,4 @@
-//! IEEE 802.1Q subinterfaces: which frames they have, what their bytes are, and a policy on each.
+//! IEEE 802.1Q subinterfaces: their frames, counted bytes and policies.
 
 use crate::common::build::*;
 use crate::common::{self, run, Source, MILLI, PORT, SECOND};

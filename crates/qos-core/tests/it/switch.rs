@@ -1,4 +1,4 @@
-//! What a switch does with frames.
+//! Treatment of frames by a switch.
 
 use crate::common::build::*;
 use crate::common::switch::{config, defaults, interface, name, port, ports};

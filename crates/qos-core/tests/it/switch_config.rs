@@ -1,4 +1,4 @@
-//! What a switch refuses, and where it says so.
+//! Switch configurations that are refused, with the path of the error.
 
 use crate::common::build::*;
 use crate::common::switch::{config, defaults, interface, name, port, ports};

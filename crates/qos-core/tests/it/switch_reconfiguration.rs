@@ -1,5 +1,4 @@
-//! What of a switch goes on, and what begins anew, when a configuration is put in force after another one; and the
-//! memory that its ports share.
+//! State that a switch keeps, and state that restarts, with a new configuration; and the memory that its ports share.
 
 use crate::common::build::*;
 use crate::common::switch::{config, defaults, interface, name, port, ports};

@@ -1,4 +1,4 @@
-//! The maximum segment size in a SYN, lowered on the way.
+//! The maximum segment size in a SYN, lowered by the router.
 
 use crate::common::frames::{checksum, ipv4, ipv6, tagged};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What a policer tells of tokens that it could not keep: none appear from nowhere, and none that nobody wanted count.
+//! Tokens that a policer could not store: all are accounted for, and none counts without demand.
 
 use crate::common::build::*;
 use crate::common::{self, udp, with_policies, MILLI, PORT, SECOND};

@@ -1,5 +1,5 @@
-//! Verdicts written by hand, packet by packet, as IOS gives them: access list entries, protocols, marking, and what
-//! happens at exact equality. Each line dies with a mistake in the comparison that it is about.
+//! Verdicts written by hand, packet by packet, as IOS gives them: access list entries, protocols, marking, and exact
+//! equality. Each line fails with a mistake in its comparison.
 
 use crate::common::build::*;
 use crate::common::frames::{self, ipv4};

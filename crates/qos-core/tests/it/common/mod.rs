@@ -1,4 +1,4 @@
-//! What the tests share: frames, wiring, configurations.
+//! Shared parts of the tests: frames, wiring, configurations, traffic.
 #![allow(dead_code, unused_imports)]
 
 pub mod build;

@@ -1,4 +1,4 @@
-//! The figures of policers, shapers and queues: what follows from what is asked for, and what just may be asked for.
+//! Parameters of policers, shapers and queues: default and resolved values, and the limits of permitted ones.
 
 use crate::common::build::*;
 use crate::common::{self, class, configuration, with_policies};
