@@ -52,7 +52,7 @@ fn owned(names: &[&str]) -> Vec<String> {
 }
 
 fn udp(port: u16) -> Descriptor {
-    parse(&common::frames::udp(100, 0, 40_000, port), Ethernet)
+    common::datagram(100, 0, 40_000, port, Ethernet)
 }
 
 /// What goes out of packets in transit to these ports, one a millisecond, by their index.

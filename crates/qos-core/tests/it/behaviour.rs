@@ -4,7 +4,7 @@ use crate::common::build::*;
 use crate::common::{self, configuration, departures, run, udp, with_policies, with_policy, MILLI, PORT, SECOND};
 use qos_core::counters::{ClassCounters, Count, InterfaceCounters, Strategy};
 use qos_core::wire::Framing;
-use qos_core::{frame, DropReason, Engine, Output, RouterConfig, Side, Time};
+use qos_core::{DropReason, Engine, Output, RouterConfig, Side, Time};
 
 fn out<P>(engine: &mut Engine<P>, now: u64) -> InterfaceCounters {
     engine.counters(Time(now), None).interfaces["Out"].clone()
@@ -23,7 +23,7 @@ fn without_policy(interface: InterfaceConfig) -> RouterConfig {
 }
 
 fn frame(dscp: u8, source: u16, destination: u16, framing: Framing) -> qos_core::Descriptor {
-    frame::parse(&common::frames::udp(200, dscp, source, destination), framing)
+    common::datagram(200, dscp, source, destination, framing)
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn tx_ring_holds_packets_in_addition_to_the_one_on_the_wire() {
         engine.configure(Time(0), &without_policy(port)).unwrap();
         let mut outputs = Vec::new();
         let flood = udp(200, 0, Framing::Ppp);
-        let probe = frame::parse(&common::frames::udp(40, 46, 1, 2), Framing::Ppp);
+        let probe = common::datagram(40, 46, 1, 2, Framing::Ppp);
         for tick in 0..20_000u64 {
             let now = Time(tick * MILLI + tick % 37 * 26_000);
             engine.poll(now, &mut outputs);
@@ -225,7 +225,7 @@ fn arriving_frames_are_spaced_at_the_link_rate() {
         vec![class_of("af").set(SetField::QosGroup, 7).set(SetField::Dscp, 46), class_of("udp").police_bps(8_000)],
     )]);
     engine.configure(Time(0), &configuration(Hqf, police, interface(10_000, Some("P"), None))).unwrap();
-    let marked = frame::parse(&common::frames::udp(1234, 18, 1, 2), Framing::Ethernet);
+    let marked = common::datagram(1234, 18, 1, 2, Framing::Ethernet);
     let plain = udp(1234, 0, Framing::Ethernet);
     for (packet, descriptor) in [plain, marked, plain].into_iter().enumerate() {
         engine.receive(Time(0), PORT, descriptor, packet as u64);

@@ -10,7 +10,7 @@ fn criteria(class_map: ClassMap) -> (u64, Vec<u64>) {
     let config = with_policy(Hqf, 100_000, vec![class_of("it")]).class_map("it", class_map);
     let mut engine: Engine<u64> = common::started(100_000_000, Ethernet, &config);
     for dscp in [10, 10, 10, 18, 18, 0] {
-        engine.transmit(Time(0), PORT, frame::parse(&frames::udp(100, dscp, 1, 2), Ethernet), 0);
+        engine.transmit(Time(0), PORT, common::datagram(100, dscp, 1, 2, Ethernet), 0);
     }
     engine.audit().unwrap();
     let counters = class(&mut engine, Time(MILLI), 0);

@@ -4,7 +4,7 @@ use crate::common::build::*;
 use crate::common::{self, departures, run, with_policy, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::wire::Framing;
-use qos_core::{frame, Engine, Output, RouterConfig, Time};
+use qos_core::{Engine, Output, RouterConfig, Time};
 
 fn fair(generation: Generation) -> RouterConfig {
     with_policy(generation, 2_000, vec![class_default().fair_queues(4096)])
@@ -19,8 +19,8 @@ fn shares(config: &RouterConfig, flows: &[(usize, u8)]) -> Vec<u64> {
         let now = Time(tick * MILLI);
         run(&mut engine, now, &mut outputs);
         for (flow, (ip_len, dscp)) in flows.iter().enumerate() {
-            let frame = common::frames::udp(*ip_len, *dscp, 1, 6_000 + 7 * flow as u16);
-            engine.transmit(now, PORT, frame::parse(&frame, Framing::Ppp), flow);
+            let frame = common::datagram(*ip_len, *dscp, 1, 6_000 + 7 * flow as u16, Framing::Ppp);
+            engine.transmit(now, PORT, frame, flow);
         }
     }
     let mut bytes = vec![0; flows.len()];
@@ -146,8 +146,8 @@ proptest! {
             now += gap;
             arrived.push(now);
             // Below and above the class "low".
-            let frame = common::frames::udp(ip_len, 0, 1, 4_994 + flow);
-            engine.transmit(Time(now), PORT, frame::parse(&frame, Framing::Ppp), (flow, number));
+            let frame = common::datagram(ip_len, 0, 1, 4_994 + flow, Framing::Ppp);
+            engine.transmit(Time(now), PORT, frame, (flow, number));
         }
         run(&mut engine, Time(now + 3_600 * SECOND), &mut outputs);
         prop_assert_eq!(outputs.len(), arrived.len());

@@ -187,9 +187,7 @@ fn first_matching_rule_selects_the_queue() {
         QueueRule { interface: Some("Out".to_owned()), ..to_queue(3) },
         QueueRule { fragments: true, ..ipv4_to(3) },
     ]));
-    let udp = |ip_len: usize, port: u16| {
-        qos_core::frame::parse(&common::frames::udp(ip_len, 0, 40_000, port), Framing::Ethernet)
-    };
+    let udp = |ip_len: usize, port: u16| common::datagram(ip_len, 0, 40_000, port, Framing::Ethernet);
     let cases = [
         (udp(ip(1_001), 9_000), 0),
         (udp(ip(1_000), 9_000), 2),
@@ -238,8 +236,8 @@ fn shaper_holds_only_packets_of_its_access_list() {
         interface.queueing = Some(InterfaceQueueing::Shaped { shapers: vec![traffic_shape(Some("low"), 100_000)] });
         let mut engine =
             common::started(LINE_BPS, Framing::Ethernet, &common::configuration(Classic, Maps::new(), interface));
-        let held = qos_core::frame::parse(&common::frames::udp(ip(1_000), 0, 40_000, 4_999), Framing::Ethernet);
-        let free = qos_core::frame::parse(&common::frames::udp(ip(1_000), 0, 40_000, 5_000), Framing::Ethernet);
+        let held = common::datagram(ip(1_000), 0, 40_000, 4_999, Framing::Ethernet);
+        let free = common::datagram(ip(1_000), 0, 40_000, 5_000, Framing::Ethernet);
         let mut outputs = Vec::new();
         // 200 kb/s for the shaper, 400 kb/s beside it.
         for number in 0..500u64 {

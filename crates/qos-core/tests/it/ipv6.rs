@@ -63,7 +63,7 @@ proptest! {
         let length = if of_source { lengths.0 } else { lengths.1 };
         let outside = flipped.is_some_and(|bit| bit < length);
         prop_assert_eq!(number_of_class(&config, &packet), usize::from(outside));
-        let other = frame::parse(&frames::udp(100, 0, 40_000, 5201), Framing::Ethernet);
+        let other = common::datagram(100, 0, 40_000, 5201, Framing::Ethernet);
         prop_assert_eq!(number_of_class(&config, &other), 1);
     }
 }
@@ -83,7 +83,7 @@ fn what_is_of_one_version_leaves_the_other_alone() {
             protocol(ProtocolName::Ip),
         ],
     );
-    let ipv4 = |dscp| frame::parse(&frames::udp(100, dscp, 1, 2), Framing::Ethernet);
+    let ipv4 = |dscp| common::datagram(100, dscp, 1, 2, Framing::Ethernet);
     let echo = frame::parse(&frames::ipv6(46, 58, &[128, 0, 0, 0]), Framing::Ethernet);
     let reply = frame::parse(&frames::ipv6(0, 58, &[129, 0, 0, 0]), Framing::Ethernet);
     assert_eq!(

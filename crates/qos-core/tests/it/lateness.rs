@@ -4,7 +4,7 @@ use crate::common::build::*;
 use crate::common::{self, with_policy, PORT};
 use proptest::prelude::*;
 use qos_core::wire::Framing;
-use qos_core::{frame, Duration, Engine, Output, PortId, RouterConfig, Side, Time};
+use qos_core::{Duration, Engine, Output, PortId, RouterConfig, Side, Time};
 
 /// A packet: when, how long, which flow, what code point.
 type Arrival = (u64, usize, u16, u8);
@@ -62,7 +62,7 @@ fn feed(
             Some(naps) if naps[index % naps.len()] % 4 == 0 => engine.poll(Time(at), &mut outputs),
             Some(_) => {}
         }
-        let descriptor = frame::parse(&common::frames::udp(ip_len, dscp, 1, 4_990 + flow), Framing::Ppp);
+        let descriptor = common::datagram(ip_len, dscp, 1, 4_990 + flow, Framing::Ppp);
         if receive {
             engine.receive(Time(at), PORT, descriptor, index);
         } else {
@@ -131,7 +131,7 @@ proptest! {
         let mut outputs = Vec::new();
         for (index, &(at, ip_len, flow, dscp)) in arrivals.iter().enumerate() {
             engine.poll(Time(at + slow[index % slow.len()].min(279_000)), &mut outputs);
-            let descriptor = frame::parse(&common::frames::udp(ip_len, dscp, 1, 4_990 + flow), Framing::Ppp);
+            let descriptor = common::datagram(ip_len, dscp, 1, 4_990 + flow, Framing::Ppp);
             engine.transmit(Time(at), PORT, descriptor, index);
         }
         engine.poll(Time(u64::MAX / 4), &mut outputs);
@@ -178,7 +178,7 @@ proptest! {
             engine
         };
         let frame = |arrival: &Arrival| {
-            frame::parse(&common::frames::udp(arrival.1, arrival.3, 1, 4_990 + arrival.2), Framing::Ethernet)
+            common::datagram(arrival.1, arrival.3, 1, 4_990 + arrival.2, Framing::Ethernet)
         };
         let end = arrivals[arrivals.len() - 1].0 + 600_000_000_000;
 

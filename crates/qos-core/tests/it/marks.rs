@@ -1,8 +1,7 @@
 //! Marks by another field, the discard class, and lengths that a policer accounts for.
 
 use crate::common::build::*;
-use crate::common::{self, class, configuration, frames, load, run, with_policy, Source, PORT, SECOND};
-use qos_core::frame::parse;
+use crate::common::{self, class, configuration, load, run, with_policy, Source, PORT, SECOND};
 use qos_core::wire::Framing::Ethernet;
 use qos_core::{Departure, Descriptor, Engine, Output, Side, Time};
 
@@ -33,7 +32,7 @@ fn table_map_sets_the_mark_from_another_field() {
     let class = PolicyClass { map, ..class_default().set(SetField::Dscp, 8) };
     engine.configure(Time(0), &with_policy(Hqf, 10_000, vec![class])).unwrap();
     for (index, dscp) in [46, 10, 0].into_iter().enumerate() {
-        engine.transmit(Time(0), PORT, parse(&frames::udp(100, dscp, 1, 2), Ethernet), index as u64);
+        engine.transmit(Time(0), PORT, common::datagram(100, dscp, 1, 2, Ethernet), index as u64);
     }
     let mut outputs = Vec::new();
     run(&mut engine, Time(SECOND), &mut outputs);
@@ -60,7 +59,7 @@ fn a_discard_class_is_carried_through_the_router() {
         .class_map("third", match_all(vec![discard_class(3)]));
     engine.configure(Time(0), &config).unwrap();
     for number in 0..3 {
-        engine.receive(Time(0), PORT, parse(&frames::udp(900, 0, 1, 2), Ethernet), number);
+        engine.receive(Time(0), PORT, common::datagram(900, 0, 1, 2, Ethernet), number);
     }
     let mut outputs = Vec::new();
     run(&mut engine, Time(SECOND), &mut outputs);
@@ -102,7 +101,7 @@ fn red_uses_cos_and_discard_class() {
         let config = configuration(Hqf, policies, interface(10_000, Some("I"), Some("O")));
         let mut engine: Engine<u64> = common::started(10_000_000, Ethernet, &config);
         for number in 0..100 {
-            engine.receive(Time(0), PORT, parse(&frames::udp(900, (number % 2) as u8, 1, 2), Ethernet), number);
+            engine.receive(Time(0), PORT, common::datagram(900, (number % 2) as u8, 1, 2, Ethernet), number);
         }
         let mut outputs = Vec::new();
         run(&mut engine, Time(SECOND), &mut outputs);

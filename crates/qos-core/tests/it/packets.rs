@@ -2,7 +2,10 @@
 
 use std::net::IpAddr;
 
-use crate::common::frames::{self, checksum};
+use crate::common::{
+    self,
+    frames::{self, checksum},
+};
 use proptest::prelude::*;
 use qos_core::frame::{flow_key, header_rest, parse, rewrite_cos, rewrite_dscp, rewrite_ecn, HeaderRest};
 use qos_core::wire::Framing;
@@ -186,6 +189,10 @@ fn a_made_descriptor_is_that_of_its_frame() {
         let mut frame = frames::udp(200, 0, 1_234, 5_001);
         rewrite_ecn(&mut frame, 0);
         assert_eq!(Descriptor::ipv4(17, source, destination, 200, framing), parse(&frame, framing));
+        for (ip_len, dscp) in [(20, 0), (28, 46), (1_500, 63)] {
+            let parsed = parse(&frames::udp(ip_len, dscp, 1_234, 5_001), framing);
+            assert_eq!(common::datagram(ip_len, dscp, 1_234, 5_001, framing), parsed);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::common::build::*;
 use crate::common::{self, class, departures, load, run, with_policies, with_policy, Source, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::wire::Framing::Ppp;
-use qos_core::{frame, Duration, Engine, Output, Time};
+use qos_core::{Duration, Engine, Output, Time};
 
 fn with_ring(mut config: RouterConfig, ring: u32, clock: u64) -> RouterConfig {
     config.out().tx_ring_limit = Some(ring);
@@ -44,7 +44,7 @@ proptest! {
                 next[flood] += floods[flood].gap_ns;
             }
             run(&mut engine, Time(now), &mut outputs);
-            let probe = frame::parse(&common::frames::udp(ip_len, 1, 9, 9), Ppp);
+            let probe = common::datagram(ip_len, 1, 9, 9, Ppp);
             engine.transmit(Time(now), PORT, probe, arrivals.len());
             arrivals.push(now);
         }
@@ -114,8 +114,8 @@ fn priority_level_1_is_served_before_level_2() {
     ];
     let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &with_policy(Hqf, 2_000, classes));
     for dscp in [0, 0, 0, 0, 0, 2, 2, 1, 1] {
-        let frame = common::frames::udp(500, dscp, 1, 6_000);
-        engine.transmit(Time(0), PORT, frame::parse(&frame, Ppp), usize::from(dscp));
+        let frame = common::datagram(500, dscp, 1, 6_000, Ppp);
+        engine.transmit(Time(0), PORT, frame, usize::from(dscp));
     }
     let mut outputs = Vec::new();
     run(&mut engine, Time(SECOND), &mut outputs);

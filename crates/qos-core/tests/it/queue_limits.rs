@@ -4,7 +4,7 @@ use crate::common::build::*;
 use crate::common::{self, class, run, with_policies, with_policy, PORT};
 use proptest::prelude::*;
 use qos_core::wire::Framing::Ppp;
-use qos_core::{frame, Engine, Output, RouterConfig, Time};
+use qos_core::{Engine, Output, RouterConfig, Time};
 
 /// Sends packets of those lengths and code points at those distances, and returns for each the depth of class-default's
 /// queue that it met, in packets and bytes, and whether it was dropped.
@@ -15,7 +15,7 @@ fn offered(config: &RouterConfig, arrivals: &[(u64, usize, u8)]) -> Vec<(u64, u6
         now += gap;
         let mut outputs = Vec::new();
         run(&mut engine, Time(now), &mut outputs);
-        let packet = frame::parse(&common::frames::udp(*ip_len, *dscp, 1, 6_000), Ppp);
+        let packet = common::datagram(*ip_len, *dscp, 1, 6_000, Ppp);
         engine.transmit(Time(now), PORT, packet, number);
         engine.audit().unwrap();
         outputs.clear();

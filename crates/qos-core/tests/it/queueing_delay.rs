@@ -6,7 +6,7 @@ use crate::common::{self, with_policy, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::QueueingDelayCounters;
 use qos_core::wire::Framing;
-use qos_core::{frame, Engine, Output, PortId, RouterConfig, Time};
+use qos_core::{Engine, Output, PortId, RouterConfig, Time};
 
 /// A byte takes a microsecond, so no fraction of a nanosecond is about.
 const RATE: u64 = 8_000_000;
@@ -60,7 +60,7 @@ proptest! {
             if naps[number % naps.len()] {
                 engine.poll(Time(now), &mut outputs);
             }
-            let descriptor = frame::parse(&common::frames::udp(ip_len, dscp, 1, 4_990 + flow), Framing::Ppp);
+            let descriptor = common::datagram(ip_len, dscp, 1, 4_990 + flow, Framing::Ppp);
             engine.transmit(Time(now), PORT, descriptor, number);
             arrivals.push((now, descriptor.line_len));
         }

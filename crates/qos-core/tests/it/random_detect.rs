@@ -5,7 +5,7 @@ use crate::common::{self, class, run, with_policy, MILLI, PORT};
 use proptest::prelude::*;
 use qos_core::wire::ip::ecn;
 use qos_core::wire::Framing::Ppp;
-use qos_core::{frame, Descriptor, Engine, Output, Time};
+use qos_core::{Descriptor, Engine, Output, Time};
 
 proptest! {
     #![proptest_config(crate::bounded::cases(48))]
@@ -29,8 +29,8 @@ proptest! {
             now += gap;
             run(&mut engine, Time(now), &mut outputs);
             let depth = class(&mut engine, Time(now), 0).queue.unwrap().depth_packets;
-            let frame = common::frames::udp(1000, (value as u8) << 3, 1, 6_000);
-            engine.transmit(Time(now), PORT, frame::parse(&frame, Ppp), value);
+            let frame = common::datagram(1000, (value as u8) << 3, 1, 6_000, Ppp);
+            engine.transmit(Time(now), PORT, frame, value);
             let class = class(&mut engine, Time(now), 0);
             let red = class.random_detect.unwrap();
             // The mean moves towards a depth that the queue had: what waits is settled when the packet comes, so it may
@@ -75,7 +75,7 @@ fn number_of_red_drops_matches_the_probabilities() {
         vec![class_default().queue_limit(1000).random_detect(red_by_dscp().weight(6).row(10, 5, 60, 4))],
     );
     let mut engine: Engine<u64> = common::started(2_000_000, Ppp, &config);
-    let frame = frame::parse(&common::frames::udp(1000, 10, 1, 6_000), Ppp);
+    let frame = common::datagram(1000, 10, 1, 6_000, Ppp);
     let (mut outputs, mut expected, mut variance) = (Vec::new(), 0.0, 0.0);
     let packets = 20_000;
     for packet in 0..packets {
@@ -108,7 +108,7 @@ fn congested(ecn: bool, capable: impl Fn(u64) -> u8) -> Sent {
         vec![class_default().queue_limit(1000).random_detect(red_by_dscp().weight(6).ecn(ecn).row(10, 5, 60, 4))],
     );
     let mut engine: Engine<u64> = common::started(2_000_000, Ppp, &config);
-    let frame = frame::parse(&common::frames::udp(1000, 10, 1, 6_000), Ppp);
+    let frame = common::datagram(1000, 10, 1, 6_000, Ppp);
     let (mut outputs, mut departed) = (Vec::new(), Vec::new());
     for packet in 0..20_000 {
         let now = Time(packet * MILLI * 366 / 100);
@@ -157,7 +157,7 @@ fn ecn_capable_packets_are_dropped_above_the_maximum_threshold() {
         vec![class_default().queue_limit(1000).random_detect(red_by_precedence().weight(1).ecn(true).row(0, 4, 8, 1))],
     );
     let mut engine: Engine<u64> = common::started(2_000_000, Ppp, &config);
-    let frame = frame::parse(&common::frames::udp(1000, 0, 1, 6_000), Ppp);
+    let frame = common::datagram(1000, 0, 1, 6_000, Ppp);
     for packet in 0..100 {
         engine.transmit(Time(packet), PORT, Descriptor { ecn: ecn::CE, ..frame }, packet);
     }
@@ -178,7 +178,7 @@ fn marks_halfway_between_thresholds_match_half_the_probability() {
             .random_detect(red_by_precedence().weight(1).ecn(true).row(0, 10, 50, 10))],
     );
     let mut engine: Engine<u64> = common::started(2_000_000, Ppp, &config);
-    let frame = Descriptor { ecn: ecn::ECT_0, ..frame::parse(&common::frames::udp(1000, 0, 1, 6_000), Ppp) };
+    let frame = Descriptor { ecn: ecn::ECT_0, ..common::datagram(1000, 0, 1, 6_000, Ppp) };
     let (mut now, mut outputs, packets) = (0, Vec::new(), 20_000u64);
     // Each packet comes as soon as a place is free among 30.
     let (mut sent, mut before) = (0, None);
@@ -213,8 +213,8 @@ fn drops_of_a_full_queue_are_in_their_rows() {
     let classes = vec![class_default().queue_limit(5).random_detect(red_by_precedence().weight(9))];
     let mut engine: Engine<u64> = common::started(2_000_000, Ppp, &with_policy(Hqf, 2_000, classes));
     for packet in 0..100 {
-        let frame = common::frames::udp(1000, (packet % 2 * 8) as u8, 1, 6_000);
-        engine.transmit(Time(packet), PORT, frame::parse(&frame, Ppp), packet);
+        let frame = common::datagram(1000, (packet % 2 * 8) as u8, 1, 6_000, Ppp);
+        engine.transmit(Time(packet), PORT, frame, packet);
     }
     let rows = |engine: &mut Engine<u64>| {
         let class = class(engine, Time(100), 0);

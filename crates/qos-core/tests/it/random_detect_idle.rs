@@ -3,7 +3,7 @@
 use crate::common::build::*;
 use crate::common::{self, load, with_policy, Source, MILLI, PORT, SECOND};
 use qos_core::wire::Framing::Ppp;
-use qos_core::{frame, Engine, Time};
+use qos_core::{Engine, Time};
 
 /// Packets dropped of 300 at `bps` in packets of `ip_len` bytes, on a line of 2 Mb/s that 4 Mb/s came to for ten
 /// seconds and nothing for so many after them.
@@ -14,7 +14,7 @@ fn dropped(generation: Generation, silence: u64, ip_len: usize, bps: u64) -> u64
     let class = common::class(&mut engine, Time(10 * SECOND), 0);
     assert!(class.random_detect.unwrap().mean_depth > 20.0, "early detection has been at work");
     let flood = class.drops;
-    let light = frame::parse(&common::frames::udp(ip_len, 0, 1, 7), Ppp);
+    let light = common::datagram(ip_len, 0, 1, 7, Ppp);
     let (mut outputs, gap) = (Vec::new(), ip_len as u64 * 8 * SECOND / bps);
     let mut now = (10 + silence) * SECOND;
     for _ in 0..300 {

@@ -157,7 +157,7 @@ fn rate_limit_lines_apply_in_order() {
     };
     let mut engine = limited(vec![first, second, line(8_000_000)]);
     // Destination port 5000 is not in the list, 4999 is.
-    let packet = |port| qos_core::frame::parse(&common::frames::udp(986, 0, 40_000, port), Framing::Ethernet);
+    let packet = |port| common::datagram(986, 0, 40_000, port, Framing::Ethernet);
     let mut outputs = offer(&mut engine, packet(4_999), SECOND / 100, Time(0), Time(2 * SECOND));
     outputs.extend(offer(&mut engine, packet(5_000), SECOND / 100, Time(2 * SECOND), Time(3 * SECOND)));
     let counters = engine.counters(Time(3 * SECOND), None).interfaces["Out"].clone();

@@ -1,9 +1,9 @@
 //! State that a router keeps, and state that restarts, with a new configuration.
 
 use crate::common::build::*;
-use crate::common::{self, frames, with_policy, MILLI, PORT, SECOND};
+use crate::common::{self, with_policy, MILLI, PORT, SECOND};
 use qos_core::wire::Framing::Ethernet;
-use qos_core::{frame, Engine, PortId, RouterConfig, Time};
+use qos_core::{Engine, PortId, RouterConfig, Time};
 
 fn router(config: &RouterConfig) -> Engine<u64> {
     common::started(100_000_000, Ethernet, config)
@@ -12,7 +12,7 @@ fn router(config: &RouterConfig) -> Engine<u64> {
 /// Packets in transit to these ports, at an instant.
 fn send(engine: &mut Engine<u64>, at: u64, ports: &[u16]) {
     for port in ports {
-        let packet = frame::parse(&frames::udp(100, 0, 1, *port), Ethernet);
+        let packet = common::datagram(100, 0, 1, *port, Ethernet);
         engine.transmit(Time(at), PORT, packet, 0);
     }
     let mut outputs = Vec::new();

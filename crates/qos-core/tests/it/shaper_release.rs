@@ -6,7 +6,7 @@ use crate::common::{self, configuration, load, run, with_policies, Source, MILLI
 use proptest::prelude::*;
 use qos_core::counters::{ClassCounters, InterfaceCounters};
 use qos_core::wire::Framing::{self, Ppp};
-use qos_core::{frame, Engine, Output, RouterConfig, Time};
+use qos_core::{Engine, Output, RouterConfig, Time};
 
 fn out(engine: &mut Engine<usize>, now: u64) -> InterfaceCounters {
     engine.counters(Time(now), None).interfaces["Out"].clone()
@@ -38,7 +38,7 @@ fn shaped(name: &str, bps: u64) -> PolicyClass {
 #[test]
 fn two_full_packets_are_released_each_interval() {
     let mut engine = started(1_200_000, &config(Classic, vec![shaped("class-default", 1_000_000)]));
-    let descriptor = frame::parse(&common::frames::udp(1496, 0, 1, 2), Ppp);
+    let descriptor = common::datagram(1496, 0, 1, 2, Ppp);
     assert_eq!(descriptor.counted_len, 1500);
     (0..60).for_each(|number| engine.transmit(Time(0), PORT, descriptor, number));
     let counters = out(&mut engine, 0);
@@ -91,8 +91,8 @@ fn released(line: u64, config: &RouterConfig, arrivals: &[(u64, usize, u8)]) -> 
     for (number, (gap, ip_len, dscp)) in arrivals.iter().enumerate() {
         now += gap;
         run(&mut engine, Time(now), &mut outputs);
-        let packet = common::frames::udp(*ip_len, *dscp, 1, 2 + u16::from(*dscp));
-        engine.transmit(Time(now), PORT, frame::parse(&packet, Framing::Ethernet), number);
+        let packet = common::datagram(*ip_len, *dscp, 1, 2 + u16::from(*dscp), Framing::Ethernet);
+        engine.transmit(Time(now), PORT, packet, number);
         engine.audit().unwrap();
         let af = class(&out(&mut engine, now), 0);
         let shape = af.shape.unwrap();

@@ -6,12 +6,12 @@ use crate::common::{
 };
 use proptest::prelude::*;
 use qos_core::wire::Framing::Ppp;
-use qos_core::{frame, Descriptor, Engine, Output, RouterConfig, Time};
+use qos_core::{Descriptor, Engine, Output, RouterConfig, Time};
 
 const LINE: u64 = 2_000_000;
 
 fn frame(ip_len: usize, dscp: u8) -> Descriptor {
-    frame::parse(&common::frames::udp(ip_len, dscp, 1, 6_000), Ppp)
+    common::datagram(ip_len, dscp, 1, 6_000, Ppp)
 }
 
 /// Holds the fairness bound of start-time and self-clocked fair queueing: while two queues both have packets, what they

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::common::build::*;
 use crate::common::switch::{config, defaults, interface, name, port, ports};
-use crate::common::{frames, MILLI, SECOND};
+use crate::common::{MILLI, SECOND};
 use proptest::prelude::*;
 use qos_core::wire::Framing;
 use qos_core::Label;
-use qos_core::{frame, Descriptor, Engine, Output, PortId, Side, Time};
+use qos_core::{Descriptor, Engine, Output, PortId, Side, Time};
 
 /// A code point of each queue's, by default.
 const DSCP: [u8; 4] = [46, 0, 16, 32];
@@ -17,7 +17,7 @@ const SPEED: u64 = 100_000_000;
 
 /// A frame for a queue (from 0) with an IP packet of `ip_len` bytes.
 fn frame(queue: usize, ip_len: usize) -> Descriptor {
-    let parsed = frame::parse(&frames::udp(ip_len, DSCP[queue], 1, 2), Framing::Ethernet);
+    let parsed = crate::common::datagram(ip_len, DSCP[queue], 1, 2, Framing::Ethernet);
     Descriptor { label: Some(Label { dscp: DSCP[queue], ..Label::default() }), ..parsed }
 }
 

@@ -4,7 +4,6 @@ use crate::common::build::*;
 use crate::common::{self, run, Source, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::{Count, PolicyCounters};
-use qos_core::frame::parse;
 use qos_core::wire::Framing::{Ethernet, Ppp};
 use qos_core::{Departure, Descriptor, Dropped, Engine, Output, RouterConfig, Side, Time};
 
@@ -40,7 +39,7 @@ fn plain() -> InterfaceConfig {
 }
 
 fn frame(ip_len: usize, dscp: u8, vlan: Option<u16>) -> Descriptor {
-    parse(&common::frames::udp(ip_len, dscp, 1, 6_000), Ethernet).tagged(vlan, 0)
+    common::datagram(ip_len, dscp, 1, 6_000, Ethernet).tagged(vlan, 0)
 }
 
 fn made(config: &RouterConfig) -> Engine<usize> {

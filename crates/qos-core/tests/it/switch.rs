@@ -2,7 +2,7 @@
 
 use crate::common::build::*;
 use crate::common::switch::{config, defaults, interface, name, port, ports};
-use crate::common::{build, frames, MILLI, SECOND};
+use crate::common::{build, datagram, frames, MILLI, SECOND};
 use qos_core::counters::SwitchPortCounters;
 use qos_core::wire::Framing;
 use qos_core::Label;
@@ -39,7 +39,7 @@ fn parse(frame: &[u8]) -> Descriptor {
 }
 
 fn udp(ip_len: usize, dscp: u8) -> Descriptor {
-    parse(&frames::udp(ip_len, dscp, 40_000, 5_001))
+    datagram(ip_len, dscp, 40_000, 5_001, Framing::Ethernet)
 }
 
 fn departures(outputs: &[Output<u64>]) -> Vec<Departure<u64>> {

@@ -2,10 +2,10 @@
 
 use crate::common::build::*;
 use crate::common::switch::{config, defaults, interface, name, port, ports};
-use crate::common::{frames, MILLI, SECOND};
+use crate::common::{MILLI, SECOND};
 use qos_core::counters::SwitchPortCounters;
 use qos_core::wire::Framing;
-use qos_core::{frame, Descriptor, DropReason, Duration, Engine, Label, Output, PortId, RouterConfig, Side, Time};
+use qos_core::{Descriptor, DropReason, Duration, Engine, Label, Output, PortId, RouterConfig, Side, Time};
 
 const PORT: PortId = PortId(0);
 
@@ -21,7 +21,7 @@ fn one_port(qos: bool, switch: SwitchPortConfig) -> RouterConfig {
 
 /// A frame of 1518 bytes, 6 cells, which takes 12.304 us.
 fn full(dscp: u8) -> Descriptor {
-    frame::parse(&frames::udp(1_500, dscp, 1, 2), Framing::Ethernet)
+    crate::common::datagram(1_500, dscp, 1, 2, Framing::Ethernet)
 }
 
 fn labelled(dscp: u8) -> Descriptor {

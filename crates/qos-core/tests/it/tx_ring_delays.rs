@@ -4,7 +4,7 @@
 use crate::common::build::*;
 use crate::common::{self, configuration, PORT, SECOND};
 use qos_core::wire::Framing::Ppp;
-use qos_core::{frame, Engine, Time};
+use qos_core::{Engine, Time};
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::fs;
@@ -42,13 +42,13 @@ fn means(kbps: u64, ring: u32, seed: u64, windows: &[(u64, u64)]) -> Vec<f64> {
     let mut outputs = Vec::new();
     for (at, probe) in arrivals {
         common::run(&mut engine, Time(at), &mut outputs);
-        let bytes = if probe {
-            common::frames::udp(40, 10, 1, 7)
+        let packet = if probe {
+            common::datagram(40, 10, 1, 7, Ppp)
         } else {
             let length = 92 + (random.next_u64() % 960) as usize;
-            common::frames::udp(length, 0, 40_000, 1 + (random.next_u64() % 65_500) as u16)
+            common::datagram(length, 0, 40_000, 1 + (random.next_u64() % 65_500) as u16, Ppp)
         };
-        engine.transmit(Time(at), PORT, frame::parse(&bytes, Ppp), probe.then_some(at));
+        engine.transmit(Time(at), PORT, packet, probe.then_some(at));
     }
     common::run(&mut engine, Time(end + SECOND), &mut outputs);
     // The way back is empty: the probe's own time on the line.

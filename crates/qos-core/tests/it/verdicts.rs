@@ -244,7 +244,7 @@ fn match_packet_length_includes_its_limits() {
 fn setting_precedence_keeps_the_low_bits_of_the_code_point() {
     let marked = |class: PolicyClass, dscp: u8| {
         let mut engine = router(&[], any_packet(), class);
-        engine.transmit(Time(0), PORT, parse(&frames::udp(100, dscp, 1, 2), Ethernet), 0);
+        engine.transmit(Time(0), PORT, common::datagram(100, dscp, 1, 2, Ethernet), 0);
         let mut outputs = Vec::new();
         run(&mut engine, Time(SECOND), &mut outputs);
         let [Output::Departure(Departure { descriptor: Descriptor { dscp, .. }, .. })] = outputs[..] else {
@@ -349,7 +349,7 @@ fn link_backlog_drops_frames_beyond_its_limit() {
     let most = LINK_BACKLOG_FRAMES as u64;
     assert_eq!(most, 16_384);
     for frame in 0..most + 3 {
-        engine.receive(Time(0), PORT, parse(&frames::udp(100, 0, 1, 2), Ethernet), frame);
+        engine.receive(Time(0), PORT, common::datagram(100, 0, 1, 2, Ethernet), frame);
     }
     let mut outputs = Vec::new();
     run(&mut engine, Time(20 * SECOND), &mut outputs);

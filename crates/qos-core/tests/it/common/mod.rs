@@ -8,7 +8,7 @@ pub mod switch;
 
 use build::*;
 use qos_core::counters::ClassCounters;
-use qos_core::wire::Framing;
+use qos_core::wire::{protocol, Framing};
 use qos_core::{Descriptor, Engine, Output, PortId, Time};
 
 pub const SECOND: u64 = 1_000_000_000;
@@ -55,7 +55,7 @@ pub fn configuration(generation: Generation, policy_maps: Maps, out: InterfaceCo
         .access_list("low", vec![low])
         .class_map("low", match_all(vec![access_group("low")]))
         .class_map("af", match_all(vec![dscp(&[10, 18])]))
-        .class_map("udp", match_all(vec![protocol(ProtocolName::Udp)]))
+        .class_map("udp", match_all(vec![build::protocol(ProtocolName::Udp)]))
         .interface("Out", out);
     for value in 1..10 {
         config = config.class_map(format!("c{value}"), match_all(vec![dscp(&[value])]));
@@ -63,9 +63,18 @@ pub fn configuration(generation: Generation, policy_maps: Maps, out: InterfaceCo
     RouterConfig { policy_maps, ..config }
 }
 
+/// The frame of [`frames::udp`] as the parser describes it.
+pub fn datagram(ip_len: usize, dscp: u8, source_port: u16, destination_port: u16, framing: Framing) -> Descriptor {
+    let (source, destination) = ([10, 0, 10, 1].into(), [10, 0, 20, 10].into());
+    let ip_len = ip_len.max(28) as u32;
+    let plain =
+        Descriptor::ipv4(protocol::UDP, (source, source_port), (destination, destination_port), ip_len, framing);
+    Descriptor { dscp, ecn: 1, ..plain }
+}
+
 /// A UDP packet of `ip_len` bytes as it counts on a link.
 pub fn udp(ip_len: usize, flow: u16, framing: Framing) -> Descriptor {
-    qos_core::frame::parse(&frames::udp(ip_len, 0, 40_000, 5_000 + flow), framing)
+    datagram(ip_len, 0, 40_000, 5_000 + flow, framing)
 }
 
 /// The counters of a class of the output policy on `Out`.
@@ -89,7 +98,7 @@ impl Source {
     }
 
     pub fn descriptor(&self, framing: Framing) -> Descriptor {
-        qos_core::frame::parse(&frames::udp(self.ip_len, self.dscp, 1, 6_000 + self.flow), framing)
+        datagram(self.ip_len, self.dscp, 1, 6_000 + self.flow, framing)
     }
 }
 

@@ -365,7 +365,9 @@ impl Configurations {
 fn a_configuration_is_that_of_its_parts() {
     for make in [configuration, tree_configuration, switch_configuration] {
         let parts = Configurations::of(make);
-        for choice in (0..=255u8).map(|byte| [byte, byte.wrapping_mul(7), byte ^ 0x55, byte.wrapping_add(99)]) {
+        for choice in
+            (0..=255u8).step_by(5).map(|byte| [byte, byte.wrapping_mul(7), byte ^ 0x55, byte.wrapping_add(99)])
+        {
             assert_eq!(parts.get(choice), make(choice));
         }
     }
