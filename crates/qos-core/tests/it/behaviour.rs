@@ -1,7 +1,7 @@
 //! Treatment of packets and configurations by a router.
 
 use crate::common::build::*;
-use crate::common::{self, configuration, departures, run, udp, with_policies, with_policy, MILLI, PORT, SECOND};
+use crate::common::{self, configuration, departures, run, udp, with_policy, MILLI, PORT, SECOND};
 use qos_core::counters::{ClassCounters, Count, InterfaceCounters, Strategy};
 use qos_core::wire::Framing;
 use qos_core::{DropReason, Engine, Output, RouterConfig, Side, Time};
@@ -47,19 +47,16 @@ fn default_queueing_follows_bandwidth_and_encapsulation() {
 
     // A policy that does not queue leaves it alone; one that does replaces it.
     let mut engine: Engine<u64> = common::engine(512_000, Ppp);
-    let police = vec![class_default().police_bps(64_000)];
-    engine.configure(Time(0), &with_policy(Classic, 512, police)).unwrap();
+    engine.configure(Time(0), &with_policy(Classic, 512, vec![class_default().police_bps(64_000)])).unwrap();
     assert_eq!(out(&mut engine, 0).queue.strategy, Strategy::WeightedFair);
-    let shape = vec![class_default().shape_bps(64_000)];
-    engine.configure(Time(0), &with_policy(Classic, 512, shape)).unwrap();
+    engine.configure(Time(0), &with_policy(Classic, 512, vec![class_default().shape_bps(64_000)])).unwrap();
     assert_eq!(out(&mut engine, 0).queue.strategy, Strategy::ClassBased);
 }
 
 #[test]
 fn full_fifo_drops_arriving_packets() {
     let mut engine: Engine<u64> = common::engine(10_000_000, Framing::Ethernet);
-    let port = InterfaceConfig { tx_ring_limit: Some(3), ..plain(10_000) };
-    engine.configure(Time(0), &without_policy(port)).unwrap();
+    engine.configure(Time(0), &without_policy(InterfaceConfig { tx_ring_limit: Some(3), ..plain(10_000) })).unwrap();
     for packet in 0..100 {
         engine.transmit(Time(0), PORT, udp(1500, 0, Framing::Ethernet), packet);
     }
@@ -294,12 +291,11 @@ fn police_percent_refers_to_bandwidth_or_parent_shaper() {
         let mut engine: Engine<u64> = common::engine(2_000_000, Framing::Ppp);
         let child = class_default().police(PoliceConfig::new(RateSpec::Percent(10)));
         let parent = PolicyClass { shape, ..class_default().service_policy("C") };
-        let maps = maps([("P", vec![parent]), ("C", vec![child])]);
-        engine.configure(Time(0), &with_policies(Hqf, 1_544, maps)).unwrap();
+        let config = with_policy(Hqf, 1_544, vec![parent]).policy_map("C", vec![child]);
+        engine.configure(Time(0), &config).unwrap();
         let resolved = engine.resolve();
         assert_eq!(resolved.policy_maps["C"].classes[0].police.clone().unwrap().cir_bps, None);
-        let class = class(&mut engine, 0, 0);
-        let police = class.child.unwrap().classes[0].police.clone().unwrap();
+        let police = class(&mut engine, 0, 0).child.unwrap().classes[0].police.clone().unwrap();
         (police.cir_bps, police.cir_percent, police.bc_bytes)
     };
     assert_eq!(cir(None), (154_400, Some(10), 4_825));

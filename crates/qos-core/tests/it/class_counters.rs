@@ -81,8 +81,7 @@ fn class_shows_bandwidth_as_configured() {
         (BandwidthConfig::RemainingRatio(7), (None, None, None, Some(7))),
     ] {
         let mut engine: Engine<u64> = common::engine(100_000_000, Ethernet);
-        let classes = vec![class_of("c1").bandwidth(asked)];
-        engine.configure(Time(0), &with_policy(Hqf, 100_000, classes)).unwrap();
+        engine.configure(Time(0), &with_policy(Hqf, 100_000, vec![class_of("c1").bandwidth(asked)])).unwrap();
         let bandwidth = class(&mut engine, Time(0), 0).bandwidth.unwrap();
         let found = (bandwidth.kbps, bandwidth.percent, bandwidth.remaining_percent, bandwidth.remaining_ratio);
         assert_eq!(found, told, "{asked:?}");

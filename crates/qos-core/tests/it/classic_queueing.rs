@@ -51,8 +51,7 @@ fn two_saturating_flows_hold_the_congestive_discard_threshold_together() {
 /// class-default by their place among the dynamic ones; the deepest come first.
 #[test]
 fn class_conversations_are_identified_by_number() {
-    let classes = vec![class_of("af").percent(50), class_default().fair_queue()];
-    let config = common::with_policy(Classic, 256, classes);
+    let config = common::with_policy(Classic, 256, vec![class_of("af").percent(50), class_default().fair_queue()]);
     let mut engine = started(256_000, &config);
     load(&mut engine, Ppp, &[Source::new(500, 10, 0, 300_000), Source::new(500, 0, 1, 300_000)], Time(5 * SECOND));
     let found = out(&mut engine, 5 * SECOND);
@@ -68,8 +67,7 @@ fn class_conversations_are_identified_by_number() {
 /// Under a classic shaper the same holds in its own queue.
 #[test]
 fn shaper_conversations_share_the_congestive_discard_threshold() {
-    let shape = class_default().shape_bps(1_000_000);
-    let config = common::with_policy(Classic, 2_000, vec![shape]);
+    let config = common::with_policy(Classic, 2_000, vec![class_default().shape_bps(1_000_000)]);
     let mut engine = started(2_000_000, &config);
     let sources: Vec<_> = (0..5).map(|flow| Source::new(1000, 0, flow, 1_000_000)).collect();
     // Just before an interval ends, at which two or three packets leave the shaper's queue.
@@ -164,8 +162,7 @@ fn bandwidth_of_class_default_counts_as_reserved() {
         (conversations.allocated, conversations.max, queue.available_bandwidth_kbps.unwrap())
     };
     assert_eq!(reserved(vec![class_default().kbps(20_000)]), (1, 1, 55_000));
-    let two = vec![class_of("low").kbps(10_000), class_default().kbps(20_000)];
-    assert_eq!(reserved(two), (2, 2, 45_000));
+    assert_eq!(reserved(vec![class_of("low").kbps(10_000), class_default().kbps(20_000)]), (2, 2, 45_000));
     assert_eq!(reserved(vec![class_default().fair_queue()]), (0, 0, 75_000));
 }
 

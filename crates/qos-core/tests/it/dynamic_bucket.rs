@@ -1,7 +1,7 @@
 //! The five properties of the dynamic bucket, and its counters.
 
 use crate::common::build::*;
-use crate::common::{self, udp, with_policies, MILLI, PORT, SECOND};
+use crate::common::{self, udp, with_policy, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::{BucketChange, DynamicCounters};
 use qos_core::meter::Colour;
@@ -279,8 +279,7 @@ fn a_bucket_that_was_nearly_full_keeps_its_size() {
 fn policed(dynamic: DynamicBucketConfig) -> Engine<u64> {
     let mut engine = common::engine(100_000_000, Framing::Ethernet);
     let police = PoliceConfig { dynamic: Some(dynamic), ..police(1_000_000) };
-    let maps = maps([("P", vec![class_default().police(police)])]);
-    engine.configure(Time(0), &with_policies(Hqf, 100_000, maps)).unwrap();
+    engine.configure(Time(0), &with_policy(Hqf, 100_000, vec![class_default().police(police)])).unwrap();
     engine
 }
 
@@ -352,8 +351,7 @@ fn defaults_are_filled_in_and_shown() {
     assert_eq!(resolved.dynamic, Some(filled_in));
     let mut slow = policed(DynamicBucketConfig::default());
     let police = PoliceConfig { dynamic: Some(DynamicBucketConfig::default()), ..police(8_000) };
-    let maps = maps([("P", vec![class_default().police(police)])]);
-    slow.configure(Time(0), &with_policies(Classic, 100_000, maps)).unwrap();
+    slow.configure(Time(0), &with_policy(Classic, 100_000, vec![class_default().police(police)])).unwrap();
     // 1.5 seconds of 8 kb/s would be less than what it starts with.
     assert_eq!(counters(&mut slow, Time(0)).maximum_bytes, 15_000);
 }
@@ -362,9 +360,7 @@ fn defaults_are_filled_in_and_shown() {
 fn impossible_buckets_are_refused() {
     let refused = |police: PoliceConfig| {
         let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
-        let maps = maps([("P", vec![class_default().police(police)])]);
-        let config = with_policies(Hqf, 100_000, maps);
-        engine.configure(Time(0), &config).unwrap_err().path
+        engine.configure(Time(0), &with_policy(Hqf, 100_000, vec![class_default().police(police)])).unwrap_err().path
     };
     let default = DynamicBucketConfig::default();
     let with = |dynamic: DynamicBucketConfig| refused(PoliceConfig { dynamic: Some(dynamic), ..police(1_000_000) });

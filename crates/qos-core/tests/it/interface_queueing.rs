@@ -357,8 +357,7 @@ fn queueing_values_are_checked_at_their_limits() {
         assert_eq!(taken(InterfaceQueueing::Shaped { shapers }), fits, "{buffers} buffers");
     }
     for protocol in [6, 17] {
-        let port = Some(QueuedPort { protocol, number: 7 });
-        assert!(taken(with_rules(vec![QueueRule { port, ..to_queue(1) }])));
+        assert!(taken(with_rules(vec![QueueRule { port: Some(QueuedPort { protocol, number: 7 }), ..to_queue(1) }])));
     }
 }
 

@@ -25,8 +25,7 @@ fn offered(line_bps: u64, config: &RouterConfig, sources: &[Source]) -> (Vec<Cla
 /// Below a shaper, so that no overhead of the line counts; class n is that of code point n, the last one class-default.
 fn shaped(shape_bps: u64, classes: &[PolicyClass], offers_kbps: &[u64]) -> Vec<f64> {
     let parent = vec![class_default().service_policy("CHILD").shape_bps(shape_bps)];
-    let maps = maps([("P", parent), ("CHILD", classes.to_vec())]);
-    let config = with_policies(IosXe, 1_000_000, maps);
+    let config = with_policies(IosXe, 1_000_000, maps([("P", parent), ("CHILD", classes.to_vec())]));
     let last = offers_kbps.len() as u16;
     let sources: Vec<_> = (1u16..)
         .zip(offers_kbps)
@@ -46,8 +45,7 @@ fn bandwidth_left_by_minimum_rates_is_shared_equally() {
     let bandwidth = |name: &str, kbps: u64| class_of(name).kbps(kbps);
     let two = vec![bandwidth("c1", 400), bandwidth("c2", 600)];
     about(&shaped(2_000_000, &two, &[3_000, 3_000, 3_000]), &[733.3, 933.3, 333.3]);
-    let one = vec![bandwidth("c1", 6_000)];
-    about(&shaped(10_000_000, &one, &[8_000, 8_000]), &[8_000.0, 2_000.0]);
+    about(&shaped(10_000_000, &[bandwidth("c1", 6_000)], &[8_000, 8_000]), &[8_000.0, 2_000.0]);
 }
 
 #[test]
@@ -99,8 +97,7 @@ fn default_queue_limits_are_fifty_milliseconds() {
     ] {
         let parent = vec![class_default().service_policy("CHILD").shape_bps(bps)];
         let children = vec![class_of("c1").strict(), class_of("c2").remaining_percent(8)];
-        let maps = maps([("P", parent), ("CHILD", children)]);
-        let config = with_policies(IosXe, 10_000_000, maps);
+        let config = with_policies(IosXe, 10_000_000, maps([("P", parent), ("CHILD", children)]));
         let (classes, _) = offered(10_000_000_000, &config, &[]);
         let child = classes[0].child.as_ref().unwrap();
         let limit = |class: &ClassCounters| class.queue.as_ref().and_then(|queue| queue.limit_packets);
@@ -118,8 +115,7 @@ fn default_queue_limits_are_fifty_milliseconds() {
 #[test]
 fn queue_limit_refers_to_the_class_rate() {
     let limits = |class: PolicyClass| {
-        let config = with_policy(IosXe, 1_000_000, vec![class]);
-        let queue = offered(1_000_000_000, &config, &[]).0[0].queue.unwrap();
+        let queue = offered(1_000_000_000, &with_policy(IosXe, 1_000_000, vec![class]), &[]).0[0].queue.unwrap();
         (queue.limit_packets, queue.limit_bytes, queue.limit_us)
     };
     let class = || class_of("c1");
@@ -162,8 +158,7 @@ fn red_thresholds_in_percent_refer_to_the_queue_limit() {
 /// The limit of a class with `fair-queue` holds for all its flows, and that of a flow is a quarter.
 #[test]
 fn flows_share_the_limit_of_their_class() {
-    let fair = class_default().fair_queue().queue_limit(64);
-    let config = with_policy(IosXe, 10_000, vec![fair]);
+    let config = with_policy(IosXe, 10_000, vec![class_default().fair_queue().queue_limit(64)]);
     let sources: Vec<_> = (0..30).map(|flow| Source::new(1_000, 0, flow, 2_000_000)).collect();
     let (classes, _) = offered(10_000_000, &config, &sources);
     let queue = classes[0].queue.unwrap();
@@ -210,8 +205,7 @@ fn limits_by_code_point_may_be_in_percent() {
 #[test]
 fn a_priority_queue_has_a_limit_in_bytes() {
     for (limit, bytes) in [(Bytes(20_000), 20_000), (Ms(20), 12_500)] {
-        let wanted = class_of("c1").priority_kbps(5_000).limit(limit);
-        let config = with_policy(IosXe, 10_000, vec![wanted]);
+        let config = with_policy(IosXe, 10_000, vec![class_of("c1").priority_kbps(5_000).limit(limit)]);
         let mut engine: Engine<usize> = common::started(10_000_000, Ethernet, &config);
         load(&mut engine, Ethernet, &[Source::new(1_000, 1, 0, 20_000_000)], Time(SECOND));
         let policy = engine.counters(Time(SECOND), None).interfaces["Out"].policy_output.clone().unwrap();
@@ -225,8 +219,7 @@ fn a_priority_queue_has_a_limit_in_bytes() {
 /// A shaper lets packets go one by one: no burst of 4 ms.
 #[test]
 fn a_shaper_spaces_packets() {
-    let shape = vec![class_default().shape_bps(10_000_000)];
-    let config = with_policy(IosXe, 1_000_000, shape);
+    let config = with_policy(IosXe, 1_000_000, vec![class_default().shape_bps(10_000_000)]);
     let mut engine: Engine<usize> = common::started(1_000_000_000, Ethernet, &config);
     let outputs = load(&mut engine, Ethernet, &[Source::new(1_000, 0, 0, 30_000_000)], Time(SECOND));
     let times: Vec<_> = common::departures(&outputs).iter().map(|(time, ..)| time.0).collect();
@@ -240,8 +233,7 @@ fn a_shaper_spaces_packets() {
 #[test]
 fn a_shaper_holds_any_rate() {
     for bps in [12_345u64, 8_001, 999_999] {
-        let shape = vec![class_default().shape_bps(bps)];
-        let config = with_policy(IosXe, 10_000, shape);
+        let config = with_policy(IosXe, 10_000, vec![class_default().shape_bps(bps)]);
         let got = offered(10_000_000, &config, &[Source::new(86, 0, 0, 3_000_000)]).1[0];
         let most = bps as f64 / 1_000.0 + 1_522.0 * 8.0 / 1_000.0 / SECONDS as f64;
         assert!(got <= most + 0.2 && got > bps as f64 / 1_000.0 * 0.98, "{got} of {bps}");
@@ -273,8 +265,7 @@ fn bandwidth_is_accepted_only_in_leaf_classes() {
         (Hqf, BandwidthConfig::Percent(30), false),
     ] {
         let parent = vec![class_of("c1").bandwidth(bandwidth).service_policy("CHILD")];
-        let maps = maps([("P", parent), ("CHILD", child.clone())]);
-        let config = with_policies(generation, 10_000, maps);
+        let config = with_policies(generation, 10_000, maps([("P", parent), ("CHILD", child.clone())]));
         let mut engine: Engine<usize> = common::engine(10_000_000, Ethernet);
         assert_eq!(engine.configure(Time(0), &config).is_err(), refused, "{generation:?}");
     }

@@ -20,8 +20,7 @@ fn after_ten_seconds(rate_bps: u64, config: &RouterConfig, sources: &[Source]) -
 /// together. Before, one flow stopped at 16 packets, and thresholds of 20 and 40 could never act.
 #[test]
 fn early_detection_alone_limits_the_flows_of_a_class() {
-    let red = class_default().fair_queue().random_detect(red_by_precedence());
-    let config = with_policy(Hqf, 2_000, vec![red]);
+    let config = with_policy(Hqf, 2_000, vec![class_default().fair_queue().random_detect(red_by_precedence())]);
     for flows in [1, 20] {
         let sources: Vec<_> = (0..flows).map(|flow| Source::new(1000, 0, flow, 4_000_000 / u64::from(flows))).collect();
         let (classes, _) = after_ten_seconds(2_000_000, &config, &sources);
@@ -43,8 +42,8 @@ fn shaper_of_class_default_leaves_other_classes_unshaped() {
             let mark = class_of("af").set(SetField::Dscp, 12);
             let service_policy = child.map(str::to_owned);
             let default = PolicyClass { service_policy, ..class_default().shape_bps(1_000_000) };
-            let maps = maps([("P", vec![mark, default]), ("CHILD", vec![class_of("low").kbps(200)])]);
-            let config = with_policies(generation, 10_000, maps);
+            let config = with_policy(generation, 10_000, vec![mark, default])
+                .policy_map("CHILD", vec![class_of("low").kbps(200)]);
             let sources = [Source::new(1000, 10, 0, 3_000_000), Source::new(1000, 0, 1, 3_000_000)];
             let (_, kbps) = after_ten_seconds(10_000_000, &config, &sources);
             assert!((2_990..3_030).contains(&kbps[0]), "{generation:?}, {child:?}: {kbps:?}");
@@ -127,8 +126,8 @@ fn red_thresholds_by_code_point_follow_the_generation() {
 fn child_policy_classifies_by_the_original_mark() {
     let parent = class_default().set(SetField::Dscp, 46).service_policy("CHILD").shape_bps(1_000_000);
     let child = vec![class_of("af").percent(20), class_of("ef").percent(20)];
-    let maps = maps([("P", vec![parent]), ("CHILD", child)]);
-    let config = with_policies(Hqf, 2_000, maps).class_map("ef", match_all(vec![dscp(&[46])]));
+    let config =
+        with_policy(Hqf, 2_000, vec![parent]).policy_map("CHILD", child).class_map("ef", match_all(vec![dscp(&[46])]));
     let sources = [Source::new(1000, 10, 0, 500_000)];
     let (classes, _) = after_ten_seconds(2_000_000, &config, &sources);
     let child = &classes[0].child.as_ref().unwrap().classes;

@@ -121,8 +121,7 @@ fn an_interface_drops_early() {
     for generation in [Classic, Hqf, IosXe] {
         let mut port = interface(1_000, None, None);
         port.random_detect = Some(red_by_precedence().weight(1));
-        let config = configuration(generation, Maps::new(), port);
-        let mut engine = common::started(1_000_000, Ethernet, &config);
+        let mut engine = common::started(1_000_000, Ethernet, &configuration(generation, Maps::new(), port));
         load(&mut engine, Ethernet, &[Source::new(1_000, 0, 0, 2_000_000)], Time(10 * SECOND));
         let counted = engine.counters(Time(10 * SECOND), None).interfaces["Out"].clone();
         let row = counted.random_detect.unwrap().classes[0];

@@ -1,7 +1,7 @@
 //! Parameters of policers, shapers and queues: default and resolved values, and the limits of permitted ones.
 
 use crate::common::build::*;
-use crate::common::{self, class, configuration, with_policies};
+use crate::common::{self, class, configuration, with_policy};
 use qos_core::config::defaults;
 use qos_core::counters::{ClassCounters, ResolvedClass};
 use qos_core::wire::Framing::{Ethernet, Ppp};
@@ -9,7 +9,7 @@ use qos_core::{Engine, RouterConfig, Time};
 
 /// The classes of an output policy on an interface of that bandwidth, or the path of what is refused in it.
 fn policy(generation: Generation, kbps: u64, classes: Vec<PolicyClass>) -> Result<Vec<ClassCounters>, String> {
-    let config = with_policies(generation, kbps, maps([("P", classes)]));
+    let config = with_policy(generation, kbps, classes);
     let mut engine: Engine<u64> = common::engine(1_000_000_000, Ethernet);
     engine.configure(Time(0), &config).map_err(|error| error.path)?;
     Ok(engine.counters(Time(0), None).interfaces["Out"].policy_output.clone().unwrap().classes)
@@ -317,8 +317,7 @@ fn default_red_thresholds_follow_the_code_point() {
 /// The one class of a policy-map that is attached to no interface.
 fn unattached(class: PolicyClass) -> ResolvedClass {
     let mut engine: Engine<u64> = common::engine(2_000_000, Ethernet);
-    let maps = maps([("P", vec![class])]);
-    engine.configure(Time(0), &configuration(Hqf, maps, interface(2_000, None, None))).unwrap();
+    engine.configure(Time(0), &configuration(Hqf, maps([("P", vec![class])]), interface(2_000, None, None))).unwrap();
     engine.resolve().policy_maps["P"].classes[0].clone()
 }
 
@@ -353,8 +352,7 @@ fn priority_level_queues_are_shown_by_hqf_only() {
     let levels = |generation: Generation| {
         let classes =
             vec![class_of("c1").priority_kbps(100), class_of("c2").priority_kbps(100), class_of("c3").kbps(100)];
-        let maps = maps([("P", classes)]);
-        let mut engine: Engine<u64> = common::started(2_000_000, Ethernet, &with_policies(generation, 2_000, maps));
+        let mut engine: Engine<u64> = common::started(2_000_000, Ethernet, &with_policy(generation, 2_000, classes));
         let policy = engine.counters(Time(0), None).interfaces["Out"].policy_output.clone().unwrap();
         policy.priority_queues.iter().map(|queue| queue.level).collect::<Vec<_>>()
     };

@@ -72,8 +72,7 @@ proptest! {
     ) {
         let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
         let priority = PriorityConfig { burst_bytes: burst, ..priority_kbps(kbps) };
-        let config = with_policy(generation, 2_000, vec![class_of("c1").priority(priority)]);
-        engine.configure(Time(0), &config).unwrap();
+        engine.configure(Time(0), &with_policy(generation, 2_000, vec![class_of("c1").priority(priority)])).unwrap();
         let sources = [Source::new(1000, 0, 0, 4_000_000), Source::new(ip_len, 1, 1, 1_900_000)];
         let seconds = 10;
         let outputs = load(&mut engine, Ppp, &sources, Time(seconds * SECOND));
@@ -190,8 +189,7 @@ fn waits_behind_the_ring_are_less_than_published_round_trips() {
 fn waiting_parent_shaper_counts_as_congestion() {
     let classes = vec![class_default().shape_bps(1_000_000).service_policy("Child")];
     let child = vec![class_of("udp").priority_kbps(64), class_default()];
-    let maps = maps([("P", classes), ("Child", child)]);
-    let config = with_policies(Hqf, 100_000, maps);
+    let config = with_policies(Hqf, 100_000, maps([("P", classes), ("Child", child)]));
     let mut engine: Engine<usize> = common::started(100_000_000, Ppp, &config);
     load(&mut engine, Ppp, &[Source::new(500, 0, 0, 3_000_000)], Time(2 * SECOND));
     let found = engine.counters(Time(2 * SECOND), None).interfaces["Out"].policy_output.clone().unwrap();
@@ -207,8 +205,7 @@ fn priority_classes_show_their_shared_queue() {
     let classes = vec![priority("c1"), priority("c2"), class_of("c3").kbps(200)];
     for (generation, depths) in [(Classic, [Some(5), Some(5), Some(1)]), (Hqf, [None, None, Some(1)])] {
         let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
-        let config = with_ring(with_policy(generation, 2_000, classes.clone()), 1, 2_000_000);
-        engine.configure(Time(0), &config).unwrap();
+        engine.configure(Time(0), &with_ring(with_policy(generation, 2_000, classes.clone()), 1, 2_000_000)).unwrap();
         for dscp in [0, 0, 1, 1, 2, 2, 2, 3] {
             engine.transmit(Time(0), PORT, Source::new(100, dscp, 0, 1).descriptor(Ppp), 0);
         }

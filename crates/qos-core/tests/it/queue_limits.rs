@@ -155,8 +155,7 @@ fn early_detection_in_bytes_spares_small_packets() {
 
 /// Where in the class, and why, a policy-map with one class is refused on an interface.
 fn refused(generation: Generation, class: PolicyClass) -> (String, String) {
-    let maps = maps([("P", vec![class])]);
-    let config = with_policies(generation, 2_000, maps);
+    let config = with_policy(generation, 2_000, vec![class]);
     let mut engine: Engine<usize> = common::engine(2_000_000, Ppp);
     let error = engine.configure(Time(0), &config).unwrap_err();
     (error.path.rsplit_once("classes[0].").unwrap().1.to_owned(), error.message)
@@ -220,7 +219,7 @@ fn queues_have_their_default_limits() {
 fn interface_counts_all_drops_of_its_queues() {
     let limited = |packets: u32| {
         let classes = vec![class_default().queue_limit(packets)];
-        with_policies(Hqf, 2_000, maps([("P", classes)]))
+        with_policy(Hqf, 2_000, classes)
     };
     let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &limited(10));
     let drops = |engine: &mut Engine<usize>| engine.counters(Time(0), None).interfaces["Out"].queue.drops;
@@ -233,8 +232,7 @@ fn interface_counts_all_drops_of_its_queues() {
     engine.audit().unwrap();
 
     let priority = vec![class_of("udp").priority_kbps(64)];
-    let config = with_policies(Hqf, 2_000, maps([("P", priority)]));
-    let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &config);
+    let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &with_policy(Hqf, 2_000, priority));
     for number in 0..30 {
         engine.transmit(Time(0), common::PORT, common::udp(1_000, 0, Ppp), number);
     }

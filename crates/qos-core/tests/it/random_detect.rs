@@ -21,8 +21,7 @@ proptest! {
             red.row(value, min, min + above, denominator)
         });
         let udp = class_of("udp").percent(50).queue_limit(1000).random_detect(red);
-        let config = with_policy(generation, 2_000, vec![udp]);
-        let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &config);
+        let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &with_policy(generation, 2_000, vec![udp]));
         let (mut now, mut outputs, mut before) = (0, Vec::new(), (0, 0));
         let mut mean = 0.0;
         for (gap, value) in arrivals {

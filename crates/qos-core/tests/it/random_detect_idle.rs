@@ -68,8 +68,7 @@ fn mean_depth_ages_at_the_line_rate() {
 fn hqf_applies_red_before_a_ring_with_room() {
     for (generation, dropped) in [(Hqf, 1), (Classic, 0)] {
         let red = red_by_dscp().weight(1).row(0, 60, 61, 1).row(10, 1, 2, 1);
-        let class = vec![class_default().kbps(1000).random_detect(red)];
-        let mut config = with_policy(generation, 2_000, class);
+        let mut config = with_policy(generation, 2_000, vec![class_default().kbps(1000).random_detect(red)]);
         config.out().tx_ring_limit = Some(1);
         let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &config);
         let packet = |dscp| Source::new(996, dscp, 0, 1).descriptor(Ppp);

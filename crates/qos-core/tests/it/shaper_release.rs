@@ -60,8 +60,7 @@ fn two_full_packets_are_released_each_interval() {
 
 /// A class shaped to 1.5 Mb/s that is offered 1.4 Mb/s, on a line of 2 Mb/s of which class-default wants 3 Mb/s.
 fn beside_a_flood(generation: Generation) -> InterfaceCounters {
-    let classes = vec![shaped("af", 1_500_000), class_default()];
-    let mut engine = started(2_000_000, &config(generation, classes));
+    let mut engine = started(2_000_000, &config(generation, vec![shaped("af", 1_500_000), class_default()]));
     let sources = [Source::new(996, 10, 0, 1_400_000), Source::new(996, 0, 1, 3_000_000)];
     load(&mut engine, Ppp, &sources, Time(10 * SECOND));
     engine.audit().unwrap();

@@ -127,8 +127,7 @@ proptest! {
         let rest = || class_default().queue_limit(LIMIT);
         let inner_classes = vec![class_of("c1").percent(inner).queue_limit(LIMIT), rest()];
         let outer_classes = vec![class_of("parent").percent(outer).service_policy("Inner"), rest()];
-        let maps = maps([("Inner", inner_classes), ("P", outer_classes)]);
-        let config = with_policies(Hqf, 2_000, maps)
+        let config = with_policies(Hqf, 2_000, maps([("Inner", inner_classes), ("P", outer_classes)]))
             .class_map("parent", match_all(vec![dscp(&[1, 2])]));
         let served = run_empty(&config, &packets);
         let cost = |kbps: u32| 1.0 / f64::from(kbps);

@@ -248,8 +248,7 @@ fn impossible_subinterfaces_are_refused() {
     // A shaper of a class does not make a line of its queues.
     let shaped = || class_of("data").shape_bps(1_000_000);
     for class in [shaped().fair_queue(), shaped().random_detect(red_by_precedence()), shaped().kbps(100)] {
-        let maps = maps([("P", vec![class.clone()])]);
-        let message = refused(&config(Hqf, maps, &[with_output(100, "P")], plain()));
+        let message = refused(&config(Hqf, maps([("P", vec![class.clone()])]), &[with_output(100, "P")], plain()));
         assert!(message.contains("without a shaper above"), "{class:?}: {message}");
     }
     // The same policy on the input of one and the output of another is fine.

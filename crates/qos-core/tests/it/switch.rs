@@ -369,8 +369,7 @@ fn ports_share_the_common_cells() {
     const PORTS: usize = 24;
     // Everything is common but a cell or so a queue, and a queue may have 400 per cent.
     let thresholds = [QueueThresholds { t1: 400, t2: 400, reserved: 1, maximum: 400 }; 4];
-    let config = config(changed(|switch| switch.queue_sets[0].thresholds = thresholds));
-    let engine = || started(PORTS, &config);
+    let engine = || started(PORTS, &config(changed(|switch| switch.queue_sets[0].thresholds = thresholds)));
     let fill = |engine: &mut Engine<u64>| {
         for port in 0..PORTS as u16 {
             for dscp in [0, 16, 32] {

@@ -28,8 +28,7 @@ fn on_port(switch: SwitchPortConfig) -> String {
 
 /// Why a document with this value in place of the default one is no configuration.
 fn misread(pointer: &str, value: Value) -> String {
-    let config = config(defaults()).interface("Gi1/0/1", interface(port()));
-    let mut document = serde_json::to_value(config).unwrap();
+    let mut document = serde_json::to_value(config(defaults()).interface("Gi1/0/1", interface(port()))).unwrap();
     *document.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")) = value;
     RouterConfig::from_json(&document.to_string()).unwrap_err().to_string()
 }

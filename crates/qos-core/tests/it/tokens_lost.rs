@@ -1,7 +1,7 @@
 //! Tokens that a policer could not store: all are accounted for, and none counts without demand.
 
 use crate::common::build::*;
-use crate::common::{self, udp, with_policies, MILLI, PORT, SECOND};
+use crate::common::{self, udp, with_policy, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::TokensLost;
 use qos_core::meter::{Colour, TokenBuckets};
@@ -190,8 +190,7 @@ fn policers_show_lost_tokens_since_clearing() {
     let one = police(8_000_000);
     for police in [one.clone().bytes(3_000), PoliceConfig { dynamic: Some(dynamic), ..one }] {
         let mut engine: Engine<u64> = common::engine(100_000_000, Framing::Ethernet);
-        let maps = maps([("P", vec![class_default().police(police)])]);
-        engine.configure(Time(0), &with_policies(Hqf, 100_000, maps)).unwrap();
+        engine.configure(Time(0), &with_policy(Hqf, 100_000, vec![class_default().police(police)])).unwrap();
         let mut after = |clear: bool, packets: &[u64]| {
             for ms in packets {
                 engine.transmit(Time(ms * MILLI), PORT, udp(986, 0, Framing::Ethernet), *ms);
