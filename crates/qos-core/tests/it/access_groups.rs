@@ -72,7 +72,7 @@ fn passed(outputs: &[Output<u64>]) -> Vec<u64> {
 }
 
 fn counters(engine: &mut Engine<u64>) -> InterfaceCounters {
-    engine.counters(Time(10 * SECOND), None).interfaces["Out"].clone()
+    common::out(engine, Time(10 * SECOND))
 }
 
 /// What no entry matches is denied. Denied packets are counted by themselves: neither as drops of the interface, nor by

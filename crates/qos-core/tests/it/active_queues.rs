@@ -1,9 +1,9 @@
 //! Trees of queues with active queue management: CoDel, FQ-CoDel, PIE, CAKE, RED.
 
 use crate::common::build::*;
-use crate::common::{self, departures, load, Source, MILLI, PORT, SECOND};
+use crate::common::{self, departures, load, out, Source, MILLI, PORT, SECOND};
 use proptest::prelude::*;
-use qos_core::counters::{InterfaceCounters, TreeNodeCounters};
+use qos_core::counters::TreeNodeCounters;
 use qos_core::wire::Framing;
 use qos_core::{DropReason, Engine, Output, Side, Time};
 
@@ -62,12 +62,8 @@ fn red() -> QueueDiscipline {
     QueueDiscipline::Red { limit: 400_000, min, max, exponential_weight: 9, denominator: 50, ecn: false }
 }
 
-fn counters<P>(engine: &mut Engine<P>, at: u64) -> InterfaceCounters {
-    engine.counters(Time(at), None).interfaces["Out"].clone()
-}
-
 fn node<P>(engine: &mut Engine<P>, at: u64) -> TreeNodeCounters {
-    counters(engine, at).tree[0].clone()
+    out(engine, Time(at)).tree[0].clone()
 }
 
 /// Twice the line's rate in packets of 1500 bytes.
@@ -226,7 +222,7 @@ fn cake_gives_a_tin_priority_up_to_its_threshold() {
     let left = sources(&outputs);
     let voice = left.iter().filter(|(_, source)| *source == 1).count() as u64;
     assert!(voice >= rate / 5 * 10 / 8 / 1_500 - 3, "{voice}");
-    let tins = counters(&mut engine, 10 * SECOND).tree[0].managed.clone().unwrap().tins;
+    let tins = out(&mut engine, Time(10 * SECOND)).tree[0].managed.clone().unwrap().tins;
     assert_eq!(tins.iter().map(|tin| tin.threshold_bps).collect::<Vec<_>>(), [rate, rate / 16, rate / 2, rate / 4]);
     assert_eq!((tins[3].sent.packets, tins[3].early.packets, tins[1].sent.packets), (voice, 0, 0));
     // The whole keeps the rate: 1500 counted bytes in 1.5 ms.
@@ -323,7 +319,7 @@ fn htb_classes_get_their_rates_and_share_the_rest() {
         assert!(rate >= least - least / 50 && rate <= most + most / 50, "{found:?}");
     }
     assert!(found.iter().sum::<u64>().abs_diff(10_000_000) < 50_000, "{found:?}");
-    let tree = counters(&mut engine, 10 * SECOND).tree;
+    let tree = out(&mut engine, Time(10 * SECOND)).tree;
     assert_eq!(tree.iter().map(|node| node.name.as_str()).collect::<Vec<_>>(), ["1:1", "1:10", "1:20", "1:30"]);
     assert_eq!((tree[0].discipline.as_deref(), tree[3].discipline.as_deref()), (None, Some("pfifo")));
 }

@@ -1,17 +1,13 @@
 //! Treatment of packets and configurations by a router.
 
 use crate::common::build::*;
-use crate::common::{self, configuration, departures, run, udp, with_policy, MILLI, PORT, SECOND};
-use qos_core::counters::{ClassCounters, Count, InterfaceCounters, Strategy};
+use crate::common::{self, configuration, departures, out, run, udp, with_policy, MILLI, PORT, SECOND};
+use qos_core::counters::{ClassCounters, Count, Strategy};
 use qos_core::wire::Framing;
 use qos_core::{DropReason, Engine, Output, RouterConfig, Side, Time};
 
-fn out<P>(engine: &mut Engine<P>, now: u64) -> InterfaceCounters {
-    engine.counters(Time(now), None).interfaces["Out"].clone()
-}
-
 fn class<P>(engine: &mut Engine<P>, now: u64, index: usize) -> ClassCounters {
-    out(engine, now).policy_output.unwrap().classes[index].clone()
+    out(engine, Time(now)).policy_output.unwrap().classes[index].clone()
 }
 
 fn plain(bandwidth_kbps: u64) -> InterfaceConfig {
@@ -30,7 +26,7 @@ fn frame(dscp: u8, source: u16, destination: u16, framing: Framing) -> qos_core:
 fn default_queueing_follows_bandwidth_and_encapsulation() {
     let strategy = |rate, framing, interface| {
         let mut engine: Engine<u64> = common::started(rate, framing, &without_policy(interface));
-        let out = out(&mut engine, 0);
+        let out = out(&mut engine, Time(0));
         (out.queue.strategy, out.queue.limit, out.queue.max_conversations, out.tx_ring.limit)
     };
     use Framing::{Ethernet, Hdlc, Ppp};
@@ -48,9 +44,9 @@ fn default_queueing_follows_bandwidth_and_encapsulation() {
     // A policy that does not queue leaves it alone; one that does replaces it.
     let mut engine: Engine<u64> = common::engine(512_000, Ppp);
     engine.configure(Time(0), &with_policy(Classic, 512, vec![class_default().police_bps(64_000)])).unwrap();
-    assert_eq!(out(&mut engine, 0).queue.strategy, Strategy::WeightedFair);
+    assert_eq!(out(&mut engine, Time(0)).queue.strategy, Strategy::WeightedFair);
     engine.configure(Time(0), &with_policy(Classic, 512, vec![class_default().shape_bps(64_000)])).unwrap();
-    assert_eq!(out(&mut engine, 0).queue.strategy, Strategy::ClassBased);
+    assert_eq!(out(&mut engine, Time(0)).queue.strategy, Strategy::ClassBased);
 }
 
 #[test]
@@ -60,7 +56,7 @@ fn full_fifo_drops_arriving_packets() {
     for packet in 0..100 {
         engine.transmit(Time(0), PORT, udp(1500, 0, Framing::Ethernet), packet);
     }
-    let out = out(&mut engine, 0);
+    let out = out(&mut engine, Time(0));
     // One on the wire, 3 in the ring, 40 in the queue.
     assert_eq!((out.output.packets, out.tx_ring.depth, out.queue.depth, out.queue.drops), (1, 3, 40, 56));
     let mut outputs = Vec::new();
@@ -236,7 +232,7 @@ fn arriving_frames_are_spaced_at_the_link_rate() {
         && (d.descriptor.dscp, d.descriptor.qos_group, d.descriptor.input_port) == (46, 7, Some(PORT))));
     assert!(matches!(&outputs[2], Output::Dropped(d) if d.time == Time(3 * line) && d.reason == DropReason::Police
             && d.towards == Side::Inside));
-    let out = out(&mut engine, SECOND);
+    let out = out(&mut engine, Time(SECOND));
     assert_eq!((out.input.packets, out.input.bytes, out.input.drops), (3, 3 * 1248, 1));
     let classes = out.policy_input.unwrap().classes;
     assert_eq!(classes[0].set.iter().map(|set| set.packets).collect::<Vec<_>>(), [1, 1]);

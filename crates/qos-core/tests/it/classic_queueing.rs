@@ -1,16 +1,11 @@
 //! Queueing of routers up to 12.4(15)T, against their prints and Cisco's course texts.
 
 use crate::common::build::*;
-use crate::common::{self, configuration, load, Source, MILLI, PORT, SECOND};
-use qos_core::counters::InterfaceCounters;
+use crate::common::{self, configuration, load, out, Source, MILLI, PORT, SECOND};
 use qos_core::wire::Framing::Ppp;
 use qos_core::{Engine, Output, RouterConfig, Time};
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-
-fn out(engine: &mut Engine<usize>, now: u64) -> InterfaceCounters {
-    engine.counters(Time(now), None).interfaces["Out"].clone()
-}
 
 fn started(rate_bps: u64, config: &RouterConfig) -> Engine<usize> {
     common::started(rate_bps, Ppp, config)
@@ -28,7 +23,7 @@ fn two_saturating_flows_hold_the_congestive_discard_threshold_together() {
     for seconds in [1, 10] {
         let mut engine = started(2_000_000, &config);
         let outputs = load(&mut engine, Ppp, &sources, Time(seconds * SECOND));
-        let found = out(&mut engine, seconds * SECOND);
+        let found = out(&mut engine, Time(seconds * SECOND));
         let queue = found.queue;
         assert_eq!((queue.depth, queue.limit, queue.threshold), (64, 1000, Some(64)));
         let told: Vec<_> = found.conversations.iter().map(|each| (each.depth_packets, each.weight)).collect();
@@ -38,7 +33,7 @@ fn two_saturating_flows_hold_the_congestive_discard_threshold_together() {
             found.conversations.iter().map(|each| (each.head.bytes, each.head.ip.unwrap().tos)).collect();
         assert_eq!(heads, [(1004, (40 << 2) | 1), (1004, 1)]);
         engine.clear(Time(seconds * SECOND), None);
-        assert!(out(&mut engine, seconds * SECOND).conversations.iter().all(|each| each.drops == 0));
+        assert!(out(&mut engine, Time(seconds * SECOND)).conversations.iter().all(|each| each.drops == 0));
         assert_eq!((queue.conversations, queue.max_active_conversations), (Some(2), Some(2)));
         let bytes = common::bytes_by_source(&outputs, 2);
         let ratio = bytes[0] as f64 / bytes[1] as f64;
@@ -54,7 +49,7 @@ fn class_conversations_are_identified_by_number() {
     let config = common::with_policy(Classic, 256, vec![class_of("af").percent(50), class_default().fair_queue()]);
     let mut engine = started(256_000, &config);
     load(&mut engine, Ppp, &[Source::new(500, 10, 0, 300_000), Source::new(500, 0, 1, 300_000)], Time(5 * SECOND));
-    let found = out(&mut engine, 5 * SECOND);
+    let found = out(&mut engine, Time(5 * SECOND));
     let class = found.policy_output.as_ref().unwrap().classes[0].clone();
     let queue = class.queue.unwrap();
     let own = found.conversations.iter().find(|each| Some(each.number) == queue.conversation).unwrap();
@@ -73,7 +68,7 @@ fn shaper_conversations_share_the_congestive_discard_threshold() {
     // Just before an interval ends, at which two or three packets leave the shaper's queue.
     let end = 10 * SECOND - 1_000_000;
     load(&mut engine, Ppp, &sources, Time(end));
-    let class = out(&mut engine, end).policy_output.unwrap().classes[0].clone();
+    let class = out(&mut engine, Time(end)).policy_output.unwrap().classes[0].clone();
     // A packet ahead of the last one is taken, so that the depth goes beyond the threshold by a few.
     let depth = class.queue.unwrap().depth_packets;
     assert!((64..80).contains(&depth), "{depth}");
@@ -157,7 +152,7 @@ fn class_default_queues_by_flow_by_default() {
 fn bandwidth_of_class_default_counts_as_reserved() {
     let reserved = |classes: Vec<PolicyClass>| {
         let mut engine = started(100_000_000, &common::with_policy(Classic, 100_000, classes));
-        let queue = out(&mut engine, 0).queue;
+        let queue = out(&mut engine, Time(0)).queue;
         let conversations = queue.reserved_conversations.unwrap();
         (conversations.allocated, conversations.max, queue.available_bandwidth_kbps.unwrap())
     };
@@ -218,7 +213,7 @@ fn full_hold_queue_drops_the_packet_that_would_leave_last() {
         engine.transmit(Time(0), PORT, common::udp(ip_len, flow, Ppp), number);
     }
     // One is on the line and one in the ring.
-    let found = out(&mut engine, 0);
+    let found = out(&mut engine, Time(0));
     assert_eq!((found.queue.depth, found.queue.drops), (4, 4));
     let told: Vec<_> = found.conversations.iter().map(|each| (each.depth_packets, each.drops)).collect();
     assert_eq!(told, [(3, 0), (1, 4)]);
@@ -246,9 +241,9 @@ fn flows_under_a_shaper_get_equal_shares() {
 
     let priority = vec![class_of("udp").priority_kbps(500)];
     let mut engine = started(2_000_000, &common::with_policy(Classic, 2_000, priority));
-    assert_eq!(out(&mut engine, 0).queue.conversations, Some(0));
+    assert_eq!(out(&mut engine, Time(0)).queue.conversations, Some(0));
     (0..20).for_each(|number| engine.transmit(Time(0), PORT, common::udp(1_000, 0, Ppp), number));
-    let queue = out(&mut engine, 0).queue;
+    let queue = out(&mut engine, Time(0)).queue;
     assert_eq!((queue.conversations, queue.max_active_conversations), (Some(1), Some(1)));
 }
 
@@ -319,7 +314,7 @@ fn hold_queue_applies_a_changed_limit() {
             engine.transmit(Time(0), PORT, common::udp(100, 0, Ppp), number);
             number += 1;
         }
-        let queue = out(&mut engine, 0).queue;
+        let queue = out(&mut engine, Time(0)).queue;
         assert_eq!((queue.limit, queue.depth), (limit, packets));
         engine.audit().unwrap();
     }

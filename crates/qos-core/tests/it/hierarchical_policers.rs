@@ -48,7 +48,7 @@ proptest! {
             }
         }
         engine.audit().unwrap();
-        let counters = engine.counters(end, None).interfaces["Out"].clone();
+        let counters = common::out(&mut engine, end);
         let policy = if direction == "input" { counters.policy_input } else { counters.policy_output };
         let top = policy.unwrap().classes[0].clone();
         let middle = top.child.clone().unwrap().classes[0].clone();

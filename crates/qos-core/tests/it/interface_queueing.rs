@@ -1,9 +1,9 @@
 //! Queueing of an interface without a policy-map: generic traffic shaping, priority and custom queueing.
 
 use crate::common::build::*;
-use crate::common::{self, bytes_by_source, departures, load, Source, MILLI, PORT, SECOND};
+use crate::common::{self, bytes_by_source, departures, load, out, Source, MILLI, PORT, SECOND};
 use proptest::prelude::*;
-use qos_core::counters::{InterfaceCounters, Strategy as Queueing};
+use qos_core::counters::Strategy as Queueing;
 use qos_core::wire::Framing;
 use qos_core::{Engine, Time};
 
@@ -14,10 +14,6 @@ fn engine<P>(queueing: InterfaceQueueing) -> Engine<P> {
     interface.queueing = Some(queueing);
     interface.tx_ring_limit = Some(1);
     common::started(LINE_BPS, Framing::Ethernet, &common::configuration(Classic, Maps::new(), interface))
-}
-
-fn counters<P>(engine: &mut Engine<P>, at: u64) -> InterfaceCounters {
-    engine.counters(Time(at), None).interfaces["Out"].clone()
 }
 
 /// The rule that puts a flow of a [`Source`] into a queue.
@@ -167,7 +163,7 @@ fn queues_before_the_lowest_custom_one_come_first() {
     let kbps: Vec<_> = sent.iter().map(|bytes| bytes * 8 / 30 / 1_000).collect();
     assert!(kbps[0].abs_diff(203) <= 2 && kbps[1].abs_diff(304) <= 2, "{kbps:?}");
     assert!(kbps[2].abs_diff(kbps[3]) <= 2 && kbps[2] > 220, "{kbps:?}");
-    let counted = counters(&mut engine, 30 * SECOND);
+    let counted = out(&mut engine, Time(30 * SECOND));
     assert_eq!(counted.queue.strategy, Queueing::Custom);
     let limits: Vec<_> = counted.numbered_queues.iter().map(|queue| (queue.number, queue.limit_packets)).collect();
     assert_eq!(limits, (0..17).map(|number| (number, 20)).collect::<Vec<_>>());
@@ -200,9 +196,9 @@ fn first_matching_rule_selects_the_queue() {
         (qos_core::Descriptor { later_fragment: true, ..udp(500, 9_000) }, 3),
     ];
     for (number, (descriptor, queue)) in cases.into_iter().enumerate() {
-        let before = counters(&mut engine, 0).numbered_queues;
+        let before = out(&mut engine, Time(0)).numbered_queues;
         engine.transmit(Time(number as u64 * SECOND), PORT, descriptor, number);
-        let after = counters(&mut engine, 0).numbered_queues;
+        let after = out(&mut engine, Time(0)).numbered_queues;
         let changed = (0..4).filter(|index| after[*index].output != before[*index].output);
         assert_eq!(changed.collect::<Vec<_>>(), [queue], "case {number}");
     }
@@ -221,7 +217,7 @@ fn traffic_shape_bursts_match_published_prints() {
         (128_000, (1_984, 7_936, 7_936, 62, 992)),
     ] {
         let mut engine = shaped(traffic_shape(None, bps));
-        let shape = counters(&mut engine, 0).shapers[0].shape;
+        let shape = out(&mut engine, Time(0)).shapers[0].shape;
         let found = (shape.byte_limit, shape.bc_bits, shape.be_bits, shape.interval_ms, shape.increment_bytes);
         assert_eq!(found, printed, "{bps} b/s");
     }
@@ -254,7 +250,7 @@ fn shaper_holds_only_packets_of_its_access_list() {
         assert!(sent[0] >= 499_000, "{sent:?}");
         // The rate and the bursts of the start.
         assert!(sent[1].abs_diff(125_000 + 2_000) <= 2_000, "{sent:?}");
-        let counted = counters(&mut engine, 10 * SECOND);
+        let counted = out(&mut engine, Time(10 * SECOND));
         let shaper = counted.shapers[0];
         assert!(counted.queue.depth <= 1 && shaper.depth_packets > 55, "{counted:?}");
         assert!(shaper.shape.active && shaper.shape.delayed.packets > 100);
@@ -270,7 +266,7 @@ fn a_shaper_of_everything_keeps_the_rate() {
     let sent = bytes_by_source(&load(&mut engine, Framing::Ethernet, &sources, Time(20 * SECOND)), 2);
     let all = sent.iter().sum::<u64>();
     assert!(all.abs_diff(20 * 200_000 / 8) <= 3_000 && sent[0].abs_diff(sent[1]) <= 2_000, "{sent:?}");
-    let counted = counters(&mut engine, 20 * SECOND);
+    let counted = out(&mut engine, Time(20 * SECOND));
     assert_eq!((counted.shapers[0].limit_packets, counted.queue.depth), (10, 0));
     assert!(counted.shapers[0].depth_packets <= 10);
 }
@@ -288,7 +284,7 @@ fn a_change_of_queues_loses_no_packet() {
     common::run(&mut engine, Time(1_000), &mut outputs);
     engine.configure(Time(1_000), &common::configuration(Classic, Maps::new(), interface)).unwrap();
     engine.audit().unwrap();
-    assert!(counters(&mut engine, 1_000).numbered_queues[3].depth_packets > 0);
+    assert!(out(&mut engine, Time(1_000)).numbered_queues[3].depth_packets > 0);
     common::run(&mut engine, Time(SECOND), &mut outputs);
     assert_eq!(departures(&outputs).len(), 10);
 }

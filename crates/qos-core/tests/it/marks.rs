@@ -123,7 +123,7 @@ fn an_interface_drops_early() {
         port.random_detect = Some(red_by_precedence().weight(1));
         let mut engine = common::started(1_000_000, Ethernet, &configuration(generation, Maps::new(), port));
         load(&mut engine, Ethernet, &[Source::new(1_000, 0, 0, 2_000_000)], Time(10 * SECOND));
-        let counted = engine.counters(Time(10 * SECOND), None).interfaces["Out"].clone();
+        let counted = common::out(&mut engine, Time(10 * SECOND));
         let row = counted.random_detect.unwrap().classes[0];
         assert!(row.random_drop.packets > 0, "{generation:?}: {row:?}");
         assert_eq!(counted.output.drops, row.random_drop.packets + row.tail_drop.packets);

@@ -368,7 +368,7 @@ fn interface_queueing_shows_its_number_of_conversations() {
         let mut own = interface(1_000, None, None);
         own.queueing = Some(queueing);
         let mut engine: Engine<u64> = common::started(1_000_000, Ppp, &configuration(Classic, Maps::new(), own));
-        let counters = engine.counters(Time(0), None).interfaces["Out"].clone();
+        let counters = common::out(&mut engine, Time(0));
         let shapers: Vec<_> = counters.shapers.iter().map(|shaper| shaper.max_conversations).collect();
         (counters.queue.max_conversations, shapers)
     };
@@ -388,7 +388,7 @@ fn custom_queue_without_a_limit_drops_nothing() {
     for number in 0..2_000 {
         engine.transmit(Time(0), common::PORT, common::udp(100, 0, Ppp), number);
     }
-    let counters = engine.counters(Time(0), None).interfaces["Out"].clone();
+    let counters = common::out(&mut engine, Time(0));
     assert_eq!((counters.numbered_queues[1].drops.packets, counters.numbered_queues[1].limit_packets), (0, 0));
     assert!(counters.numbered_queues[1].depth_packets > 1_900, "the ring has the others");
 }

@@ -160,7 +160,7 @@ fn rate_limit_lines_apply_in_order() {
     let packet = |port| common::datagram(986, 0, 40_000, port, Framing::Ethernet);
     let mut outputs = offer(&mut engine, packet(4_999), SECOND / 100, Time(0), Time(2 * SECOND));
     outputs.extend(offer(&mut engine, packet(5_000), SECOND / 100, Time(2 * SECOND), Time(3 * SECOND)));
-    let counters = engine.counters(Time(3 * SECOND), None).interfaces["Out"].clone();
+    let counters = common::out(&mut engine, Time(3 * SECOND));
     let found: Vec<_> =
         counters.rate_limit_output.iter().map(|line| (line.conformed.packets, line.exceeded.packets)).collect();
     // 800 kb/s against 400: each second packet and the four of the burst.
@@ -179,7 +179,7 @@ fn drops_are_counted_and_clearing_keeps_the_bucket() {
     let mut engine = limited(vec![line(8_000)]);
     let packet = common::udp(986, 0, Framing::Ethernet);
     offer(&mut engine, packet, SECOND / 1_000, Time(0), Time(SECOND / 100));
-    let out = |engine: &mut Engine<u64>, at| engine.counters(at, None).interfaces["Out"].clone();
+    let out = |engine: &mut Engine<u64>, at| common::out(engine, at);
     let before = out(&mut engine, Time(SECOND));
     assert_eq!((before.output.drops, before.rate_limit_output[0].exceeded.packets), (6, 6));
     let line = before.rate_limit_output[0];
@@ -225,9 +225,9 @@ fn counters_of_what_comes_in_are_cleared() {
             engine.poll(at, &mut Vec::new());
         }
         let end = Time(from + SECOND);
-        let counters = engine.counters(end, None).interfaces["Out"].clone();
+        let counters = common::out(&mut engine, end);
         engine.clear(end, None);
-        let cleared = engine.counters(end, None).interfaces["Out"].clone();
+        let cleared = common::out(&mut engine, end);
         let packets = |counters: &qos_core::counters::InterfaceCounters| {
             (counters.input.packets, counters.rate_limit_input.iter().map(|line| line.conformed.packets).collect())
         };

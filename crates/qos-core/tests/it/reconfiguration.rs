@@ -110,7 +110,7 @@ fn unchanged_input_policy_keeps_its_state() {
         common::configuration(Hqf, policies, port)
     };
     let packets = |engine: &mut Engine<u64>| {
-        let counters = engine.counters(Time(SECOND), None).interfaces["Out"].clone();
+        let counters = common::out(engine, Time(SECOND));
         counters.policy_input.unwrap().classes[0].packets
     };
     let mut engine = router(&configured(30, 1_000_000));

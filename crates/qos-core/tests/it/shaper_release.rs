@@ -2,15 +2,11 @@
 //! the interface. In the later generation packets wait behind the shaper until the transmit ring has room.
 
 use crate::common::build::*;
-use crate::common::{self, configuration, load, run, with_policies, Source, MILLI, PORT, SECOND};
+use crate::common::{self, configuration, load, out, run, with_policies, Source, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::{ClassCounters, InterfaceCounters};
 use qos_core::wire::Framing::{self, Ppp};
 use qos_core::{Engine, Output, RouterConfig, Time};
-
-fn out(engine: &mut Engine<usize>, now: u64) -> InterfaceCounters {
-    engine.counters(Time(now), None).interfaces["Out"].clone()
-}
 
 fn class(counters: &InterfaceCounters, number: usize) -> ClassCounters {
     counters.policy_output.as_ref().unwrap().classes[number].clone()
@@ -41,7 +37,7 @@ fn two_full_packets_are_released_each_interval() {
     let descriptor = common::datagram(1496, 0, 1, 2, Ppp);
     assert_eq!(descriptor.counted_len, 1500);
     (0..60).for_each(|number| engine.transmit(Time(0), PORT, descriptor, number));
-    let counters = out(&mut engine, 0);
+    let counters = out(&mut engine, Time(0));
     let shape = class(&counters, 0).shape.unwrap();
     let figures = (shape.byte_limit, shape.bc_bits, shape.be_bits, shape.interval_ms, shape.increment_bytes);
     assert_eq!(figures, (6250, 25_000, 25_000, 25, 3125));
@@ -52,7 +48,7 @@ fn two_full_packets_are_released_each_interval() {
     for interval in 0..=11 {
         let at = interval * 25 * MILLI + 24_900_000;
         run(&mut engine, Time(at), &mut outputs);
-        waiting.push(class(&out(&mut engine, at), 0).queue.unwrap().depth_packets);
+        waiting.push(class(&out(&mut engine, Time(at)), 0).queue.unwrap().depth_packets);
     }
     assert_eq!(waiting, [56, 54, 52, 50, 48, 46, 44, 42, 40, 38, 35, 33]);
     engine.audit().unwrap();
@@ -64,7 +60,7 @@ fn beside_a_flood(generation: Generation) -> InterfaceCounters {
     let sources = [Source::new(996, 10, 0, 1_400_000), Source::new(996, 0, 1, 3_000_000)];
     load(&mut engine, Ppp, &sources, Time(10 * SECOND));
     engine.audit().unwrap();
-    out(&mut engine, 10 * SECOND)
+    out(&mut engine, Time(10 * SECOND))
 }
 
 #[test]
@@ -93,7 +89,7 @@ fn released(line: u64, config: &RouterConfig, arrivals: &[(u64, usize, u8)]) -> 
         let packet = common::datagram(*ip_len, *dscp, 1, 2 + u16::from(*dscp), Framing::Ethernet);
         engine.transmit(Time(now), PORT, packet, number);
         engine.audit().unwrap();
-        let af = class(&out(&mut engine, now), 0);
+        let af = class(&out(&mut engine, Time(now)), 0);
         let shape = af.shape.unwrap();
         found.push((shape.sent.packets, shape.delayed.packets, af.queue.unwrap().depth_packets));
     }
@@ -126,11 +122,11 @@ fn packet_behind_a_waiting_one_counts_as_delayed() {
         for (number, ip_len) in lengths.into_iter().enumerate() {
             engine.transmit(Time(0), PORT, common::udp(ip_len, 0, Ppp), number);
         }
-        let sent = |engine: &mut Engine<usize>, at: u64| class(&out(engine, at), 0).shape.unwrap().sent.packets;
+        let sent = |engine: &mut Engine<usize>, at: u64| class(&out(engine, Time(at)), 0).shape.unwrap().sent.packets;
         assert_eq!(sent(&mut engine, 0), before as u64, "{generation:?}: the last but one waits");
         run(&mut engine, Time(10 * SECOND), &mut Vec::new());
         assert_eq!(sent(&mut engine, 10 * SECOND), before as u64 + 2);
-        let delayed = class(&out(&mut engine, 10 * SECOND), 0).shape.unwrap().delayed.packets;
+        let delayed = class(&out(&mut engine, Time(10 * SECOND)), 0).shape.unwrap().delayed.packets;
         assert_eq!(delayed, 2, "{generation:?}");
     }
 }
@@ -146,7 +142,7 @@ fn a_packet_is_delayed_by_the_shaper_that_held_it() {
     let mut engine = started(2_000_000, &with_policies(Hqf, 2_000, maps));
     (0..2).for_each(|number| engine.transmit(Time(0), PORT, common::udp(996, 0, Ppp), number));
     run(&mut engine, Time(SECOND), &mut Vec::new());
-    let outer = class(&out(&mut engine, SECOND), 0);
+    let outer = class(&out(&mut engine, Time(SECOND)), 0);
     let inner = &outer.child.as_ref().unwrap().classes[0];
     let counted =
         [&outer, inner].map(|class| class.shape.as_ref().map(|shape| (shape.sent.packets, shape.delayed.packets)));
@@ -166,7 +162,7 @@ fn packet_once_a_second_is_not_delayed() {
         run(&mut engine, now, &mut Vec::new());
         engine.transmit(now, PORT, common::udp(1_496, 0, Ppp), 0);
     }
-    let shape = class(&out(&mut engine, 5 * SECOND), 0).shape.unwrap();
+    let shape = class(&out(&mut engine, Time(5 * SECOND)), 0).shape.unwrap();
     assert_eq!((shape.sent.packets, shape.delayed.packets), (5, 0));
 }
 
@@ -185,7 +181,7 @@ fn released_packet_enters_the_ring_before_the_next_frame_starts() {
     for (number, packet) in packets.into_iter().enumerate() {
         engine.transmit(Time(0), PORT, packet, number);
     }
-    assert_eq!(class(&out(&mut engine, 0), 2).queue.unwrap().depth_packets, 1, "the fourth");
+    assert_eq!(class(&out(&mut engine, Time(0)), 2).queue.unwrap().depth_packets, 1, "the fourth");
     let mut outputs = Vec::new();
     run(&mut engine, Time(150 * MILLI), &mut outputs);
     engine.transmit(Time(150 * MILLI), PORT, Source::new(100, 1, 0, 1).descriptor(Ppp), 4);

@@ -129,7 +129,7 @@ fn two_subinterfaces_each_get_their_shape_with_priority_and_bandwidth_below() {
             // 20 % priority and 50 % data leave 30 % for class-default; what voice leaves goes by their 50 to 30.
             near(rate[1] / rate[2], 50.0 / 30.0);
         }
-        let counters = engine.counters(Time(11 * SECOND), None).interfaces["Out"].clone();
+        let counters = common::out(&mut engine, Time(11 * SECOND));
         assert!(counters.policy_output.is_none());
         let mut sent = Count::default();
         for (name, vlan) in [("Out.100", 100), ("Out.200", 200)] {
@@ -164,7 +164,7 @@ fn frames_reach_existing_subinterfaces_only() {
         Output::Departure(_) | Output::Dropped(Dropped { .. }) => None,
     };
     assert_eq!(outputs.iter().filter_map(passed).collect::<Vec<_>>(), [0, 2, 4]);
-    let counters = engine.counters(Time(SECOND), None).interfaces["Out"].clone();
+    let counters = common::out(&mut engine, Time(SECOND));
     let input = |name: &str| counters.subinterfaces[name].input;
     let tagged = Count { packets: 1, bytes: 118 };
     assert_eq!((input("Out.100"), input("Out.200")), (tagged, Count::default()));
@@ -191,7 +191,7 @@ fn input_policy_applies_to_its_subinterface_only() {
         })
         .collect();
     assert_eq!(marks, [(0, 10), (1, 0)]);
-    let counters = engine.counters(Time(SECOND), None).interfaces["Out"].clone();
+    let counters = common::out(&mut engine, Time(SECOND));
     let policy = counters.subinterfaces["Out.100"].policy_input.clone().unwrap();
     assert_eq!((policy.policy.as_str(), policy.classes[0].packets), ("In", 1));
     assert!(counters.subinterfaces["Out.200"].policy_input.is_none() && counters.policy_input.is_none());
@@ -214,7 +214,7 @@ fn match_vlan_selects_frames_on_the_port() {
         Output::Dropped(_) => unreachable!("nothing is dropped"),
     });
     assert_eq!(marks.collect::<Vec<_>>(), [(0, 0, 118), (1, 5, 118), (2, 0, 114)]);
-    let port = engine.counters(Time(SECOND), None).interfaces["Out"].clone();
+    let port = common::out(&mut engine, Time(SECOND));
     let policy = port.policy_output.unwrap();
     assert_eq!(policy.classes.iter().map(|class| class.packets).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(port.subinterfaces["Out.250"].output, Count { packets: 1, bytes: 118 });
@@ -287,7 +287,7 @@ proptest! {
             let most = rate as f64 * (at as f64 / 1e9 + 0.05) + 1_518.0 * 8.0 * 2.0;
             prop_assert!(sent(vlan).sum::<u64>() as f64 <= most);
         }
-        let counters = engine.counters(Time(at), None).interfaces["Out"].clone();
+        let counters = common::out(&mut engine, Time(at));
         for own in ["Out.100", "Out.200"] {
             add_up(counters.subinterfaces[own].policy_output.as_ref().unwrap());
         }
@@ -306,7 +306,7 @@ fn counts_stay_with_their_subinterfaces() {
     run(&mut engine, Time(SECOND), &mut outputs);
     assert_eq!(outputs.len(), 4);
     let counts = |engine: &mut Engine<usize>| {
-        let counters = engine.counters(Time(SECOND), None).interfaces["Out"].clone();
+        let counters = common::out(engine, Time(SECOND));
         assert_eq!(counters.input.drops, 0);
         counters.subinterfaces.iter().map(|(name, own)| (name.clone(), own.input.packets)).collect::<Vec<_>>()
     };

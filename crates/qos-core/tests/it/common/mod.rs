@@ -7,7 +7,7 @@ pub mod program;
 pub mod switch;
 
 use build::*;
-use qos_core::counters::ClassCounters;
+use qos_core::counters::{ClassCounters, InterfaceCounters};
 use qos_core::wire::{protocol, Framing};
 use qos_core::{Descriptor, Engine, Output, PortId, Time};
 
@@ -77,9 +77,14 @@ pub fn udp(ip_len: usize, flow: u16, framing: Framing) -> Descriptor {
     datagram(ip_len, 0, 40_000, 5_000 + flow, framing)
 }
 
+/// The counters of `Out`.
+pub fn out<P>(engine: &mut Engine<P>, now: Time) -> InterfaceCounters {
+    engine.counters(now, None).interfaces["Out"].clone()
+}
+
 /// The counters of a class of the output policy on `Out`.
 pub fn class<P>(engine: &mut Engine<P>, now: Time, index: usize) -> ClassCounters {
-    engine.counters(now, None).interfaces["Out"].policy_output.clone().unwrap().classes[index].clone()
+    out(engine, now).policy_output.unwrap().classes[index].clone()
 }
 
 /// Packets of one kind at even distances.
