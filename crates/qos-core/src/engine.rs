@@ -219,12 +219,10 @@ impl<P> Engine<P> {
     /// If there is no such port.
     pub fn transmit(&mut self, arrival: Time, port: PortId, mut descriptor: Descriptor, payload: P) {
         let index = usize::from(port.0);
-        // Only a switch's ports have memory to prepare.
-        if !self.shared.pools.is_empty() {
-            if let Some((asic, now)) = self.ports[index].prepare(arrival, &descriptor, &mut self.shared) {
-                self.note_out(index);
-                self.settle_memory(asic, now);
-            }
+        // Where a switch lacks memory for the frame, its ports first give back the cells that are due.
+        if let Some((asic, now)) = self.ports[index].prepare(arrival, &descriptor, &mut self.shared) {
+            self.note_out(index);
+            self.settle_memory(asic, now);
         }
         let port = &mut self.ports[index];
         port.transmit(arrival, &mut descriptor, payload, &mut self.shared);
