@@ -312,8 +312,11 @@ fn impossible_queues_are_refused() {
     assert_eq!(refused(custom_numbers(17, 1), None), "queueing.default");
     assert_eq!(refused(custom_numbers(1, 0), None), "queueing.lowest");
     let with_queue = |queue| custom_queues(vec![], vec![queue]);
-    assert_eq!(refused(with_queue(custom_queue(17, 1_500)), None), "queueing.queues[0].number");
-    assert_eq!(refused(with_queue(custom_queue(1, 0)), None), "queueing.queues[0].byte_count");
+    assert_eq!(refused(with_queue(CustomQueue::new(17)), None), "queueing.queues[0].number");
+    assert_eq!(
+        refused(with_queue(CustomQueue { byte_count: 0, ..CustomQueue::new(1) }), None),
+        "queueing.queues[0].byte_count"
+    );
     let slow = InterfaceQueueing::Shaped { shapers: vec![traffic_shape(None, 7_000)] };
     assert_eq!(refused(slow, None), "queueing.shapers[0].shape.rate");
     assert_eq!(refused(custom_queues(vec![], vec![]), Some("P")), "queueing");
@@ -338,11 +341,11 @@ fn queueing_values_are_checked_at_their_limits() {
     for (last, fits) in [(16, true), (17, false)] {
         assert_eq!(taken(custom_numbers(last, 1)), fits, "{last}");
         assert_eq!(taken(custom_numbers(1, last)), fits, "{last}");
-        assert_eq!(taken(with_queue(custom_queue(last, 1_500))), fits, "{last}");
+        assert_eq!(taken(with_queue(CustomQueue::new(last))), fits, "{last}");
         assert_eq!(taken(with_rules(vec![to_queue(last)])), fits, "{last}");
     }
     for (bytes, fits) in [(1, true), (16_777_215, true), (16_777_216, false)] {
-        assert_eq!(taken(with_queue(custom_queue(1, bytes))), fits, "{bytes}");
+        assert_eq!(taken(with_queue(CustomQueue { byte_count: bytes, ..CustomQueue::new(1) })), fits, "{bytes}");
     }
     for (rules, fits) in [(1_000, true), (1_001, false)] {
         assert_eq!(taken(with_rules(vec![to_queue(1); rules])), fits, "{rules} rules");
