@@ -85,7 +85,7 @@ PROPERTIES: dict[str, Any] = {
     "random_detect_by_limit": False,
     "class_flow_queues": 256,
     "flow_limit_with_random_detect": False,
-    "bandwidth_in_leaves_only": False,
+    "allowed": generations.GENERATIONS["hqf"].allowed,
     "greatest_queue_limit": 4096,
     "tx_ring": None,
     "prints_thousands": False,

@@ -11,6 +11,7 @@ from typing import Any
 
 from qoslab.generate.architecture import drawing
 from qoslab.generate.default_constants import figures_module
+from qoslab.generate.engine_rules import rules_module
 from qoslab.generate.format_types import formats_module
 from qoslab.generate.reference_pages import keys_document, tables_document
 from qoslab.generate.results_page import results_document
@@ -189,6 +190,7 @@ ARCHITECTURE = "docs/internals/architecture.md"
 FILES: dict[str, Callable[[Path], str]] = {
     FORMATS: formats_module,
     FIGURES: figures_module,
+    "src/qoslab/ios/model/engine_rules.py": rules_module,
     "docs/schema/experiment.schema.json": _experiment_schema,
     ROUTER_COMMANDS: lambda top: command_sections(_present(top, ROUTER_COMMANDS), "router"),
     SWITCH_COMMANDS: lambda top: command_sections(_present(top, SWITCH_COMMANDS), "switch"),

@@ -77,8 +77,10 @@ ENGINE_INTERFACE: Contributions[Callable[[Device, Interface], program_formats.In
 ENGINE_CLASS: Contributions[Callable[[PolicyClass], program_formats.PolicyClassPart]] = Contributions()
 
 # What IOS refuses: the functions raise RejectedError.
+COMBINATION_WORDS: dict[tuple[str, str], str | Callable[[QosGeneration], str]] = {}
+"""Messages for combinations of `engine_rules.IMPOSSIBLE`, by the refused fact and the first other one."""
 CLASS_RULES: Contributions[Callable[[Device, PolicyClass], None]] = Contributions()
-"""Combinations of actions in one class."""
+"""Rules for one class that the command line alone has."""
 POLICY_RULES: Contributions[Callable[[Device, PolicyMap], None]] = Contributions()
 """The classes of one policy-map together."""
 INPUT_RULES: Contributions[Callable[[PolicyClass], None]] = Contributions()

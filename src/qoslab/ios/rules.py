@@ -6,8 +6,16 @@ from collections.abc import Iterator
 
 from qoslab.ios.cli.grammar import RejectedError
 from qoslab.ios.model.device import Device, Interface
-from qoslab.ios.model.policy import PolicyMap
-from qoslab.ios.registry import ATTACH_RULES, CLASS_RULES, INPUT_RULES, OUTPUT_RULES, POLICY_RULES
+from qoslab.ios.model.engine_rules import IMPOSSIBLE
+from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass, PolicyMap
+from qoslab.ios.registry import (
+    ATTACH_RULES,
+    CLASS_RULES,
+    COMBINATION_WORDS,
+    INPUT_RULES,
+    OUTPUT_RULES,
+    POLICY_RULES,
+)
 
 MAX_LEVELS = 3
 """Levels of a policy hierarchy."""
@@ -40,6 +48,16 @@ ONLY_IN_LEAVES = (
 )
 # [I] Up to 12.4(15)T a child could queue below a shaper only; the words are remembered, not read.
 HIERARCHY_NEEDS_SHAPER = "CBWFQ : Hierarchy supported only if shaping is configured in this class"
+NOT_IN_CLASS = "{action} can not be configured in this class"
+_ACTIONS = {"shape_buffers": "shape max-buffers", "queue_thresholds": "queue-limit", "queue_limit_unit": "queue-limit"}
+"""Facts that are not called as they are typed."""
+COMBINATION_WORDS.update(
+    {
+        ("queueing_child", "priority"): CHILD_QUEUES.format(action="priority"),
+        ("queueing_child", "shape"): HIERARCHY_NEEDS_SHAPER,
+        ("minimum", "queueing_child"): ONLY_IN_LEAVES,
+    }
+)
 
 
 def interface_bandwidth_kbps(interface: Interface) -> int:
@@ -79,6 +97,7 @@ def check_policy(device: Device, policy: PolicyMap) -> None:
     """Refuse a policy-map for what it says, whatever interface it is attached to."""
     family = device.hardware.family
     for each in policy.classes:
+        _check_combinations(device, _facts(each))
         for class_rule in CLASS_RULES.of(family):
             class_rule(device, each)
     for policy_rule in POLICY_RULES.of(family):
@@ -91,15 +110,47 @@ def check_children(device: Device, policy: PolicyMap) -> None:
         if each.service_policy is None:
             continue
         below = descendants(device, device.policy_maps[each.service_policy])
-        if not any(part.queueing for child in below for part in child.classes):
-            continue
-        for action in each.leaf_actions:
-            raise RejectedError(CHILD_QUEUES.format(action=action))
-        minimum = each.bandwidth is not None and each.bandwidth.unit in ("kbps", "percent")
-        if minimum and device.hardware.qos.bandwidth_in_leaves_only:
-            raise RejectedError(ONLY_IN_LEAVES)
-        if each.shape is None and not device.hardware.qos.queueing_child_without_shape:
-            raise RejectedError(HIERARCHY_NEEDS_SHAPER)
+        if any(part.queueing for child in below for part in child.classes):
+            _check_combinations(device, _facts(each) | {"queueing_child"})
+
+
+def _check_combinations(device: Device, facts: set[str]) -> None:
+    """Refuse a class with facts that the engine refuses together, in the words of its command."""
+    qos = device.hardware.qos
+    for each in IMPOSSIBLE:
+        if (
+            each.of in facts
+            and (each.with_ is None or each.with_ in facts)
+            and facts.isdisjoint(each.without)
+            and each.unless not in qos.allowed
+        ):
+            other = each.with_ or next(iter(each.without), "")
+            words = COMBINATION_WORDS.get((each.of, other), CHILD_QUEUES if other == "queueing_child" else NOT_IN_CLASS)
+            action = _ACTIONS.get(each.of, each.of.replace("_", "-"))
+            raise RejectedError(words.format(action=action) if isinstance(words, str) else words(qos))
+
+
+def _facts(each: PolicyClass) -> set[str]:
+    """Return what the engine's combinations say of a class, as its configuration there will have it."""
+    bandwidth, limit, red = each.bandwidth, each.queue_limit, each.random_detect
+    statements = {
+        "class_default": each.name == CLASS_DEFAULT,
+        "priority": each.priority is not None,
+        "priority_level": each.priority is not None and each.priority.level is not None,
+        "bandwidth": bandwidth is not None,
+        "minimum": bandwidth is not None and bandwidth.unit in ("kbps", "percent"),
+        "remaining_ratio": bandwidth is not None and bandwidth.unit == "remaining_ratio",
+        "fair_queue": each.fair_queue is not None,
+        "shape": each.shape is not None,
+        # Without a shaper they are kept and have no effect.
+        "shape_buffers": each.shape_buffers is not None and each.shape is not None,
+        "random_detect": red is not None,
+        "random_detect_unit": red is not None and red.unit not in (None, "packets", "percent"),
+        "queue_limit": limit is not None,
+        "queue_limit_unit": limit is not None and limit.unit not in ("packets", "percent"),
+        "queue_thresholds": bool(each.queue_thresholds),
+    }
+    return {name for name, holds in statements.items() if holds}
 
 
 def check_attached(device: Device, policy: PolicyMap, interface: Interface, direction: str) -> None:

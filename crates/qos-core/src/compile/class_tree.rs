@@ -1,7 +1,7 @@
 //! From an attached policy-map to the tree of its queues: which class joins which, and what each is given.
 
 use crate::compile::context::{Context, PathClass};
-use crate::compile::generation::{ClassQueues, Reservable};
+use crate::compile::generation::ClassQueues;
 use crate::compile::{account, bandwidth, parameters, queue_limit};
 use crate::config::defaults;
 use crate::config::policy::PolicyClass;
@@ -394,10 +394,10 @@ fn weights(
 
 /// Per cent that classes may reserve together.
 fn reservable(context: &Context<'_>, here: Position) -> u32 {
-    match (context.properties.reservable, here.parent) {
-        (Reservable::Percent(percent), _) => percent,
-        (Reservable::OfInterface, None) => here.to.max_reserved_percent,
-        (Reservable::OfInterface, Some(_)) => 100,
+    match (context.properties.reservable_percent, here.parent) {
+        (Some(percent), _) => percent,
+        (None, None) => here.to.max_reserved_percent,
+        (None, Some(_)) => 100,
     }
 }
 

@@ -10,7 +10,9 @@ pub(crate) struct Properties {
     pub class_queues: ClassQueues,
     /// Choice between the classes of a policy-map that have no priority.
     pub sharing: Sharing,
-    pub reservable: Reservable,
+    /// Per cent of the bandwidth that the classes of a policy-map may reserve; none: `max-reserved-bandwidth` of the
+    /// interface. Unconfirmed under a parent's shaper: all of it.
+    pub reservable_percent: Option<u32>,
     /// Whether percentages of `bandwidth` and `priority` are added up before the policy-map is attached.
     pub adds_percentages: bool,
     /// Whether the bandwidth of class-default counts as reserved.
@@ -50,8 +52,12 @@ pub(crate) struct Properties {
     pub flows_share_limit: bool,
     /// Whether a flow has its limit beside early detection.
     pub flow_limit_with_random_detect: bool,
-    /// Whether only classes without a queueing child may have `bandwidth` in kb/s or per cent.
-    pub bandwidth_in_leaves_only: bool,
+    /// Whether a class with a queueing child may have `bandwidth` in kb/s or per cent.
+    pub bandwidth_above_queues: bool,
+    /// Whether `queue-limit` may be in bytes or milliseconds, or by a field.
+    pub queue_limit_units: bool,
+    /// Whether a class may have `queue-limit` without `bandwidth`, `shape` and `priority`.
+    pub queue_limit_alone: bool,
     /// Greatest `bandwidth remaining ratio`.
     pub greatest_ratio: u64,
     /// Greatest number of bytes that `account user-defined` adds or takes away.
@@ -104,14 +110,6 @@ pub(crate) enum ClassQueues {
     Separate,
 }
 
-/// Share of the bandwidth that the classes of a policy-map may reserve.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Reservable {
-    Percent(u32),
-    /// `max-reserved-bandwidth` of the interface. Unconfirmed under a parent's shaper: all of it.
-    OfInterface,
-}
-
 /// Default interval Tc of a shaper.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShapeInterval {
@@ -137,7 +135,7 @@ impl ShapeInterval {
 const CLASSIC: Properties = Properties {
     class_queues: ClassQueues::Conversations,
     sharing: Sharing::Sequence,
-    reservable: Reservable::OfInterface,
+    reservable_percent: None,
     adds_percentages: false,
     default_class_reserves: false,
     shape_interval: ShapeInterval::CLASSIC,
@@ -158,7 +156,9 @@ const CLASSIC: Properties = Properties {
     class_flow_queues: defaults::CLASS_FLOW_QUEUES,
     flows_share_limit: false,
     flow_limit_with_random_detect: false,
-    bandwidth_in_leaves_only: false,
+    bandwidth_above_queues: true,
+    queue_limit_units: false,
+    queue_limit_alone: true,
     greatest_ratio: 1_000,
     greatest_account_offset: 63,
     shaper_spaces_packets: false,
@@ -168,7 +168,7 @@ const CLASSIC: Properties = Properties {
 const HQF: Properties = Properties {
     class_queues: ClassQueues::Separate,
     sharing: Sharing::Weighted,
-    reservable: Reservable::Percent(defaults::HQF_RESERVABLE_PERCENT),
+    reservable_percent: Some(defaults::HQF_RESERVABLE_PERCENT),
     adds_percentages: true,
     default_class_reserves: true,
     shape_interval: ShapeInterval { ms: defaults::HQF_SHAPE_INTERVAL_MS, least_burst_bits: 0 },
@@ -189,7 +189,9 @@ const HQF: Properties = Properties {
     class_flow_queues: defaults::CLASS_FLOW_QUEUES,
     flows_share_limit: false,
     flow_limit_with_random_detect: false,
-    bandwidth_in_leaves_only: false,
+    bandwidth_above_queues: true,
+    queue_limit_units: true,
+    queue_limit_alone: true,
     greatest_ratio: 1_000,
     greatest_account_offset: 63,
     shaper_spaces_packets: false,
@@ -199,7 +201,7 @@ const HQF: Properties = Properties {
 /// IOS-XE: the queues of HQF with another scheduler and other defaults.
 const IOS_XE: Properties = Properties {
     sharing: Sharing::Excess,
-    reservable: Reservable::Percent(defaults::XE_RESERVABLE_PERCENT),
+    reservable_percent: Some(defaults::XE_RESERVABLE_PERCENT),
     queue_limit: QueueLimitRule::Time {
         ms: defaults::XE_QUEUE_LIMIT_MS,
         packet_bytes: defaults::XE_QUEUE_LIMIT_PACKET,
@@ -210,7 +212,8 @@ const IOS_XE: Properties = Properties {
     class_flow_queues: defaults::XE_CLASS_FLOW_QUEUES,
     flows_share_limit: defaults::XE_FLOWS_SHARE_LIMIT,
     flow_limit_with_random_detect: true,
-    bandwidth_in_leaves_only: true,
+    bandwidth_above_queues: false,
+    queue_limit_alone: false,
     greatest_ratio: 65_536,
     greatest_account_offset: 1_000_000,
     shaper_spaces_packets: true,

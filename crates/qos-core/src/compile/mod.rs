@@ -11,6 +11,7 @@ pub(crate) mod catalyst_vlans;
 pub(crate) mod class_maps;
 pub(crate) mod class_tree;
 pub(crate) mod classes;
+mod combinations;
 pub(crate) mod configuration;
 pub(crate) mod context;
 pub(crate) mod generation;

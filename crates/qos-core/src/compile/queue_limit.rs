@@ -57,9 +57,7 @@ impl Depth {
             QueueLimit::Bytes(bytes) => (bytes, &BYTES, "bytes"),
             QueueLimit::Ms(ms) => (ms, &MS, "ms"),
             QueueLimit::Us(us) => (us, &US, "us"),
-            QueueLimit::Percent(_) => {
-                return Err(ConfigError::new(path, "per cent of itself: give packets, bytes, ms or us"));
-            }
+            QueueLimit::Percent(_) => return Err(per_cent_of_itself(path)),
         };
         let number = in_range(path, u64::from(number), range, unit)?;
         let per_byte = match limit {
@@ -83,19 +81,18 @@ impl Depth {
 
 /// A limit in packets, the same for all: what every queue of both generations can have.
 pub(crate) fn packets(class: &PolicyClass) -> Result<Option<u32>, ConfigError> {
-    let only = "only a first-in-first-out queue of the later generation has it: give packets";
-    if !class.queue_thresholds.is_empty() {
-        return Err(ConfigError::new("queue_thresholds", only));
-    }
     match class.queue_limit {
-        None => Ok(None),
         Some(QueueLimit::Packets(packets)) => {
             in_range("queue_limit.packets", u64::from(packets), &PACKETS, "packets").map(|_| Some(packets))
         }
-        Some(QueueLimit::Bytes(_) | QueueLimit::Ms(_) | QueueLimit::Us(_) | QueueLimit::Percent(_)) => {
-            Err(ConfigError::new("queue_limit", only))
-        }
+        Some(QueueLimit::Percent(_)) => Err(per_cent_of_itself("queue_limit")),
+        // Bytes and time are refused where the queue cannot have them: `combinations`.
+        None | Some(QueueLimit::Bytes(_) | QueueLimit::Ms(_) | QueueLimit::Us(_)) => Ok(None),
     }
+}
+
+fn per_cent_of_itself(path: &str) -> ConfigError {
+    ConfigError::new(path, "per cent of itself: give packets, bytes, ms or us")
 }
 
 /// The first-in-first-out queue of a class of the later generation.

@@ -14,7 +14,6 @@ from qoslab.ios.model.device import Device
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.policy import (
-    CLASS_DEFAULT,
     LIMIT_UNITS,
     LimitUnit,
     PolicyClass,
@@ -25,7 +24,7 @@ from qoslab.ios.model.policy import (
 )
 from qoslab.ios.registry import (
     CLASS_LINES,
-    CLASS_RULES,
+    COMBINATION_WORDS,
     ENGINE_CLASS,
     LISTED_CLASS,
     POLICY_RULES,
@@ -179,21 +178,14 @@ def _limit(limit: QueueLimit) -> program_formats.QueueLimit:
     return cast("program_formats.QueueLimit", {limit.unit: limit.number})
 
 
-@CLASS_RULES.at(25)
-def _check_class(device: Device, each: PolicyClass) -> None:
-    limit = each.queue_limit
-    if each.priority is not None and each.queue_thresholds:
-        raise RejectedError(PACKETS_ONLY.format(other="priority"))
-    if each.fair_queue is not None and (each.queue_thresholds or (limit is not None and limit.unit != "packets")):
-        raise RejectedError(PACKETS_ONLY.format(other="fair-queue"))
-
-
-@CLASS_RULES.at(26)
-def _check_alone(device: Device, each: PolicyClass) -> None:
-    if each.queue_limit is None or each.name == CLASS_DEFAULT or not device.hardware.qos.minimum_and_excess:
-        return
-    if each.bandwidth is None and each.shape is None and each.priority is None:
-        raise RejectedError(LIMIT_ALONE)
+COMBINATION_WORDS.update(
+    {
+        ("queue_thresholds", "priority"): PACKETS_ONLY.format(other="priority"),
+        ("queue_thresholds", "fair_queue"): PACKETS_ONLY.format(other="fair-queue"),
+        ("queue_limit_unit", "fair_queue"): PACKETS_ONLY.format(other="fair-queue"),
+        ("queue_limit", "class_default"): LIMIT_ALONE,
+    }
+)
 
 
 def _units(each: PolicyClass) -> Iterator[LimitUnit]:
@@ -201,7 +193,7 @@ def _units(each: PolicyClass) -> Iterator[LimitUnit]:
         yield each.queue_limit.unit
     yield from (one.limit.unit for one in each.queue_thresholds if one.limit.unit != "percent")
     red = each.random_detect
-    if red is not None and red.thresholds and red.unit != "percent":
+    if red is not None and (red.thresholds or red.aggregate is not None) and red.unit != "percent":
         yield red.unit or "packets"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from qoslab.ios.model.policy import (
 )
 from qoslab.ios.registry import (
     CLASS_LINES,
-    CLASS_RULES,
+    COMBINATION_WORDS,
     COUNTED_CLASS,
     ENGINE_CLASS,
     LISTED_CLASS,
@@ -274,27 +274,18 @@ def _engine_priority(priority: Priority) -> program_formats.PriorityConfig:
 # What IOS refuses.
 
 
-@CLASS_RULES.at(10)
-def _check_priority(device: Device, each: PolicyClass) -> None:
-    if each.priority is None:
-        return
-    if each.name == CLASS_DEFAULT:
-        raise RejectedError(PRIORITY_IN_DEFAULT)
-    if each.bandwidth is not None and device.hardware.qos.minimum_and_excess:
-        raise RejectedError(NOT_WITH_PRIORITY)
-    for other in ("bandwidth", "fair-queue", "shape"):
-        if getattr(each, other.replace("-", "_")) is not None:
-            first, second = sorted((other, "priority"))
-            raise RejectedError(NOT_TOGETHER.format(one=first, other=second))
-
-
-@CLASS_RULES.at(20)
-def _check_fair_queue(device: Device, each: PolicyClass) -> None:
-    if each.fair_queue is not None and not device.hardware.qos.fair_queue_in_any_class:
-        if each.name != CLASS_DEFAULT:
-            raise RejectedError(FAIR_QUEUE_NOT_DEFAULT)
-        if each.bandwidth is not None:
-            raise RejectedError(NOT_TOGETHER.format(one="bandwidth", other="fair-queue"))
+COMBINATION_WORDS.update(
+    {
+        ("priority", "class_default"): PRIORITY_IN_DEFAULT,
+        ("bandwidth", "priority"): lambda qos: (
+            NOT_WITH_PRIORITY if qos.minimum_and_excess else NOT_TOGETHER.format(one="bandwidth", other="priority")
+        ),
+        ("fair_queue", "priority"): NOT_TOGETHER.format(one="fair-queue", other="priority"),
+        ("shape", "priority"): NOT_TOGETHER.format(one="priority", other="shape"),
+        ("fair_queue", "class_default"): FAIR_QUEUE_NOT_DEFAULT,
+        ("fair_queue", "bandwidth"): NOT_TOGETHER.format(one="bandwidth", other="fair-queue"),
+    }
+)
 
 
 @POLICY_RULES.at(10)
@@ -303,83 +294,79 @@ def _check_bandwidths(device: Device, policy: PolicyMap) -> None:
     units = {each.bandwidth.unit for each in policy.classes if each.bandwidth is not None}
     if len(units) > 1:
         raise RejectedError(MIXED_IN_CLASS if device.hardware.qos.minimum_and_excess else MIXED_UNITS)
-    if (most := device.hardware.qos.reservable_percent) is not None:
-        _check_sum(_reserved(policy, "percent"), _own(policy, "percent"), 100, most)
-    remaining = sum(
-        each.bandwidth.number
-        for each in policy.classes
-        if each.bandwidth and each.bandwidth.unit == "remaining_percent"
-    )
-    if remaining > 100:
-        most = device.hardware.qos.reservable_percent or 99
-        raise RejectedError(f"{SUM_EXCEEDS} {most} percent")
+    most = device.hardware.qos.reservable_percent
+    if most is not None:
+        _check_sum(policy, _percent, 100, most)
+    remaining = [
+        each.bandwidth for each in policy.classes if each.bandwidth and each.bandwidth.unit == "remaining_percent"
+    ]
+    if sum(each.number for each in remaining) > 100:
+        raise RejectedError(f"{SUM_EXCEEDS} {most or 99} percent")
 
 
 @OUTPUT_RULES.at(10)
 def _check_output(device: Device, policy: PolicyMap, interface: Interface) -> None:
-    rate = float(interface_bandwidth_kbps(interface))
-    share = engine_defaults.CLASSIC_RESERVABLE_PERCENT
-    if interface.max_reserved_bandwidth is not None:
-        share = interface.max_reserved_bandwidth
-    _check_reserved(device, policy, interface, rate, rate, rate * share / 100)
+    bps = 1000 * interface_bandwidth_kbps(interface)
+    share = interface.max_reserved_bandwidth
+    _check_reserved(
+        device, policy, interface, (bps, bps), engine_defaults.CLASSIC_RESERVABLE_PERCENT if share is None else share
+    )
 
 
-def _check_sum(reserved: float, own: float, rate: float, percent: int) -> None:
-    """Refuse more than `percent` of a rate; the bandwidth of class-default comes out of the rest."""
-    if reserved > rate * percent / 100 or reserved + own > rate:
+def _check_sum(policy: PolicyMap, amount: Callable[[PolicyClass], int], whole: int, percent: int) -> None:
+    """Refuse more than `percent` of the whole; the bandwidth of class-default comes out of the rest."""
+    amounts = {each.name: amount(each) for each in policy.classes}
+    own = amounts.pop(CLASS_DEFAULT, 0)
+    reserved = sum(amounts.values())
+    if reserved > whole * percent // 100 or (own and reserved + own > whole):
         raise RejectedError(f"{SUM_EXCEEDS} {percent} percent")
 
 
-def _own(policy: PolicyMap, unit: str) -> int:
-    """Return what class-default has as its own bandwidth in `unit`."""
-    default = policy.find(CLASS_DEFAULT)
-    bandwidth = None if default is None else default.bandwidth
-    return bandwidth.number if bandwidth is not None and bandwidth.unit == unit else 0
+def _percent(each: PolicyClass) -> int:
+    """Return the percentage that a class reserves."""
+    given = each.priority if each.bandwidth is None else each.bandwidth
+    return (given.number or 0) if given is not None and given.unit == "percent" else 0
+
+
+def _kbps(each: PolicyClass, guaranteed_bps: int) -> int:
+    """Return the bandwidth that a class reserves, of which there is `guaranteed_bps`, as the engine rounds it."""
+    given = each.priority if each.bandwidth is None else each.bandwidth
+    if given is not None and given.unit == "kbps":
+        return given.number or 0
+    return guaranteed_bps * _percent(each) // 100_000
 
 
 def _check_reserved(
-    device: Device, policy: PolicyMap, interface: Interface, rate: float, guaranteed: float, limit: float
+    device: Device, policy: PolicyMap, interface: Interface, bases: tuple[int, int], of_interface: int
 ) -> None:
-    """Refuse a policy-map whose classes reserve more than they may, itself and further down; all in kbit/s.
+    """Refuse a policy-map whose classes reserve more than they may, itself and further down.
 
-    `rate` is what percentages of `shape` are of, `guaranteed` those of `bandwidth` and `priority`; `limit` is what
-    classes may have where the interface limits it.
+    `bases` are the bit/s to which percentages of `shape`, and those of `bandwidth` and `priority`, refer;
+    `of_interface` is the percentage that classes may have where the interface limits it.
     """
-    reserved = _reserved(policy, "kbps") + guaranteed * _reserved(policy, "percent") / 100
+    rate_bps, guaranteed_bps = bases
     if (most := device.hardware.qos.reservable_percent) is not None:
-        own = _own(policy, "kbps") + guaranteed * _own(policy, "percent") / 100
-        _check_sum(reserved, own, guaranteed, most)
-    elif reserved > limit:
-        # Wording modelled on IOS.
-        raise RejectedError(
-            f"I/f {interface.name} policy-map {policy.name} requested bandwidth {reserved:.0f} (kbps), "
-            f"available only {limit:.0f} (kbps)"
-        )
+        _check_sum(policy, lambda each: 1000 * _kbps(each, guaranteed_bps), guaranteed_bps, most)
+    else:
+        reserved = sum(_kbps(each, guaranteed_bps) for each in policy.classes if each.name != CLASS_DEFAULT)
+        limit_bps = guaranteed_bps * of_interface // 100
+        if 1000 * reserved > limit_bps:
+            # Wording modelled on IOS.
+            raise RejectedError(
+                f"I/f {interface.name} policy-map {policy.name} requested bandwidth {reserved} (kbps), "
+                f"available only {limit_bps // 1000} (kbps)"
+            )
     for each in policy.classes:
         if each.service_policy is None:
             continue
-        below, least = rate, guaranteed
-        if each.bandwidth is not None and each.bandwidth.unit in ("kbps", "percent"):
-            share = each.bandwidth.number
-            least = float(share) if each.bandwidth.unit == "kbps" else guaranteed * share / 100
+        has_minimum = each.bandwidth is not None and each.bandwidth.unit in ("kbps", "percent")
+        below = rate_bps, 1000 * _kbps(each, guaranteed_bps) if has_minimum else guaranteed_bps
         if each.shape is not None:
             amount = each.shape.rate
-            below = least = rate * amount.number / 100 if amount.unit == "percent" else amount.number / 1000
+            shape_bps = rate_bps * amount.number // 100 if amount.unit == "percent" else amount.number
+            below = shape_bps, shape_bps
         # [I] Below a class its own rate takes the place of the interface's bandwidth, all of it reservable.
-        _check_reserved(device, device.policy_maps[each.service_policy], interface, below, least, least)
-
-
-def _reserved(policy: PolicyMap, unit: str) -> int:
-    """Return what classes other than class-default reserve in `unit` (kbps, percent)."""
-    total = 0
-    for each in policy.classes:
-        if each.name == CLASS_DEFAULT:
-            continue
-        if each.bandwidth is not None and each.bandwidth.unit == unit:
-            total += each.bandwidth.number
-        if each.priority is not None and each.priority.unit == unit and each.priority.number is not None:
-            total += each.priority.number
-    return total
+        _check_reserved(device, device.policy_maps[each.service_policy], interface, below, 100)
 
 
 # Show output.

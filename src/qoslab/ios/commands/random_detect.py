@@ -12,13 +12,9 @@ from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.commands.queue_limit import MIXED_LIMIT_UNITS
 from qoslab.ios.model import engine_defaults
-from qoslab.ios.model.device import (
-    Device,
-)
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.policy import (
-    CLASS_DEFAULT,
     LIMIT_UNITS,
     LimitUnit,
     PolicyClass,
@@ -28,7 +24,7 @@ from qoslab.ios.model.policy import (
 )
 from qoslab.ios.registry import (
     CLASS_LINES,
-    CLASS_RULES,
+    COMBINATION_WORDS,
     ENGINE_CLASS,
     LISTED_CLASS,
     Layout,
@@ -41,6 +37,7 @@ RED_NEEDS_QUEUE = "random-detect needs bandwidth or shape in the class"
 
 
 # Our own words.
+NOT_WITH_FLOWS = "random-detect in bytes or ms can not be configured in a class with fair-queue"
 OTHER_BASIS = "random-detect {one} can not be configured in a class with random-detect {other}"
 BASED_ON: dict[RedBasis, str] = {
     "dscp": "dscp-based",
@@ -294,10 +291,13 @@ def thresholds_of(red: RandomDetect) -> list[tuple[int, RedThresholds]]:
     return sorted((rows | dict(red.thresholds)).items())
 
 
-@CLASS_RULES.at(30)
-def _check(device: Device, each: PolicyClass) -> None:
-    if each.random_detect is not None and each.name != CLASS_DEFAULT and each.bandwidth is None and each.shape is None:
-        raise RejectedError(RED_NEEDS_QUEUE)
+COMBINATION_WORDS.update(
+    {
+        ("random_detect", "class_default"): RED_NEEDS_QUEUE,
+        ("random_detect", "priority"): RED_NEEDS_QUEUE,
+        ("random_detect_unit", "fair_queue"): NOT_WITH_FLOWS,
+    }
+)
 
 
 @LISTED_CLASS.at(60)

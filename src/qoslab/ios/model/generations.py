@@ -1,7 +1,8 @@
 """Generations of QoS in IOS, described by properties and capabilities.
 
 Commands require a capability and rules ask for a property; nothing compares the name of a generation. A new generation
-is one more description here and one in the engine (`crates/qos-core/src/compile/generation.rs`).
+is one more description here and one in the engine (`crates/qos-core/src/compile/generation.rs`), from which the
+properties that both need are generated (`engine_rules.PROPERTIES`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from qoslab.ios.model import engine_defaults
+from qoslab.ios.model.engine_rules import PROPERTIES
 from qoslab.model.generation import Generation
 
 
@@ -24,21 +26,11 @@ class QosGeneration:
     """Forms of commands that this generation has."""
     max_classes: int
     """Greatest number of classes in a policy-map."""
-    reservable_percent: int | None
-    """Share of the bandwidth that classes may reserve; None: `max-reserved-bandwidth` of the interface."""
     shape_interval_ms: int
     shape_least_burst_bits: int
     """Committed burst below which the default interval of a shaper is longer."""
-    queueing_child_without_shape: bool
-    """True if a class with a queueing child may be without `shape`."""
-    fair_queue_in_any_class: bool
-    """True if classes other than class-default, and classes with `bandwidth`, may have `fair-queue`."""
     separate_queues: bool
     """True if `show policy-map` has queues of classes; else conversations with a `Max Threshold`."""
-    random_detect_min: tuple[int, ...]
-    """Least thresholds of early detection by precedence."""
-    random_detect_min_by_dscp: tuple[tuple[int, ...], int]
-    """Least thresholds of assured forwarding by drop precedence, and of EF."""
     queueing_indent: str
     """Blanks before queueing actions and `police` in the running configuration."""
     random_detect_indent: str
@@ -49,24 +41,31 @@ class QosGeneration:
     """True if `queue-limit` is printed with its unit."""
     pads_counted_classes: bool
     """True if `show policy-map interface` prints two blanks behind a class-map and indents empty lines."""
+
+    # Generated from the engine's description.
+    allowed: frozenset[str]
+    """Names in `engine_rules.IMPOSSIBLE` of combinations that this generation has."""
+    class_flow_queues: int
+    flow_limit_with_random_detect: bool
+    """True if each flow also has its limit with early detection."""
+    priority_queue_limit: int
+    random_detect_by_limit: bool
+    """True if default thresholds of early detection follow from the queue limit, also in packets."""
+    random_detect_min: tuple[int, ...]
+    """Least thresholds of early detection by precedence."""
+    random_detect_min_by_dscp: tuple[tuple[int, ...], int]
+    """Least thresholds of assured forwarding by drop precedence, and of EF."""
+    reservable_percent: int | None
+    """Share of the bandwidth that classes may reserve; None: `max-reserved-bandwidth` of the interface."""
+    tx_ring: int | None
+    """Frames behind the schedule, where there is no transmit ring to set."""
+
     minimum_and_excess: bool = False
     """True if `bandwidth` is a minimum rate and excess is shared separately; else it is a share of the line."""
     queue_limit_ms: int | None = None
     """Default queue limit in ms of the class's rate; None: `QUEUE_LIMIT` packets."""
-    priority_queue_limit: int = engine_defaults.PRIORITY_QUEUE_LIMIT
-    random_detect_by_limit: bool = False
-    """True if default thresholds of early detection follow from the queue limit, also in packets."""
-    class_flow_queues: int = engine_defaults.CLASS_FLOW_QUEUES
-    flow_limit_with_random_detect: bool = False
-    """True if each flow also has its limit with early detection."""
-    bandwidth_in_leaves_only: bool = False
-    """True if a class with a queueing child is refused `bandwidth` in kb/s or percent."""
     greatest_queue_limit: int = 4096
     """Packets."""
-    greatest_overhead: int = 63
-    """Bytes that `account user-defined` adds or takes away."""
-    tx_ring: int | None = None
-    """Frames behind the schedule, where there is no transmit ring to set."""
     prints_thousands: bool = False
     """True if rates are printed as kb/s with three zeros behind them: `0000 bps`."""
     counts_each_match: bool = True
@@ -90,6 +89,7 @@ class QosGeneration:
 
 
 _CLASSIC = QosGeneration(
+    **PROPERTIES["classic"],
     title="classic IOS (up to 12.4(15)T)",
     capabilities=frozenset(
         {
@@ -105,14 +105,9 @@ _CLASSIC = QosGeneration(
         }
     ),
     max_classes=64,
-    reservable_percent=None,
     shape_interval_ms=engine_defaults.CLASSIC_SHAPE_INTERVAL_MS,
     shape_least_burst_bits=engine_defaults.CLASSIC_LOW_RATE_BURST_BITS,
-    queueing_child_without_shape=False,
-    fair_queue_in_any_class=False,
     separate_queues=False,
-    random_detect_min=engine_defaults.CLASSIC_RANDOM_DETECT_MIN,
-    random_detect_min_by_dscp=engine_defaults.CLASSIC_RANDOM_DETECT_MIN_BY_DSCP,
     queueing_indent="  ",
     random_detect_indent="",
     police_last=False,
@@ -120,6 +115,7 @@ _CLASSIC = QosGeneration(
     pads_counted_classes=False,
 )
 _HQF = QosGeneration(
+    **PROPERTIES["hqf"],
     title="IOS with HQF (12.4(20)T and later, 15.x)",
     capabilities=frozenset(
         {
@@ -136,14 +132,9 @@ _HQF = QosGeneration(
         }
     ),
     max_classes=256,
-    reservable_percent=engine_defaults.HQF_RESERVABLE_PERCENT,
     shape_interval_ms=engine_defaults.HQF_SHAPE_INTERVAL_MS,
     shape_least_burst_bits=0,
-    queueing_child_without_shape=True,
-    fair_queue_in_any_class=True,
     separate_queues=True,
-    random_detect_min=engine_defaults.HQF_RANDOM_DETECT_MIN,
-    random_detect_min_by_dscp=engine_defaults.HQF_RANDOM_DETECT_MIN_BY_DSCP,
     queueing_indent="    ",
     random_detect_indent=" ",
     police_last=True,
@@ -152,6 +143,7 @@ _HQF = QosGeneration(
 )
 _IOS_XE = replace(
     _HQF,
+    **PROPERTIES["ios-xe"],
     title="IOS-XE 16 and 17 on routers",
     capabilities=frozenset(
         {
@@ -166,19 +158,11 @@ _IOS_XE = replace(
             "shape-wide",
         }
     ),
-    reservable_percent=engine_defaults.XE_RESERVABLE_PERCENT,
     queueing_indent="  ",
     random_detect_indent="",
     minimum_and_excess=True,
     queue_limit_ms=engine_defaults.XE_QUEUE_LIMIT_MS,
-    priority_queue_limit=engine_defaults.XE_PRIORITY_QUEUE_LIMIT,
-    random_detect_by_limit=True,
-    class_flow_queues=engine_defaults.XE_CLASS_FLOW_QUEUES,
-    flow_limit_with_random_detect=True,
-    bandwidth_in_leaves_only=True,
     greatest_queue_limit=8_192_000,
-    greatest_overhead=1_000_000,
-    tx_ring=engine_defaults.XE_TX_RING,
     prints_thousands=True,
     counts_each_match=False,
     parents_without_depth=True,

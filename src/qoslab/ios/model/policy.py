@@ -339,8 +339,6 @@ class RandomDetect:
 
 QUEUEING = {"queueing": True}
 """Marks an action that only the output direction knows."""
-LEAF = {"queueing": True, "leaf": True}
-"""Marks one that a class can't have beside a child policy that queues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,16 +347,16 @@ class PolicyClass:
 
     name: str
     bandwidth: Bandwidth | None = field(default=None, metadata=QUEUEING)
-    priority: Priority | None = field(default=None, metadata=LEAF)
+    priority: Priority | None = field(default=None, metadata=QUEUEING)
     shape: Shape | None = field(default=None, metadata=QUEUEING)
-    shape_buffers: int | None = field(default=None, metadata=LEAF)
+    shape_buffers: int | None = field(default=None, metadata=QUEUEING)
     """`shape max-buffers`: packets that wait for the shaper."""
     police: Police | None = None
-    fair_queue: FairQueue | None = field(default=None, metadata=LEAF)
+    fair_queue: FairQueue | None = field(default=None, metadata=QUEUEING)
     queue_limit: QueueLimit | None = field(default=None, metadata=QUEUEING)
-    queue_thresholds: tuple[QueueThreshold, ...] = field(default=(), metadata=LEAF)
+    queue_thresholds: tuple[QueueThreshold, ...] = field(default=(), metadata=QUEUEING)
     """Queue thresholds of one field, by its values."""
-    random_detect: RandomDetect | None = field(default=None, metadata=LEAF)
+    random_detect: RandomDetect | None = field(default=None, metadata=QUEUEING)
     marks: tuple[Mark, ...] = ()
     marks_from: tuple[MarkFrom, ...] = ()
     drop: bool = False
@@ -375,17 +373,6 @@ class PolicyClass:
     def queueing(self) -> bool:
         """True if it has an action that only the output direction knows."""
         return any(getattr(self, each.name) not in (None, ()) for each in fields(self) if each.metadata)
-
-    @property
-    def leaf_actions(self) -> list[str]:
-        """The queueing actions that it has and that no class with a queueing child policy can have."""
-        names = (each.name for each in fields(self) if each.metadata == LEAF)
-        given = [name.replace("_", "-") for name in names if getattr(self, name) not in (None, ())]
-        # A parent's own limit is one of packets, which is shown for its children together.
-        if self.queue_limit is not None and self.queue_limit.unit != "packets":
-            given.append("queue-limit")
-        typed = {"queue-thresholds": "queue-limit", "shape-buffers": "shape max-buffers"}
-        return [typed.get(name, name) for name in given]
 
 
 @dataclass(frozen=True, slots=True)

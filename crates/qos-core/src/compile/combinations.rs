@@ -1,0 +1,182 @@
+//! Combinations of actions that a class of a policy-map cannot have, as a table.
+//!
+//! `./qoslab generate` translates the table for the IOS command line, which refuses the same, line by line.
+
+use crate::compile::generation::Properties;
+use crate::config::policy::PolicyClass;
+use crate::config::queueing::{BandwidthConfig, LimitUnit};
+use crate::plan::classes::CLASS_DEFAULT;
+
+use Fact::{
+    Bandwidth, ClassDefault, FairQueue, Minimum, Priority, PriorityLevel, QueueLimit, QueueLimitUnit, QueueThresholds,
+    QueueingChild, RandomDetect, RandomDetectUnit, RemainingRatio, Shape, ShapeBuffers,
+};
+
+/// A statement about a class that holds or does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fact {
+    /// It is class-default.
+    ClassDefault,
+    /// Its child has a queue.
+    QueueingChild,
+    Priority,
+    PriorityLevel,
+    Bandwidth,
+    /// `bandwidth` in kb/s or per cent.
+    Minimum,
+    RemainingRatio,
+    FairQueue,
+    Shape,
+    ShapeBuffers,
+    RandomDetect,
+    /// Thresholds in bytes or time.
+    RandomDetectUnit,
+    QueueLimit,
+    /// A limit in bytes or time.
+    QueueLimitUnit,
+    QueueThresholds,
+}
+
+impl Fact {
+    /// Whether it holds for a class.
+    pub fn holds(self, class: &PolicyClass, child_queues: bool) -> bool {
+        let long = |unit: LimitUnit| !matches!(unit, LimitUnit::Packets | LimitUnit::Percent);
+        match self {
+            ClassDefault => class.name == CLASS_DEFAULT,
+            QueueingChild => child_queues,
+            Priority => class.priority.is_some(),
+            PriorityLevel => class.priority.is_some_and(|priority| priority.level.is_some()),
+            Bandwidth => class.bandwidth.is_some(),
+            Minimum => matches!(class.bandwidth, Some(BandwidthConfig::Kbps(_) | BandwidthConfig::Percent(_))),
+            RemainingRatio => matches!(class.bandwidth, Some(BandwidthConfig::RemainingRatio(_))),
+            FairQueue => class.fair_queue.is_some(),
+            Shape => class.shape.is_some(),
+            ShapeBuffers => class.shape_buffers.is_some(),
+            RandomDetect => class.random_detect.is_some(),
+            RandomDetectUnit => class.random_detect.as_ref().and_then(|red| red.unit).is_some_and(long),
+            QueueLimit => class.queue_limit.is_some(),
+            QueueLimitUnit => class.queue_limit.is_some_and(|limit| long(limit.unit())),
+            QueueThresholds => !class.queue_thresholds.is_empty(),
+        }
+    }
+
+    /// Key of the class that has it.
+    pub fn path(self) -> &'static str {
+        match self {
+            ClassDefault => "name",
+            QueueingChild => "service_policy",
+            Priority => "priority",
+            PriorityLevel => "priority.level",
+            Bandwidth | Minimum => "bandwidth",
+            RemainingRatio => "bandwidth.remaining_ratio",
+            FairQueue => "fair_queue",
+            Shape => "shape",
+            ShapeBuffers => "shape_buffers",
+            RandomDetect => "random_detect",
+            RandomDetectUnit => "random_detect.unit",
+            QueueLimit | QueueLimitUnit => "queue_limit",
+            QueueThresholds => "queue_thresholds",
+        }
+    }
+}
+
+/// A combination that is refused: a fact with another one, or without any of several.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Combination {
+    /// The fact whose key is refused.
+    pub of: Fact,
+    pub with: Option<Fact>,
+    pub without: &'static [Fact],
+    /// Property of the generations that have it.
+    pub unless: Option<fn(&Properties) -> bool>,
+    pub message: &'static str,
+}
+
+impl Combination {
+    const fn any(of: Fact, message: &'static str) -> Combination {
+        Combination { of, with: None, without: &[], unless: None, message }
+    }
+
+    const fn with(of: Fact, with: Fact, message: &'static str) -> Combination {
+        Combination { with: Some(with), ..Combination::any(of, message) }
+    }
+
+    const fn without(of: Fact, without: &'static [Fact], message: &'static str) -> Combination {
+        Combination { without, ..Combination::any(of, message) }
+    }
+
+    const fn unless(self, property: fn(&Properties) -> bool) -> Combination {
+        Combination { unless: Some(property), ..self }
+    }
+
+    /// Whether a class has it.
+    pub fn found(&self, class: &PolicyClass, child_queues: bool, properties: &Properties) -> bool {
+        let holds = |fact: &Fact| fact.holds(class, child_queues);
+        holds(&self.of)
+            && self.with.as_ref().is_none_or(holds)
+            && !self.without.iter().any(holds)
+            && !self.unless.is_some_and(|property| property(properties))
+    }
+}
+
+const ONE_OF_BOTH: &str = "does not go with priority in the same class: give one of the two";
+const IN_CHILD: &str = "the class's child has the queues: give this to its classes";
+const IN_PACKETS: &str = "only a first-in-first-out queue of the later generation has it: give packets";
+
+/// In the order in which they are looked for; those with the queues of a child are last.
+pub(crate) const IMPOSSIBLE: &[Combination] = &[
+    Combination::with(Priority, ClassDefault, "class-default cannot have priority: give null"),
+    Combination::with(Bandwidth, Priority, ONE_OF_BOTH),
+    Combination::with(FairQueue, Priority, ONE_OF_BOTH),
+    Combination::with(Shape, Priority, ONE_OF_BOTH),
+    Combination::with(RandomDetect, Priority, ONE_OF_BOTH),
+    Combination::any(PriorityLevel, "the classic generation has one level: give null").unless(|of| of.priority_levels),
+    Combination::without(FairQueue, &[ClassDefault], "the classic generation has fair-queue in class-default only")
+        .unless(|of| of.fair_queue_in_any_class),
+    Combination::with(
+        FairQueue,
+        Bandwidth,
+        "in the classic generation flows have their own weights: give bandwidth or fair_queue",
+    )
+    .unless(|of| of.fair_queue_with_bandwidth),
+    Combination::any(QueueThresholds, IN_PACKETS).unless(|of| of.queue_limit_units),
+    Combination::any(QueueLimitUnit, IN_PACKETS).unless(|of| of.queue_limit_units),
+    Combination::with(QueueThresholds, Priority, IN_PACKETS),
+    Combination::with(QueueThresholds, FairQueue, IN_PACKETS),
+    Combination::with(QueueLimitUnit, FairQueue, IN_PACKETS),
+    Combination::without(
+        QueueLimit,
+        &[ClassDefault, Bandwidth, Shape, Priority],
+        "on IOS-XE it needs bandwidth, shape or priority in the class",
+    )
+    .unless(|of| of.queue_limit_alone),
+    Combination::any(RandomDetectUnit, IN_PACKETS).unless(|of| of.random_detect_in_bytes),
+    Combination::with(RandomDetectUnit, FairQueue, IN_PACKETS),
+    Combination::without(RandomDetect, &[ClassDefault, Bandwidth, Shape], "needs bandwidth or shape in the class"),
+    Combination::any(ShapeBuffers, "only a shaper of the earlier generation without a queueing child has it")
+        .unless(|of| of.shape_has_buffers),
+    Combination::without(
+        ShapeBuffers,
+        &[Shape],
+        "only a shaper of the earlier generation without a queueing child has it",
+    ),
+    Combination::any(RemainingRatio, "the classic generation does not have it").unless(|of| of.remaining_ratio),
+    Combination::with(QueueingChild, Priority, "a priority class has one queue: its child cannot queue"),
+    Combination::with(ShapeBuffers, QueueingChild, IN_CHILD),
+    Combination::with(FairQueue, QueueingChild, IN_CHILD),
+    Combination::with(QueueThresholds, QueueingChild, IN_CHILD),
+    Combination::with(RandomDetect, QueueingChild, IN_CHILD),
+    Combination::with(QueueLimitUnit, QueueingChild, IN_PACKETS),
+    Combination::with(
+        Minimum,
+        QueueingChild,
+        "on IOS-XE only a class without a queueing child has it: give shape or bandwidth remaining",
+    )
+    .unless(|of| of.bandwidth_above_queues),
+    Combination::without(
+        QueueingChild,
+        &[Shape],
+        "in the classic generation a child queues under a shaper only: add shape",
+    )
+    .unless(|of| of.queueing_child_without_shape),
+];
