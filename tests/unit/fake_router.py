@@ -24,7 +24,7 @@ from qoslab.ios.environment import (
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.message_log import MessageLog
 from qoslab.ios.shell import Shell
-from qoslab.platforms.ios import MODELS
+from qoslab.platforms import MODELS
 from qoslab.system.program_formats import Counters, InterfaceCounters, SwitchPortCounters
 from qoslab.virtual_lab.virtual_router import load_configuration
 

@@ -13,9 +13,9 @@ from qoslab.ios.model.ios_names import interface_name, short_name
 from qoslab.ios.show.system import show_version
 from qoslab.model.experiment import Node
 from qoslab.platforms import MODELS, platform_of
-from qoslab.platforms.ios_later import LATER_ROUTERS
 
-XE = [name for name, model in LATER_ROUTERS.items() if model.generations == ("ios-xe",)]
+LATER = [name for name, model in MODELS.items() if model.family == "router" and model.own_software is not None]
+XE = [name for name in LATER if MODELS[name].generations == ("ios-xe",)]
 NOW = datetime(2026, 1, 2, 3, 4, 5)
 
 
@@ -27,7 +27,7 @@ def version_of(name: str) -> str:
     return show_version(device, model, software, now=NOW, booted=booted, reloaded=False)
 
 
-@pytest.mark.parametrize("name", LATER_ROUTERS)
+@pytest.mark.parametrize("name", LATER)
 def test_interfaces_have_names_that_are_known(name: str) -> None:
     interfaces = [each.name for each in MODELS[name].interfaces]
     assert len(interfaces) > 1

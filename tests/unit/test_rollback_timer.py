@@ -18,7 +18,7 @@ from qoslab.ios.model.device import Device
 from qoslab.model.inventory import RollbackMethod as Choice
 from qoslab.model.inventory import RouterSettings
 from qoslab.model.units import Duration
-from qoslab.platforms.ios import MODELS
+from qoslab.platforms import MODELS
 from qoslab.run.real.access.methods import AccessMethod
 from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.run.real.access.rollback_timer import RollbackTimers, minutes_of, stop

@@ -12,7 +12,7 @@ import pytest
 
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.lab_kinds import LABS
-from qoslab.platforms import PLATFORMS
+from qoslab.platforms import MODELS, PLATFORMS
 from qoslab.run.workers import machinery
 from qoslab.run.workers.base import Machinery
 from qoslab.traffic import INSTALLED, TOOLS
@@ -59,7 +59,7 @@ LAB = Seam(
 
 GENERATION = Seam("ios/model", names=frozenset(), words=frozenset(GENERATIONS))
 """Compared nowhere: commands require capabilities of `qoslab.ios.model.generations`, rules ask for properties."""
-RELEASES = {"ios/model/generations.py", "platforms/ios_model.py"}
+RELEASES = {"ios/model/generations.py", "ios/model/engine_rules.py", "platforms/ios_model.py"}
 """Files with a table by generation: its description, and the release that a virtual router reports."""
 
 
@@ -133,6 +133,26 @@ def test_the_name_of_a_generation_is_compared_nowhere() -> None:
         for line in comparisons(parsed(file), GENERATION)
     ]
     assert not found, "ask for a property or capability of the generation instead"
+
+
+def test_models_are_named_in_one_file() -> None:
+    naming = {
+        f"{file.relative_to(PACKAGE)}:{node.lineno}"
+        for file in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(parsed(file))
+        if isinstance(node, ast.Constant) and node.value in MODELS
+    }
+    elsewhere = {place for place in naming if not place.startswith("platforms/hardware_models.py:")}
+    assert not elsewhere, "ask for a property or feature of the model instead"
+    assert len(naming) >= len(MODELS)
+
+
+def test_models_inherit() -> None:
+    child = MODELS["C8300"]
+    parent = MODELS[child.parent or ""]
+    assert (child.software_family, child.image_name) == (parent.software_family, parent.image_name)
+    assert child.features == parent.features == {"mqc"}
+    assert child.stands_for != parent.stands_for
 
 
 def test_the_engine_asks_for_the_name_of_a_generation_in_one_file() -> None:

@@ -17,6 +17,7 @@ from qoslab.cli.places import EXPERIMENTS
 from qoslab.cli.program import program
 from qoslab.errors import UserError
 from qoslab.model.units import Duration, Rate
+from qoslab.platforms import DEFAULT_MODEL, MODELS
 from qoslab.results.file_access import draft_folder, made_folder
 from qoslab.schema import load_sweep
 from qoslab.system.printing import echo
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MODEL = "3725"
 VOICE = Rate.parse("80 kb/s")
 """A call of G.711 with 20 ms a packet: 50 IP packets of 200 bytes a second, with 160 bytes of speech each."""
 POLICIES = {
@@ -53,13 +53,11 @@ class Answers:
     """TCP connections; 0 where there is no TCP."""
     delay: Duration
     duration: Duration
-    model: str = MODEL
+    model: str = DEFAULT_MODEL
 
     @property
     def ports(self) -> tuple[str, str]:
         """The first two Ethernet interfaces of the routers: towards the hosts, and towards the WAN."""
-        from qoslab.platforms import MODELS
-
         ethernet = [each.name for each in MODELS[self.model].interfaces if each.kind == "ethernet"]
         return ethernet[0], ethernet[1]
 
@@ -82,7 +80,9 @@ def command() -> None:
 @click.option("--streams", type=click.IntRange(1, 128), help="Number of TCP connections, if the traffic contains TCP.")
 @click.option("--delay", type=DURATION, help="One-way delay of the WAN, such as 10ms.")
 @click.option("--duration", type=DURATION, help="Duration of the traffic, such as 10s.")
-@click.option("--model", default=MODEL, help=f"Model of the routers, such as ISR4451. [default: {MODEL}]")
+@click.option(
+    "--model", default=DEFAULT_MODEL, help=f"Model of the routers, such as ISR4451. [default: {DEFAULT_MODEL}]"
+)
 def experiment(
     name: str,
     routers: int | None,
@@ -150,8 +150,6 @@ def topology(source: Path, to: Path | None, model: str | None, rate: Rate, kinds
 
 
 def _check_model(model: str, families: tuple[Family, ...] = ("router", "switch")) -> None:
-    from qoslab.platforms import MODELS
-
     known = [name for name, each in MODELS.items() if each.family in families]
     if model not in known:
         raise UserError(f'found --model "{model}", expected one of {", ".join(known)}')

@@ -75,7 +75,7 @@ def model_of(name: str | None) -> tuple[Family | None, Generation | None]:
     for generation in get_args(Generation):
         if name.lower() == generation:
             return "router", generation
-    from qoslab.platforms.ios import MODELS
+    from qoslab.platforms import MODELS
 
     found = next((model for key, model in MODELS.items() if key.lower() == name.lower()), None)
     if found is None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from qoslab.platforms.base import AccessMethod, Language, Platform, Problem
 from qoslab.platforms.engine import Engine
+from qoslab.platforms.hardware_models import DEFAULT_MODEL, MODELS, OTHER_MODEL
 from qoslab.platforms.host import Host
-from qoslab.platforms.ios import MODELS, Ios
+from qoslab.platforms.ios import Ios
 from qoslab.platforms.ios_model import SOFTWARE, RouterModel
 from qoslab.platforms.tc import Tc
 from qoslab.system.plugins import Registry, lacking
@@ -32,7 +33,7 @@ def platform_of(node: Node) -> Platform:
 
 def is_switch(node: Node) -> bool:
     """Return whether the node is a switch model."""
-    return node.model in MODELS and MODELS[node.model].family == "switch"
+    return node.model in MODELS and "switching" in MODELS[node.model].features
 
 
 def routers_of(topology: Topology) -> tuple[str, ...]:
@@ -66,7 +67,9 @@ def with_command_line(topology: Topology) -> tuple[str, ...]:
 
 
 __all__ = [
+    "DEFAULT_MODEL",
     "MODELS",
+    "OTHER_MODEL",
     "PLATFORMS",
     "SOFTWARE",
     "AccessMethod",

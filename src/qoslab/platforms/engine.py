@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from qoslab.model.framing import MEDIUM, Medium
 from qoslab.platforms.base import CONTROL_SOCKET, AccessMethod, CounterSource, Forwarding, Language, Problem
-from qoslab.platforms.ios import MODELS, Ios
+from qoslab.platforms.hardware_models import MODELS
+from qoslab.platforms.ios import Ios
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Hardware

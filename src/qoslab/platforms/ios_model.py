@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from qoslab.model.framing import MEDIUM, Medium
 
 if TYPE_CHECKING:
     from qoslab.ios.model.device import Family, Hardware
     from qoslab.model.generation import Generation
+
+
+Feature = Literal["mqc", "mls qos", "switching"]
+"""Queueing by policy-maps (Modular QoS CLI), queueing of a Catalyst 3750, and forwarding between VLANs."""
 
 
 @dataclass(frozen=True)
@@ -67,34 +71,47 @@ class RouterModel:
     """A router's or switch's chassis and what it runs."""
 
     name: str
-    default_generation: Generation | None
+    parent: str | None = None
+    """Model or family from which it inherits."""
+    features: frozenset[Feature] = frozenset()
+    stands_for: str = ""
+    """Beginnings of the model numbers of other devices of its family or with the same software, a pattern."""
+    usual: bool = False
+    """True if it stands for devices of its default generation whose model is not known."""
+    node_kinds: tuple[str, ...] = ()
+    """Kinds of containerlab, and devices of netlab, that are modelled as this one."""
+    default_generation: Generation | None = None
     """Default generation; None for a switch: its QoS is not that of a router generation."""
-    software_family: str
-    """`3700 Software` in the first line of `show version`."""
-    image: str
-    """Image and feature set, as `C3725-ADVENTERPRISEK9-M`."""
-    bootstrap: str
-    """The `ROM:` line after the colon."""
-    chassis: str
-    """The line `Cisco … with …K/…K bytes of memory.`"""
-    board_id: str
-    processor_lines: tuple[str, ...]
-    """Lines that follow the board ID, up to the interface counts."""
-    memory_lines: tuple[str, ...]
-    """Lines that follow the interface counts, up to the configuration register."""
-    interfaces: tuple[InterfaceHardware, ...]
-    family: Family = "router"
-    own_software: Software | None = None
-    """Software of a model that runs none of the routers' releases."""
-    rom_lines: tuple[str, ...] = ()
-    """Lines that follow the `ROM:` line."""
-    register: str = "0x2102"
-    process_ns: int | None = None
-    """Process switching time of a packet; None if no source has it."""
     generations: tuple[Generation, ...] = ("classic", "hqf")
     """Generations of its releases."""
+    own_software: Software | None = None
+    """Software of a model that runs none of the routers' releases."""
+    software_family: str = ""
+    """`3700 Software` in the first line of `show version`."""
+    image: str = ""
+    """Image and feature set, as `C3725-ADVENTERPRISEK9-M`."""
     image_name: str = ""
     """Beginning of the IOS-XE image's file name."""
+    bootstrap: str = ""
+    """The `ROM:` line after the colon."""
+    rom_lines: tuple[str, ...] = ()
+    """Lines that follow the `ROM:` line."""
+    chassis: str = ""
+    """The line `Cisco … with …K/…K bytes of memory.`"""
+    board_id: str = ""
+    processor_lines: tuple[str, ...] = ()
+    """Lines that follow the board ID, up to the interface counts."""
+    memory_lines: tuple[str, ...] = ()
+    """Lines that follow the interface counts, up to the configuration register."""
+    register: str = "0x2102"
+    interfaces: tuple[InterfaceHardware, ...] = ()
+    process_ns: int | None = None
+    """Process switching time of a packet; None if no source has it."""
+
+    @property
+    def family(self) -> Family:
+        """Family of its commands."""
+        return "switch" if "mls qos" in self.features else "router"
 
     def interface(self, name: str) -> InterfaceHardware | None:
         """The interface of that full name."""

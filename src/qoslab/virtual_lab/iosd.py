@@ -7,7 +7,7 @@ SPEC is a JSON file:
      "host_key": "/run/qoslab/iosd/host_key",     kept there; made when there is none
      "ready": "/run/qoslab/iosd/ready.json",      written once all routers listen
      "routers": {"R1": {
-         "model": "3725",                         a key of qoslab.platforms.ios.MODELS
+         "model": "3725",                         a key of qoslab.platforms.MODELS
          "generation": null,                      classic, hqf, or null for the model's own
          "netns": "/proc/1/fd/7",                 the namespace of the router's IP stack
          "plane_netns": "/proc/1/fd/8",           the namespace of its data plane, where subinterfaces need one end
@@ -52,7 +52,7 @@ from qoslab.ios.device_config.running_config_parser import clutter_of, read_onto
 from qoslab.ios.environment import DataPlaneDownError
 from qoslab.ios.model.device import Device
 from qoslab.model.generation import Generation
-from qoslab.platforms.ios import MODELS
+from qoslab.platforms import MODELS
 from qoslab.system.priority import step_behind_traffic
 from qoslab.virtual_lab.control import ControlClient
 from qoslab.virtual_lab.rights import SERVING, keep

@@ -12,26 +12,6 @@ from qoslab.ios.model.generations import GENERATIONS, generation_of
 from qoslab.model.generation import Generation
 from qoslab.platforms import MODELS
 
-_NEAREST = (
-    (r"C8000V|CSR1000V|.*\bVXE\b", "C8000V"),
-    (r"C82\d\d", "C8200"),
-    (r"C83\d\d", "C8300"),
-    (r"C85\d\d", "C8500"),
-    (r"ASR-?1001", "ASR1001-X"),
-    (r"ASR-?1\d\d\d", "ASR1002-X"),
-    (r"(?:CISCO|ISR)?(?:ISR)?4[34][35]\d?|ISR44\d\d", "ISR4451"),
-    (r"ISR4[23]\d\d", "ISR4331"),
-    (r"C11\d\d|C12\d\d|ISR11\d\d|C9[02]\d", "C1111"),
-    (r"(?:CISCO)?19\d\d", "1941"),
-    (r"(?:CISCO)?(?:8[0-9]\d|29\d\d|39\d\d)", "2911"),
-    (r"(?:CISCO)?(?:18\d\d|28\d\d|38\d\d)", "2811"),
-    (r"(?:CISCO)?(?:17\d\d|26\d\d|36\d\d|37\d\d)", "3725"),
-    (r"(?:CISCO)?(?:72\d\d|73\d\d|75\d\d)", "7206VXR"),
-    (r"IOSv", "IOSv"),
-)
-"""Beginnings of model numbers, and the models of their family or of the same software."""
-_USUAL = ("3725", "2911", "ISR4451")
-"""Models for routers with an unknown model, one of each generation."""
 _UDI = re.compile(r"(?m)^license udi pid (\S+)")
 _SWITCH_MODELS = re.compile(
     r"(?im)^(?:switch \d+ provision (ws-\S+|c\d\S+)|license udi pid (WS-C\d\S+|C9[2-6]\d\d\S*)"
@@ -99,12 +79,11 @@ def chassis_of(
         own = MODELS[wanted]
         chosen = generation if generation in own.generations else own.default_generation
         return Chassis(found or wanted, release, chosen or generation, wanted)
-    near = (
-        next((name for pattern, name in _NEAREST if re.match(pattern, found, re.IGNORECASE)), None) if found else None
-    )
+    similar = (name for name, each in MODELS.items() if each.stands_for and re.match(each.stands_for, found, re.I))
+    near = next(similar, None) if found else None
     exact = next((name for name in MODELS if found.upper().removeprefix("CISCO").startswith(name.upper())), None)
     exact = exact if found else None
-    usual = next(name for name in _USUAL if MODELS[name].default_generation == generation)
+    usual = next(name for name, each in MODELS.items() if each.usual and each.default_generation == generation)
     fitting = (name for name in (usual, *MODELS) if generation in MODELS[name].generations and _has(name, ports))
     model = exact or near or (usual if found else next(fitting, usual))
     if generation not in MODELS[model].generations or MODELS[model].family == "switch":

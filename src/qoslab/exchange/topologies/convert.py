@@ -16,7 +16,7 @@ from qoslab.exchange.topologies.containerlab import is_containerlab, read_contai
 from qoslab.exchange.topologies.netlab import is_netlab, read_netlab
 from qoslab.model.experiment import Node
 from qoslab.model.units import Rate
-from qoslab.platforms import MODELS, PLATFORMS
+from qoslab.platforms import MODELS, OTHER_MODEL, PLATFORMS
 from qoslab.results.file_access import drafted
 from qoslab.schema.document import read_document
 from qoslab.schema.topology import load_topology
@@ -26,21 +26,11 @@ OTHERS = "engine"
 KINDS = {
     **dict.fromkeys(("linux",), "host"),
     # Routers with an IOS command line; what other systems of the vendor have is another.
-    **dict.fromkeys(("cisco_iol", "cisco_vios", "cisco_csr1000v", "cisco_c8000v"), "ios"),
-    **dict.fromkeys(("vr-csr", "vr-cisco_csr1000v", "vr-c8000v", "vr-cisco_c8000v"), "ios"),
-    **dict.fromkeys(("iosv", "iol", "csr", "cat8000v"), "ios"),
+    **dict.fromkeys((kind for model in MODELS.values() for kind in model.node_kinds), "ios"),
     # Linux machines that forward.
     **dict.fromkeys(("frr", "linux router", "vyosnetworks_vyos", "vyos"), "engine"),
 }
 """Platforms for nodes of containerlab (its kinds) and of netlab (its devices)."""
-MODEL_OF_KIND = {
-    **dict.fromkeys(("cisco_c8000v", "vr-c8000v", "vr-cisco_c8000v", "cat8000v"), "C8000V"),
-    **dict.fromkeys(("cisco_csr1000v", "vr-csr", "vr-cisco_csr1000v", "csr"), "C8000V"),
-    **dict.fromkeys(("cisco_vios", "iosv", "cisco_iol", "iol"), "IOSv"),
-}
-"""The model nearest to a kind of router."""
-OTHER_MODEL = "IOSv"
-"""Model for kinds that --as calls routers with an IOS command line."""
 POOLS = tuple(IPv4Network(each) for each in ("10.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"))
 """Address pools for links without addresses, a /24 each: a file's own may cover one of them."""
 _ETHERNET = re.compile(r"(Fast|Gigabit|TenGigabit)?Ethernet")
@@ -123,7 +113,7 @@ def _models(found: Foreign, platforms: Mapping[str, str], wishes: ConversionOpti
     for name, node in found.nodes.items():
         if not PLATFORMS[platforms[name]].access.command_line:
             continue
-        models[name] = model = wishes.model or MODEL_OF_KIND.get(node.kind, OTHER_MODEL)
+        models[name] = model = wishes.model or _model_of(node.kind)
         hardware = MODELS[model]
         release = ""
         if hardware.default_generation is not None:
@@ -134,6 +124,10 @@ def _models(found: Foreign, platforms: Mapping[str, str], wishes: ConversionOpti
             "other models and releases may queue differently (--model)"
         )
     return models
+
+
+def _model_of(kind: str) -> str:
+    return next((name for name, model in MODELS.items() if kind in model.node_kinds), OTHER_MODEL)
 
 
 def _check_ports(found: Foreign, models: Mapping[str, str]) -> None:
