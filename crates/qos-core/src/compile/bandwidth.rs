@@ -17,7 +17,7 @@ use crate::plan::queue::RandomDetectPlan;
 
 const PRIORITY_BURSTS: std::ops::RangeInclusive<u64> = 32..=2_000_000;
 
-const RATES_KBPS: std::ops::RangeInclusive<u64> = 1..=64_000_000;
+const RATES_KBPS: std::ops::RangeInclusive<u64> = 1..=100_000_000;
 
 fn kbps_of(percent: u64, base_bps: Option<u64>) -> Option<u64> {
     base_bps.map(|base| u64::try_from(u128::from(base) * u128::from(percent) / 100_000).unwrap_or(u64::MAX))
