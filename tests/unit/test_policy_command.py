@@ -293,6 +293,10 @@ FINDINGS: dict[str, tuple[str, str]] = {
     "class-matches-nothing": (maps("dscp ef", "dscp af41"), maps("dscp ef", "protocol udp")),
     "class-matches-nothing without match": (maps(), maps("dscp ef", "dscp af41", mode="match-any")),
     "class-matches-nothing by precedence": (maps("dscp ef", "precedence 3"), maps("dscp ef", "precedence 5")),
+    "class-matches-nothing by access list": (
+        "access-list 101 permit udp any any\n" + maps("access-group 101", "protocol tcp"),
+        maps("access-group 101", "protocol tcp"),
+    ),
     "class-map-missing": (FIND.replace("class-map match-any VOICE\n match dscp ef\n", "") + ATTACH, FIND + ATTACH),
     "policy-map-missing": (
         policy("shape average 1000000", "service-policy NONE"),

@@ -17,7 +17,7 @@ from qoslab.ios.commands.class_map import match_line, ports_between
 from qoslab.ios.model.device import AccessEntry, Device
 from qoslab.ios.model.matches import AddressMatch, PortMatch
 from qoslab.ios.model.nbar import IPV6_ONLY
-from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, Criterion
+from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, Criterion, PolicyClass, PolicyMap
 
 PORTS = 1 << 16
 PORT_BITS = (1 << PORTS) - 1
@@ -132,6 +132,67 @@ def class_packets(device: Device, name: str) -> PacketSet:
     if not parts:
         return NOTHING
     return reduce(lambda one, two: one & two if class_map.match == "all" else one | two, parts)
+
+
+def _other_packets(device: Device, name: str) -> PacketSet:
+    """Return the packets that a class-map does not match; those that may be matched too, where that is not known."""
+    class_map = device.class_maps.get(name)
+    if name == CLASS_DEFAULT or class_map is None:
+        return ~class_packets(device, name)
+    parts = [~criterion_packets(device, each) for each in class_map.criteria]
+    if not parts:
+        return EVERYTHING
+    return reduce(lambda one, two: one | two if class_map.match == "all" else one & two, parts)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A class of a policy-map with the packets that it meets, and those of them that no class above it has taken."""
+
+    policy_class: PolicyClass
+    met: PacketSet
+    left: PacketSet
+    above: tuple[str, ...]
+    """Classes above it that take its packets, where none is left."""
+
+
+def candidates(device: Device, policy: PolicyMap, arriving: PacketSet = EVERYTHING) -> Iterator[Candidate]:
+    """Yield the classes of a policy-map in their order: the first one that a packet meets takes it."""
+    free, above = arriving, list[str]()
+    for each in policy.classes:
+        packets = class_packets(device, each.name)
+        met, left = packets & arriving, packets & free
+        takers = [other for other in above if _is_within(device, each.name, other)]
+        if takers:
+            left = NOTHING
+        elif left.empty:
+            takers = [other for other in above if not (class_packets(device, other) & met).empty]
+        yield Candidate(each, met, left, tuple(takers))
+        free &= _other_packets(device, each.name)
+        above.append(each.name)
+
+
+def _is_within(device: Device, name: str, other: str) -> bool:
+    """Return whether each packet of a class-map is one of the other, by their `match` lines alone."""
+    inner, outer = device.class_maps.get(name), device.class_maps.get(other)
+    if inner is None or outer is None or not inner.criteria or not outer.criteria:
+        return False
+    if outer.match == "any" or len(outer.criteria) == 1:
+        if inner.match == "any":
+            return set(inner.criteria) <= set(outer.criteria)
+        return not set(inner.criteria).isdisjoint(outer.criteria)
+    return (inner.match == "all" or len(inner.criteria) == 1) and set(outer.criteria) <= set(inner.criteria)
+
+
+def whole_code_points(device: Device, name: str) -> frozenset[tuple[int, int]]:
+    """Return the version of IP and DSCP of packets that a class-map matches, whatever else they have."""
+    others = _other_packets(device, name)
+    return frozenset(
+        (version, dscp)
+        for version, network in ((4, IPV4), (6, IPV6))
+        for dscp in range(64)
+        if (others & _box(network=network, dscp=1 << dscp)).empty
+    )
 
 
 def criterion_packets(device: Device, criterion: Criterion) -> PacketSet:

@@ -13,9 +13,10 @@ from qoslab.ios.commands.queueing import SUM_EXCEEDS
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass
+from qoslab.ios.packet_sets import candidates, class_packets, never_matches, whole_code_points
 from qoslab.ios.rules import descendants
 from qoslab.policy.effective import MTU, ClassValues, PolicyValues
-from qoslab.policy.matching import matched, never_matches, shadowed
+from qoslab.policy.matching import completed
 from qoslab.policy.pasted_configuration import Configuration, is_refusal
 from qoslab.policy.rate import Rate, bps_text, listed, number
 
@@ -410,7 +411,7 @@ def _percent(typed: PolicyClass | None) -> bool:
 
 def ef_without_priority(subject: Subject) -> Iterator[PolicyFinding]:
     """EF in a class without priority, beside other queues."""
-    device = subject.configuration.device
+    device = completed(subject.configuration)
     for policy in subject.policies:
         if not policy.queues:
             continue
@@ -418,8 +419,7 @@ def ef_without_priority(subject: Subject) -> Iterator[PolicyFinding]:
             if above is not None and above.priority:
                 continue
             for each in group:
-                class_map = device.class_maps.get(each.name)
-                points = frozenset() if class_map is None else matched(device, class_map).all
+                points = frozenset() if each.name == CLASS_DEFAULT else whole_code_points(device, each.name)
                 child = any(one.path[:-1] == each.path for one in policy.classes)
                 if (4, EF) not in points or each.priority or each.drop or child or len(points) > 32:
                     continue
@@ -436,17 +436,20 @@ def ef_without_priority(subject: Subject) -> Iterator[PolicyFinding]:
 def classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
     """Classes that can match no packet, and classes that others take all packets of."""
     configuration = subject.configuration
-    device = configuration.device
+    device = completed(configuration)
     for name, class_map in device.class_maps.items():
-        if name in configuration.missing_classes or name.startswith(SYSTEM) or _unread_match(configuration, name):
+        if name.startswith(SYSTEM) or _unread_match(configuration, name):
             continue
         if why := never_matches(device, class_map):
             message = f"class-map {name} can match no packet: {why}"
             yield PolicyFinding("error", "class-matches-nothing", message, MQC, configuration.class_map_line(name))
     for policy in device.policy_maps.values():
-        for name, above in shadowed(device, policy):
-            if _unread_match(configuration, name):
+        for each in candidates(device, policy):
+            name = each.policy_class.name
+            none = class_packets(device, name).empty or not each.left.empty
+            if none or name == CLASS_DEFAULT or _unread_match(configuration, name):
                 continue
+            above = ", ".join(each.above)
             message = f"class {name} of policy-map {policy.name} gets no packet: {above} above it takes them all"
             line = configuration.line_of(policy.name, name)
             yield PolicyFinding("error", "class-shadowed", message, f"{MQC}: the first class that matches", line)

@@ -13,7 +13,7 @@ from pathlib import Path
 from qoslab.errors import Finding
 from qoslab.ios.model.device import Device
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass, PolicyMap
-from qoslab.ios.packet_sets import EVERYTHING, NOTHING, PacketSet, class_packets, never_matches
+from qoslab.ios.packet_sets import EVERYTHING, PacketSet, candidates, class_packets, never_matches
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.schema.cell_identity import CellIdentity
 from qoslab.schema.devices import configured_devices
@@ -118,26 +118,20 @@ def _unreachable(device: Device, policy: str) -> Iterator[tuple[str, str]]:
 
 
 def _walk(device: Device, policy: PolicyMap | None, above: str, arriving: PacketSet) -> Iterator[tuple[str, str]]:
-    taken = NOTHING
-    for each in () if policy is None else policy.classes:
-        matched = class_packets(device, each.name)
-        path = f"{above}{each.name}"
-        if matched.empty:
+    for each in () if policy is None else candidates(device, policy, arriving):
+        name = each.policy_class.name
+        path = f"{above}{name}"
+        if class_packets(device, name).empty:
             continue  # reported of its class-map
-        within = matched & arriving
-        left = within & ~taken
-        if each.name != CLASS_DEFAULT and left.empty:
+        if name != CLASS_DEFAULT and each.left.empty:
             parent = above.rstrip("/")
-            why = (
-                f"no packet of class {parent} meets it" if within.empty else "classes above it take all of its packets"
-            )
-            yield path, why
+            taken = "classes above it take all of its packets"
+            yield path, f"no packet of class {parent} meets it" if each.met.empty else taken
             continue
-        taken |= matched
         # What a class marks, the classes within it may see as marked.
-        inside = EVERYTHING if _marks(each) else left
-        if each.service_policy is not None:
-            yield from _walk(device, device.policy_maps.get(each.service_policy), f"{path}/", inside)
+        inside = EVERYTHING if _marks(each.policy_class) else each.left
+        if (child := each.policy_class.service_policy) is not None:
+            yield from _walk(device, device.policy_maps.get(child), f"{path}/", inside)
 
 
 def _marks(policy_class: PolicyClass) -> bool:
