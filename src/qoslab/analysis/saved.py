@@ -6,9 +6,7 @@ a cell from the tables as long as all of these are the same; any other cell is r
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -31,9 +29,10 @@ from qoslab.results.file_access import WriteError
 from qoslab.results.folder import MANIFEST, SAVED_CELLS
 from qoslab.results.record_files import MANIFEST_MOST, json_of, parsed_as, read_sealed
 from qoslab.system.programs import own_program
+from qoslab.system.source_hash import files_below, sha256_of
 
 AGAIN = "the cells are read again"
-_NOT_READING = frozenset({"cli", "report", "live", "data", "__pycache__"})
+_NOT_READING = frozenset({"cli", "report", "live", "data"})
 """Parts of the package that have no part in reading a cell."""
 
 
@@ -174,31 +173,20 @@ def manifest_sha256(folder: RunFolder) -> str:
 @cache
 def code_version() -> str:
     """Version of qoslab and SHA-256 of all code that takes part in reading a cell: sources, libraries, `qos-pcap`."""
-    digest = hashlib.sha256()
-    for path in (*_sources(Path(qoslab.__file__).parent), *_added(), *_program()):
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    files = (*files_below(Path(qoslab.__file__).parent, _NOT_READING), *_added(), *_program())
     libraries = f"pandas {pd.__version__}, numpy {np.__version__}, pyarrow {pa.__version__}"
-    return f"{qoslab.__version__}, {libraries}, SHA-256 {digest.hexdigest()}"
+    return f"{qoslab.__version__}, {libraries}, SHA-256 {sha256_of(files)}"
 
 
-def _sources(folder: Path) -> Iterator[Path]:
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        if entry.is_dir():
-            if entry.name not in _NOT_READING:
-                yield from _sources(Path(entry.path))
-        elif entry.name.endswith(".py"):
-            yield Path(entry.path)
-
-
-def _added() -> Iterator[Path]:
+def _added() -> Iterator[tuple[str, Path]]:
     """Sources of metrics of other packages."""
     for _, metric in METRICS.working():
         if isinstance(metric, AddedMetric) and (source := inspect.getsourcefile(inspect.unwrap(metric.figure))):
-            yield Path(source)
+            yield source, Path(source)
 
 
-def _program() -> Iterator[Path]:
+def _program() -> Iterator[tuple[str, Path]]:
     try:
-        yield own_program(PROGRAM)
+        yield PROGRAM, own_program(PROGRAM)
     except MachineError:
         return

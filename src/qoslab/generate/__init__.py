@@ -11,10 +11,10 @@ from typing import Any
 
 from qoslab.generate.architecture import drawing
 from qoslab.generate.default_constants import figures_module
-from qoslab.generate.engine_rules import rules_module
 from qoslab.generate.format_types import formats_module
 from qoslab.generate.reference_pages import keys_document, tables_document
 from qoslab.generate.results_page import results_document
+from qoslab.generate.rule_tables import rules_module
 from qoslab.ios.cli.grammar import Command
 from qoslab.ios.model.generations import CAPABILITIES as GENERATION_CAPABILITIES
 from qoslab.ios.model.generations import generations_with

@@ -14,6 +14,7 @@ from qoslab import __version__
 from qoslab.errors import MachineError
 from qoslab.system.programs import OWN_PROGRAMS, own_program, variable_of
 from qoslab.system.shipped import shipped
+from qoslab.system.source_hash import files_below, sha256_of
 
 READERS = ("analysis", "cli", "report")
 """Packages that only read results, but for `DECIDING`: what they compute is computed again with each report."""
@@ -35,24 +36,16 @@ SHORT = 16
 
 
 def _sources() -> Iterator[tuple[str, Path]]:
-    package = Path(__file__).resolve().parents[1]
-    for top, name in ((package, "qoslab"), (shipped("playbooks"), "playbooks")):
-        for path in sorted(top.rglob("*")):
-            inner = path.relative_to(top)
-            if "__pycache__" in inner.parts or inner.parts[0] == "data" or not path.is_file():
-                continue
-            if inner.parts[0] in READERS and inner.as_posix() not in DECIDING:
-                continue
-            yield f"{name}/{inner.as_posix()}", path
+    for inner, path in files_below(Path(__file__).resolve().parents[1], {"data"}):
+        if inner.split("/")[0] not in READERS or inner in DECIDING:
+            yield f"qoslab/{inner}", path
+    yield from ((f"playbooks/{inner}", path) for inner, path in files_below(shipped("playbooks")))
 
 
 @functools.cache
 def sources() -> str:
     """SHA-256 of all files of the package and the playbooks that have a part in results, in hex; read once."""
-    digest = hashlib.sha256()
-    for name, path in _sources():
-        digest.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return digest.hexdigest()
+    return sha256_of(_sources())
 
 
 def program(name: str) -> str:

@@ -1,0 +1,25 @@
+"""Hash of source files: the identity of the code that measured, and of the code that read a run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Set
+from pathlib import Path
+
+
+def files_below(top: Path, without: Set[str] = frozenset()) -> Iterator[tuple[str, Path]]:
+    """Yield the files below a folder with their paths in it, in a fixed order, without some of its own folders."""
+    for folder, below, names in os.walk(top):
+        inner = Path(folder).relative_to(top)
+        left_out = {"__pycache__"} if inner.parts else {"__pycache__", *without}
+        below[:] = sorted(set(below) - left_out)
+        yield from (((inner / name).as_posix(), Path(folder, name)) for name in sorted(names))
+
+
+def sha256_of(files: Iterable[tuple[str, Path]]) -> str:
+    """SHA-256 of files and their names, in hex."""
+    digest = hashlib.sha256()
+    for name, path in files:
+        digest.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
