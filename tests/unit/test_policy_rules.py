@@ -1,0 +1,231 @@
+"""The IOS command line and the engine refuse the same policies: the rules of both are those of the engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ios_strategies import composite, maybe, shapes
+from qoslab.ios.cli.grammar import RejectedError
+from qoslab.ios.commands.queue_limit import MIXED_LIMIT_UNITS
+from qoslab.ios.compile import compile_device
+from qoslab.ios.model.device import Device, Hardware
+from qoslab.ios.model.engine_rules import IMPOSSIBLE, Combination
+from qoslab.ios.model.generations import GENERATIONS
+from qoslab.ios.model.policy import (
+    CLASS_DEFAULT,
+    Amount,
+    Bandwidth,
+    ClassMap,
+    Criterion,
+    FairQueue,
+    PolicyClass,
+    PolicyMap,
+    Priority,
+    QueueLimit,
+    QueueThreshold,
+    RandomDetect,
+    RedThresholds,
+    Shape,
+)
+from qoslab.ios.refusals import refusal_in
+from qoslab.ios.rules import check_attached, check_children, check_policy
+from qoslab.trial.simulate import call_simulator
+
+if TYPE_CHECKING:
+    from qoslab.model.generation import Generation
+    from qoslab.system import program_formats
+
+PORT = "FastEthernet0/1"
+NAMES = ("C1", "C2", CLASS_DEFAULT)
+LIMITS = st.builds(QueueLimit, st.integers(1, 4096)) | st.builds(
+    QueueLimit, st.integers(1, 3400), st.sampled_from(("bytes", "ms"))
+)
+THRESHOLDS = st.builds(QueueThreshold, st.just("dscp"), st.integers(0, 63), LIMITS).map(lambda one: (one,))
+ROWS = RedThresholds(20, 40)
+EARLY = st.sampled_from(
+    (
+        RandomDetect(),
+        RandomDetect("dscp", thresholds=((10, ROWS),)),
+        RandomDetect("dscp", unit="bytes", thresholds=((10, ROWS),)),
+        RandomDetect("dscp", unit="percent", thresholds=((10, ROWS),)),
+        RandomDetect("dscp", aggregate=ROWS),
+    )
+)
+
+
+UNITS = st.sampled_from(("kbps", "percent", "remaining_percent", "remaining_ratio"))
+
+
+@composite
+def bandwidths(draw: st.DrawFn, unit: str) -> Bandwidth:
+    kbps, percent = st.sampled_from((8, 100, 250, 330, 400, 750)), st.sampled_from((1, 24, 25, 33, 34, 50, 75))
+    return Bandwidth(unit, draw(kbps if unit == "kbps" else percent))  # type: ignore[arg-type]
+
+
+@composite
+def priorities(draw: st.DrawFn, unit: str) -> Priority:
+    if unit not in ("kbps", "percent") or draw(st.booleans()):
+        return Priority(level=draw(st.sampled_from((None, None, 1, 2))))
+    return Priority(unit, draw(bandwidths(unit)).number)  # type: ignore[arg-type]
+
+
+@composite
+def classes(draw: st.DrawFn, name: str, unit: str, child: str | None) -> PolicyClass:
+    """A class with one action of queueing, and at times another one that may not go with it."""
+    actions: dict[str, st.SearchStrategy[object]] = {
+        "bandwidth": bandwidths(unit),
+        "priority": priorities(unit),
+        # A percentage of a slow parent may be a rate that the engine cannot have.
+        "shape": shapes().filter(lambda shape: shape.rate.unit == "bps"),
+        "fair_queue": st.builds(FairQueue, maybe(st.sampled_from((16, 256)))),
+        "queue_limit": LIMITS,
+        "queue_thresholds": THRESHOLDS,
+        "random_detect": EARLY,
+        "shape_buffers": st.integers(1, 4096),
+    }
+    chosen = {draw(st.sampled_from(("bandwidth", "bandwidth", "priority", "shape", "fair_queue")))}
+    if draw(st.booleans()):
+        chosen.add(draw(st.sampled_from(tuple(actions))))
+    if draw(st.sampled_from((False, False, False, True))):
+        actions["bandwidth"] = UNITS.flatmap(bandwidths)
+    below = child if child is not None and draw(st.booleans()) else None
+    return PolicyClass(name, service_policy=below, **{each: draw(actions[each]) for each in sorted(chosen)})  # type: ignore[arg-type]
+
+
+@composite
+def policy_maps(draw: st.DrawFn) -> dict[str, PolicyMap]:
+    """A policy-map, and one below it."""
+    found = {}
+    for name, child in (("CHILD", None), ("PARENT", "CHILD")):
+        unit = draw(st.sampled_from(("kbps", "kbps", "percent", "percent", "remaining_percent", "remaining_ratio")))
+        chosen = draw(st.lists(st.sampled_from(NAMES), min_size=1, unique=True))
+        content = tuple(draw(classes(each, unit, child)) for each in sorted(chosen))
+        found[name] = PolicyMap(name, content)
+    return found
+
+
+@composite
+def reserving(draw: st.DrawFn) -> dict[str, PolicyMap]:
+    """A policy-map that only reserves bandwidth, below a shaper or a class with bandwidth."""
+    found = {}
+    for name, child in (("CHILD", None), ("PARENT", "CHILD")):
+        unit = draw(st.sampled_from(("kbps", "percent", "remaining_percent")))
+        numbers = st.integers(8, 700) if unit == "kbps" else st.integers(1, 60)
+        content = []
+        for each in NAMES:
+            priority = each != CLASS_DEFAULT and unit != "remaining_percent" and draw(st.booleans())
+            amount = draw(numbers)
+            reserved: dict[str, Any] = {"priority": Priority(unit, amount)} if priority else {}  # type: ignore[arg-type]
+            reserved = reserved or {"bandwidth": Bandwidth(unit, amount)}  # type: ignore[arg-type]
+            if child is not None and not priority and draw(st.booleans()):
+                rate = draw(
+                    st.builds(Amount, st.integers(8_000, 1_600_000), st.just("bps"))
+                    | st.builds(Amount, st.integers(10, 100), st.just("percent"))
+                )
+                reserved |= {"shape": Shape("average", rate), "service_policy": child}
+            content.append(PolicyClass(each, **reserved))
+        found[name] = PolicyMap(name, tuple(content))
+    return found
+
+
+def device_with(maps: dict[str, PolicyMap], generation: Generation, kbps: int) -> Device:
+    device = Device(Hardware("2811", (PORT,), generation))
+    device.class_maps |= {
+        name: ClassMap(name, criteria=(Criterion("dscp", values=(number,)),))
+        for number, name in enumerate(("C1", "C2"))
+    }
+    device.policy_maps |= maps
+    device.interfaces[PORT].bandwidth_kbps = kbps
+    device.interfaces[PORT].service_policy_output = "PARENT"
+    return device
+
+
+def refused_by_ios(device: Device) -> str:
+    """The message of the command line; empty without one."""
+    try:
+        for policy in device.policy_maps.values():
+            check_policy(device, policy)
+        check_children(device, device.policy_maps["PARENT"])
+        check_attached(device, device.policy_maps["PARENT"], device.interfaces[PORT], "output")
+    except RejectedError as error:
+        return error.message
+    return ""
+
+
+def refused_by_engine(device: Device) -> str:
+    """The message of the engine; empty without one, where the simulation ends for want of traffic."""
+    configuration = cast("program_formats.RouterConfig", dict(compile_device(device)))
+    ends = [
+        {"node": "R1", "interface": PORT, "address": "10.0.0.1/24"},
+        {"node": "H1", "interface": "eth0", "address": "10.0.0.2/24"},
+    ]
+    scenario = {
+        "format": 1,
+        "nodes": {"R1": {"kind": "router", "configuration": configuration}, "H1": {"kind": "host"}},
+        "links": [{"name": "L", "rate_bps": 100_000_000, "framing": "ethernet", "ends": ends}],
+        "flows": [],
+    }
+    done = call_simulator(("run",), cast("program_formats.Scenario", scenario))
+    configured, _, message = done.stderr.partition("nodes.R1.configuration.")
+    assert done.returncode == 1 and (message or "found no flow" in configured), done.stderr
+    return message
+
+
+def compare(device: Device) -> None:
+    ios = refused_by_ios(device)
+    if ios == MIXED_LIMIT_UNITS:
+        return  # IOS wants one unit in a policy-map; the engine in each class.
+    engine = refused_by_engine(device)
+    assert bool(ios) == bool(engine), (ios, engine)
+    assert not ios or refusal_in(ios) or "not allowed" in ios or "not supported" in ios, ios
+
+
+SHAPE = Shape("average", Amount(500_000, "bps"))
+HAVING: dict[str, dict[str, Any]] = {
+    "class_default": {"name": CLASS_DEFAULT},
+    "queueing_child": {"service_policy": "CHILD"},
+    "priority": {"priority": Priority()},
+    "priority_level": {"priority": Priority(level=1)},
+    "bandwidth": {"bandwidth": Bandwidth("remaining_percent", 10)},
+    "minimum": {"bandwidth": Bandwidth("percent", 10)},
+    "remaining_ratio": {"bandwidth": Bandwidth("remaining_ratio", 10)},
+    "fair_queue": {"fair_queue": FairQueue()},
+    "shape": {"shape": SHAPE},
+    "shape_buffers": {"shape": SHAPE, "shape_buffers": 100},
+    "random_detect": {"random_detect": RandomDetect()},
+    "random_detect_unit": {"shape": SHAPE, "random_detect": RandomDetect("dscp", unit="ms", thresholds=((10, ROWS),))},
+    "queue_limit": {"queue_limit": QueueLimit(100)},
+    "queue_limit_unit": {"shape": SHAPE, "queue_limit": QueueLimit(100, "ms")},
+    "queue_thresholds": {"shape": SHAPE, "queue_thresholds": (QueueThreshold("dscp", 1, QueueLimit(10)),)},
+}
+"""A class with a fact, and what that needs."""
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+@pytest.mark.parametrize("row", IMPOSSIBLE, ids=str)
+def test_both_refuse_each_combination(row: Combination, generation: Generation) -> None:
+    with_shape = {"shape": SHAPE} if row.with_ == "queueing_child" and "shape" not in row.without else {}
+    given = {"name": "C1", **with_shape, **HAVING[row.of], **HAVING.get(row.with_ or "", {})}
+    child = PolicyMap("CHILD", (PolicyClass("C2", bandwidth=Bandwidth("remaining_percent", 10)),))
+    parent = PolicyMap("PARENT", (PolicyClass(**given),))
+    device = device_with({"CHILD": child, "PARENT": parent}, generation, 10_000)
+    compare(device)
+    # Without a shaper `max-buffers` is kept and has no effect.
+    kept = (row.of, row.without) == ("shape_buffers", ("shape",))
+    assert kept or row.unless in GENERATIONS[generation].allowed or refused_by_ios(device)
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+@given(maps=policy_maps(), kbps=st.sampled_from((1_000, 1_544, 100_000)))
+def test_both_refuse_the_same_policies(generation: Generation, maps: dict[str, PolicyMap], kbps: int) -> None:
+    compare(device_with(maps, generation, kbps))
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+@given(maps=reserving(), kbps=st.integers(500, 2_000))
+def test_both_add_up_bandwidth_alike(generation: Generation, maps: dict[str, PolicyMap], kbps: int) -> None:
+    compare(device_with(maps, generation, kbps))
