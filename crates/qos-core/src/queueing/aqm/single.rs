@@ -51,6 +51,34 @@ fn full<P>(packets: &Packets<P>, limit: u32, bytes: u32, decisions: &mut Decisio
     Ok(())
 }
 
+/// The methods of [`Manage`] of queues whose packets leave in their order.
+macro_rules! in_order {
+    () => {
+        fn join(&mut self, _: Place, item: Item<P>) {
+            self.packets.push(item);
+        }
+
+        fn remove(&mut self) -> Option<Item<P>> {
+            self.packets.pop()
+        }
+
+        fn next_bytes(&self) -> Option<u32> {
+            self.packets.items.front().map(Item::bytes)
+        }
+
+        fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
+        where
+            P: 'a,
+        {
+            Box::new(self.packets.items.iter())
+        }
+
+        fn clear(&mut self) {
+            self.decisions.clear();
+        }
+    };
+}
+
 /// A FIFO under CoDel.
 #[derive(Debug)]
 pub(crate) struct CodelQueue<P> {
@@ -72,35 +100,14 @@ impl<P> Manage<P> for CodelQueue<P> {
         Ok(Place::default())
     }
 
-    fn join(&mut self, _: Place, item: Item<P>) {
-        self.packets.push(item);
-    }
-
     fn leave(&mut self, now: Time, lost: &mut Vec<Lost<P>>) -> Option<Item<P>> {
         self.law.dequeue(now, &self.plan.law, &mut self.packets, &mut self.decisions, lost)
     }
 
-    fn remove(&mut self) -> Option<Item<P>> {
-        self.packets.pop()
-    }
-
-    fn next_bytes(&self) -> Option<u32> {
-        self.packets.items.front().map(Item::bytes)
-    }
-
-    fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
-    where
-        P: 'a,
-    {
-        Box::new(self.packets.items.iter())
-    }
+    in_order!();
 
     fn counters(&self) -> ManagedCounters {
         self.decisions.of()
-    }
-
-    fn clear(&mut self) {
-        self.decisions.clear();
     }
 }
 
@@ -135,10 +142,6 @@ impl<P> Manage<P> for PieQueue<P> {
         Ok(Place::default())
     }
 
-    fn join(&mut self, _: Place, item: Item<P>) {
-        self.packets.push(item);
-    }
-
     fn leave(&mut self, now: Time, _: &mut Vec<Lost<P>>) -> Option<Item<P>> {
         self.law.advance(now, self.packets.bytes());
         let item = self.packets.pop()?;
@@ -148,20 +151,7 @@ impl<P> Manage<P> for PieQueue<P> {
         Some(item)
     }
 
-    fn remove(&mut self) -> Option<Item<P>> {
-        self.packets.pop()
-    }
-
-    fn next_bytes(&self) -> Option<u32> {
-        self.packets.items.front().map(Item::bytes)
-    }
-
-    fn items<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Item<P>> + 'a>
-    where
-        P: 'a,
-    {
-        Box::new(self.packets.items.iter())
-    }
+    in_order!();
 
     fn counters(&self) -> ManagedCounters {
         ManagedCounters {
@@ -169,9 +159,5 @@ impl<P> Manage<P> for PieQueue<P> {
             delay_ns: Some(self.law.delay().0),
             ..self.decisions.of()
         }
-    }
-
-    fn clear(&mut self) {
-        self.decisions.clear();
     }
 }
