@@ -17,9 +17,6 @@ from qoslab.ios.registry import (
     POLICY_RULES,
 )
 
-MAX_LEVELS = 3
-"""Levels of a policy hierarchy."""
-
 # Default `bandwidth` of an interface in kbit/s. Serial: T1, the documented default of IOS.
 DEFAULT_BANDWIDTH_KBPS = {
     "Ethernet": 10_000,

@@ -15,7 +15,7 @@ from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.generations import GENERATIONS, QosGeneration
 from qoslab.ios.model.ios_names import dscp_text
 from qoslab.ios.model.policy import CLASS_DEFAULT, Mark, MarkFrom, PoliceAction, PolicyClass, PolicyMap
-from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS, MAX_LEVELS, descendants, interface_bandwidth_kbps
+from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS, descendants, interface_bandwidth_kbps
 from qoslab.model.framing import ATM_CORE_HEADER, COUNTED_HEADER
 from qoslab.model.generation import Generation
 from qoslab.policy.pasted_configuration import Attachment, Configuration
@@ -343,7 +343,7 @@ def _walk(context: _Context, policy: PolicyMap, here: _Here) -> None:
         estimate = here.queues and (unlimited or (not context.separate and not alone))
         context.made.append(replace(made, estimate=estimate and each.priority is None))
         child = context.device.policy_maps.get(each.service_policy or "")
-        if child is not None and len(here.path) < MAX_LEVELS:
+        if child is not None and len(here.path) < engine_defaults.MAX_LEVELS:
             _walk(context, child, _below(context, here, each, made, busy.get(each.name)))
 
 

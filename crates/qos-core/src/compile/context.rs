@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::compile::generation::{properties, Properties};
+use crate::config::defaults::MAX_LEVELS;
 use crate::config::policy::PolicyClass;
 use crate::config::router::RouterConfig;
 use crate::frame::port::PortId;
-
-/// Levels of nested policy-maps.
-pub(crate) const MAX_LEVELS: usize = 3;
 
 /// A class of a policy-map with the path of its configuration.
 pub(crate) type PathClass = (String, PolicyClass);

@@ -42,6 +42,9 @@ pub const CLASS_FLOW_QUEUES: u32 = 256;
 /// The part of the queue limit that one flow may take under fair queueing within a class: a quarter.
 pub const FLOW_LIMIT_DIVISOR: u32 = 4;
 
+/// Levels of nested policy-maps.
+pub const MAX_LEVELS: usize = 3;
+
 /// Per cent of the bandwidth that classes of the classic generation may reserve together, class-default excluded
 /// (`max-reserved-bandwidth`).
 pub const CLASSIC_RESERVABLE_PERCENT: u32 = 75;

@@ -10,6 +10,7 @@ from qoslab.ios.cli.grammar import Args, IncompleteError, RejectedError
 from qoslab.ios.cli.session import CIRCUIT_MODES, CONFIG, ConfigSession, UnsupportedError
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class, policy_unknown
+from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import (
     Device,
     Interface,
@@ -25,7 +26,7 @@ from qoslab.ios.registry import (
     LISTED_CLASS,
     Layout,
 )
-from qoslab.ios.rules import MAX_LEVELS, check_attachable, check_attached, descendants, levels
+from qoslab.ios.rules import check_attachable, check_attached, descendants, levels
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -63,8 +64,8 @@ def _service_policy(session: ConfigSession, args: Args) -> None:
     policy = session.policy_map
     if any(part.name == policy.name for part in descendants(device, child)):
         raise RejectedError(LOOP.format(name=policy.name))
-    if _levels_above(device, policy.name) + 1 + levels(device, child) > MAX_LEVELS:
-        raise RejectedError(TOO_DEEP.format(limit=MAX_LEVELS))
+    if _levels_above(device, policy.name) + 1 + levels(device, child) > engine_defaults.MAX_LEVELS:
+        raise RejectedError(TOO_DEEP.format(limit=engine_defaults.MAX_LEVELS))
     change_class(session, replace(present, service_policy=name))
 
 

@@ -39,6 +39,9 @@ small numbers."""
 FLOW_LIMIT_DIVISOR = 4
 """The part of the queue limit that one flow may take under fair queueing within a class: a quarter."""
 
+MAX_LEVELS = 3
+"""Levels of nested policy-maps."""
+
 CLASSIC_RESERVABLE_PERCENT = 75
 """Per cent of the bandwidth that classes of the classic generation may reserve together, class-default excluded
 (`max-reserved-bandwidth`)."""
