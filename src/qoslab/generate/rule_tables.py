@@ -72,7 +72,7 @@ def _combinations(rows: list[tuple[str, str, str, str]]) -> Iterator[str]:
         if unless:
             words.append(f'unless="{unless}"')
         yield f"    Combination({', '.join(words)}),"
-    yield from (")", '"""In the order in which they are looked for; those with the queues of a child are last."""')
+    yield from (")", '"""Combinations in the order of evaluation; those with the queues of a child are last."""')
 
 
 def _properties(text: str, allowing: list[str]) -> Iterator[str]:

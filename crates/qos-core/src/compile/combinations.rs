@@ -123,7 +123,7 @@ const ONE_OF_BOTH: &str = "does not go with priority in the same class: give one
 const IN_CHILD: &str = "the class's child has the queues: give this to its classes";
 const IN_PACKETS: &str = "only a first-in-first-out queue of the later generation has it: give packets";
 
-/// In the order in which they are looked for; those with the queues of a child are last.
+/// Combinations in the order of evaluation; those with the queues of a child are last.
 pub(crate) const IMPOSSIBLE: &[Combination] = &[
     Combination::with(Priority, ClassDefault, "class-default cannot have priority: give null"),
     Combination::with(Bandwidth, Priority, ONE_OF_BOTH),

@@ -53,7 +53,7 @@ IMPOSSIBLE = (
     Combination("minimum", "queueing_child", unless="bandwidth_above_queues"),
     Combination("queueing_child", without=("shape",), unless="queueing_child_without_shape"),
 )
-"""In the order in which they are looked for; those with the queues of a child are last."""
+"""Combinations in the order of evaluation; those with the queues of a child are last."""
 
 PROPERTIES: dict[Generation, dict[str, Any]] = {
     "classic": {
