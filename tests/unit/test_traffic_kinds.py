@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import signal
 import subprocess
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,7 +16,8 @@ import pytest
 from qoslab.errors import ExperimentError
 from qoslab.lab_kinds import LABS
 from qoslab.model.experiment import Flow
-from qoslab.model.traffic_kinds import CATALOGUE, KINDS, KindName
+from qoslab.model.traffic_kinds import CATALOGUE, IMIX_PACKETS, KINDS, KindName
+from qoslab.model.units import Duration
 from qoslab.plan import Options, make_plan
 from qoslab.run.task import make_task
 from qoslab.schema import load_sweep
@@ -21,6 +25,8 @@ from qoslab.schema.json_schema import experiment_schema
 from qoslab.simulation.result import read_flow, read_result
 from qoslab.simulation.scenario import build_scenario, configured_routers
 from qoslab.system.programs import SIMULATOR, own_program
+from qoslab.traffic.base import Endpoints, Output
+from qoslab.traffic.flood import Flood
 
 EXPERIMENT = """\
 name: kinds
@@ -88,10 +94,36 @@ def test_keys_of_the_flow_replace_those_of_its_kind(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lab", ["virtual", "external"])
-def test_sources_in_bursts_are_refused_outside_of_the_simulation(lab: str, tmp_path: Path) -> None:
-    found = findings_of(tmp_path, "kind: voice", "kind: video", "kind: web", lab=lab)
-    assert [each.split(",")[0] for each in found] == ["found video", "found web"]
-    assert flows_of(tmp_path, *(f"kind: {each.name}" for each in CATALOGUE if not each.bursts), lab=lab)
+def test_labs_with_real_hosts_send_all_kinds_except_web(lab: str, tmp_path: Path) -> None:
+    (found,) = findings_of(tmp_path, "kind: voice", "kind: video", "kind: web", lab=lab)
+    assert found.startswith("found web, expected one of voice, ")
+    assert flows_of(tmp_path, *(f"kind: {each.name}" for each in CATALOGUE if each.name != "web"), lab=lab)
+
+
+def test_flood_sends_the_frames_of_a_kind_in_bursts(tmp_path: Path) -> None:
+    video, imix = flows_of(tmp_path, "kind: video, streams: 4, rate: 750 kb/s", "kind: imix", lab="virtual")
+    address = IPv4Address("127.0.0.1")
+    client = Flood().commands(video, Duration(10**9), Endpoints(address, address, 5000), "cubic").client
+    options = dict(itertools.pairwise(client))
+    assert (options["--delay"], options["--size"], options["--streams"]) == ("66.662756", "1228", "4")
+    assert options["--frames"].split(",") == [str(each) for each in KINDS["video"].sizes]
+    commands = Flood().commands(imix, Duration(2 * 10**8), Endpoints(address, address, 5001), "cubic")
+    with subprocess.Popen([own_program("flood"), *commands.server[1:]], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        server.stdout.readline()
+        sent = subprocess.run(
+            [own_program("flood"), *commands.client[1:]], capture_output=True, text=True, check=True
+        ).stdout
+        server.send_signal(signal.SIGINT)
+        received = server.stdout.read()
+    (stream,) = Flood().parse(imix, Duration(2 * 10**8), Output(sent), Output(received)).streams
+    assert stream.lost == 0
+    # 5 Mb/s of IP packets of 40, 576 and 1500 bytes, 7 to 4 to 1.
+    packets = 5e6 * 0.2 / 8 / (sum(IMIX_PACKETS) / len(IMIX_PACKETS))
+    # A machine without time for the sender skips some.
+    said = json.loads(sent)
+    assert said["packets"] + said["skipped"] == pytest.approx(packets, abs=2)
+    assert stream.bytes == stream.sender_bytes
 
 
 def test_a_misspelt_kind_is_one_finding(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ pub struct Batch {
     /// The same for the kernel.
     destinations: Vec<Option<SockaddrStorage>>,
     payloads: Vec<Vec<u8>>,
+    /// Datagrams of the batch; the payloads behind them are of a larger one before.
+    length: usize,
     headers: MultiHeaders<SockaddrStorage>,
 }
 
@@ -29,13 +31,14 @@ impl Batch {
             to: Vec::with_capacity(datagrams),
             destinations: Vec::with_capacity(datagrams),
             payloads: vec![Vec::new(); datagrams],
+            length: datagrams,
             headers: MultiHeaders::preallocate(datagrams, None),
         }
     }
 
     /// Datagrams of the batch.
     pub fn len(&self) -> usize {
-        self.payloads.len()
+        self.length
     }
 
     /// Fills it with new datagrams to one host, each of the port and length that are drawn for it.
@@ -50,6 +53,18 @@ impl Batch {
         self.destinations.extend(self.to.iter().map(|to| Some(SockaddrStorage::from(*to))));
     }
 
+    /// Fills it with new datagrams of these lengths to one host, each of the port that is drawn for it.
+    pub fn draw_frame(&mut self, draw: &mut Draw, host: IpAddr, lengths: impl Iterator<Item = u32>) {
+        self.to.clear();
+        for (payload, length) in self.payloads.iter_mut().zip(lengths) {
+            self.to.push(SocketAddr::new(host, draw.next().0));
+            payload.resize(length as usize, 0);
+        }
+        self.length = self.to.len();
+        self.destinations.clear();
+        self.destinations.extend(self.to.iter().map(|to| Some(SockaddrStorage::from(*to))));
+    }
+
     /// Where a datagram goes.
     pub fn destination(&self, number: usize) -> SocketAddr {
         self.to[number]
@@ -57,15 +72,19 @@ impl Batch {
 
     /// Stamps those from `first` on: the first with `stamp`, each later one with the next sequence number.
     pub fn stamp(&mut self, first: usize, stamp: Stamp) {
-        for (sequence, payload) in (stamp.sequence..).zip(&mut self.payloads[first..]) {
-            Stamp { sequence, ..stamp }.write(payload);
+        for (sequence, payload) in (stamp.sequence..).zip(&mut self.payloads[first..self.length]) {
+            let stamp = Stamp { sequence, ..stamp };
+            match payload.len() {
+                Stamp::LENGTH.. => stamp.write(payload),
+                _ => stamp.write_short(payload),
+            }
         }
     }
 
     /// Hands over those from `first` on, in one call; returns how many the kernel took, which is at least one, or why
     /// it refused the first. Those behind one that it refused have not been tried.
     pub fn send(&mut self, socket: &OwnedFd, first: usize) -> Result<usize, Errno> {
-        let vectors: Vec<_> = self.payloads[first..].iter().map(|payload| [IoSlice::new(payload)]).collect();
+        let vectors: Vec<_> = self.payloads[first..self.length].iter().map(|payload| [IoSlice::new(payload)]).collect();
         let control: [ControlMessage<'_>; 0] = [];
         let to = &self.destinations[first..];
         let taken = sendmmsg(socket.as_raw_fd(), &mut self.headers, &vectors, to, control, MsgFlags::MSG_DONTWAIT)?;

@@ -56,6 +56,10 @@ pub struct Stamp {
 }
 
 const MAGIC: [u8; 4] = *b"qfld";
+/// Begins the stamp of a payload without room for a whole one.
+const SHORT_MAGIC: [u8; 2] = *b"qs";
+/// Bytes of the stamp of a payload without room for a whole one.
+pub const SHORTEST_STAMP: u32 = 12;
 
 impl Stamp {
     /// Bytes that it takes.
@@ -67,6 +71,33 @@ impl Stamp {
         for (number, value) in [self.flood, self.sequence, self.sent_ns].into_iter().enumerate() {
             payload[4 + number * 8..][..8].copy_from_slice(&value.to_be_bytes());
         }
+    }
+
+    /// Writes it to the beginning of a payload without room for all of it: the low bits of each number, of the time in
+    /// microseconds. The payload must have room for `SHORTEST_STAMP` bytes.
+    pub fn write_short(self, payload: &mut [u8]) {
+        payload[..2].copy_from_slice(&SHORT_MAGIC);
+        payload[2..4].copy_from_slice(&(self.flood as u16).to_be_bytes());
+        payload[4..8].copy_from_slice(&(self.sequence as u32).to_be_bytes());
+        payload[8..12].copy_from_slice(&((self.sent_ns / 1000) as u32).to_be_bytes());
+    }
+
+    /// Reads a short stamp of the flood `flood`, received at the wall-clock time `now_ns`; `None` for anything else.
+    /// The time is the one nearest to `now_ns` with these low bits, within half an hour.
+    pub fn read_short(payload: &[u8], flood: u64, now_ns: u64) -> Option<Self> {
+        let body = payload.strip_prefix(&SHORT_MAGIC)?;
+        if payload.len() >= Self::LENGTH || payload.len() < SHORTEST_STAMP as usize {
+            return None;
+        }
+        let word = |at: usize| u32::from_be_bytes(body[at..at + 4].try_into().expect("four bytes"));
+        if u16::from_be_bytes([body[0], body[1]]) != flood as u16 {
+            return None;
+        }
+        let now_us = now_ns / 1000;
+        // Two's complement: a sender whose clock is ahead is later than now.
+        let ago = (now_us as u32).wrapping_sub(word(6)) as i32;
+        let sent_us = now_us.saturating_add_signed(-i64::from(ago));
+        Some(Self { flood, sequence: u64::from(word(2)), sent_ns: sent_us * 1000 })
     }
 
     /// Reads it; `None` for what no flood has sent, as the last number of all, which has no next one.
@@ -113,6 +144,20 @@ mod tests {
         }
 
         #[test]
+        fn a_short_stamp_is_read_as_it_was_written(
+            flood: u64, sequence: u32, sent_us in 1u64 << 40..1 << 50, late_us in -1_000_000i64..1_800_000_000,
+            more in 0usize..16
+        ) {
+            let stamp = Stamp { flood, sequence: sequence.into(), sent_ns: sent_us * 1000 };
+            let mut payload = vec![0xaa; SHORTEST_STAMP as usize + more];
+            stamp.write_short(&mut payload);
+            let now_ns = sent_us.saturating_add_signed(late_us) * 1000;
+            prop_assert_eq!(Stamp::read_short(&payload, flood, now_ns), Some(stamp));
+            prop_assert_eq!(Stamp::read_short(&payload, flood ^ 1, now_ns), None);
+            prop_assert_eq!(Stamp::read_short(&payload[..SHORTEST_STAMP as usize - 1], flood, now_ns), None);
+        }
+
+        #[test]
         fn the_last_number_of_all_is_refused(flood: u64, sent_ns: u64) {
             let mut payload = [0; Stamp::LENGTH];
             Stamp { flood, sequence: u64::MAX, sent_ns }.write(&mut payload);
@@ -122,6 +167,7 @@ mod tests {
         #[test]
         fn whatever_arrives_is_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
             let _ = Stamp::read(&bytes);
+            let _ = Stamp::read_short(&bytes, 0, 0);
             if let Some((_, _, payload)) = parse_packet(&bytes) {
                 prop_assert!(payload.len() + 28 <= bytes.len());
             }

@@ -2,5 +2,6 @@
 //! learns from their numbers. The program `flood` brings the sockets; a simulator brings its own time.
 
 pub mod datagram;
+pub mod frames;
 pub mod pace;
 pub mod sequence;

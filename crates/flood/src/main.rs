@@ -12,7 +12,8 @@ use std::process::ExitCode;
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
 
-use flood::datagram::{GREATEST_SIZE, LEAST_SIZE};
+use flood::datagram::{GREATEST_SIZE, LEAST_SIZE, SHORTEST_STAMP};
+use flood::frames::LARGEST_FRAME;
 use flood::pace::Gap;
 use netio::program::{end, print_json, Failure};
 use netio::wait::{be_punctual, Stop};
@@ -88,6 +89,18 @@ struct Send {
         value_parser = clap::value_parser!(u32).range(1..=i64::from(batch::MOST)),
     )]
     batch: u32,
+    /// Payload bytes of the frames of a stream in a cycle, such as the pictures of a video: each frame leaves at once, in
+    /// packets of at most --size bytes, --delay is the time between two frames, and streams start at different places of
+    /// the cycle. Packets below 56 bytes are received with --id only
+    #[arg(
+        long,
+        value_name = "BYTES,…",
+        value_delimiter = ',',
+        requires_all = ["delay", "size"],
+        conflicts_with = "batch",
+        value_parser = clap::value_parser!(u32).range(i64::from(SHORTEST_STAMP)..=i64::from(LARGEST_FRAME)),
+    )]
+    frames: Vec<u32>,
     /// After a stall so many overdue datagrams (with --batch: batches) are still sent, at once; older ones are skipped
     /// and counted
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=1000))]
@@ -163,6 +176,7 @@ fn send(options: &Send) -> Result<(), Failure> {
         id: options.id,
         seed: options.seed,
         batch: options.batch,
+        frames: options.frames.clone(),
         catch_up: options.catch_up,
         spin_ns: options.spin * 1000,
     };
@@ -210,6 +224,9 @@ mod tests {
             ("flood send 10.0.0.1 --delay 3 --port 0", "0 is not in 1.."),
             ("flood send 10.0.0.1 --delay 3 --dscp 64", "64 is not in 0..=63"),
             ("flood send 10.0.0.1 --delay 3 --batch 0", "0 is not in 1..=1024"),
+            ("flood send 10.0.0.1 --delay 3 --frames 100", "--size <BYTES>"),
+            ("flood send 10.0.0.1 --delay 3 --size 200 --frames 11", "11 is not in 12..=10000000"),
+            ("flood send 10.0.0.1 --delay 3 --size 200 --frames 100 --batch 2", "cannot be used with"),
             ("flood receive", "<--port <PORT>|--any-port>"),
             ("flood receive --port 1 --any-port", "cannot be used with"),
             ("flood receive --port 1 --ipv6 --address ::1", "cannot be used with"),

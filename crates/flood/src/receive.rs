@@ -229,9 +229,14 @@ impl Receiver {
                 None if from.is_ipv6() => parse_datagram(&buffer[..length]),
                 None => parse_packet(&buffer[..length]),
             };
-            let found = found.and_then(|(source, port, payload)| Some((source, port, payload, Stamp::read(payload)?)));
+            let stamped = stamped.unwrap_or_else(clock::wall);
+            let found = found.and_then(|(source, port, payload)| {
+                // A short stamp has a part of the flood's number only.
+                let short = || self.id.and_then(|id| Stamp::read_short(payload, id, stamped));
+                Some((source, port, payload, Stamp::read(payload).or_else(short)?))
+            });
             let found = found.filter(|(_, _, _, stamp)| self.id.is_none_or(|id| id == stamp.flood));
-            tally.arrived(from.ip(), found, stamped.unwrap_or_else(clock::wall), clock::monotonic());
+            tally.arrived(from.ip(), found, stamped, clock::monotonic());
         }
         Ok(())
     }

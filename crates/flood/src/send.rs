@@ -13,12 +13,13 @@ use nix::sys::socket::{
 use serde::Serialize;
 
 use flood::datagram::{headers, Draw, Stamp, LEAST_PAYLOAD};
+use flood::frames::Frames;
 use flood::pace::{Gap, Next, Pacer};
 use netio::clock;
 use netio::wait::Stop;
 
 use crate::address::{family, peer, unspecified};
-use crate::batch::Batch;
+use crate::batch::{self, Batch};
 use crate::error::Error;
 
 /// Between two looks whether a signal has come, while nothing waits.
@@ -51,6 +52,9 @@ pub struct Flood {
     pub seed: u64,
     /// Datagrams that are due together.
     pub batch: u32,
+    /// Payload bytes of the frames of a stream in a cycle, in place of single datagrams; empty without frames. The gap
+    /// is that of two frames, and a size is that of the largest packet.
+    pub frames: Vec<u32>,
     /// Overdue batches that may leave late.
     pub catch_up: u32,
     /// Nanoseconds before a deadline that are spent waiting actively.
@@ -130,6 +134,8 @@ struct Sending {
     streams: Vec<Stream>,
     /// The stream whose turn it is.
     turn: usize,
+    /// Batches that were sent.
+    turns: u64,
     packets: u64,
     payload_bytes: u64,
     /// What the system refused, by error.
@@ -139,12 +145,13 @@ struct Sending {
 
 impl Sending {
     fn new(streams: Vec<Stream>) -> Sending {
-        Sending { streams, turn: 0, packets: 0, payload_bytes: 0, errors: BTreeMap::new(), late: lateness() }
+        Sending { streams, turn: 0, turns: 0, packets: 0, payload_bytes: 0, errors: BTreeMap::new(), late: lateness() }
     }
 
     /// Stamps the datagrams of a batch and hands them to the kernel, `late` nanoseconds after they were due. A refusal
     /// of one is counted, unless it says that no datagram will ever get there.
     fn send(&mut self, flood: u64, batch: &mut Batch, late: u64) -> Result<(), Error> {
+        self.turns += 1;
         let turn = self.turn;
         self.turn = (turn + 1) % self.streams.len();
         let stream = &mut self.streams[turn];
@@ -201,8 +208,9 @@ impl Flood {
             ))
         })?;
         let length = self.size.map(|size| size - headers);
+        let frames = self.frames(length.unwrap_or(0))?;
         let mut draw = Draw::new(self.port, length, self.seed);
-        let mut batch = Batch::new(self.batch);
+        let mut batch = Batch::new(frames.as_ref().map_or(self.batch, Frames::longest));
         let together = gap.times(self.batch).ok_or_else(|| {
             Error::Options(format!("found batches of {}, with more than an hour between two", self.batch))
         })?;
@@ -210,6 +218,8 @@ impl Flood {
         let start = clock::monotonic();
         let mut pacer = Pacer::new(start, together, self.duration, self.catch_up);
         let mut look = start;
+        // Of frames: the next one, and datagrams of those that were skipped.
+        let (mut next, mut skipped) = (0, 0);
         while !stop.requested() {
             let now = clock::monotonic();
             if now >= look {
@@ -231,11 +241,37 @@ impl Flood {
                     None => break,
                 },
             };
-            batch.draw(&mut draw, self.destination);
+            match &frames {
+                None => batch.draw(&mut draw, self.destination),
+                Some(frames) => {
+                    let number = sending.turns + pacer.skipped();
+                    skipped += (next..number).map(|number| frames.datagrams(number).count() as u64).sum::<u64>();
+                    next = number + 1;
+                    sending.turn = (number % u64::from(self.streams)) as usize;
+                    batch.draw_frame(&mut draw, self.destination, frames.datagrams(number));
+                }
+            }
             sending.send(flood, &mut batch, now - due)?;
         }
         let seconds = (clock::monotonic() - start) as f64 / 1e9;
-        Ok(self.report(sending, gap, seconds, pacer.skipped() * u64::from(self.batch)))
+        let skipped = if frames.is_some() { skipped } else { pacer.skipped() * u64::from(self.batch) };
+        Ok(self.report(sending, gap, seconds, skipped))
+    }
+
+    /// Its frames in datagrams of at most `largest` bytes of payload; none where it sends single datagrams.
+    fn frames(&self, largest: u32) -> Result<Option<Frames>, Error> {
+        if self.frames.is_empty() {
+            return Ok(None);
+        }
+        let found = Frames::new(self.frames.clone(), largest, self.streams);
+        match found.filter(|found| found.longest() <= batch::MOST) {
+            Some(found) => Ok(Some(found)),
+            None => Err(Error::Options(format!(
+                "found frames in packets of {} bytes, expected frames of at most {} packets and room for 24 bytes of payload",
+                self.size.unwrap_or(0),
+                batch::MOST
+            ))),
+        }
     }
 
     fn report(&self, sending: Sending, gap: Gap, seconds: f64, skipped: u64) -> Sent {

@@ -55,6 +55,21 @@ fn free_port() -> u16 {
 }
 
 #[test]
+fn frames_are_sent_in_bursts_and_short_datagrams_are_counted() {
+    let port = free_port();
+    let receiver = Receiver::start(&format!("--port {port} --id 7"));
+    let words = "--delay 50 --size 228 --frames 500,12,100 --streams 2 --duration 0.3 --id 7";
+    let sent = sent(&format!("send 127.0.0.1 --port {port} {words}"));
+    let (_, received) = receiver.stop();
+    // Six frames of each stream: two cycles.
+    assert_eq!((sent["packets"].as_u64(), sent["payload_bytes"].as_u64()), (Some(20), Some(2448)));
+    assert_eq!(received["packets"], sent["packets"]);
+    assert_eq!(received["payload_bytes"], sent["payload_bytes"]);
+    assert_eq!(received["sources"].as_array().map(Vec::len), Some(2));
+    assert_eq!(received["sources"][0]["missing"], 0);
+}
+
+#[test]
 fn what_is_sent_is_received() {
     let port = free_port();
     let receiver = Receiver::start(&format!("--port {port}"));

@@ -10,7 +10,7 @@ from qoslab.lab_kinds.host_counters import host_row, read_counters
 from qoslab.model.experiment import Configuration, Experiment, Flow, Stage, Trigger
 from qoslab.model.instants import during, traffic_time, triggers
 from qoslab.model.steps import TRAFFIC, Step
-from qoslab.model.traffic_kinds import CATALOGUE, KINDS
+from qoslab.model.traffic_kinds import CATALOGUE, KINDS, TrafficKind
 from qoslab.model.units import Duration
 from qoslab.platforms import hosts_of, platform_of, routers_of
 from qoslab.schema.near import one_of
@@ -55,19 +55,20 @@ class Measured(LabKind):
     turn = frozenset({SET_HOSTS, CAPTURE_ON, OBSERVE_BEFORE, TRAFFIC})
 
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
-        """Return the flows that no generator of these labs sends: sources in bursts."""
+        """Return the flows that no generator of these labs sends: TCP connections with long pauses between writes."""
         lists: list[tuple[Steps, tuple[Flow, ...]]] = [(("traffic",), experiment.traffic)]
         lists += [(("arms", index, "traffic"), arm.traffic or ()) for index, arm in enumerate(experiment.arms)]
-        plain = one_of([each.name for each in CATALOGUE if not each.bursts])
+        sent = one_of([each.name for each in CATALOGUE if not _paused(each)])
         return [
             document.finding(
                 (*steps, number, "kind"),
-                f"found {flow.kind}, a source in bursts, expected {plain}",
-                "sources in bursts are sent in the simulated lab only; use --lab simulated",
+                f"found {flow.kind}, expected {sent}",
+                "iperf3 begins the pages of all users at the same time and writes at most 1 MB at once; "
+                "use --lab simulated",
             )
             for steps, flows in lists
             for number, flow in enumerate(flows)
-            if flow.kind is not None and KINDS[flow.kind].bursts
+            if flow.kind is not None and _paused(KINDS[flow.kind])
         ]
 
     def tools_used(self, experiment: Experiment) -> tuple[str, ...]:
@@ -109,6 +110,11 @@ class Measured(LabKind):
         for host in cell.hosts_with_counters():
             before, after = (read_counters(cell.text(file), file.name) for file in cell.host_counters(host))
             yield host_row(host, before, after, sends=host in senders)
+
+
+def _paused(kind: TrafficKind) -> bool:
+    """Return whether a kind of traffic sends TCP in bursts, which iperf3 does not."""
+    return kind.bursts and kind.protocol == "tcp"
 
 
 def restore_step(key: str, experiment: Experiment) -> Step:

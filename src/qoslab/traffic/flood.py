@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from qoslab.model.experiment import Family, Flow
+from qoslab.model.traffic_kinds import KINDS
 from qoslab.model.units import Duration
 from qoslab.traffic.base import (
     DRAIN_S,
@@ -98,12 +99,7 @@ class Flood:
         server += ["--interval", str(INTERVAL_S)]
         server += ["--any-port"] if any_port else ["--port", str(ends.port)]
         client = ["flood", "send", str(ends.destination), "--source", str(ends.source)]
-        if flow.rate is not None:
-            client += ["--bandwidth", _decimal(flow.rate.bps, 3)]
-        if flow.delay is not None:
-            client += ["--delay", _decimal(flow.delay.ns, 6)]
-        if flow.size is not None:
-            client += ["--size", str(flow.size.bytes)]
+        client += _pacing(flow, ends)
         if not any_port:
             client += ["--port", str(ends.port)]
         if ends.client_port is not None:
@@ -171,6 +167,24 @@ class Flood:
                 f'flood, traffic "{flow.name}": the JSON is no report of flood ({type(error).__name__}: {error})',
                 hint="compare the raw files in traffic/ with the installed flood's version",
             ) from error
+
+
+def _pacing(flow: Flow, ends: Endpoints) -> list[str]:
+    """Return the options for pace and sizes: single datagrams, or the frames of a source in bursts."""
+    kind = None if flow.kind is None else KINDS[flow.kind]
+    if kind is not None and kind.bursts:
+        gap_ns = kind.interval_ns(None if flow.rate is None else flow.rate.bps)
+        size = min(kind.largest + IP_AND_UDP_HEADER[6 if ends.destination.version == 6 else 4], MTU)
+        frames = ",".join(str(each) for each in kind.sizes)
+        return ["--delay", _decimal(gap_ns, 6), "--size", str(size), "--frames", frames]
+    options: list[str] = []
+    if flow.rate is not None:
+        options += ["--bandwidth", _decimal(flow.rate.bps, 3)]
+    if flow.delay is not None:
+        options += ["--delay", _decimal(flow.delay.ns, 6)]
+    if flow.size is not None:
+        options += ["--size", str(flow.size.bytes)]
+    return options
 
 
 def _decimal(number: int, digits: int) -> str:
