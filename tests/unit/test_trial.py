@@ -83,8 +83,10 @@ def tried(
     rate_bps: int | None = None,
     seconds: float = 10,
 ) -> Trial:
-    edge = find_edge(read_configuration(text), interface, rate_bps)
-    return try_policy(edge, parse_traffic(traffic), changes, simulate, seconds=seconds, rtt_s=0.02)
+    demands = parse_traffic(traffic)
+    two_way = any(each.way for each in demands)
+    edge = find_edge(read_configuration(text), interface, rate_bps, two_way=two_way)
+    return try_policy(edge, demands, changes, simulate, seconds=seconds, rtt_s=0.02)
 
 
 def class_of(trial: Trial, *path: str, variant: int = 0) -> ClassResult:
@@ -238,6 +240,85 @@ interface GigabitEthernet0/0/1
     assert (voice.input_path, voice.path) == (("VOICE",), ("class-default",))
 
 
+# Two directions
+
+TWO_WAY = """\
+version 17.6
+class-map match-any VOICE
+ match dscp ef
+policy-map UP
+ class class-default
+  shape average 2000000
+policy-map POLICE
+ class class-default
+  police 6000000
+policy-map USERS
+ class VOICE
+  priority percent 20
+ class class-default
+  shape average 4000000
+interface GigabitEthernet0/0/0
+ service-policy output UP
+ service-policy input POLICE
+interface GigabitEthernet0/0/1
+ service-policy output USERS
+"""
+
+
+def test_each_direction_meets_its_own_policies() -> None:
+    trial = tried(TWO_WAY, "backup; in: bulk 3, voice 5; both: dns", interface="gi0/0/0")
+    names = [(each.name, each.reverse, each.path, each.input_path) for each in trial.variants[0].kinds]
+    default = ("class-default",)
+    assert names == [
+        ("backup", False, default, ()),
+        ("bulk-in", True, default, default),
+        ("voice-in", True, ("VOICE",), default),
+        ("dns-out", False, default, ()),
+        ("dns-in", True, default, default),
+    ]
+    police, users = trial.variants[0].others
+    assert [(each.interface, each.direction, each.policy) for each in (police, users)] == [
+        ("GigabitEthernet0/0/0", "input", "POLICE"),
+        ("GigabitEthernet0/0/1", "output", "USERS"),
+    ]
+    up, down = class_of(trial, "class-default"), users.classes[1]
+    # Connections begin within the first second.
+    assert 0.85 * 2_000_000 < up.sent_bps < 1.01 * 2_000_000
+    assert 0.85 * 4_000_000 < down.sent_bps < 1.01 * 4_000_000
+    # Acknowledgements of the uploads are in the class, too; the policer counts more than the class of the users.
+    assert police.classes[0].sent_bps > down.sent_bps
+    text = trial_text(trial)
+    assert "GigabitEthernet0/0/1 output: policy-map USERS" in text
+    assert "in: 5 voice ef " in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_acknowledgements_of_the_other_direction_wait_in_the_queue() -> None:
+    alone, both = (
+        kind_of(tried(TWO_WAY, traffic, interface="gi0/0/0"), "bulk-in").received_bps
+        for traffic in ("in: bulk", "in: bulk; out: backup 4")
+    )
+    assert alone > 0.85 * 4_000_000
+    assert both < 0.97 * alone
+
+
+def test_a_change_of_two_directions_reaches_the_policy_of_the_other_interface() -> None:
+    with pytest.raises(UserError, match="policy-map UP / class class-default, policy-map USERS / class class-default"):
+        tried(TWO_WAY, "in: bulk 3", "shape average 3000000", interface="gi0/0/0", seconds=1)
+    change = "policy-map USERS; class class-default; shape average 3000000"
+    after = tried(TWO_WAY, "in: bulk 3", change, interface="gi0/0/0").variants[1].others
+    assert 0.85 * 3_000_000 < after[1].classes[1].sent_bps < 1.01 * 3_000_000
+
+
+def test_addresses_of_hosts_are_those_of_the_sender_in_both_directions() -> None:
+    text = TWO_WAY.replace(" match dscp ef", " match access-group 101") + (
+        "access-list 101 permit ip host 203.0.113.7 host 10.1.1.9\n"
+    )
+    traffic = "in: voice from 203.0.113.7 to 10.1.1.9, gaming from 203.0.113.7, out: voice from 10.1.1.9"
+    trial = tried(text, traffic, interface="gi0/0/0", seconds=2)
+    assert [each.path for each in trial.variants[0].kinds] == [("VOICE",), ("class-default",), ("class-default",)]
+
+
 # Interfaces
 
 
@@ -363,6 +444,7 @@ def test_traffic_in_words() -> None:
         ("voice 2 rate 5m", "the codec sets the rate"),
         ("video rate fast", '"fast"'),
         ("web 3000", "expected at most 2000"),
+        ("upload: web 3", 'found "upload:" in "upload: web 3", expected out:, in: or both:'),
     ],
 )
 def test_traffic_that_is_not_understood_is_named(text: str, message: str) -> None:

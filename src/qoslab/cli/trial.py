@@ -66,6 +66,10 @@ def command(
 
     Traffic is a comma-separated list of KIND [COUNT] [rate RATE] [dscp DSCP] [port PORT] [from ADDRESS] [to ADDRESS].
     Kinds: voice (G.711), g729, opus, video, streaming, web, transactions, backup, bulk, scavenger, gaming, dns, imix.
+
+    Traffic has the direction of the policy. Behind `out:` it leaves by the interface of the policy, behind `in:` it
+    arrives there, behind `both:` it goes both ways: 'both: voice 20, out: backup, in: web 50'. It then meets the
+    policies of both interfaces in both directions.
     """
     from qoslab.policy.pasted_configuration import read_configuration
     from qoslab.trial.answer import to_json, try_policy
@@ -81,7 +85,8 @@ def command(
     family, generation = model_of(model)
     rtt_s = rtt_of(rtt)
     configuration = read_configuration(read_pasted(file), family=family, generation=generation, source=source_of(file))
-    edge = find_edge(configuration, interface, rate_of(rate))
+    two_way = any(each.way for each in demands)
+    edge = find_edge(configuration, interface, rate_of(rate), two_way=two_way)
     trial = try_policy(
         edge, demands, changes, simulate, seconds=seconds, rtt_s=DEFAULT_RTT_S if rtt_s is None else rtt_s
     )

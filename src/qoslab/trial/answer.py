@@ -38,6 +38,7 @@ class Trial:
     """Lines of the change, with their position."""
     variants: tuple[Outcome, ...]
     findings: tuple[str, ...]
+    two_way: bool = False
 
 
 def try_policy(
@@ -74,20 +75,24 @@ def try_policy(
         lines,
         tuple(variants),
         tuple(_findings(devices[-1][1], edge, variants[-1])),
+        edge.two_way,
     )
 
 
 def class_path(kind: KindResult, direction: str) -> Path:
-    """Return the class of the tried policy that a kind of traffic met."""
+    """Return the class of the tried policy that a kind of traffic met; in the other direction that of any policy."""
+    if kind.reverse:
+        return kind.path or kind.input_path
     return kind.path if direction == "output" else kind.input_path
 
 
 def _findings(device: Device, edge: Edge, found: Outcome) -> Iterator[str]:
     """Yield mismatches of traffic and classes."""
-    paths = [class_path(each, edge.direction) for each in found.kinds]
+    kinds = [each for each in found.kinds if not each.reverse]
+    paths = [class_path(each, edge.direction) for each in kinds]
     default = [
         f"{each.name} ({dscp_text(each.dscp)})"
-        for each, path in zip(found.kinds, paths, strict=True)
+        for each, path in zip(kinds, paths, strict=True)
         if each.dscp and all(name == CLASS_DEFAULT for name in path)
     ]
     if default:
@@ -100,11 +105,12 @@ def _findings(device: Device, edge: Edge, found: Outcome) -> Iterator[str]:
     idle = [name for name in names if name not in met and name != CLASS_DEFAULT]
     if idle:
         yield f"no traffic matched class {listed(idle, 8)}; set a code point such as `video 4 dscp af41` in --traffic"
-    yield from _drops(found.input_classes, f"{edge.lan} input: ")
+    for each in found.others:
+        yield from _drops(each.classes, f"{each.interface} {each.direction}: ")
     yield from _drops(found.classes, "after the change: " if found.label else "")
-    for each in found.kinds:
-        if each.voice is not None and each.voice.loss_percent > 1:
-            yield f"{each.name}: {each.voice.loss_percent:.1f} % of the packets are lost or arrive too late"
+    for kind in found.kinds:
+        if kind.voice is not None and kind.voice.loss_percent > 1:
+            yield f"{kind.name}: {kind.voice.loss_percent:.1f} % of the packets are lost or arrive too late"
 
 
 REASONS = {
@@ -137,6 +143,8 @@ def to_json(trial: Trial) -> dict[str, Any]:
     for plain, variant in zip(made["variants"], trial.variants, strict=True):
         for kind in plain["kinds"]:
             del kind["histogram"]
-        for each, source in zip(plain["classes"], variant.classes, strict=True):
+        lists = [(plain["classes"], variant.classes)]
+        lists += [(one["classes"], each.classes) for one, each in zip(plain["others"], variant.others, strict=True)]
+        for each, source in (pair for two in lists for pair in zip(*two, strict=True)):
             each["loss"] = source.loss
     return made

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from ipaddress import IPv4Address, IPv4Network
+from typing import Literal
 
 from qoslab.errors import UserError
 from qoslab.model.traffic_kinds import CATALOGUE, KINDS, TrafficKind
 from qoslab.model.units import DSCP_NUMBERS, QuantityError, dscp_number, typed_rate
 
+Way = Literal["", "out", "in"]
+"""Direction at the tried interface: leaving by it, arriving at it; "": that of the tried policy."""
 OWN_NETWORK = IPv4Network("198.18.0.0/15")
 """Network of the trial itself (RFC 2544)."""
 MOST_SOURCES = 2000
 """Sources of all kinds together."""
+WAYS: dict[str, tuple[Way, ...]] = {"out": ("out",), "in": ("in",), "both": ("out", "in")}
+"""Words before a colon, for the parts of the list behind them."""
 _FORM = "KIND [COUNT] [rate RATE] [dscp DSCP] [port PORT] [from ADDRESS] [to ADDRESS]"
 
 
@@ -33,24 +38,45 @@ class Demand:
     source: IPv4Address | None = None
     """Address of the sender, for access lists; None: any."""
     destination: IPv4Address | None = None
+    way: Way = ""
+
+    def reverse(self, direction: str) -> bool:
+        """Return whether the traffic goes against the direction of the tried policy, input or output."""
+        return self.way not in ("", "out" if direction == "output" else "in")
 
 
 def parse_traffic(text: str) -> list[Demand]:
     """Return the demands of a list in words. Raise UserError naming the part that is not understood."""
-    parts = [part.strip() for part in re.split(r"[,;\n]", text) if part.strip()]
-    if not parts:
-        raise UserError("--traffic: found no kind of traffic", hint="give a list such as: voice 20 calls, web 50")
     found: list[Demand] = []
-    for part in parts:
-        demand = _demand(part, {each.name for each in found}, {each.port for each in found})
-        found.append(demand)
+    ways: tuple[Way, ...] = ("",)
+    for part in re.split(r"[,;\n]", text):
+        head, colon, rest = part.rpartition(":")
+        if colon:
+            ways = _ways(head, part)
+        if not (words := rest.strip()):
+            continue
+        for way in ways:
+            ports = {each.port for each in found if each.way == way}
+            found.append(replace(_demand(words, way, {each.name for each in found}, ports), way=way))
+    if not found:
+        raise UserError("--traffic: found no kind of traffic", hint="give a list such as: voice 20 calls, web 50")
     total = sum(each.count for each in found)
     if total > MOST_SOURCES:
         raise UserError(f"--traffic: found {total} sources, expected at most {MOST_SOURCES}")
     return found
 
 
-def _demand(part: str, names: set[str], ports: set[int]) -> Demand:
+def _ways(head: str, part: str) -> tuple[Way, ...]:
+    word = head.strip().lower()
+    if word not in WAYS:
+        raise UserError(
+            f'--traffic: found "{head.strip()}:" in "{part.strip()}", expected out:, in: or both:',
+            hint="out: traffic leaves by the interface of the policy; in: it arrives there",
+        )
+    return WAYS[word]
+
+
+def _demand(part: str, way: Way, names: set[str], ports: set[int]) -> Demand:
     words = part.split()
     if words[0].isdigit() and len(words) > 1:
         words[0], words[1] = words[1], words[0]
@@ -69,9 +95,10 @@ def _demand(part: str, names: set[str], ports: set[int]) -> Demand:
             raise UserError(f'--traffic: found "{word}" in "{part}", expected {_FORM}')
     if count < 1:
         raise UserError(f'--traffic: found count {count} in "{part}", expected at least 1')
-    name, number = str(kind.name), 2
+    base = f"{kind.name}-{way}" if way else str(kind.name)
+    name, number = base, 2
     while name in names:
-        name, number = f"{kind.name}-{number}", number + 1
+        name, number = f"{base}-{number}", number + 1
     port = _port(options.get("port"), part, kind.port)
     while port in ports and "port" not in options:
         port += 2

@@ -52,6 +52,8 @@ class Edge:
     notes: tuple[str, ...]
     subinterface: str | None = None
     """Subinterface of `wan` by which the traffic leaves, with its VLAN tag."""
+    two_way: bool = False
+    """True if traffic goes in the other direction, too."""
 
     @property
     def tried(self) -> str:
@@ -72,14 +74,24 @@ class Edge:
     def scope(self) -> Scope:
         """The parts of the configuration that have an effect."""
         policies: list[str] = []
-        for name in (self.policy, self.device.interfaces[self.lan].service_policy_input):
+        lan, wan = self.device.interfaces[self.lan], self.device.interfaces[self.subinterface or self.wan]
+        names = [self.policy, lan.service_policy_input]
+        if self.two_way:
+            names += [wan.service_policy_output, wan.service_policy_input, lan.service_policy_output]
+        for name in names:
             if name in self.device.policy_maps:
                 policies += [each.name for each in descendants(self.device, self.device.policy_maps[name])]
-        return Scope(tuple(dict.fromkeys((self.tried, self.wan))), tuple(dict.fromkeys(policies)))
+        interfaces = (self.tried, self.wan, *((self.lan,) if self.two_way else ()))
+        return Scope(tuple(dict.fromkeys(interfaces)), tuple(dict.fromkeys(policies)))
 
 
-def find_edge(configuration: Configuration, interface: str | None, rate_bps: int | None) -> Edge:
-    """Return the interface to try, by its name or the only one that it can be. Raise UserError."""
+def find_edge(
+    configuration: Configuration, interface: str | None, rate_bps: int | None, *, two_way: bool = False
+) -> Edge:
+    """Return the interface to try, by its name or the only one that it can be. Raise UserError.
+
+    With traffic in two directions, the policies of the interface on the other side count, too.
+    """
     if configuration.device.switch is not None:
         raise UserError("found a configuration of a Catalyst switch, expected one of a router")
     if (line := _of_catalyst_9000(configuration.device)) is not None:
@@ -99,7 +111,7 @@ def find_edge(configuration: Configuration, interface: str | None, rate_bps: int
         )
     if at.policy not in configuration.device.policy_maps:
         raise UserError(f"{at.interface}: found no policy-map {at.policy}, expected its lines in the configuration")
-    edge = _prepared(configuration, at, rate_bps)
+    edge = _prepared(configuration, at, rate_bps, two_way=two_way)
     return replace(edge, notes=(*edge.notes, *unread))
 
 
@@ -168,12 +180,12 @@ def _shaped(policy: PolicyMap) -> bool:
     return default is not None and default.shape is not None and default.shape.rate.unit == "bps"
 
 
-def _prepared(configuration: Configuration, at: Attachment, rate_bps: int | None) -> Edge:
+def _prepared(configuration: Configuration, at: Attachment, rate_bps: int | None, *, two_way: bool) -> Edge:
     device = configuration.device.copy()
     notes: list[str] = []
     own = device.interfaces.get(at.interface)
     if own is not None and own.vlan is not None and own.parent is not None and at.direction == "output":
-        return _of_subinterface(configuration, device, own, at, rate_bps)
+        return _of_subinterface(configuration, device, own, at, rate_bps, two_way=two_way)
     modelled = at.interface in device.interfaces
     interface, base_kbps = _tried_interface(configuration, device, at, rate_bps, notes)
     speed = configuration.speed_mbps(at.interface.partition(".")[0])
@@ -182,10 +194,10 @@ def _prepared(configuration: Configuration, at: Attachment, rate_bps: int | None
     line_bps = max(int(rate), 1)
     if speed is not None and interface.bandwidth_kbps is None:
         interface.bandwidth_kbps = speed * 1000
-    other, other_bps = _other_interface(configuration, device, interface, at, line_bps, notes)
+    other, other_bps = _other_interface(configuration, device, interface, at, line_bps, notes, two_way=two_way)
     for each, address in ((interface, WAN_ADDRESS), (other, LAN_ADDRESS)):
         _connect(device, each, address)
-    return _edge(device, at, (interface, line_bps), (other, other_bps), notes)
+    return _edge(device, at, (interface, line_bps), (other, other_bps), notes, two_way=two_way)
 
 
 def _edge(
@@ -195,6 +207,8 @@ def _edge(
     other: tuple[Interface, int],
     notes: Sequence[str],
     subinterface: str | None = None,
+    *,
+    two_way: bool,
 ) -> Edge:
     """Return the edge of two interfaces with the rates of their lines; traffic meets the policy in its direction."""
     (wan, line_bps), (lan, lan_bps) = (tried, other) if at.direction == "output" else (other, tried)
@@ -210,11 +224,18 @@ def _edge(
         lan_framing=_framing(lan),
         notes=tuple(notes),
         subinterface=subinterface,
+        two_way=two_way,
     )
 
 
 def _of_subinterface(
-    configuration: Configuration, device: Device, own: Interface, at: Attachment, rate_bps: int | None
+    configuration: Configuration,
+    device: Device,
+    own: Interface,
+    at: Attachment,
+    rate_bps: int | None,
+    *,
+    two_way: bool,
 ) -> Edge:
     """Return the edge of an output policy on a subinterface with a VLAN."""
     notes: list[str] = []
@@ -225,11 +246,11 @@ def _of_subinterface(
     line_bps = max(int(base.bps if line is None else line[0].bps), 1)
     if speed is not None and port.bandwidth_kbps is None:
         port.bandwidth_kbps = speed * 1000
-    other, other_bps = _other_interface(configuration, device, port, at, line_bps, notes)
+    other, other_bps = _other_interface(configuration, device, port, at, line_bps, notes, two_way=two_way)
     for each, address in ((own, WAN_ADDRESS), (other, LAN_ADDRESS)):
         _connect(device, each, address)
     port.address, port.shutdown = None, False
-    return _edge(device, at, (port, line_bps), (other, other_bps), notes, own.name)
+    return _edge(device, at, (port, line_bps), (other, other_bps), notes, own.name, two_way=two_way)
 
 
 def _tried_interface(
@@ -289,14 +310,29 @@ def _attach(device: Device, port: Interface, at: Attachment) -> None:
 
 
 def _other_interface(
-    configuration: Configuration, device: Device, tried: Interface, at: Attachment, line_bps: int, notes: list[str]
+    configuration: Configuration,
+    device: Device,
+    tried: Interface,
+    at: Attachment,
+    line_bps: int,
+    notes: list[str],
+    *,
+    two_way: bool,
 ) -> tuple[Interface, int]:
-    """Return the interface on the other side, and its rate; one with an input policy if there is one."""
+    """Return the interface on the other side, and its rate; one with an input policy if there is one.
+
+    With traffic in two directions it is the one with most policies, with the rate of its own line.
+    """
     rate = next((each for each in LAN_RATES_BPS if each > line_bps), LAN_RATES_BPS[-1])
     matched = _matched_interface(device, tried.name)
     if matched is not None and matched.kind.endswith(("Ethernet", "GigE")):
         notes.append(f"{matched.name}: input interface of the traffic, because a class-map matches it.")
         return matched, rate
+    if two_way and (names := _policed(configuration, device, tried.name)):
+        found = device.interfaces[max(names, key=names.count)]
+        notes.append(f"{found.name}: interface on the other side, because it has a policy.")
+        line = line_rate(device, found, None, configuration.speed_mbps(found.name))
+        return found, rate if line is None else max(int(line[0].bps), 1)
     if at.direction == "output":
         marking = [
             device.interfaces[each.interface]
@@ -308,6 +344,13 @@ def _other_interface(
             notes.append(f"{marking[0].name}: input interface of the traffic, because it has an input policy.")
             return marking[0], rate
     return _new_interface(device, LAN), rate
+
+
+def _policed(configuration: Configuration, device: Device, tried: str) -> list[str]:
+    """Return the other Ethernet interfaces of the attached policies, once for each policy."""
+    names = [each.interface for each in configuration.attachments if not each.refused and each.interface != tried]
+    ports = (device.interfaces[name] for name in names if name in device.interfaces)
+    return [each.name for each in ports if each.parent is None and each.kind.endswith(("Ethernet", "GigE"))]
 
 
 def _matched_interface(device: Device, tried: str) -> Interface | None:

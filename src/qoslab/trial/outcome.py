@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from qoslab.model.traffic_kinds import IP_AND_UDP
 from qoslab.model.voice import VoiceScore, score
-from qoslab.trial.demand import Demand
+from qoslab.trial.demand import Demand, Way
 from qoslab.trial.edge import Edge
 from qoslab.trial.scenario import ROUTER
 
@@ -36,8 +36,12 @@ class KindResult:
     summary: str
     count: int
     dscp: int
+    way: Way
+    """Direction at the tried interface; "" where all traffic has that of the tried policy."""
+    reverse: bool
+    """True if it goes against the direction of the tried policy."""
     path: Path
-    """Class that it met; empty without a class."""
+    """Class of the output policy that it met; empty without a class."""
     input_path: Path
     """Class of the input policy that it met."""
     sent_bps: float
@@ -81,16 +85,30 @@ class ClassResult:
 
 
 @dataclass(frozen=True)
+class PolicyResult:
+    """Classes of a policy other than the tried one that the traffic met."""
+
+    interface: str
+    direction: str
+    policy: str
+    reverse: bool
+    """True if it applies to the traffic that goes against the direction of the tried policy."""
+    classes: tuple[ClassResult, ...]
+
+
+@dataclass(frozen=True)
 class Outcome:
     """Results of one variant."""
 
     label: str
     kinds: tuple[KindResult, ...]
     classes: tuple[ClassResult, ...]
-    input_classes: tuple[ClassResult, ...]
-    """Classes of the policy by which the traffic comes in, if another one is tried."""
+    others: tuple[PolicyResult, ...]
+    """Other policies that the traffic met."""
     line_bps: float
     """Bits per second that the interface sent, as the router counts them."""
+    line_in_bps: float
+    """Bits per second that the interface received, as the router counts them."""
     events: int
 
 
@@ -100,21 +118,24 @@ def paths_of(
     """Return the classes of the output and of the input policy that each kind of traffic met alone."""
     samples = report["routers"][ROUTER]["samples"]
     found = []
-    for number in range(len(demands)):
+    for number, demand in enumerate(demands):
         before, after = samples[2 * number + 1], samples[2 * number + 2]
-        output = _grown(_output_policy(before, edge), _output_policy(after, edge))
-        input_ = _grown(*(each["interfaces"][edge.lan]["policy_input"] for each in (before, after)))
+        entered, left = (edge.wan, edge.lan) if demand.reverse(edge.direction) else (edge.lan, edge.wan)
+        output = _grown(*(_policy(each, edge, left, "output") for each in (before, after)))
+        input_ = _grown(*(_policy(each, edge, entered, "input") for each in (before, after)))
         found.append((output, input_))
     return found
 
 
-def _output_policy(sample: program_formats.Counters, edge: Edge) -> program_formats.PolicyCounters | None:
-    port = sample["interfaces"][edge.wan]
-    return (
-        port["policy_output"]
-        if edge.subinterface is None
-        else port["subinterfaces"][edge.subinterface]["policy_output"]
-    )
+def _policy(
+    sample: program_formats.Counters, edge: Edge, name: str, direction: Literal["input", "output"]
+) -> program_formats.PolicyCounters | None:
+    """Return the counters of the policy of an interface, or of the tried subinterface of the WAN interface."""
+    port = sample["interfaces"][name]
+    if name == edge.wan and edge.subinterface is not None:
+        sub = port["subinterfaces"][edge.subinterface]
+        return sub["policy_output"] if direction == "output" else sub["policy_input"]
+    return port["policy_output"] if direction == "output" else port["policy_input"]
 
 
 def _grown(before: program_formats.PolicyCounters | None, after: program_formats.PolicyCounters | None) -> Path:
@@ -137,25 +158,44 @@ def outcome(
 ) -> Outcome:
     """Return the values of a variant."""
     kinds = tuple(
-        _kind(demand, path, report["flows"][demand.name], seconds) for demand, path in zip(demands, paths, strict=True)
+        _kind(demand, edge, path, report["flows"][demand.name], seconds)
+        for demand, path in zip(demands, paths, strict=True)
     )
     samples = report["routers"][ROUTER]["samples"]
     end = next(each for each in samples if each["time_ns"] - samples[0]["time_ns"] >= round(seconds * 1e9))
-    output = edge.direction == "output"
-    by_path: dict[Path, list[KindResult]] = {}
-    by_input: dict[Path, list[KindResult]] = {}
-    for each in kinds:
-        by_path.setdefault(each.path, []).append(each)
-        by_input.setdefault(each.input_path, []).append(each)
-    going_out, coming_in = _output_policy(end, edge), end["interfaces"][edge.lan]["policy_input"]
-    outer = tuple(_classes(going_out, (), by_path, seconds)) if going_out is not None else ()
-    inner = tuple(_classes(coming_in, (), by_input, seconds)) if coming_in is not None else ()
-    sent = end["interfaces"][edge.wan]["output"]["bytes"]
-    classes, others = (outer, inner) if output else (inner, ())
-    return Outcome(label, kinds, classes, others, sent * 8 / seconds, report["events"])
+    results = {}
+    for interface, direction, reverse in policies_of(edge):
+        met: dict[Path, list[KindResult]] = {}
+        for each in kinds:
+            if each.reverse == reverse:
+                met.setdefault(each.path if direction == "output" else each.input_path, []).append(each)
+        counters = _policy(end, edge, interface, direction)
+        classes = () if counters is None else tuple(_classes(counters, (), met, seconds))
+        name = "" if counters is None else counters["policy"]
+        results[interface, direction] = PolicyResult(interface, direction, name, reverse, classes)
+    tried = results.pop((edge.wan, "output") if edge.direction == "output" else (edge.lan, "input"))
+    others = tuple(each for each in results.values() if each.classes)
+    port = end["interfaces"][edge.wan]
+    sent_bps, received_bps = (port[way]["bytes"] * 8 / seconds for way in ("output", "input"))
+    return Outcome(label, kinds, tried.classes, others, sent_bps, received_bps, report["events"])
 
 
-def _kind(demand: Demand, paths: tuple[Path, Path], flow: program_formats.FlowReport, seconds: float) -> KindResult:
+def policies_of(edge: Edge) -> Iterator[tuple[str, Literal["input", "output"], bool]]:
+    """Yield interface and direction of the policies that traffic can meet, and whether it is the reverse traffic.
+
+    Those of an input policy's own traffic end with it: it is simulated without queues behind it.
+    """
+    yield edge.lan, "input", False
+    if edge.direction == "output" or edge.two_way:
+        yield edge.wan, "output", False
+    if edge.two_way:
+        yield edge.wan, "input", True
+        yield edge.lan, "output", True
+
+
+def _kind(
+    demand: Demand, edge: Edge, paths: tuple[Path, Path], flow: program_formats.FlowReport, seconds: float
+) -> KindResult:
     streams, kind = flow["streams"], demand.kind
     datagrams = sum(each["datagrams"] or 0 for each in streams)
     lost = sum(each["lost"] or 0 for each in streams)
@@ -170,6 +210,8 @@ def _kind(demand: Demand, paths: tuple[Path, Path], flow: program_formats.FlowRe
         summary=kind.summary,
         count=demand.count,
         dscp=demand.dscp,
+        way=demand.way,
+        reverse=demand.reverse(edge.direction),
         path=paths[0],
         input_path=paths[1],
         sent_bps=sent * 8 / seconds,

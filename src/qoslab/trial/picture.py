@@ -9,6 +9,7 @@ from math import ceil, floor, log10
 from qoslab.policy.rate import bps_text, number
 from qoslab.trial.answer import Trial
 from qoslab.trial.outcome import ClassResult, KindResult, Outcome
+from qoslab.trial.render import kind_label
 
 WIDTH = 900
 LEFT, RIGHT = 180, 30
@@ -118,7 +119,7 @@ def _curves(trial: Trial, top: float) -> Iterator[str]:
                     f'stroke-dasharray="{DASHES[index] if len(trial.variants) > 1 else ""}"/>'
                 )
             if index == 0:
-                yield _text(right + 12, top + 24 + number_ * ROW, f"{each.count} {each.name}", colour=colour)
+                yield _text(right + 12, top + 24 + number_ * ROW, kind_label(each), colour=colour)
     if trial.changes:
         yield _text(right + 12, top + 34 + len(trial.variants[0].kinds) * ROW, "dashed: after the change")
 

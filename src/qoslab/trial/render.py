@@ -15,6 +15,8 @@ NAME = 20
 """Columns of the name of a class; a longer one is cut."""
 KIND_NAME = 16
 KIND_CLASS = 12
+FOR_WAY = 4
+"""Columns that the name takes from the class where it begins with a direction."""
 AFTER = "after"
 CLASS_HEAD = ("class", "offered", "sent", "dropped", "p50", "p99", "max")
 KIND_HEAD = ("traffic", "class", "received", "lost", "p99", "time", "R", "MOS")
@@ -30,7 +32,10 @@ def trial_text(trial: Trial) -> str:
     head += list(trial.notes)
     if trial.changes:
         head.append(f"Change: {'; '.join(trial.changes)}")
-    parts = ["\n".join(map(_wrapped, head)), _classes_text(trial), _kinds_text(trial), _legend(trial)]
+    parts = ["\n".join(map(_wrapped, head)), _classes_text(trial)]
+    if trial.two_way:
+        parts += _other_policies(trial)
+    parts += [_kinds_text(trial), _legend(trial)]
     if trial.findings:
         parts.append("\n".join(["Findings", *(_wrapped(f"  {each}", "    ") for each in trial.findings)]))
     return "\n\n".join(parts) + "\n"
@@ -56,17 +61,40 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str
 
 
 def _classes_text(trial: Trial) -> str:
-    """Return the table of classes: one row for each variant."""
-    variants = [{one.path: one for one in each.classes} for each in trial.variants]
+    """Return the table of the classes of the tried policy: one row for each variant."""
+    rows = _class_rows([each.classes for each in trial.variants])
+    ways = [("total on the line", [each.line_bps for each in trial.variants])]
+    if trial.two_way:
+        ways.append(("total received", [each.line_in_bps for each in trial.variants]))
+    for label, rates in ways:
+        for name, rate in zip((label, f"  {AFTER}"), rates, strict=False):
+            rows.append((name, "", _rate(rate), "", "", "", ""))
+    return _table(CLASS_HEAD, rows, 1)
+
+
+def _other_policies(trial: Trial) -> Iterator[str]:
+    """Yield the tables of the classes of the other policies, each with its place as a title."""
+    places = dict.fromkeys((one.interface, one.direction) for each in trial.variants for one in each.others)
+    for place in places:
+        variants = [
+            next((one for one in each.others if (one.interface, one.direction) == place), None)
+            for each in trial.variants
+        ]
+        policies = " and ".join(dict.fromkeys(each.policy for each in variants if each is not None))
+        rows = _class_rows([() if each is None else each.classes for each in variants])
+        yield f"{place[0]} {place[1]}: policy-map {policies}\n{_table(CLASS_HEAD, rows, 1)}"
+
+
+def _class_rows(of_variants: Sequence[Sequence[ClassResult]]) -> list[tuple[str, ...]]:
+    """Return the rows of the classes of a policy: one for each variant."""
+    variants = [{one.path: one for one in each} for each in of_variants]
     paths = dict.fromkeys(path for classes in variants for path in classes)
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for path in paths:
         indent = "  " * (len(path) - 1)
         for name, classes in zip((path[-1], f"  {AFTER}"), variants, strict=False):
             rows.append((_cut(indent + name, NAME), *_class_cells(classes.get(path))))
-    for name, variant in zip(("total on the line", f"  {AFTER}"), trial.variants, strict=False):
-        rows.append((name, "", _rate(variant.line_bps), "", "", "", ""))
-    return _table(CLASS_HEAD, rows, 1)
+    return rows
 
 
 def _class_cells(each: ClassResult | None) -> tuple[str, ...]:
@@ -83,13 +111,22 @@ def _class_cells(each: ClassResult | None) -> tuple[str, ...]:
 def _kinds_text(trial: Trial) -> str:
     """Return the table of kinds of traffic: one row for each variant."""
     rows = []
+    widths = (KIND_NAME + FOR_WAY, KIND_CLASS - FOR_WAY) if trial.two_way else (KIND_NAME, KIND_CLASS)
     for index, kind in enumerate(trial.variants[0].kinds):
-        names = (f"{kind.count} {kind.name} {dscp_text(kind.dscp)}", f"  {AFTER}")
+        names = (f"{kind_label(kind)} {dscp_text(kind.dscp)}", f"  {AFTER}")
         for name, variant in zip(names, trial.variants, strict=False):
             each = variant.kinds[index]
             path = class_path(each, trial.direction)
-            rows.append((_cut(name, KIND_NAME), _cut(path[-1] if path else "none", KIND_CLASS), *_kind_cells(each)))
+            rows.append((_cut(name, widths[0]), _cut(path[-1] if path else "none", widths[1]), *_kind_cells(each)))
     return _table(KIND_HEAD, rows, 2)
+
+
+def kind_label(kind: KindResult) -> str:
+    """Return direction, number of sources and name of a kind of traffic."""
+    if not kind.way:
+        return f"{kind.count} {kind.name}"
+    # The name has the direction already: `voice-in`.
+    return f"{kind.way}: {kind.count} {kind.name.replace(f'-{kind.way}', '', 1)}"
 
 
 def _kind_cells(each: KindResult) -> tuple[str, ...]:
@@ -146,6 +183,8 @@ def _legend_lines(trial: Trial) -> Iterator[str]:
         "Classes: rates include the layer 2 bytes that the router counts; dropped: share of the packets. p50, p99, "
         f"max: one-way delay from host to host, including {number(trial.rtt_ms / 2)} ms on the line."
     )
+    if trial.two_way:
+        yield f"out: traffic that leaves by {trial.interface}; in: traffic that arrives there."
     kinds = trial.variants[0].kinds
     page = "; for TCP, median time until a page or answer is complete" if any(each.pages for each in kinds) else ""
     yield f"Traffic: rates of IP packets for UDP, of payload for TCP. time: jitter (RFC 3550){page}."

@@ -1,6 +1,6 @@
 """A tried interface and its traffic as the scenario that `qos-sim run` reads (docs/internals/simulator.md).
 
-One router between two hosts: the traffic goes from `sender` to `receiver`.
+One router between two hosts: traffic in the direction of the tried policy goes from `sender` to `receiver`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def traffic_scenario(
     """Return the scenario in which all sources send for some seconds."""
     duration_ns = round(seconds * SECOND_NS)
     made = _network(edge, device, rtt_s, demands)
-    made["flows"] = [_flow(each, duration_ns) for each in demands]
+    made["flows"] = [_flow(each, _hosts(each, edge), duration_ns) for each in demands]
     made["sample_ns"] = max(duration_ns, SECOND_NS)
     made["sample_at_ns"] = [duration_ns]
     return made
@@ -55,7 +55,7 @@ def look_up_scenario(edge: Edge, device: Device, demands: Sequence[Demand]) -> p
     """
     made = _network(edge, device, 0.001, demands)
     made["host_jitter_ns"] = made["start_jitter_ns"] = 0
-    made["flows"] = [_look_up_flow(number, each) for number, each in enumerate(demands)]
+    made["flows"] = [_look_up_flow(number, each, _hosts(each, edge)) for number, each in enumerate(demands)]
     made["sample_ns"] = 10**6 * SECOND_NS
     made["sample_at_ns"] = [
         at for number in range(len(demands)) for at in (number * SLOT_NS + 1, (number + 1) * SLOT_NS - 1)
@@ -94,8 +94,8 @@ def _network(edge: Edge, device: Device, rtt_s: float, demands: Sequence[Demand]
     }
     if edge.far_router:
         _add_far_router(made, edge, device, peer)
-    sources = list(dict.fromkeys(each.source for each in demands if each.source is not None))
-    destinations = list(dict.fromkeys(each.destination for each in demands if each.destination is not None))
+    ends = [(each.source, each.destination)[:: -1 if each.reverse(edge.direction) else 1] for each in demands]
+    sources, destinations = (list(dict.fromkeys(filter(None, each))) for each in zip(*ends, strict=True))
     if sources:
         add_hosts(made, lan, SENDER, BEHIND_LAN, sources, [(ROUTER, str(sender))])
     if destinations:
@@ -171,13 +171,19 @@ def _add_far_router(made: program_formats.Scenario, edge: Edge, device: Device, 
     )
 
 
-def _flow(demand: Demand, duration_ns: int) -> program_formats.Flow:
+def _hosts(demand: Demand, edge: Edge) -> tuple[str, str]:
+    """Return the hosts that send and receive."""
+    near, far = (RECEIVER, SENDER) if demand.reverse(edge.direction) else (SENDER, RECEIVER)
+    return host_name(near, demand.source), host_name(far, demand.destination)
+
+
+def _flow(demand: Demand, hosts: tuple[str, str], duration_ns: int) -> program_formats.Flow:
     kind = demand.kind
     flow: program_formats.Flow = {
         "name": demand.name,
         "protocol": kind.protocol,
-        "source": host_name(SENDER, demand.source),
-        "destination": host_name(RECEIVER, demand.destination),
+        "source": hosts[0],
+        "destination": hosts[1],
         "port": demand.port,
         "streams": demand.count,
         "duration_ns": duration_ns,
@@ -199,12 +205,12 @@ def _flow(demand: Demand, duration_ns: int) -> program_formats.Flow:
     return flow
 
 
-def _look_up_flow(number: int, demand: Demand) -> program_formats.Flow:
+def _look_up_flow(number: int, demand: Demand, hosts: tuple[str, str]) -> program_formats.Flow:
     flow: program_formats.Flow = {
         "name": demand.name,
         "protocol": demand.kind.protocol,
-        "source": host_name(SENDER, demand.source),
-        "destination": host_name(RECEIVER, demand.destination),
+        "source": hosts[0],
+        "destination": hosts[1],
         "port": demand.port,
         "start_ns": number * SLOT_NS + 2,
         "duration_ns": SLOT_NS // 20,
