@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from test_foreign_packages import python
 from test_iosd import session
 
 from experiment_files import experiment_file
+from qoslab.cli import main
 from qoslab.virtual_lab import Lab
 from verdicts import beside_lateness, newest_run
 
@@ -117,6 +119,42 @@ def test_unicon_logs_in_and_genie_parses(lab: tuple[str, Lab], os_name: str) -> 
         device.configure("no policy-map THIRD")
     finally:
         device.disconnect()
+
+
+GENIE = """
+import json, sys
+from genie.libs.parser.utils.common import get_parser
+from genie.testbed import load
+from qoslab.genie.show_parser import register
+register()
+device = load(sys.argv[1]).devices["R1"]
+device.connect(log_stdout=False, logfile="/dev/null")
+device.configure(sys.argv[2])
+command = "show policy-map interface"
+told = {"os": device.os, "parser": get_parser(command, device)[0].__module__, "parsed": device.parse(command)}
+told["learned"] = sorted(device.learn("qos").info)
+device.disconnect()
+print(json.dumps(told))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_genie_parses_ios_xe_by_the_testbed_of_the_lab(lab: tuple[str, Lab], tmp_path: Path) -> None:
+    model, there = lab
+    if model != "ISR4451":
+        pytest.skip("this router has IOS")
+    path = tmp_path / "testbed.yml"
+    assert main(["testbed", "--lab", there.name, "--output", str(path)]) == 0
+    done = subprocess.run([sys.executable, "-c", GENIE, str(path), EDGE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert (told["os"], told["parser"]) == ("iosxe", "genie.libs.parser.iosxe.show_policy_map")
+    out = told["parsed"]["GigabitEthernet0/0/1"]["service_policy"]["output"]["policy_name"]["PARENT"]["class_map"]
+    assert out["class-default"]["shape_cir_bps"] == 5_000_000
+    child = out["class-default"]["child_policy_name"]["CHILD"]["class_map"]
+    assert child["VOICE"]["priority_level"] == 1 and "random_detect" in child["class-default"]
+    assert told["learned"] == ["class_map", "interface", "policy_map"]
 
 
 EXPERIMENT = """\

@@ -190,6 +190,21 @@ def test_the_testbed_changes_nothing_on_the_router() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("node", "os_name"),
+    [
+        (Node(platform="ios", model="3725"), "ios"),
+        (Node(platform="ios", model="2911"), "ios"),
+        (Node(platform="ios", model="3750G"), "ios"),
+        (Node(platform="ios", model="ISR4451"), "iosxe"),
+        (Node(platform="ios", model="C8000V"), "iosxe"),
+    ],
+)
+def test_the_testbed_names_the_operating_system_of_the_model(node: Node, os_name: str) -> None:
+    made = make_testbed("x", {"R1": R1}, Topology(nodes={"R1": node}, links=()))
+    assert made["devices"]["R1"]["os"] == os_name
+
+
 def test_a_testbed_needs_an_ios_router() -> None:
     with pytest.raises(DeviceError, match="no IOS router"):
         make_testbed("x", {"R2": R2})

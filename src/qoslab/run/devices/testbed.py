@@ -199,11 +199,12 @@ def _jump(text: str) -> str:
 
 
 def _chassis(topology: Topology | None, router: str) -> dict[str, Any]:
-    """Return the experiment's data of a router's hardware."""
+    """Return the experiment's data of a router's hardware, and its operating system in place of IOS."""
     node = None if topology is None else topology.nodes.get(router)
     if node is None or node.model is None:
         return {}
-    return {"model": node.model, "type": "switch" if is_switch(node) else "router"}
+    chassis = {"model": node.model, "type": "switch" if is_switch(node) else "router"}
+    return {**chassis, "os": "iosxe"} if platform_of(node).generation(node) == "ios-xe" else chassis
 
 
 def _topology(topology: Topology, devices: set[str], names: Callable[[str, str], str]) -> dict[str, Any]:

@@ -1,0 +1,5 @@
+"""The feature `ip_sla` of IOS-XE (`os: iosxe` in a testbed)."""
+
+from genie import abstract
+
+abstract.declare_token(os="iosxe")
