@@ -36,6 +36,7 @@ class Combination:
 SHARED = (
     "class_flow_queues",
     "flow_limit_with_random_detect",
+    "priority_burst_step_kbps",
     "priority_queue_limit",
     "random_detect_by_limit",
     "random_detect_min",

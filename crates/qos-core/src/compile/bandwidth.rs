@@ -51,7 +51,11 @@ pub(crate) fn bandwidth(
 }
 
 /// A priority class's figures; those that depend on a base that is not known here are null.
-pub(crate) fn priority(config: PriorityConfig, base_bps: Option<u64>) -> Result<ResolvedPriority, ConfigError> {
+pub(crate) fn priority(
+    config: PriorityConfig,
+    base_bps: Option<u64>,
+    properties: &Properties,
+) -> Result<ResolvedPriority, ConfigError> {
     let missing = || ConfigError::new("priority.number", "null: give the rate, or the unit strict");
     let (kbps, percent) = match (config.unit, config.number) {
         (PriorityUnit::Strict, None) => (None, None),
@@ -75,7 +79,10 @@ pub(crate) fn priority(config: PriorityConfig, base_bps: Option<u64>) -> Result<
             return Err(ConfigError::new("priority.burst_bytes", message));
         }
         Some(burst) => Some(in_range("priority.burst_bytes", burst, &PRIORITY_BURSTS, "bytes")?),
-        None => kbps.map(|kbps| kbps * defaults::PRIORITY_BURST_MS / 8),
+        None => kbps.map(|kbps| {
+            let step = properties.priority_burst_step_kbps;
+            kbps / step * step * defaults::PRIORITY_BURST_MS / 8
+        }),
     };
     let level = config.level.unwrap_or(1);
     in_range("priority.level", u64::from(level), &(1..=2), "")?;

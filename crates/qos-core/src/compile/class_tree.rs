@@ -296,7 +296,7 @@ fn shares(
         let own =
             class.bandwidth.map(|bandwidth| bandwidth::bandwidth(bandwidth, base, context.properties)).transpose();
         bandwidth.push(own.map_err(|error| error.under(path))?);
-        let own = class.priority.map(|priority| bandwidth::priority(priority, base)).transpose();
+        let own = class.priority.map(|priority| bandwidth::priority(priority, base, context.properties)).transpose();
         priority.push(own.map_err(|error| error.under(path))?);
     }
     admit_sum(context, classes, &bandwidth, &priority, here)?;

@@ -44,6 +44,8 @@ pub(crate) struct Properties {
     pub queue_limit: QueueLimitRule,
     /// Queue limit of a priority level.
     pub priority_queue_limit: u32,
+    /// Multiple of kb/s to which the rate of a priority class is rounded down for its default burst.
+    pub priority_burst_step_kbps: u64,
     /// Whether default thresholds of early detection follow from the queue limit, also in packets.
     pub random_detect_by_limit: bool,
     /// Flow queues of `fair-queue` in a class.
@@ -152,6 +154,7 @@ const CLASSIC: Properties = Properties {
     drop_rate_counts_police: defaults::CLASSIC_DROP_RATE_COUNTS_POLICE,
     queue_limit: QueueLimitRule::Packets(defaults::QUEUE_LIMIT),
     priority_queue_limit: defaults::PRIORITY_QUEUE_LIMIT,
+    priority_burst_step_kbps: 1,
     random_detect_by_limit: false,
     class_flow_queues: defaults::CLASS_FLOW_QUEUES,
     flows_share_limit: false,
@@ -185,6 +188,7 @@ const HQF: Properties = Properties {
     drop_rate_counts_police: true,
     queue_limit: QueueLimitRule::Packets(defaults::QUEUE_LIMIT),
     priority_queue_limit: defaults::PRIORITY_QUEUE_LIMIT,
+    priority_burst_step_kbps: 1,
     random_detect_by_limit: false,
     class_flow_queues: defaults::CLASS_FLOW_QUEUES,
     flows_share_limit: false,
@@ -208,6 +212,7 @@ const IOS_XE: Properties = Properties {
         least: defaults::XE_QUEUE_LIMIT_LEAST,
     },
     priority_queue_limit: defaults::XE_PRIORITY_QUEUE_LIMIT,
+    priority_burst_step_kbps: defaults::XE_PRIORITY_BURST_STEP_KBPS,
     random_detect_by_limit: true,
     class_flow_queues: defaults::XE_CLASS_FLOW_QUEUES,
     flows_share_limit: defaults::XE_FLOWS_SHARE_LIMIT,

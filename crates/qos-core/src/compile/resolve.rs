@@ -89,7 +89,7 @@ fn resolve_class(context: &Context<'_>, class: &PolicyClass) -> Result<ResolvedC
             .bandwidth
             .map(|bandwidth| bandwidth::bandwidth(bandwidth, None, context.properties))
             .transpose()?,
-        priority: class.priority.map(|priority| bandwidth::priority(priority, None)).transpose()?,
+        priority: class.priority.map(|priority| bandwidth::priority(priority, None, context.properties)).transpose()?,
         random_detect: red.map(|red| ResolvedRandomDetect {
             basis: red.basis,
             exponential_weight: red.exponential_weight,

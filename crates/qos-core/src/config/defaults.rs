@@ -55,6 +55,10 @@ pub const HQF_RESERVABLE_PERCENT: u32 = 99;
 /// Default burst of a priority class: this many milliseconds of its rate (25 bytes per kb/s).
 pub const PRIORITY_BURST_MS: u64 = 200;
 
+/// IOS-XE takes the default burst of a priority class from its rate rounded down to a multiple of this many kb/s:
+/// 29961 kb/s have 749000 bytes.
+pub const XE_PRIORITY_BURST_STEP_KBPS: u64 = 8;
+
 /// Packets that the priority classes of one level may have waiting together. Known for the later generation (`queue
 /// limit 64 packets`); unconfirmed for the hidden queue of the classic one.
 pub const PRIORITY_QUEUE_LIMIT: u32 = 64;

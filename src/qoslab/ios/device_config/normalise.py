@@ -68,7 +68,7 @@ def _class(each: PolicyClass, generation: Generation) -> PolicyClass:
         police=None if each.police is None else _police(each.police),
         shape=None if each.shape is None else _shape(each.shape, GENERATIONS[generation]),
         shape_buffers=None if each.shape_buffers == engine_defaults.GTS_BUFFERS else each.shape_buffers,
-        priority=None if each.priority is None else _priority(each.priority),
+        priority=None if each.priority is None else _priority(each.priority, GENERATIONS[generation]),
         queue_limit=None if each.queue_limit == _default_limit(GENERATIONS[generation]) else each.queue_limit,
         marks=tuple(sorted(each.marks, key=lambda mark: mark.field)),
     )
@@ -130,10 +130,11 @@ def _bits(burst: Amount | None, rate: int) -> Amount | None:
     return Amount(rate * burst.number // 1000, "bits")
 
 
-def _priority(priority: Priority) -> Priority:
+def _priority(priority: Priority, qos: QosGeneration) -> Priority:
     if priority.unit != "kbps" or priority.number is None or priority.burst_bytes is not None:
         return priority
-    return replace(priority, burst_bytes=priority.number * engine_defaults.PRIORITY_BURST_MS // 8)
+    rounded_kbps = priority.number - priority.number % qos.priority_burst_step_kbps
+    return replace(priority, burst_bytes=rounded_kbps * engine_defaults.PRIORITY_BURST_MS // 8)
 
 
 def at_rate(each: PolicyClass, rate_bps: int | None, guaranteed_bps: int | None, generation: Generation) -> PolicyClass:

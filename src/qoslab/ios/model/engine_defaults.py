@@ -52,6 +52,10 @@ HQF_RESERVABLE_PERCENT = 99
 PRIORITY_BURST_MS = 200
 """Default burst of a priority class: this many milliseconds of its rate (25 bytes per kb/s)."""
 
+XE_PRIORITY_BURST_STEP_KBPS = 8
+"""IOS-XE takes the default burst of a priority class from its rate rounded down to a multiple of this many kb/s: 29961
+kb/s have 749000 bytes."""
+
 PRIORITY_QUEUE_LIMIT = 64
 """Packets that the priority classes of one level may have waiting together. Known for the later generation (`queue
 limit 64 packets`); unconfirmed for the hidden queue of the classic one."""

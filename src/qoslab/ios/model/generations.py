@@ -48,6 +48,8 @@ class QosGeneration:
     class_flow_queues: int
     flow_limit_with_random_detect: bool
     """True if each flow also has its limit with early detection."""
+    priority_burst_step_kbps: int
+    """Multiple of kb/s to which the rate of a priority class is rounded down for its default burst."""
     priority_queue_limit: int
     random_detect_by_limit: bool
     """True if default thresholds of early detection follow from the queue limit, also in packets."""
