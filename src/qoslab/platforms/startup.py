@@ -48,6 +48,10 @@ def takes_tc(topology: Topology, router: str) -> bool:
     return not platform_of(topology.nodes[router]).has_startup_config
 
 
+CLOCK_RATES_BPS = range(300, 8_000_001)
+"""Rates that `clock rate` accepts. Faster lines such as T3 and HSSI have a clock of their own."""
+
+
 def startup_config(topology: Topology, router: str, login: Mapping[str, str]) -> str:
     """The configuration that a router boots with, in IOS order; an engine router's base before the experiment's own."""
     node = topology.nodes[router]
@@ -78,7 +82,9 @@ def startup_config(topology: Topology, router: str, login: Mapping[str, str]) ->
             lines.append(f" ipv6 address {near.ipv6_address}")
         medium = MEDIUM[link.framing]
         if medium == "serial":
-            lines += [f" encapsulation {link.framing}", f" clock rate {link.rate.bps}"]
+            lines.append(f" encapsulation {link.framing}")
+            if link.rate.bps in CLOCK_RATES_BPS:
+                lines.append(f" clock rate {link.rate.bps}")
         lines.append(" no shutdown")
         if medium == "atm" and near.addresses:
             # Without an address it is for the experiment's configuration to say where the circuit is.
