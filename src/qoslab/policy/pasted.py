@@ -27,13 +27,18 @@ _COMMANDS = (
     "|priority|queue-limit|random-detect|service-policy|set|shape"
 )
 _BEGINS = re.compile(rf"^ *(?:no )?(?:{_COMMANDS})\b")
+_TEXT = re.compile(
+    r"(?P<head> *(?:[\w.-]+\(config\)# ?)?(?:(?:banner \S+|menu \S+ (?:title|prompt)|aaa authentication "
+    r"(?:banner|fail-message)) +(?=[^\w\s])|macro name \S+$))(?P<end>\^.|\S)?(?P<text>.*)"
+)
+"""Beginning of a text with its delimiter, which routers print as `^C`. A macro ends with `@`."""
 _WIDTHS = (80, 132)
 """Columns at which terminals wrap a line."""
 
 
 def configuration_text(pasted: str) -> str:
     """Return the configuration that was pasted, line by line; a line that is none of it is empty."""
-    lines = [_command(line) for line in terminal_lines(pasted)]
+    lines = [_command(line) for line in _without_banners(terminal_lines(pasted))]
     return "\n".join(_dedented(_joined(lines))) + "\n"
 
 
@@ -89,6 +94,23 @@ def _without_numbers(lines: list[str]) -> list[str]:
     if len(written) < 3 or len(numbers) < len(written) or any(b <= a for a, b in pairwise(numbers)):
         return lines
     return [each[2] if (each := _NUMBERED.match(line)) else line for line in lines]
+
+
+def _without_banners(lines: list[str]) -> list[str]:
+    """Empty the texts of banners, menus and macros, whose lines may look like commands."""
+    made = list(lines)
+    for index, line in enumerate(lines):
+        begins = _TEXT.match(line)
+        if begins is None or not made[index]:
+            continue
+        end = begins["end"] or "@"
+        if begins["end"] and end in begins["text"]:
+            continue
+        last = next((at for at in range(index + 1, len(lines)) if end in lines[at]), None)
+        if last is not None:
+            made[index] = f"{begins['head']}{begins['end'] or ''}{begins['end'] or ''}"
+            made[index + 1 : last + 1] = [""] * (last - index)
+    return made
 
 
 def _command(line: str) -> str:
