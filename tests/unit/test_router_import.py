@@ -19,11 +19,13 @@ from qoslab.exchange.routers.anonymous import Anonymiser
 from qoslab.exchange.routers.import_result import Imported
 from qoslab.exchange.routers.show_values import read_interfaces, read_policies, read_routes, read_version
 from qoslab.exchange.routers.terminal_text import outputs_of
+from qoslab.platforms.startup import startup_config
 from qoslab.schema import load_sweep
 from qoslab.schema.document import read_document
 from qoslab.schema.topology import load_topology
 from qoslab.simulation.check import problems
 from router_configs import CONFIGS, SECRETS, addressed, config
+from router_configs_odd import ODD
 
 POLICIES = """\
  GigabitEthernet0/0/0
@@ -121,6 +123,71 @@ def test_anonymous_import_changes_names_alone(tmp_path: Path, name: str) -> None
         "user@isp",
     ):
         assert not re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text)
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize("name", ODD)
+def test_odd_pastes_become_valid_experiments(tmp_path: Path, name: str) -> None:
+    made = imported(tmp_path, {"a.txt": ODD[name]})
+    experiment = load_sweep(made.experiment, {}).experiment
+    assert not problems(experiment, read_document(made.experiment), made.experiment)
+    assert len(made.network.hosts) >= 2 and made.offered.flows
+    assert not any(each.at.port == "GigabitEthernet9/9" for each in made.network.hosts)
+    assert not any(secret in written(made.folder) for secret in SECRETS)
+    has_policy = "service-policy" in ODD[name]
+    assert ("service-policy" in "".join(each.read_text() for each in made.folder.glob("templates/*"))) == has_policy
+
+
+def test_ipv6_addresses_and_routes_are_in_the_topology(tmp_path: Path) -> None:
+    first = (
+        "hostname A\nversion 15.2\ninterface GigabitEthernet0/0\n ip address 10.0.0.1 255.255.255.252\n"
+        " ipv6 address FE80::1 link-local\n ipv6 address 2001:db8::1/64\n"
+        "interface GigabitEthernet0/1\n ipv6 address 2001:db8:a::1/64\n ipv6 ospf 1 area 0\n"
+        "interface Serial0/0/0\n ip address 10.9.0.1 255.255.255.252\n ipv6 address 2001:db8:9::1/64\n"
+    )
+    second = (
+        "hostname B\nversion 15.2\ninterface GigabitEthernet0/0\n ip address 10.0.0.2 255.255.255.252\n"
+        " ipv6 address 2001:db8::2/64\ninterface GigabitEthernet0/1\n ip address 10.2.0.1 255.255.255.0\n"
+        " ipv6 address 2001:db8:b::1/127\n"
+    )
+    made = imported(tmp_path, {"a.txt": first, "b.txt": second})
+    topology = load_sweep(made.experiment, {}).experiment.topology
+    own = {(end.node, end.interface): str(end.ipv6_address) for link in topology.links for end in link.ends}
+    assert own["A", "GigabitEthernet0/0"] == "2001:db8::1/64"
+    assert own["A-Gi0-1", "eth0"] == "2001:db8:a::2/64"
+    assert own["B-Gi0-1", "eth0"] == "2001:db8:b::/127"
+    # The router at the other end of a serial line has IPv4 alone.
+    assert own["A", "Serial0/0/0"] == "None"
+    routes = {name: {(str(each.prefix), str(each.via)) for each in topology.nodes[name].routes} for name in "AB"}
+    assert ("2001:db8:b::/127", "2001:db8::2") in routes["A"]
+    assert ("2001:db8:a::/64", "2001:db8::1") in routes["B"]
+    ignored = [each.text for each in made.left]
+    assert "ipv6 ospf 1 area 0" in ignored and "ipv6 address 2001:db8::1/64" not in ignored
+    assert "ipv6 address 2001:db8:9::1/64" in ignored
+
+
+def test_overlapping_subnets_of_vrfs_keep_their_policies(tmp_path: Path) -> None:
+    made = imported(tmp_path, {"a.txt": ODD["mpls pe"]})
+    (router,) = made.network.routers.values()
+    blue = router.attached_at("GigabitEthernet0/2.200")
+    assert blue is not None and str(blue.address) == "192.0.2.1/30"
+    assert any("of VRF BLUE, used in another VRF" in note for note in router.notes)
+
+
+def test_policy_of_one_spoke_stands_for_the_tunnel_of_a_hub(tmp_path: Path) -> None:
+    made = imported(tmp_path, {"a.txt": ODD["dmvpn hub"]})
+    template = (made.folder / "templates/HUB.ios.j2").read_text()
+    assert "interface GigabitEthernet0/0/0\n service-policy output SPOKE-10M" in template
+    record = json.loads((made.folder / "import.json").read_text())
+    assert any("the policy SPOKE-10M of a spoke in group" in note for note in record["routers"][0]["notes"])
+    assert any("map group SPOKE-50M" in each.text for each in made.left)
+
+
+def test_fast_serial_lines_have_a_clock_of_their_own(tmp_path: Path) -> None:
+    made = imported(tmp_path, {"a.txt": ODD["t3"]})
+    topology = load_sweep(made.experiment, {}).experiment.topology
+    assert {link.rate.bps for link in topology.links if link.framing == "hdlc"} == {44_210_000}
+    assert "clock rate" not in startup_config(topology, "T3", {"user": "u", "password": "p", "enable": "e"})
 
 
 UNMARKED = CONFIGS["isr4331-edge"].replace(" service-policy input LAN-IN\n", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network, ip_address
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Interface, ip_address
 
 from qoslab.exchange.routers.show_values import full_name
 from qoslab.ios.model.ios_names import interface_kind
@@ -39,6 +39,7 @@ _NEXT = re.compile(
     r"|ip (?:route|access-list|forward-protocol|http|classless|default-gateway|prefix-list))\b|!"
 )
 _ADDRESS = re.compile(r"ip address (\d\S+) (\d\S+)( secondary)?")
+_IPV6_ADDRESS = re.compile(r"ipv6 address ([0-9A-Fa-f:.]+/\d+)(?: anycast)?")
 _DYNAMIC = re.compile(r"ip (?:address (?:dhcp|negotiated|pool \S+)|unnumbered (\S.*))")
 _ROUTE = re.compile(
     r"ip route(?: vrf (\S+))? (\d\S+) (\d\S+) (?:(?P<port>[A-Za-z][\w/.-]* ?\d?[\d/.:]*) ?)?(?P<via>\d+\.\S+)?"
@@ -95,6 +96,25 @@ class Port:
         return None
 
     @property
+    def ipv6_address(self) -> IPv6Interface | None:
+        """First global IPv6 address, except one that ends in an interface identifier (`eui-64`) or has a name."""
+        return None if (found := self.ipv6_line) is None else found[1]
+
+    @property
+    def ipv6_line(self) -> tuple[int, IPv6Interface] | None:
+        """Number of the line with the IPv6 address, and the address."""
+        for number, text in self.lines.items():
+            if found := _IPV6_ADDRESS.fullmatch(text):
+                try:
+                    address = IPv6Interface(found[1])
+                except ValueError:
+                    continue
+                special = address.ip.is_multicast or address.ip.is_unspecified or address.ip.is_loopback
+                if not special and not address.ip.is_link_local and 0 < address.network.prefixlen < 128:
+                    return number, address
+        return None
+
+    @property
     def dynamic(self) -> str:
         """Source of an address that the configuration does not have: `dhcp`, `negotiated`, `unnumbered Loopback0`."""
         found = next((text for text in self.lines.values() if _DYNAMIC.fullmatch(text)), "")
@@ -117,7 +137,7 @@ class Port:
     @property
     def has_network(self) -> bool:
         """True if packets are routed to and from it: an address, its own or given by another device."""
-        return not self.shutdown and (self.address is not None or bool(self.dynamic))
+        return not self.shutdown and (self.address is not None or bool(self.dynamic) or self.ipv6_address is not None)
 
     @property
     def management(self) -> bool:

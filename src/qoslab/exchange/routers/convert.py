@@ -217,7 +217,10 @@ def topology_of(network: Network) -> Topology:
     """Return the topology as an experiment has it."""
     nodes: dict[str, Node] = {}
     for name, router in network.routers.items():
-        routes = tuple(Route(prefix=prefix, via=via) for prefix, via in network.routes[name].items())
+        routes = (
+            *(Route(prefix=prefix, via=via) for prefix, via in network.routes[name].items()),
+            *(Route(prefix=prefix, via=via) for prefix, via in network.ipv6_routes[name].items()),
+        )
         if router.is_model:
             own = router.chassis.generation
             nodes[name] = Node(platform="ios", model=router.chassis.model, generation=own, routes=routes)
@@ -235,14 +238,16 @@ def topology_of(network: Network) -> Topology:
             rate=one.rate,
             framing=one.framing,
             ends=tuple(  # type: ignore[arg-type]
-                LinkEnd(node=end.router, interface=end.carrier, address=end.address) for end in (one, other)
+                LinkEnd(node=end.router, interface=end.carrier, address=end.address, ipv6_address=end.ipv6)
+                for end in (one, other)
             ),
         )
         for number, (one, other) in enumerate((each.ends for each in network.joined), 1)
     ]
     for host in network.hosts:
-        near = LinkEnd(node=host.at.router, interface=host.at.carrier, address=host.at.address)
-        end = LinkEnd(node=host.name, interface="eth0", address=host.address)
+        ipv6 = None if host.ipv6 is None else host.at.ipv6
+        near = LinkEnd(node=host.at.router, interface=host.at.carrier, address=host.at.address, ipv6_address=ipv6)
+        end = LinkEnd(node=host.name, interface="eth0", address=host.address, ipv6_address=host.ipv6)
         framing, rate, number = host.at.framing, host.at.rate, len(links) + 1
         if host.far is not None:
             line = LinkEnd(node=host.far.name, interface=host.at.carrier, address=host.far.address)

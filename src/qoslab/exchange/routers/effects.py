@@ -14,6 +14,7 @@ LINE = "the line: its framing and rate are those of the topology"
 WORK = "the work of the device for a packet, not its queues"
 TAGS = "the bytes of a tag, and frames that are switched between ports"
 ENCAPSULATED = "the bytes of encrypted or encapsulated packets"
+IPV6 = "packets over IPv6: the topology has one address of an interface, static routes and no load over IPv6"
 NOT_KNOWN = "not known: compare with the device"
 
 _BLOCKS: tuple[tuple[str, str], ...] = (
@@ -62,7 +63,7 @@ _BLOCKS: tuple[tuple[str, str], ...] = (
         "|cellular|lte|port-channel",
         "the line: its rate, its delay and the order of packets",
     ),
-    ("ipv6 unicast-routing|ipv6 ", "packets over IPv6: the topology has IPv4 alone"),
+    ("ipv6 unicast-routing|ipv6 ", IPV6),
     (
         "version|hostname|boot|service|logging|aaa|radius|tacacs|enable|user|privilege|clock|ntp|sntp|snmp|line |banner"
         "|license|archive|alias|ip |no |security|login|netconf|restconf|telemetry|diagnostic|memory|transport|hw-module"
@@ -98,7 +99,7 @@ _OF_INTERFACE: tuple[tuple[str, str], ...] = (
         "|delay|ip dampening|dampening|ip load|mac-address",
         PATH,
     ),
-    ("ipv6|ospfv3", "packets over IPv6: the topology has IPv4 alone"),
+    ("ipv6|ospfv3", IPV6),
     (
         "encapsulation dot1|encapsulation isl|encapsulation default|switchport|spanning|channel-|bridge|service inst"
         "|rewrite|vlan|lacp|port-channel|xconnect|l2protocol",

@@ -53,7 +53,7 @@ def _topology(topology: Topology) -> Iterator[str]:
         yield f"  {_quoted(name)}:"
         yield from (f"    {part}" for part in parts)
         yield "    routes:"
-        yield from (f"      - {{prefix: {each.prefix}, via: {each.via}}}" for each in node.routes)
+        yield from (f"      - {{prefix: {_text(each.prefix)}, via: {_text(each.via)}}}" for each in node.routes)
     yield "links:"
     for link in topology.links:
         yield f"  - name: {link.name}"
@@ -62,7 +62,15 @@ def _topology(topology: Topology) -> Iterator[str]:
             yield f"    framing: {link.framing}"
         yield "    ends:"
         for end in link.ends:
-            yield f"      - {{node: {_quoted(end.node)}, interface: {end.interface}, address: {end.address}}}"
+            own = f"address: {end.address}"
+            if end.ipv6_address is not None:
+                own += f', ipv6_address: "{end.ipv6_address}"'
+            yield f"      - {{node: {_quoted(end.node)}, interface: {end.interface}, {own}}}"
+
+
+def _text(address: object) -> str:
+    """Return an address as YAML takes it: one of IPv6 in quotation marks."""
+    return f'"{address}"' if ":" in str(address) else str(address)
 
 
 def experiment_text(made: Imported, topology: Topology, templates: dict[str, Template], idle: Sequence[str]) -> str:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from qoslab.exchange.routers.configured_interfaces import WITHOUT_LINE
+from qoslab.exchange.routers.configured_interfaces import WITHOUT_LINE, Port
 from qoslab.exchange.routers.effects import ENCRYPTED, FILTERS, NAT, NOTHING, PATH, effect_of_block, effect_of_line
-from qoslab.exchange.routers.input_router import Router
+from qoslab.exchange.routers.input_router import Attached, Router
 from qoslab.exchange.routers.policy_template import Template
 from qoslab.ios.device_config.secret_lines import without_secrets
 from qoslab.ios.parse import HEADING
@@ -144,11 +144,20 @@ def _used(router: Router) -> set[int]:
         for each in (port, router.layout.ports.get(attached.carrier), *members):
             if each is not None:
                 found.add(each.line)
+                found |= _ipv6_lines(each, attached)
                 found |= {number for number, text in each.lines.items() if _PLACED.match(text)}
     beyond = {str(each.beyond) for each in router.attached if each.beyond is not None}
     lines = list(enumerate(router.text.splitlines(), 1))
     found |= {number for number, line in lines if line.startswith("ip route ") and beyond & set(line.split())}
     return found | {number for number, line in lines if re.match(r"(?:hostname|version) \S", line)}
+
+
+def _ipv6_lines(port: Port, attached: Attached) -> set[int]:
+    """Return the numbers of the lines with the IPv6 address of the topology."""
+    found = port.ipv6_line
+    if attached.ipv6 is None or found is None or found[1] != attached.ipv6:
+        return set()
+    return {found[0], *(number for number, text in port.lines.items() if text == "ipv6 enable")}
 
 
 def _blocks(text: str) -> Iterator[_Block]:

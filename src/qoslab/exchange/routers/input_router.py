@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Interface
 
 from qoslab.exchange.routers.chassis import Chassis
 from qoslab.exchange.routers.configured_interfaces import LINES, Layout, Port
@@ -29,6 +29,7 @@ class Attached:
     framing: Framing
     beyond: IPv4Address | None = None
     """Address of a neighbour in the subnet, where the configuration has one."""
+    ipv6: IPv6Interface | None = None
 
 
 @dataclass

@@ -174,7 +174,7 @@ def _by_default(network: Network, templates: dict[str, Template], found: Offered
         bps = int(min(source.at.rate.bps, destination.at.rate.bps) * DEFAULT_PART)
         at = destination.at
         name = _name(network.routers[at.router], at, ())
-        bps = min(bps, MOST_DEFAULT_BPS)
+        bps = min(max(bps, LEAST_BPS), MOST_DEFAULT_BPS)
         found.add(network, Load(name, source, destination, "udp", bps, DEFAULT_PACKET, 0, None, about))
     found.notes.append(
         f"no counters in the input: the load is {DEFAULT_PART:.0%} of the rate, in equal parts for the classes"

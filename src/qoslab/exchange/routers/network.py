@@ -6,7 +6,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
 from itertools import islice
 
 from qoslab.exchange.routers.configured_interfaces import BRIDGED, ETHERNETS, LINES, WITHOUT_LINE, Port
@@ -55,6 +55,7 @@ class Host:
     at: Attached
     far: Far | None = None
     """Router between the line and the host; None where the host is on the line."""
+    ipv6: IPv6Interface | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class Network:
     hosts: list[Host] = field(default_factory=list)
     joined: list[Joined] = field(default_factory=list)
     routes: dict[str, dict[IPv4Network, IPv4Address]] = field(default_factory=dict)
+    ipv6_routes: dict[str, dict[IPv6Network, IPv6Address]] = field(default_factory=dict)
 
     def neighbours(self, router: str) -> Iterator[tuple[Attached, Attached]]:
         """Yield the router's own ends of links to other routers, with the far ends."""
@@ -136,13 +138,18 @@ def _attach(router: Router, free: Iterator[IPv4Network]) -> None:
         if not reason and sharing is not None:
             carrier, reason = _apart(router, port, sharing, chosen)
         address = _address(port, free) if not reason else None
-        if address is not None and any(each.address.network.overlaps(address.network) for each in chosen):
-            reason = f"its subnet {address.network} overlaps with that of another interface (another VRF?)"
+        if address is not None and (other := _overlapping(address, chosen)) is not None:
+            if router.layout.ports[other.port].vrf != port.vrf:
+                address = _address(None, free)
+            else:
+                reason = f"its subnet {address.network} overlaps with that of {other.port}"
         if reason or address is None:
             router.left_out[port.name] = reason
             continue
         if address != port.address:
             why = port.dynamic or (f"address {port.address}" if port.address else "no IPv4 address")
+            if port.address and _overlapping(port.address, chosen) is not None:
+                why += f" of VRF {port.vrf or 'global'}, used in another VRF"
             router.notes.append(f"{port.name}: {why}: the topology uses {address} instead, a documentation address")
         if port.kind in ("Multilink", "Port-channel") and len(members) > 1:
             router.notes.append(
@@ -162,10 +169,23 @@ def _attach(router: Router, free: Iterator[IPv4Network]) -> None:
                 _rate(router, port, members),
                 _framing(port, members, carrier),
                 _beyond(router, address),
+                _ipv6(port, chosen),
             )
         )
     order = [each.name for each in ports]
     router.attached = sorted(chosen, key=lambda each: order.index(each.port))
+
+
+def _overlapping(address: IPv4Interface, chosen: Sequence[Attached]) -> Attached | None:
+    """Return the interface of the topology whose subnet overlaps with that of an address."""
+    return next((each for each in chosen if each.address.network.overlaps(address.network)), None)
+
+
+def _ipv6(port: Port, chosen: Sequence[Attached]) -> IPv6Interface | None:
+    """Return the IPv6 address of an interface, unless another one has its subnet."""
+    address = port.ipv6_address
+    taken = (each.ipv6.network for each in chosen if each.ipv6 is not None)
+    return None if address is None or any(each.overlaps(address.network) for each in taken) else address
 
 
 def _apart(router: Router, port: Port, sharing: Attached, chosen: Sequence[Attached]) -> tuple[str, str]:
@@ -216,9 +236,9 @@ def _carrier(router: Router, port: Port, chosen: Sequence[Attached]) -> tuple[st
     return name, [port], ""
 
 
-def _address(port: Port, free: Iterator[IPv4Network]) -> IPv4Interface | None:
+def _address(port: Port | None, free: Iterator[IPv4Network]) -> IPv4Interface | None:
     """Return the address of an interface, or a substitute for one that the input does not have."""
-    if port.address is not None and port.address.network.prefixlen < 32 and _usable(port.address):
+    if port is not None and port.address is not None and port.address.network.prefixlen < 32 and _usable(port.address):
         return port.address
     network = next(free, None)
     return None if network is None else IPv4Interface(f"{network[1]}/{network.prefixlen}")
@@ -327,12 +347,19 @@ def _link(network: Network, free: Iterator[IPv4Network]) -> None:
                 _leave_out(network, each, f"another router has its address {each.address.ip}")
         if len(ends) >= 2:
             first, second = _with_one_line(ends[0], ends[1])
+            if first.ipv6 is None or second.ipv6 is None or first.ipv6.network != second.ipv6.network:
+                first, second = replace(first, ipv6=None), replace(second, ipv6=None)
             network.joined.append(Joined((first, second)))
             for old, new in ((ends[0], first), (ends[1], second)):
                 own = network.routers[old.router].attached
                 own[own.index(old)] = new
         else:
-            network.hosts.append(_host(network, ends[0], free))
+            at = ends[0]
+            if at.framing != "ethernet" and at.ipv6 is not None:
+                # The router at the other end of the line has IPv4 alone.
+                own = network.routers[at.router].attached
+                own[own.index(at)] = at = replace(at, ipv6=None)
+            network.hosts.append(_host(network, at, free))
 
 
 def _with_one_line(one: Attached, other: Attached) -> tuple[Attached, Attached]:
@@ -362,7 +389,7 @@ def _host(network: Network, at: Attached, free: Iterator[IPv4Network]) -> Host:
     name = next(each for each in (name, *(f"{name}-{number}" for number in range(2, 99))) if each not in taken)
     there = IPv4Interface(f"{address}/{prefix.prefixlen}")
     if at.framing == "ethernet":
-        return Host(name, there, at)
+        return Host(name, there, at, ipv6=None if at.ipv6 is None else _neighbour(at.ipv6))
     behind = next(free)
     port = next(each for each in ("GigabitEthernet0/0", "GigabitEthernet0/1") if each != at.carrier)
     gateway, own_address = (IPv4Interface(f"{behind[number]}/{behind.prefixlen}") for number in (1, 2))
@@ -370,6 +397,13 @@ def _host(network: Network, at: Attached, free: Iterator[IPv4Network]) -> Host:
         f"{at.port}: the router {name}-far is the other end of the line, with the host {name} behind it"
     )
     return Host(name, own_address, at, Far(f"{name}-far", there, port, gateway))
+
+
+def _neighbour(address: IPv6Interface) -> IPv6Interface:
+    """Return another address of a subnet."""
+    network = address.network
+    first = network[0] if network.prefixlen == 127 else network[2]
+    return IPv6Interface((network[1] if first == address.ip else first, network.prefixlen))
 
 
 def _add_spare(router: Router, network: Network, free: Iterator[IPv4Network]) -> None:
@@ -400,6 +434,7 @@ def _route(network: Network) -> None:
     )
     if not whole:
         network.routes = shortest
+    network.ipv6_routes = _ipv6_routes(network)
     for host in network.hosts:
         if host.far is not None:
             line, behind = host.at.address.network, host.address.network
@@ -407,6 +442,27 @@ def _route(network: Network) -> None:
                 via = host.far.address.ip if name == host.at.router else routes.get(line)
                 if via is not None:
                     routes[behind] = via
+
+
+def _ipv6_routes(network: Network) -> dict[str, dict[IPv6Network, IPv6Address]]:
+    """Return the IPv6 routes by router, along shortest paths of links with IPv6."""
+    found: dict[str, dict[IPv6Network, IPv6Address]] = {name: {} for name in network.routers}
+    own = {
+        name: {each.ipv6.network for each in router.attached if each.ipv6 is not None}
+        for name, router in network.routers.items()
+    }
+    for name, routes in found.items():
+        waiting = deque((far.router, far.ipv6.ip) for _, far in network.neighbours(name) if far.ipv6 is not None)
+        seen = {name}
+        while waiting:
+            router, via = waiting.popleft()
+            if router in seen:
+                continue
+            seen.add(router)
+            for prefix in own[router] - own[name]:
+                routes.setdefault(prefix, via)
+            waiting.extend((far.router, via) for _, far in network.neighbours(router) if far.ipv6 is not None)
+    return found
 
 
 def _reachable(network: Network, one: Host, two: Host) -> bool:

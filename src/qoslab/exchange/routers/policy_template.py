@@ -24,6 +24,8 @@ _QUEUEING = re.compile(
     r"(?:no )?(?:bandwidth \d+|fair-queue|tx-ring-limit|hold-queue|max-reserved-bandwidth|rate-limit|traffic-shape"
     r"|random-detect|priority-group|custom-queue-list|load-interval|ip tcp adjust-mss)\b"
 )
+_SPOKES = re.compile(r"(?:ip )?nhrp map group (?P<group>\S+) service-policy output (?P<policy>\S+)")
+"""Per-tunnel QoS of DMVPN: the policy of each spoke that is in the group."""
 _LISTS = ("priority-list", "queue-list", "access-list rate-limit")
 _MOST_REFUSED = 200
 MOST_CHARACTERS = 2**16
@@ -102,8 +104,7 @@ def _tunnels(router: Router, blocks: dict[str, list[tuple[int, str]]], found: Te
     """Put the policy of a tunnel on the port that carries it where all packets of the port are in the tunnel."""
     tunnels = [each for each in router.layout.ports.values() if each.kind == "Tunnel" and not each.shutdown]
     for port in tunnels:
-        for direction, policy in port.policies.items():
-            number = port.number_of(f"service-policy {direction}")
+        for number, direction, policy in _of_tunnel(port, found):
             attached, reason = _carrier_of_tunnel(router, port, tunnels)
             if attached is not None and any(each[:2] == (attached, direction) for each in found.policies):
                 reason = f"{attached.port} has another policy in this direction"
@@ -120,6 +121,24 @@ def _tunnels(router: Router, blocks: dict[str, list[tuple[int, str]]], found: Te
                 f"{port.name}: service-policy {direction} {policy} is on {attached.carrier}, which carries the packets "
                 f"of {port.name} alone; the {size} of the tunnel are not counted"
             )
+
+
+def _of_tunnel(port: Port, found: Template) -> Iterator[tuple[int, str, str]]:
+    """Yield line, direction and name of the policies of a tunnel; of those for groups of spokes the first."""
+    for direction, policy in port.policies.items():
+        yield port.number_of(f"service-policy {direction}"), direction, policy
+    groups = [(number, match) for number, text in port.lines.items() if (match := _SPOKES.fullmatch(text))]
+    if not groups or "output" in port.policies:
+        return
+    number, first = groups[0]
+    found.notes.append(
+        f"{port.name}: the policy {first['policy']} of a spoke in group {first['group']} stands for the tunnel; the "
+        "device has one such policy for each spoke"
+    )
+    for other, match in groups[1:]:
+        found.refused[other] = f"the topology has one spoke, in group {first['group']}"
+        found.notes.append(f"{port.name}: the policy {match['policy']} of group {match['group']} is left out")
+    yield number, "output", first["policy"]
 
 
 def _carrier_of_tunnel(router: Router, tunnel: Port, tunnels: list[Port]) -> tuple[Attached | None, str]:
