@@ -584,3 +584,58 @@ def test_no_order_of_known_lines_raises(lines: list[str], indented: bool) -> Non
 @settings(max_examples=examples(100))
 def test_no_text_raises(text: str) -> None:
     shown("policy-map P\n class class-default\n  " + text)
+
+
+def findings(text: str, **options: Any) -> list[tuple[str, str]]:
+    return [(each.severity, each.code) for each in answer(text, **options).findings]
+
+
+def test_short_burst_of_a_policer_is_a_note_without_a_round_trip() -> None:
+    text = "policy-map P\n class class-default\n  police {}\ninterface GigabitEthernet0/0\n service-policy input P\n"
+    assert findings(text.format("5000000 15000")) == [("note", "short-burst")]
+    assert findings(text.format("5000000 15000"), rtt_s=0.05) == [("warning", "burst-below-rtt")]
+    assert findings(text.format("5000000 156250")) == findings(text.format("5000000")) == []
+
+
+def test_bandwidth_below_the_line_without_a_shaper_is_a_finding() -> None:
+    classes = "class-map match-any A\n match dscp af11\npolicy-map Q\n class A\n  bandwidth percent 30\n"
+    port = "interface GigabitEthernet0/0\n bandwidth 10000\n service-policy output {}\n"
+    assert findings(classes + port.format("Q")) == [("warning", "bandwidth-below-line")]
+    shaper = "policy-map S\n class class-default\n  shape average 10000000\n  service-policy Q\n"
+    assert findings(classes + shaper + port.format("S")) == []
+
+
+def test_paste_with_counters_in_front_is_read() -> None:
+    text = (
+        "R1#show policy-map interface gi0/0\n GigabitEthernet0/0 \n\n  Service-policy output: S\n\n"
+        "    Class-map: class-default (match-any)  \n      12 packets, 800 bytes\n      Match: any \n"
+        "R1#show running-config | section policy\npolicy-map S\n class class-default\n  shape average 10000000\n"
+        " service-policy output S\n"
+    )
+    found = answer(text)
+    assert [each.interface for each in found.policies] == [""]
+    assert [each.reason for each in found.ignored] == ["its interface is not in the input"]
+
+
+def test_policies_of_other_places_are_named() -> None:
+    text = (
+        "policy-map COPP\n class class-default\n  police rate 200 pps\n   conform-action transmit\n"
+        "control-plane\n service-policy input COPP\n"
+    )
+    found = answer("version 17.3\n" + text)
+    (policy,) = found.policies
+    assert (policy.place, policy.direction) == ("control-plane", "input")
+    assert policy.classes[0].without_effect == ("police rate 200 pps",)
+    assert any("it is below `police rate 200 pps`" in each.reason for each in found.ignored)
+    assert "control-plane input (not modelled): policy-map COPP" in answer_text(found)
+
+
+def test_port_channel_has_the_rate_of_its_members() -> None:
+    text = (
+        "version 16.12\ninterface Port-channel1\n service-policy output P\n"
+        "interface GigabitEthernet0/0/0\n channel-group 1 mode active\n"
+        "interface GigabitEthernet0/0/1\n channel-group 1\ninterface GigabitEthernet0/0/2\n channel-group 11\n"
+        "policy-map P\n class class-default\n  shape average percent 10\n"
+    )
+    (policy,) = answer(text).policies
+    assert (policy.base.bps, policy.base_source) == (2_000_000_000, "2 member ports")

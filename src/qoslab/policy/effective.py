@@ -131,6 +131,8 @@ class ClassValues:
     """Length of packets for a rate, where it is not the counted one."""
     estimate: bool = False
     """True if the share rests on constants that are not confirmed."""
+    without_effect: tuple[str, ...] = ()
+    """Lines of the class that are not modelled."""
 
     @property
     def name(self) -> str:
@@ -161,6 +163,8 @@ class PolicyValues:
     """Line of `service-policy`, or of the policy-map."""
     switch: bool = False
     """True if the device is a switch."""
+    place: str = ""
+    """Other place of the configuration with the policy-map, such as `control-plane`; empty on an interface."""
 
 
 @dataclass(frozen=True)
@@ -208,11 +212,21 @@ def effective_policies(configuration: Configuration, rate_bps: int | None = None
     device = configuration.device
     attached = [each for each in configuration.attachments if each.policy in device.policy_maps]
     attached = attached or [
-        Attachment("", "output" if _queues(device, policy) else "input or output", name, configuration.line_of(name))
-        for name, policy in device.policy_maps.items()
+        _elsewhere(configuration, name)
+        for name in device.policy_maps
         if not any(each.service_policy == name for one in device.policy_maps.values() for each in one.classes)
     ]
     return [_values(configuration, each, rate_bps) for each in attached]
+
+
+def _elsewhere(configuration: Configuration, name: str) -> Attachment:
+    """Return the place of a policy-map that is on no interface."""
+    found = configuration.attached_elsewhere(name)
+    if found is not None:
+        return Attachment("", found[1], name, found[2], place=found[0])
+    device = configuration.device
+    direction = "output" if _queues(device, device.policy_maps[name]) else "input or output"
+    return Attachment("", direction, name, configuration.line_of(name))
 
 
 def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) -> PolicyValues:
@@ -251,6 +265,7 @@ def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) 
         tuple(context.made),
         at.line,
         device.switch is not None,
+        at.place,
     )
 
 
@@ -267,7 +282,7 @@ def base_rate(
         if interface.kind in DEFAULT_BANDWIDTH_KBPS or typed:
             return Rate(interface_bandwidth_kbps(interface) * 1000.0), source
     if at.bandwidth_kbps is not None:
-        return Rate(at.bandwidth_kbps * 1000.0), "bandwidth"
+        return Rate(at.bandwidth_kbps * 1000.0), f"{at.members} member ports" if at.members else "bandwidth"
     return (LINE, "not known") if rate_bps is None else (Rate(float(rate_bps)), "--rate")
 
 
@@ -393,6 +408,7 @@ def _class(
         marks=(*map(_mark_text, each.marks), *map(_source_text, each.marks_from)),
         drop=each.drop,
         trust=each.trust,
+        without_effect=tuple(line.text for line in each.kept),
         account="".join(str(one.account) for one in (each.shape, each.bandwidth) if one and one.account),
     )
     if made.shape is not None and made.shape.rate.least(here.line) != here.line:

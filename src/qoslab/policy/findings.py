@@ -15,7 +15,7 @@ from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass
 from qoslab.ios.packet_sets import candidates, class_packets, never_matches, whole_code_points
 from qoslab.ios.rules import descendants
-from qoslab.policy.effective import MTU, ClassValues, PolicyValues
+from qoslab.policy.effective import MTU, ClassValues, PoliceValues, PolicyValues
 from qoslab.policy.matching import completed
 from qoslab.policy.pasted_configuration import Configuration, is_refusal
 from qoslab.policy.rate import Rate, bps_text, listed, number
@@ -24,6 +24,8 @@ Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 EF = 46
 LONGEST_MS = 1000.0
+SHORT_BURST_MS = 100.0
+"""Burst of a policer, as a time of its rate, below which round trips of the Internet matter."""
 SEGMENT = 1500
 """Bytes of an IP packet of a full TCP segment."""
 VIRTUAL = ("Tunnel", "Dialer", "Virtual-Template", "Loopback", "Vlan", "BVI")
@@ -251,11 +253,27 @@ def small_bursts(subject: Subject) -> Iterator[PolicyFinding]:
             # 1500 is also the least default burst.
             severity: Severity = "warning" if police.bc_bytes >= MTU else "error"
             yield PolicyFinding(severity, "burst-below-mtu", message, RFC_2697, line)
+        typed = police.bc_bytes >= frame and not police.default_burst
+        if subject.rtt_s is None and typed and police.cir.known and "drop" in police.exceed:
+            yield from _burst_time(subject, each, police)
         if subject.rtt_s is not None and police.cir.known and "drop" in police.exceed:
             product = police.cir.bps * subject.rtt_s / 8
             if police.bc_bytes < product:
                 message = _rtt_message(each, police.bc_bytes, product, police.cir.bps, subject.rtt_s)
                 yield PolicyFinding("warning", "burst-below-rtt", message, f"{ARITHMETIC}; docs/policies.md", line)
+
+
+def _burst_time(subject: Subject, each: ClassValues, police: PoliceValues) -> Iterator[PolicyFinding]:
+    """Yield a note about a typed burst that a TCP connection with a usual round trip cannot live with."""
+    ms = (police.bc_bytes or 0) * 8000 / police.cir.bps if police.cir.bps else SHORT_BURST_MS
+    if each.priority or ms >= SHORT_BURST_MS:
+        return
+    default = max(int(police.cir.bps) // engine_defaults.POLICE_BURST_DIVISOR, engine_defaults.POLICE_LEAST_BURST)
+    message = (
+        f"{_of(each)}: the burst of {police.bc_bytes} bytes is {number(ms, 2)} ms of {police.cir}: one TCP connection "
+        f"with a longer round trip does not reach the rate; the default burst is {default} bytes (check with --rtt)"
+    )
+    yield PolicyFinding("note", "short-burst", message, f"{ARITHMETIC}; docs/policies.md", subject.at(each, "police"))
 
 
 def _rtt_message(each: ClassValues, burst: int, product: float, bps: float, rtt_s: float) -> str:
@@ -343,6 +361,21 @@ def long_queues(subject: Subject) -> Iterator[PolicyFinding]:
         yield PolicyFinding(
             "warning", "long-queue", message, f"{ARITHMETIC}; {RFC_7567}", subject.at(each, "queue-limit")
         )
+
+
+def bandwidth_below_line(subject: Subject) -> Iterator[PolicyFinding]:
+    """Queues without a shaper on a port whose `bandwidth` is below the rate of the line."""
+    for policy in subject.policies:
+        slow = policy.line.known and policy.base.known and policy.base.bps < policy.line.bps
+        if not policy.queues or not slow or policy.base_source != "bandwidth":
+            continue
+        if all(each.shape is None for each in policy.classes):
+            message = (
+                f"{_where(policy)}: `bandwidth` is {policy.base}, but packets wait only when they exceed the line of "
+                f"{policy.line}; put the classes below a class-default with `shape average {policy.base.bps:.0f}`"
+            )
+            line = subject.configuration.interface_line(policy.interface, "bandwidth")
+            yield PolicyFinding("warning", "bandwidth-below-line", message, CONGESTION, line)
 
 
 def remaining_of_nothing(subject: Subject) -> Iterator[PolicyFinding]:
@@ -517,7 +550,7 @@ def unattached(subject: Subject) -> Iterator[PolicyFinding]:
         for part in descendants(device, device.policy_maps[at.policy])
     }
     for name in device.policy_maps:
-        if name not in used and not name.startswith(SYSTEM):
+        if name not in used and not name.startswith(SYSTEM) and configuration.attached_elsewhere(name) is None:
             message = f"policy-map {name} is on no interface and in no other policy-map"
             yield PolicyFinding("note", "policy-not-attached", message, MQC, configuration.line_of(name))
 
@@ -548,6 +581,7 @@ RULES: tuple[Callable[[Subject], Iterator[PolicyFinding]], ...] = (
     policer_before_shaper,
     fast_shapers,
     long_queues,
+    bandwidth_below_line,
     remaining_of_nothing,
     priority_without_limit,
     percent_of_default,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from qoslab.ios.cli.session import KEPT
 from qoslab.ios.device_config.running_config_parser import Unread, place_of
 from qoslab.ios.device_config.secret_lines import without_secrets
-from qoslab.policy.pasted_configuration import Configuration, is_refusal
+from qoslab.policy.pasted_configuration import ATTACHING, Configuration, is_refusal
 
 _EFFECTS = (
     (r"match\b|class-map\b", "the packets of the class"),
@@ -61,6 +61,8 @@ def _undecided(configuration: Configuration) -> Iterator[Ignored]:
 
 
 def _ignored(configuration: Configuration) -> Iterator[Ignored]:
+    refused = {each.text for each in configuration.reading.unread}
+    refused |= {each.text for each in configuration.reading.carried if any(one.undecided for one in each.remarks)}
     attached = {(each.interface, each.line) for each in configuration.attachments if not each.refused}
     for unread in configuration.reading.unread:
         if is_refusal(unread.reason) or any(unread.number == line for _, line in attached):
@@ -69,7 +71,11 @@ def _ignored(configuration: Configuration) -> Iterator[Ignored]:
         if effect:
             reason = unread.reason.removeprefix("% Not supported: ").removeprefix("% ")
             if reason.startswith("Invalid input"):
-                reason = "the model has no such command"
+                above = unread.place[-1] if unread.place else ""
+                below = above and any(each.startswith(above) for each in refused)
+                reason = f"it is below `{above}`, which is not read" if below else "the model has no such command"
+                if ATTACHING.fullmatch(unread.text):
+                    reason = "its interface is not in the input"
             yield Ignored(unread.number, without_secrets(unread.text), ", ".join(unread.place), reason, effect)
 
 

@@ -31,7 +31,9 @@ _NESTED = re.compile(r"(?im)^ *match +(?:not +)?class-map +(\S+)")
 _POLICY = re.compile(r"(?im)^ *policy-map +(?!type\b)(\S+) *$")
 _CHILD = re.compile(r"(?im)^ *service-policy +(?!(?:in|out)(?:put)? |type )(\S+) *$")
 _ATTACHED = re.compile(r"(?im)^ *service-policy +(?:input|output) +(\S+) *$")
-_ATTACHING = re.compile(r"service-policy (input|output) (\S+)")
+ATTACHING = re.compile(r"service-policy (input|output) (\S+)")
+"""Line that attaches a policy-map to an interface."""
+_ELSEWHERE = re.compile(r"(?:^| )service-policy (input|output) (\S+)$")
 _BANDWIDTH = re.compile(r"bandwidth (\d+)")
 _WITHOUT_QOS = re.compile(r"(?m)^ip(?:v6)? route .*$")
 """Many in large configurations, and never a part of a policy."""
@@ -46,6 +48,12 @@ _XE = re.compile(
 _SWITCH = re.compile(r"(?im)^ *(?:mls qos|switchport|srr-queue|spanning-tree|priority-queue out)\b")
 _SWITCH_QOS = re.compile(r"(?im)^ *(?:mls qos|srr-queue|priority-queue out|auto qos voip)\b")
 _ROUTER_QOS = re.compile(r"(?im)^ *(?:bandwidth (?:percent|remaining)|shape |priority\b(?!-)|fair-queue|random-detect)")
+_SHOWN = re.compile(r"(?m)^ *(?:Service-policy (?:input|output)\s*:|Class-map: \S+ \(match-)")
+"""Lines of `show policy-map interface`."""
+_CONFIGURED = re.compile(
+    r"(?:policy-map|class-map|interface|hostname|version|ip|access-list|service|router|Building|Current) \S"
+)
+"""Beginnings of lines of a configuration, which are not indented."""
 _OTHERS = (
     (
         r"(?m)^set (?:class-of-service|firewall|interfaces) |^\s*(?:class-of-service|schedulers|firewall) \{",
@@ -76,6 +84,10 @@ class Attachment:
     """Reason of the router's refusal; empty if it accepts the line."""
     bandwidth_kbps: int | None = None
     """`bandwidth` of an interface whose kind is not modelled."""
+    members: int = 0
+    """Ports of a bundle, whose rates together are `bandwidth_kbps`; 0 for another interface."""
+    place: str = ""
+    """Other place of the configuration with the policy-map, such as `control-plane`; empty on an interface."""
 
 
 @dataclass
@@ -106,6 +118,19 @@ class Configuration:
         if command:
             return max((each.number for each in own if each.text.startswith(command)), default=0)
         return own[0].number if own else 0
+
+    def attached_elsewhere(self, policy: str) -> tuple[str, str, int] | None:
+        """Return place, direction and line of a policy-map that is on no interface: control plane, map-class."""
+        rows = [
+            (" ".join(each.position.names[:1]) if each.position.mode == KEPT else "", each.text, each.number)
+            for each in self.reading.carried
+        ]
+        rows += [(each.place[0] if each.place else "", each.text, each.number) for each in self.reading.unread]
+        for place, text, number in rows:
+            found = _ELSEWHERE.search(text)
+            if found is not None and found[2] == policy and place and not place.startswith("policy-map "):
+                return (text.partition(" service-policy")[0] if found.start() else place), found[1], number
+        return None
 
     def speed_mbps(self, interface: str) -> int | None:
         """Return a forced `speed` of a port, also one that the model of its kind does not have."""
@@ -141,7 +166,7 @@ def read_configuration(
 
     Without `policy_needed` a configuration may lack policy-maps.
     """
-    text = configuration_text(pasted)
+    text = _without_shown_policies(configuration_text(pasted))
     if not routes:
         text = _WITHOUT_QOS.sub("", text)
     check_vendor(text, source, policy_needed=policy_needed)
@@ -172,6 +197,27 @@ def read_configuration(
     best.release = "" if (found := re.search(r"(?m)^version +(\S+)", text)) is None else found[1]
     best.attachments = list(_attachments(best))
     return best
+
+
+def _without_shown_policies(text: str) -> str:
+    """Empty the lines of `show policy-map interface` in a paste that has a policy-map, too."""
+    if not _SHOWN.search(text) or not _POLICY.search(text):
+        return text
+    lines = text.split("\n")
+    shown = False
+    before = 0
+    for number, line in enumerate(lines):
+        if _SHOWN.match(line):
+            shown = True
+            if interface_name(lines[before].strip()) is not None:
+                lines[before] = ""
+        elif _CONFIGURED.match(line):
+            shown = False
+        if line.strip():
+            before = number
+        if shown:
+            lines[number] = ""
+    return "\n".join(lines)
 
 
 def _unknown(configuration: Configuration) -> int:
@@ -252,8 +298,8 @@ def _attachments(configuration: Configuration) -> Iterator[Attachment]:
                 yield Attachment(interface.name, direction, policy, line)
     yield from _on_virtual_interfaces(configuration)
     for unread in configuration.reading.unread:
-        found = _ATTACHING.fullmatch(unread.text)
-        if found is not None and unread.place:
+        found = ATTACHING.fullmatch(unread.text)
+        if found is not None and unread.place and unread.place[0].startswith("interface "):
             yield _refused(unread, found[1], found[2], configuration.reading.unread)
 
 
@@ -265,11 +311,33 @@ def _on_virtual_interfaces(configuration: Configuration) -> Iterator[Attachment]
         if each.position.mode == KEPT and each.position.names[0].startswith("interface ")
     ]
     for interface, carried in below:
-        found = _ATTACHING.fullmatch(carried.text)
+        found = ATTACHING.fullmatch(carried.text)
         if found is not None:
             own = (_BANDWIDTH.fullmatch(each.text) for name, each in below if name == interface)
             bandwidth = next((int(each[1]) for each in own if each), None)
-            yield Attachment(interface, found[1], found[2], carried.number, bandwidth_kbps=bandwidth)
+            rates = _members_kbps(configuration, interface) if bandwidth is None else []
+            yield Attachment(
+                interface,
+                found[1],
+                found[2],
+                carried.number,
+                bandwidth_kbps=sum(rates) or bandwidth,
+                members=len(rates),
+            )
+
+
+def _members_kbps(configuration: Configuration, interface: str) -> list[int]:
+    """Return the rates of the ports of a port-channel."""
+    line = f"channel-group {interface.removeprefix('Port-channel')} "
+    if not interface.startswith("Port-channel"):
+        return []
+    ports = [
+        each.position.names[0]
+        for each in configuration.reading.carried
+        if each.position.mode == "interface" and f"{each.text} ".startswith(line)
+    ]
+    speeds = ((port, configuration.speed_mbps(port)) for port in ports)
+    return [DEFAULT_BANDWIDTH_KBPS[interface_kind(port)] if speed is None else speed * 1000 for port, speed in speeds]
 
 
 def _refused(unread: Unread, direction: str, policy: str, others: list[Unread]) -> Attachment:

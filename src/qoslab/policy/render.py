@@ -64,6 +64,8 @@ def _legend(text: str) -> str:
 
 def _policy_text(policy: PolicyValues) -> str:
     where = f"{policy.interface} {policy.direction}" if policy.interface else f"Not attached ({policy.direction})"
+    if policy.place:
+        where = f"{policy.place} {policy.direction} (not modelled)"
     lines = [_wrapped(f"{where}: policy-map {policy.policy}")]
     if policy.refused:
         lines.append(_wrapped(f"  refused by these rules: {policy.refused.removeprefix('% ')}"))
@@ -155,6 +157,7 @@ def _details(policy: PolicyValues, each: ClassValues) -> Iterator[str]:
         lines.append(f"counted bytes: account {each.account}")
     if each.drop:
         lines.append("drops every packet")
+    lines += [f"not modelled: {text}" for text in each.without_effect]
     lines = [line for line in lines if line]
     if not lines and (policy.queues or policy.refused or each.name == CLASS_DEFAULT):
         return
