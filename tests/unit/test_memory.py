@@ -52,6 +52,15 @@ def test_queues_in_bytes_are_counted_by_the_shortest_packets(limit: str, packets
     assert held(text) - held("") == packets + 200 - 1000
 
 
+def test_limits_in_microseconds_are_of_the_rate() -> None:
+    def of(limit: str) -> int:
+        text = f"policy-map P\n class class-default\n  bandwidth 1000\n  queue-limit {limit}\n"
+        text += "interface GigabitEthernet0/0/0\n service-policy output P\n"
+        return queued(parse_config(text, MODELS["ISR4451"].hardware("ios-xe"), source="R1.ios"))
+
+    assert of("3000 us") == of("3 ms")
+
+
 def experiment(folder: Path, text: str, template: str = "") -> Path:
     (folder / "t.j2").write_text(template)
     (folder / "e.yml").write_text(text)

@@ -312,6 +312,20 @@ O        10.2.0.0/24 [110/2] via 10.0.13.2, 00:01:02, GigabitEthernet0/2
 """
 
 
+def test_parts_of_a_configuration_are_one(tmp_path: Path) -> None:
+    text = (
+        "R7#show running-config | section class-map|policy-map\nclass-map match-any V\n match dscp ef\n"
+        "policy-map LLQ\n class V\n  priority 512\nR7#show running-config interface gi0/0\n"
+        "Building configuration...\n\n"
+        "Current configuration : 99 bytes\n!\ninterface GigabitEthernet0/0\n ip address 10.0.0.1 255.255.255.0\n"
+        " service-policy output LLQ\nend\n\nR7#show running-config interface gi0/1\nBuilding configuration...\n\n"
+        "interface GigabitEthernet0/1\n ip address 10.1.0.1 255.255.255.0\nend\n\nR7#\n"
+    )
+    made = imported(tmp_path, {"a.txt": text})
+    assert {each.at.port for each in made.network.hosts} == {"GigabitEthernet0/0", "GigabitEthernet0/1"}
+    assert "service-policy output LLQ" in (made.folder / "templates/R7.ios.j2").read_text()
+
+
 @pytest.mark.parametrize("prompts", [True, False])
 def test_one_file_may_have_several_routers(tmp_path: Path, *, prompts: bool) -> None:
     text = f"ACCESS#sh run\n{ACCESS}ACCESS#\nCORE#sh run\n{CORE}CORE#\n" if prompts else ACCESS + CORE

@@ -605,3 +605,12 @@ def test_a_tunnel_is_tried_on_a_line_of_its_bandwidth() -> None:
     assert trial.line_bps == 5_000_000
     assert trial.notes == ("policy-map P on Tunnel10: simulated on an Ethernet line of 5 Mb/s.",)
     assert 4_500_000 < trial.variants[0].line_bps < 5_000_000
+
+
+def test_bandwidth_of_a_tunnel_is_no_second_queue_behind_its_shaper() -> None:
+    text = SHAPED.format(version="17.6").replace("GigabitEthernet0/0/1", "Tunnel10\n bandwidth 2000")
+    trial = tried(text, "voice 5, backup 3", seconds=5)
+    assert trial.line_bps == 1_000_000_000
+    voice = kind_of(trial, "voice")
+    assert voice.delay is not None
+    assert voice.delay.max_ms < PROPAGATION_MS + 1514 * 8 / 2000 + 4 + LAN_MS

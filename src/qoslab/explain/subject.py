@@ -216,7 +216,8 @@ def _attach_anywhere(configuration: Configuration, device: Device, rate_bps: int
     interface = device.interfaces.setdefault(ASSUMED, Interface(ASSUMED))
     if ASSUMED not in device.hardware.interfaces:
         device.hardware = replace(device.hardware, interfaces=(*device.hardware.interfaces, ASSUMED))
-    interface.bandwidth_kbps = max((rate_bps or GIGABIT_BPS) // 1000, 1)
+    known = None if where is None or rate_bps is not None else where.bandwidth_kbps
+    interface.bandwidth_kbps = known or max((rate_bps or GIGABIT_BPS) // 1000, 1)
     if where is not None and where.direction == "input":
         interface.service_policy_input = policy
     else:

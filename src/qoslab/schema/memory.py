@@ -58,7 +58,7 @@ def _packets(limit: QueueLimit | None, kbps: int) -> int:
         return engine_defaults.QUEUE_LIMIT
     if limit.unit == "packets":
         return limit.number
-    octets = limit.number if limit.unit == "bytes" else limit.number * kbps // 8
+    octets = limit.number if limit.unit == "bytes" else limit.number * kbps // (8 if limit.unit == "ms" else 8000)
     return octets // SHORTEST + 1
 
 

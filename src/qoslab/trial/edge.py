@@ -189,7 +189,9 @@ def _prepared(configuration: Configuration, at: Attachment, rate_bps: int | None
     modelled = at.interface in device.interfaces
     interface, base_kbps = _tried_interface(configuration, device, at, rate_bps, notes)
     speed = configuration.speed_mbps(at.interface.partition(".")[0])
-    line = line_rate(device, interface, rate_bps, speed) if modelled or rate_bps is not None else None
+    # `bandwidth` of a tunnel or dialer is no line: below a shaper it would be a second queue.
+    own_line = modelled or rate_bps is not None or _shaped(device.policy_maps[at.policy])
+    line = line_rate(device, interface, rate_bps, speed) if own_line else None
     rate = line[0].bps if line is not None else base_kbps * 1000
     line_bps = max(int(rate), 1)
     if speed is not None and interface.bandwidth_kbps is None:
@@ -276,7 +278,10 @@ def _tried_interface(
     if port is None:
         port = _new_interface(device, ASSUMED)
         place = f"on {at.interface}" if at.interface else "attached to no interface"
-        line_bps = kbps * 1000 if rate_bps is None else rate_bps
+        line_bps: float = kbps * 1000 if rate_bps is None else rate_bps
+        if rate_bps is None and _shaped(device.policy_maps[at.policy]):
+            line = line_rate(device, port, None, configuration.speed_mbps(port.name))
+            line_bps = line_bps if line is None else line[0].bps
         notes.append(f"policy-map {at.policy} {place}: simulated on an Ethernet line of {bps_text(line_bps)}.")
     else:
         notes.append(f"{at.interface}: the policy is simulated on {port.name}, without its VLAN tag.")

@@ -66,7 +66,7 @@ def import_routers(files: Sequence[Path], to: Path, choices: Choices) -> Importe
     texts = {str(file): text_of(file) for file in files}
     if sum(map(len, texts.values())) > LARGEST:
         raise UserError(f"found more than {LARGEST} characters, expected the output of some routers")
-    outputs = [each for file, text in texts.items() for each in _outputs(file, text)]
+    outputs = _joined([each for file, text in texts.items() for each in _outputs(file, text)])
     _place(outputs)
     labels = {file: file for file in texts}
     if choices.anonymous:
@@ -85,6 +85,21 @@ def import_routers(files: Sequence[Path], to: Path, choices: Choices) -> Importe
     with whole(to) as draft:
         draft.mkdir()
         _write(draft, made, topology, templates, {labels[str(file)]: file for file in files})
+    return made
+
+
+def _joined(outputs: Sequence[Output]) -> list[Output]:
+    """Join parts of a configuration in one file, as `show running-config | section` and `interface` print them."""
+    made: list[Output] = []
+    for each in outputs:
+        whole_one = any(line.startswith(("hostname ", "version ")) for _, line in each.lines)
+        first = next(
+            (one for one in made if (one.file, one.kind, one.host) == (each.file, "configuration", each.host)), None
+        )
+        if each.kind == "configuration" and each.host and not whole_one and first is not None:
+            first.lines = [*first.lines, *((number, line) for number, line in each.lines if line.strip() != "end")]
+        else:
+            made.append(each)
     return made
 
 
