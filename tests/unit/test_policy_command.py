@@ -639,3 +639,38 @@ def test_port_channel_has_the_rate_of_its_members() -> None:
     )
     (policy,) = answer(text).policies
     assert (policy.base.bps, policy.base_source) == (2_000_000_000, "2 member ports")
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("int g0/0", "interface g0/0"),
+        ("inter Serial 0/0", "interface Serial 0/0"),
+        (" service-policy out WAN", " service-policy output WAN"),
+        (" no service-policy in WAN", " no service-policy input WAN"),
+        (" service-policy output WAN", " service-policy output WAN"),
+        (" service-policy input", " service-policy input"),
+        (" description int g0/0 service-policy out WAN", " description int g0/0 service-policy out WAN"),
+    ],
+)
+def test_short_words_are_spelled_out(typed: str, read: str) -> None:
+    assert configuration_text(f"hostname R1\n{typed}\n").splitlines()[1] == read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "banner motd ^C\npolicy-map FAKE\n^C\n",
+        "banner login #policy-map FAKE\ninterface Fake0/0 #\n",
+        "R1(config)#banner exec @\npolicy-map FAKE\n@\n",
+        "macro name M\npolicy-map FAKE\n@\n",
+    ],
+)
+def test_texts_of_banners_and_macros_are_no_configuration(text: str) -> None:
+    found = configuration_text(f"{text}policy-map REAL\n class class-default\n")
+    assert "FAKE" not in found
+    assert found.splitlines().index("policy-map REAL") == len(text.splitlines())
+
+
+def test_banner_without_an_end_hides_nothing() -> None:
+    assert "policy-map P" in configuration_text("banner motd #\npolicy-map P\n class class-default\n")

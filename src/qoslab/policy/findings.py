@@ -369,7 +369,7 @@ def bandwidth_below_line(subject: Subject) -> Iterator[PolicyFinding]:
         slow = policy.line.known and policy.base.known and policy.base.bps < policy.line.bps
         if not policy.queues or not slow or policy.base_source != "bandwidth":
             continue
-        if all(each.shape is None for each in policy.classes):
+        if any(each.shape is None and each.queue for each in policy.classes if len(each.path) == 1):
             message = (
                 f"{_where(policy)}: `bandwidth` is {policy.base}, but packets wait only when they exceed the line of "
                 f"{policy.line}; put the classes below a class-default with `shape average {policy.base.bps:.0f}`"

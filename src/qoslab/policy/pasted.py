@@ -32,13 +32,15 @@ _TEXT = re.compile(
     r"(?:banner|fail-message)) +(?=[^\w\s])|macro name \S+$))(?P<end>\^.|\S)?(?P<text>.*)"
 )
 """Beginning of a text with its delimiter, which routers print as `^C`. A macro ends with `@`."""
+_INTERFACE = re.compile(r"^( *)int(?:e|er|erf|erfa|erfac)? +(?=[A-Za-z-]+ ?\d)")
+_DIRECTION = re.compile(r"^( *(?:no )?)(?:service-policy|service-pol|serv) (in|out)(?:p|pu)? +(?=\S)")
 _WIDTHS = (80, 132)
 """Columns at which terminals wrap a line."""
 
 
 def configuration_text(pasted: str) -> str:
     """Return the configuration that was pasted, line by line; a line that is none of it is empty."""
-    lines = [_command(line) for line in _without_banners(terminal_lines(pasted))]
+    lines = [_spelled_out(_command(line)) for line in _without_banners(terminal_lines(pasted))]
     return "\n".join(_dedented(_joined(lines))) + "\n"
 
 
@@ -123,6 +125,12 @@ def _command(line: str) -> str:
         rest = line[prompt.end() :].strip()
         return "" if not rest or _EXEC.match(rest) or not _BEGINS.match(rest) else rest
     return "" if _EXEC.match(line) and re.match(r"sh|conf|ter|wr", line) else line
+
+
+def _spelled_out(line: str) -> str:
+    """Return a line with the words that people shorten most: `int gi0/0`, `service-policy out NAME`."""
+    line = _INTERFACE.sub(r"\1interface ", line)
+    return _DIRECTION.sub(lambda found: f"{found[1]}service-policy {found[2]}put ", line)
 
 
 def _joined(lines: list[str]) -> list[str]:
