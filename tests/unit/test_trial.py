@@ -319,6 +319,20 @@ def test_addresses_of_hosts_are_those_of_the_sender_in_both_directions() -> None
     assert [each.path for each in trial.variants[0].kinds] == [("VOICE",), ("class-default",), ("class-default",)]
 
 
+def test_addresses_of_both_directions_are_swapped() -> None:
+    there, back = parse_traffic("both: voice from 10.1.1.9 to 203.0.113.7")
+    assert (str(there.source), str(there.destination)) == ("10.1.1.9", "203.0.113.7")
+    assert (back.source, back.destination) == (there.destination, there.source)
+    assert all(
+        each.loss == 0
+        for each in tried(TWO_WAY, "both: voice from 10.1.1.9 to 203.0.113.7", interface="gi0/0/0", seconds=1)
+        .variants[0]
+        .kinds
+    )
+    with pytest.raises(UserError, match=r"found address 10\.1\.1\.9 on both sides of the router"):
+        tried(TWO_WAY, "out: voice from 10.1.1.9, in: gaming from 10.1.1.9", interface="gi0/0/0", seconds=1)
+
+
 # Interfaces
 
 

@@ -57,7 +57,11 @@ def parse_traffic(text: str) -> list[Demand]:
             continue
         for way in ways:
             ports = {each.port for each in found if each.way == way}
-            found.append(replace(_demand(words, way, {each.name for each in found}, ports), way=way))
+            made = _demand(words, way, {each.name for each in found}, ports)
+            if len(ways) > 1 and way == "in":
+                # The answers: from the receiver to the sender.
+                made = replace(made, source=made.destination, destination=made.source)
+            found.append(replace(made, way=way))
     if not found:
         raise UserError("--traffic: found no kind of traffic", hint="give a list such as: voice 20 calls, web 50")
     total = sum(each.count for each in found)

@@ -65,7 +65,7 @@ def _classes_text(trial: Trial) -> str:
     rows = _class_rows([each.classes for each in trial.variants])
     ways = [("total on the line", [each.line_bps for each in trial.variants])]
     if trial.two_way:
-        ways.append(("total received", [each.line_in_bps for each in trial.variants]))
+        ways.append(("other direction", [each.line_in_bps for each in trial.variants]))
     for label, rates in ways:
         for name, rate in zip((label, f"  {AFTER}"), rates, strict=False):
             rows.append((name, "", _rate(rate), "", "", "", ""))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from ipaddress import IPv4Interface
 from typing import TYPE_CHECKING
 
+from qoslab.errors import UserError
 from qoslab.ios.compile import compile_device, engine_config
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import parse_config
@@ -96,6 +97,8 @@ def _network(edge: Edge, device: Device, rtt_s: float, demands: Sequence[Demand]
         _add_far_router(made, edge, device, peer)
     ends = [(each.source, each.destination)[:: -1 if each.reverse(edge.direction) else 1] for each in demands]
     sources, destinations = (list(dict.fromkeys(filter(None, each))) for each in zip(*ends, strict=True))
+    if shared := set(sources) & set(destinations):
+        raise UserError(f"--traffic: found address {min(shared)} on both sides of the router, expected one side")
     if sources:
         add_hosts(made, lan, SENDER, BEHIND_LAN, sources, [(ROUTER, str(sender))])
     if destinations:
