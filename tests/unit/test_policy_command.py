@@ -674,3 +674,19 @@ def test_texts_of_banners_and_macros_are_no_configuration(text: str) -> None:
 
 def test_banner_without_an_end_hides_nothing() -> None:
     assert "policy-map P" in configuration_text("banner motd #\npolicy-map P\n class class-default\n")
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (["random-detect", "queue-limit 20"], [("warning", "red-above-limit")]),
+        (["random-detect", "queue-limit 40"], []),
+        (["random-detect", "random-detect precedence 0 50 80"], [("warning", "red-above-limit")]),
+        (["random-detect", "random-detect precedence 0 50 80", "queue-limit 100"], []),
+        (["random-detect"], []),
+    ],
+)
+def test_thresholds_of_early_detection_above_the_queue_limit(lines: list[str], found: list[tuple[str, str]]) -> None:
+    text = "version 15.2\npolicy-map P\n class class-default\n  shape average 2000000\n"
+    text += "".join(f"  {line}\n" for line in lines) + "interface GigabitEthernet0/0\n service-policy output P\n"
+    assert findings(text) == found

@@ -363,6 +363,25 @@ def long_queues(subject: Subject) -> Iterator[PolicyFinding]:
         )
 
 
+def thresholds_above_limit(subject: Subject) -> Iterator[PolicyFinding]:
+    """Early detection whose thresholds are above the queue limit: the queue is full first."""
+    for _, each in subject.classes():
+        red, queue = each.red, each.queue
+        if red is None or queue is None or queue.flows is not None:
+            continue
+        limit = queue.packets if red.unit == "packets" else queue.bytes if red.unit == "bytes" else None
+        above = [row for row in red.rows if limit is not None and row.maximum > limit]
+        if not above:
+            continue
+        first = above[0]
+        lost = "WRED never drops" if first.minimum >= (limit or 0) else "tail drops come before the end of its curve"
+        message = (
+            f"{_of(each)}: the queue limit of {limit} {red.unit} is below the thresholds {first.minimum}-"
+            f"{first.maximum} of {red.basis} {first.value}: {lost}; raise `queue-limit` or lower the thresholds"
+        )
+        yield PolicyFinding("warning", "red-above-limit", message, CONGESTION, subject.at(each, "queue-limit"))
+
+
 def bandwidth_below_line(subject: Subject) -> Iterator[PolicyFinding]:
     """Queues without a shaper on a port whose `bandwidth` is below the rate of the line."""
     for policy in subject.policies:
@@ -581,6 +600,7 @@ RULES: tuple[Callable[[Subject], Iterator[PolicyFinding]], ...] = (
     policer_before_shaper,
     fast_shapers,
     long_queues,
+    thresholds_above_limit,
     bandwidth_below_line,
     remaining_of_nothing,
     priority_without_limit,
