@@ -14,18 +14,16 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from qoslab.analysis.kernel_counters import kernel_rows
 from qoslab.errors import QoslabError
+from qoslab.platforms.kernel_router import config_of_plan
 from qoslab.policy.kernel_plan import plan_pasted
 from qoslab.policy.pasted_configuration import read_configuration
-from qoslab.tc import rtnetlink_dump
-from qoslab.tc.device_state import seen
-from qoslab.tc.kernel_counts import read, read_device
-from qoslab.tc.plan_application import apply, dry_run
+from qoslab.tc.interface_qdiscs import Qdiscs
 from qoslab.tc.port_plan import Port
 from qoslab.tc.router_plan import Plan, plan
 
@@ -48,6 +46,47 @@ def devices() -> None:
 
 def planned(text: str, **names: str) -> Plan:
     return plan_pasted(read_configuration(text), None, names)
+
+
+def run(argv: Sequence[str], text: str) -> tuple[int, str, str]:
+    done = subprocess.run(argv, input=text, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def commands(plan: Plan) -> list[tuple[str, ...]]:
+    plan.check()
+    return [each.words for each in config_of_plan("R1", plan).commands]
+
+
+def qdiscs(plan: Plan) -> Qdiscs:
+    return Qdiscs(run, [each.port.device for each in plan.interfaces])
+
+
+@contextlib.contextmanager
+def applied(plan: Plan) -> Iterator[Qdiscs]:
+    made = qdiscs(plan)
+    made.configure(commands(plan))
+    try:
+        yield made
+    finally:
+        made.restore()
+
+
+def rows(plan: Plan, made: Qdiscs) -> list[dict[str, Any]]:
+    """Return the rows of the classes."""
+    classes = config_of_plan("R1", plan).classes or {}
+    hooks = dict.fromkeys((name, each["hook"]) for name, some in classes.items() for each in some)
+    found = made.counters(hooks)
+    for name, each in found["interfaces"].items():
+        each["policy"] = classes.get(name, [])
+    reply = {"time_ns": found["time_ns"], "tc": found["interfaces"]}
+    return [row for table, row in kernel_rows("R1", [reply], 0) if table == "classes"]
+
+
+def left(plan: Plan) -> list[str]:
+    """Return the qdiscs of the devices of a plan that are not the kernel's default ones."""
+    shown = [run(["tc", "qdisc", "show", "dev", each.port.device], "")[1] for each in plan.interfaces]
+    return [line for each in shown for line in each.splitlines() if " 0: root" not in line]
 
 
 def checksum(header: bytes) -> int:
@@ -140,10 +179,9 @@ def goldens(folder: str) -> dict[str, Any]:
         if plan.refused:
             continue
         try:
-            with apply(plan) as applied:
-                again = applied.change(plan)
-            left = [str(key) for each in plan.interfaces for key in seen(each.port.device)]
-            found[path.stem] = {"again": again, "left": left}
+            with applied(plan) as made:
+                again = made.configure(commands(plan))
+            found[path.stem] = {"again": again, "left": left(plan)}
         except QoslabError as error:
             found[path.stem] = {"error": error.message, "hint": error.hint}
     return found
@@ -181,47 +219,36 @@ def changes() -> dict[str, Any]:
     weights = planned(SHAPER.format(gold=40, default="queue-limit 64", rate=2_000_000), **names)
     fair = planned(SHAPER.format(gold=40, default="fair-queue", rate=2_000_000), **names)
     found: dict[str, Any] = {}
-    with apply(first) as applied:
-        found["weights"] = applied.change(weights)
-        found["fair"] = applied.change(fair)
-        command = "tc class change dev eth1 parent 1:1 classid 1:10 htb rate 3mbit"
-        subprocess.run(["sh", "-ec", command], check=True)
+    with applied(first) as made:
+        found["weights"] = made.configure(commands(weights))
+        found["fair"] = made.configure(commands(fair))
+        run(["tc", "class", "change", "dev", "eth1", "parent", "1:1", "classid", "1:10", "htb", "rate", "3mbit"], "")
+        found["same"] = made.is_as_configured()
+        found["repaired"] = made.configure(commands(fair)) == [list(each) for each in commands(fair)]
         try:
-            applied.verify()
-        except QoslabError as error:
-            found["differs"] = error.message
-        found["repaired"] = applied.change(fair)
-        try:
-            apply(first)
+            qdiscs(first).refuse_foreign()
         except QoslabError as error:
             found["taken"] = error.message
-    found["left"] = list(map(str, seen("eth1")))
+    found["left"] = left(first)
     return found
 
 
 def errors() -> dict[str, Any]:
-    """Refusals by tc, and by a kernel without a module."""
-    from dataclasses import replace
-
+    """Refusal of a parameter by tc."""
     plan = planned(SHAPER.format(gold=30, default="queue-limit 64", rate=2_000_000))
-    interface = plan.interfaces[0]
-    wrong = [
-        replace(each, options=(("limit", -1),)) if getattr(each, "kind", "") == "pfifo" else each
-        for each in interface.objects
-    ]
-    found = {}
+    wrong = [[*each, "limit", "-1"] if "pfifo" in each else each for each in commands(plan)]
     try:
-        dry_run(replace(plan, interfaces=(replace(interface, objects=tuple(wrong)),)), lambda _: "wan.ios.j2:7")
+        qdiscs(plan).try_out(wrong)
     except QoslabError as error:
-        found["parameter"] = error.message
-    return found
+        return {"parameter": error.message}
+    return {}
 
 
 def classification(text: str) -> list[dict[str, Any]]:
     """Send packets through the egress filters; the code point on the other end shows the class."""
     packets: list[dict[str, Any]] = json.loads(text)
     plan = planned(Path(sys.argv[2]).read_text(encoding="utf-8"), **{"FastEthernet0/1": "eth1"})
-    with apply(plan):
+    with applied(plan):
         inlet = opened("far1", ALL)
         for number, packet in enumerate(packets, 1):
             send("eth1", iter([(0.0, frame(packet.pop("size"), number=number, **packet))]))
@@ -258,7 +285,7 @@ def policer(police: str, count: int, rate_bps: float, seed: int) -> dict[str, An
             at += draw.expovariate(rate_bps / 8 / (size + HEADER))
             yield at, frame(size, dscp=8, number=number)
 
-    with apply(plan):
+    with applied(plan) as made:
         before, behind = opened("eth0", ALL), opened("eth0", IP)
         in_child("far0", frames)
         met: dict[int, list[int]] = {}
@@ -268,8 +295,8 @@ def policer(police: str, count: int, rate_bps: float, seed: int) -> dict[str, An
                 met.setdefault(number, [0, 0, -1])[:2] = [at, len(data)]
             else:
                 met.setdefault(number, [0, 0, -1])[2] = data[15] >> 2
-        counters = asdict(read(plan.interfaces[0]))
-    return {"packets": [met[number] for number in sorted(met)], "classes": counters["classes"]}
+        classes = rows(plan, made)
+    return {"packets": [met[number] for number in sorted(met)], "classes": classes}
 
 
 def flows(policy: str, flows_text: str, seconds: float) -> dict[str, Any]:
@@ -282,56 +309,12 @@ def flows(policy: str, flows_text: str, seconds: float) -> dict[str, Any]:
         for number in range(int(seconds * rate_bps / 8 / (size + HEADER))):
             yield number * 8 * (size + HEADER) / rate_bps, data
 
-    with apply(plan):
+    with applied(plan) as made:
         inlet = opened("far1", ALL)
         in_child("eth1", lambda: heapq.merge(*(frames(*each) for each in wanted)))
         arrivals = [(at, len(data), data[15] >> 2) for _, at, data in received([inlet], 1.5)]
-        counters = asdict(read(plan.interfaces[0]))
-    return {"arrivals": arrivals, "counters": counters}
-
-
-QDISCS = {
-    "fq_codel": "fq_codel limit 100 target 1ms interval 5ms",
-    "codel": "codel limit 50 target 1ms interval 5ms",
-    "pie": "pie limit 50 target 2ms tupdate 2ms",
-    "red": "red limit 40000 min 3000 max 9000 avpkt 1000 burst 5 bandwidth 2mbit ecn",
-    "sfq": "sfq limit 30",
-    "cake": "cake bandwidth 2mbit",
-}
-
-
-def counters() -> dict[str, Any]:
-    """Load each qdisc below HTB at 2 Mb/s; return the kernel's messages, tc's JSON and our counters."""
-    found = {}
-    for name, words in QDISCS.items():
-        above = "" if name == "cake" else "parent 1:1 handle 2:"
-        root = "tc qdisc add dev eth1 root handle 1: "
-        shaper = f"{root}htb default 1; tc class add dev eth1 parent 1: classid 1:1 htb rate 2mbit; "
-        own = f"{root}{words}" if name == "cake" else f"{shaper}tc qdisc add dev eth1 {above} {words}"
-        subprocess.run(["sh", "-ec", own], check=True)
-
-        def frames() -> Iterator[tuple[float, bytes]]:
-            for number in range(600):
-                data = bytearray(frame(1000, dscp=46 if number % 4 == 0 else 0, ports=(1024 + number % 4, 9)))
-                data[15] |= 2 if number % 2 else 0
-                data[24:26] = b"\0\0"
-                data[24:26] = struct.pack(">H", checksum(bytes(data[14:34])))
-                yield number / 600, bytes(data)
-
-        send("eth1", frames())
-        time.sleep(2)  # until the queue is empty
-        said = subprocess.run(["tc", "-s", "-j", "qdisc", "show", "dev", "eth1"], capture_output=True, check=True)
-        requests = (rtnetlink_dump.GET_QDISC, rtnetlink_dump.GET_CLASS)
-        messages = {
-            str(request): [each.hex() for each in rtnetlink_dump.payloads(request, "eth1")] for request in requests
-        }
-        found[name] = {
-            "tc": json.loads(said.stdout),
-            "messages": messages,
-            "counters": [asdict(each) for each in read_device("eth1")],
-        }
-        subprocess.run(["tc", "qdisc", "del", "dev", "eth1", "root"], check=True)
-    return found
+        classes = rows(plan, made)
+    return {"arrivals": arrivals, "classes": classes}
 
 
 def configurations() -> list[str]:
@@ -345,7 +328,8 @@ def configurations() -> list[str]:
         refused = {note.origin.interface for note in plan(config, ports).refused}
         made = plan(config, [port for port in ports if port.interface not in refused])
         try:
-            apply(made).restore()
+            with applied(made):
+                pass
         except QoslabError as error:
             wrong.append(error.message)
     return wrong
@@ -370,8 +354,6 @@ def main() -> None:
             result = flows(policy, given, float(seconds))
         case ["configurations"]:
             result = configurations()
-        case ["counters"]:
-            result = counters()
         case other:
             raise SystemExit(f"unknown experiment {other}")
     Path("/run/job/result.json").write_text(json.dumps(result), encoding="utf-8")

@@ -10,7 +10,8 @@ import pytest
 
 from qoslab.errors import DeviceError
 from qoslab.tc.daemon import runner
-from qoslab.tc.interface_qdiscs import Line, Qdiscs, RefusedCommandError
+from qoslab.tc.interface_qdiscs import Qdiscs, RefusedCommandError
+from qoslab.tc.lab_line import Line, below_line, line_commands
 
 pytestmark = [
     pytest.mark.lab,
@@ -52,40 +53,90 @@ def space() -> Iterator[str]:
         shell(f"ip netns delete {name}")
 
 
-def qdiscs(space: str, *, line: bool = True) -> Qdiscs:
-    lines = {name: Line(20_000_000, 24, 84, 12_500) for name in ("eth0", "eth1")} if line else {}
-    return Qdiscs(runner(f"/run/netns/{space}"), ["eth0", "eth1"], lines)
+def qdiscs(space: str) -> Qdiscs:
+    return Qdiscs(runner(f"/run/netns/{space}"), ["eth0", "eth1"])
 
 
-def test_applied_commands_are_those_of_the_trial_and_below_the_line(space: str) -> None:
+LINES = {name: Line(20_000_000, 24, 84, 12_500) for name in ("eth0", "eth1")}
+
+
+def below_lines(commands: list[list[str]]) -> list[list[str]]:
+    return [*line_commands(LINES), *(below_line(each, LINES) for each in commands)]
+
+
+def test_commands_are_applied_below_the_line_and_counted(space: str) -> None:
     found = qdiscs(space)
     found.refuse_foreign()
-    expected = found.try_out(HTB)
-    found.apply(HTB)
-    assert found.listing(HTB) == expected
-    assert "class htb 7fff:1 root leaf 1: prio 0 rate 20Mbit overhead 24 ceil 20Mbit" in expected
-    assert "qdisc htb 1: parent 7fff:1" in expected
-    assert "00b80000/00fc0000 at 0" in expected
-    counted = found.counters(HTB)["interfaces"]
+    commands = below_lines(HTB)
+    assert found.configure(commands) == commands
+    shown = found.listing(commands)
+    assert "class htb 7fff:1 root leaf 1: prio 0 rate 20Mbit overhead 24 ceil 20Mbit" in shown
+    assert "qdisc htb 1: parent 7fff:1" in shown
+    assert "00b80000/00fc0000 at 0" in shown
+    counted = found.counters([("eth0", "ingress")])["interfaces"]
     assert sorted(each["kind"] for each in counted["eth1"]["qdiscs"]) == ["htb", "htb", "pfifo"]
     assert {each["handle"] for each in counted["eth1"]["classes"]} == {"7fff:1", "1:10"}
-    found.clear()
+    found.restore()
+    assert "htb" not in shell(f"ip netns exec {space} tc qdisc show")
+
+
+def test_only_the_difference_is_sent(space: str) -> None:
+    found = qdiscs(space)
+    found.configure(HTB)
+    assert found.configure(HTB) == []
+    faster = [[each.replace("1mbit", "2mbit") for each in words] for words in HTB]
+    changed = [
+        "class",
+        "change",
+        "dev",
+        "eth1",
+        "parent",
+        "1:",
+        "classid",
+        "1:10",
+        "htb",
+        "rate",
+        "2mbit",
+        "ceil",
+        "4mbit",
+    ]
+    assert found.configure(faster) == [changed]
+    bytes_instead = [["bfifo" if each == "pfifo" else each for each in words] for words in faster]
+    (gone, added) = found.configure(bytes_instead)
+    assert gone == ["qdisc", "del", "dev", "eth1", "parent", "1:10"]
+    assert added == ["qdisc", "add", "dev", "eth1", "parent", "1:10", "handle", "10:", "bfifo", "limit", "50"]
+    without_filter = [words for words in bytes_instead if words[0] != "filter"]
+    assert found.configure(without_filter) == [
+        ["filter", "del", "dev", "eth1", "parent", "1:", "chain", "0", "pref", "1"]
+    ]
+    assert found.is_as_configured()
+    shell(f"ip netns exec {space} tc class change dev eth1 parent 1: classid 1:10 htb rate 3mbit ceil 4mbit")
+    assert not found.is_as_configured()
+    # What somebody else changed is no base for a difference.
+    assert found.configure(without_filter) == without_filter
+    assert found.is_as_configured()
+
+
+def test_a_qdisc_that_goes_takes_the_tree_along(space: str) -> None:
+    found = qdiscs(space)
+    found.configure(HTB)
+    assert found.configure(HTB[-1:]) == HTB[-1:]
     assert "htb" not in shell(f"ip netns exec {space} tc qdisc show")
 
 
 def test_a_rejected_parameter_changes_nothing(space: str) -> None:
     found = qdiscs(space)
-    found.apply([])
+    found.configure(below_lines([]))
     before = shell(f"ip netns exec {space} tc qdisc show")
     wrong = [*HTB, WRONG.split()]
     with pytest.raises(RefusedCommandError, match='burst many": Illegal "burst"') as refused:
-        found.try_out(wrong)
+        found.configure(wrong)
     assert refused.value.index == 5
     assert shell(f"ip netns exec {space} tc qdisc show") == before
 
 
 def test_foreign_qdiscs_and_offloads_are_refused(space: str) -> None:
-    found = qdiscs(space, line=False)
+    found = qdiscs(space)
     shell(f"ip netns exec {space} tc qdisc add dev eth1 root handle 5: pfifo limit 10")
     with pytest.raises(DeviceError, match="eth1 has the qdisc pfifo 5:, expected none"):
         found.refuse_foreign()

@@ -19,11 +19,12 @@ from qoslab.errors import UserError
 from qoslab.ios.compile import compile_device, engine_config
 from qoslab.ios.model.device import Device
 from qoslab.policy.effective import effective_policies
-from qoslab.policy.kernel_plan import lines_of, plan_pasted
+from qoslab.policy.kernel_plan import plan_pasted
 from qoslab.policy.pasted_configuration import read_configuration
 from qoslab.tc.decision_lists import Decision, NotExpressibleError, Packets, access_list_decision, class_decision
 from qoslab.tc.leaves import red_burst
 from qoslab.tc.objects import Control, Filter, HtbClass, Police
+from qoslab.tc.plan_lines import lines_of
 from qoslab.tc.plan_text import script
 from qoslab.tc.port_plan import Port
 from qoslab.tc.router_plan import Plan, plan
@@ -49,7 +50,7 @@ def planned(text: str, rate_bps: int | None = None) -> Plan:
 @pytest.mark.parametrize("path", POLICIES, ids=lambda path: path.stem)
 def test_script_of_a_policy_is_as_before(path: Path, golden: Callable[[Path, str], None]) -> None:
     configuration = read_configuration(path.read_text(encoding="utf-8"))
-    golden(path.with_suffix(".sh"), script(plan_pasted(configuration, None, {}), lines_of(configuration)))
+    golden(path.with_suffix(".sh"), script(plan_pasted(configuration, None, {}), lines_of(configuration.reading)))
 
 
 def commands(text: str, rate_bps: int | None = None) -> list[str]:

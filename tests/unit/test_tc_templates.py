@@ -9,8 +9,9 @@ import pytest
 from qoslab.errors import ExperimentError, MachineError
 from qoslab.schema import load_experiment
 from qoslab.tc import place
+from qoslab.tc.commands.command_words import TcError
+from qoslab.tc.commands.kernel_commands import lacking, parse_commands
 from qoslab.tc.kernel_kinds import Kinds
-from qoslab.tc.template_lines import RefusedError, lacking, parse
 
 INTERFACES = ("eth0", "eth1")
 HTB = r"""
@@ -27,7 +28,7 @@ tc filter add dev eth0 parent ffff: matchall action pedit munge offset 0 u8 set 
 
 
 def test_commands_have_lines_interfaces_and_kinds() -> None:
-    found = parse(HTB, INTERFACES)
+    found = parse_commands(HTB, INTERFACES)
     assert [(each.number, each.what, each.interface, each.kind) for each in found] == [
         (3, "qdisc", "eth1", "htb"),
         (4, "class", "eth1", "htb"),
@@ -43,27 +44,32 @@ def test_commands_have_lines_interfaces_and_kinds() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("cake bandwidth 20mbit", "expected tc qdisc"),
-        ("tc qdisc del dev eth1 root", "expected tc qdisc"),
-        ("ip link set eth1 down", "expected tc qdisc"),
-        ("tc qdisc add dev eth9 root cake", "found the interface eth9 .*expected dev with an interface .*eth0, eth1"),
-        ("tc qdisc add root cake", "found no dev"),
+        ("cake bandwidth 20mbit", 'found "cake", expected a command of tc: tc'),
+        ("tc qdisc del dev eth1 root", "expected a command for a qdisc: one of add, replace"),
+        ("ip link set eth1 down", 'found "ip", expected a command of tc'),
+        ("tc qdisc add dev eth9 root cake", "found the interface eth9, expected dev with an interface .*eth0, eth1"),
+        ("tc qdisc add root cake", "found no dev, expected dev with an interface"),
         ("tc qdisc add dev eth1 root caek", "found the qdisc caek, expected one of .*cake"),
         ("tc qdisc add dev eth1 root", "expected a kind of qdisc"),
-        ("tc filter add dev eth1 matchall", "expected parent HANDLE: or ingress"),
+        ("tc filter add dev eth1 matchall", "found a filter without place, expected parent HANDLE: or ingress"),
         ("tc filter add dev eth1 parent 1: matchall action explode", "found the action explode"),
-        ("tc qdisc add dev eth1 root cake 'x", "No closing quotation"),
     ],
 )
 def test_lines_are_refused_with_their_number(line: str, message: str) -> None:
-    with pytest.raises(RefusedError, match=message) as refused:
-        parse(f"# comment\n{line}\n", INTERFACES)
+    with pytest.raises(TcError, match=message) as refused:
+        parse_commands(f"# comment\n{line}\n", INTERFACES)
     assert refused.value.number == 2
+
+
+def test_quotes_join_words() -> None:
+    (command,) = parse_commands("tc filter add dev eth1 ingress basic match 'meta(nf_mark eq 1)' action ok", INTERFACES)
+    assert command.words[-4:] == ("match", "meta(nf_mark eq 1)", "action", "ok")
+    assert (command.kind, command.actions, command.place["hook"]) == ("basic", ("gact",), "ingress")
 
 
 def test_kinds_that_a_kernel_lacks_are_named_with_their_lines() -> None:
     has = Kinds("6.18", frozenset({"htb", "ingress"}), frozenset({"u32"}), frozenset({"gact"}))
-    assert list(lacking(parse(HTB, INTERFACES), has)) == [
+    assert list(lacking(parse_commands(HTB, INTERFACES), has)) == [
         (6, "qdisc fq_codel (module sch_fq_codel)"),
         (7, "action police (module act_police)"),
         (10, "filter matchall (module cls_matchall)"),
@@ -78,7 +84,7 @@ def test_routers_without_commands_run_in_this_kernel() -> None:
 def test_missing_kind_without_a_user_mode_kernel_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     here = Kinds("6.18", frozenset({"htb"}), frozenset(), frozenset())
     monkeypatch.setattr(place, "probe_machine", lambda: here)
-    commands = parse("tc qdisc add dev eth1 root handle 1: cake\n", INTERFACES)
+    commands = parse_commands("tc qdisc add dev eth1 root handle 1: cake\n", INTERFACES)
     monkeypatch.setattr(place, "find", lambda: None)
     with pytest.raises(MachineError, match=r"6\.18 lacks qdisc cake \(module sch_cake\) of R1 \(line 1\)") as refused:
         place.guests({"R1": commands})

@@ -1,8 +1,9 @@
 """Counters of a kernel's qdiscs → rows of the tables `classes` and `interfaces`. Pure.
 
-Classes are named as tc names them: `1:10`, below another class `1:1/1:10`. A qdisc without classes is a class of its
-kind, as `cake`, and CAKE's tins are below it, as `cake/Voice`. Packets and bytes of a class are those that were
-offered: the kernel counts packets that left, those that it dropped, and its backlog. Only CAKE counts the bytes of its
+Classes of an IOS policy are named as on other routers, `PARENT/CHILD`. Those of tc commands are named as tc names them:
+`1:10`, below another class `1:1/1:10`. A qdisc without classes is a class of its kind, as `cake`, and CAKE's tins are
+below it, as `cake/Voice`. Packets and bytes of a class are those that were offered: the kernel counts packets that
+left, those that it dropped, and its backlog; of an IOS policy its filters count them. Only CAKE counts the bytes of its
 drops; of others, offered and dropped bytes are null as soon as something is dropped. Bytes are those of the frame: IP
 and the Ethernet header.
 """
@@ -10,10 +11,11 @@ and the Ethernet header.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from qoslab.model.drops import DROP_REASONS
-from qoslab.tc.interface_qdiscs import LINE, UNDER_LINE
+from qoslab.tc.lab_line import LINE, UNDER_LINE
 
 Row = dict[str, object]
 TINS: Mapping[str, tuple[str, ...]] = {
@@ -37,7 +39,9 @@ def kernel_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: in
             place = {"device": device, "interface": interface, "time_s": time_s}
             qdiscs = [each for each in counters["qdiscs"] if each["handle"] != LINE]
             yield "interfaces", place | _interface(counters["qdiscs"], qdiscs)
-            for row in _classes(qdiscs, counters["classes"]):
+            policy = counters.get("policy")
+            rows = _classes(qdiscs, counters["classes"]) if policy is None else _policy_classes(policy, counters)
+            for row in rows:
                 yield "classes", place | row
 
 
@@ -86,6 +90,116 @@ def _classes(qdiscs: Sequence[Mapping[str, Any]], classes: Sequence[Mapping[str,
         yield from _tins(policy, name, qdisc)
 
 
+@dataclass(frozen=True)
+class _Counted:
+    """A class of an IOS policy."""
+
+    packets: int
+    bytes: int
+    drops: Mapping[str, int | None]
+    """Packets by reason; None if other classes share the queue, and it dropped some."""
+
+
+ETHERNET_HEADER = 14
+"""Bytes of a frame that filters do not count on input."""
+DIRECTIONS = {"ingress": "input", "egress": "output"}
+
+
+def _policy_classes(policy: Sequence[Mapping[str, Any]], counters: Mapping[str, Any]) -> Iterator[Row]:
+    """Rows of the classes of IOS policies: packets from filters, decisions from policers, the rest from their qdiscs.
+
+    The counters of a class with a child policy are the sums of those below it, and its own policers'.
+    """
+    chains: dict[tuple[str, int], list[Sequence[Mapping[str, Any]]]] = {}
+    for each in counters.get("filters", ()):
+        chains.setdefault((each["hook"], each["chain"]), []).append(each["actions"])
+    queues = {str(each["parent"]): each for each in counters["qdiscs"] if each.get("parent")}
+    owners: dict[str, tuple[str, ...]] = {}
+    for each in policy:
+        # Classes without a queue of their own share that of class-default, which is the last one.
+        if each["leaf"] is not None:
+            owners[each["leaf"]] = tuple(each["path"])
+    shared = {each["leaf"] for each in policy if each["leaf"] and owners[each["leaf"]] != tuple(each["path"])}
+    found: dict[tuple[str, tuple[str, ...]], _Counted] = {}
+    outer = {each["hook"]: each["policy"] for each in reversed(policy) if len(each["path"]) == 1}
+    for each in sorted(policy, key=lambda one: -len(one["path"])):
+        path, hook = tuple(each["path"]), each["hook"]
+        queue = queues.get(each["leaf"]) if owners.get(each["leaf"]) == path else None
+        found[hook, path] = _counted(each, chains, queues.get(each["leaf"]), alone=each["leaf"] not in shared)
+        below = [one for (at, other), one in found.items() if at == hook and other[:-1] == path]
+        if below:
+            found[hook, path] = _sum([found[hook, path], *below])
+    for each in policy:
+        path, hook = tuple(each["path"]), each["hook"]
+        one = found[hook, path]
+        queue = queues.get(each["leaf"]) if owners.get(each["leaf"]) == path else None
+        yield {
+            "direction": DIRECTIONS[hook],
+            "policy": outer.get(hook, each["policy"]),
+            "class": "/".join(path),
+            "packets": one.packets,
+            "bytes": one.bytes,
+            **_drops(one.drops, None),
+            **_policed(each, chains),
+            **({} if queue is None else _queue(queue, queue)),
+        }
+
+
+def _counted(
+    each: Mapping[str, Any],
+    chains: Mapping[tuple[str, int], Sequence[Sequence[Mapping[str, Any]]]],
+    queue: Mapping[str, Any] | None,
+    *,
+    alone: bool,
+) -> _Counted:
+    """Return the counters of one class without those below it; `alone`: no other class has its queue."""
+    hook = each["hook"]
+    first = (
+        [] if each["chain"] is None else [actions[0] for actions in chains.get((hook, each["chain"]), ()) if actions]
+    )
+    packets = sum(one["packets"] for one in first)
+    header = ETHERNET_HEADER if hook == "ingress" else 0
+    drops: dict[str, int | None] = {}
+    for action, bucket in _buckets(each, chains):
+        drops[action] = (drops.get(action) or 0) + bucket["drops"]
+    if queue is not None:
+        early = _early(queue)
+        drops |= {"random": early, "tail": queue["drops"] - early}
+        if not alone and queue["drops"]:
+            drops |= {"random": None, "tail": None}
+    return _Counted(packets, sum(one["bytes"] for one in first) + header * packets, drops)
+
+
+def _buckets(
+    each: Mapping[str, Any], chains: Mapping[tuple[str, int], Sequence[Sequence[Mapping[str, Any]]]]
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the token buckets of a class with the action that each belongs to."""
+    filters = () if each["police_chain"] is None else chains.get((each["hook"], each["police_chain"]), ())
+    buckets = [one for actions in filters for one in actions if one["kind"] == "police"]
+    return list(zip(each["buckets"], buckets, strict=False))
+
+
+def _sum(parts: Sequence[_Counted]) -> _Counted:
+    drops: dict[str, int | None] = {}
+    for reason in dict.fromkeys(reason for each in parts for reason in each.drops):
+        counts = [each.drops.get(reason, 0) for each in parts]
+        drops[reason] = None if None in counts else sum(count or 0 for count in counts)
+    return _Counted(sum(each.packets for each in parts), sum(each.bytes for each in parts), drops)
+
+
+def _policed(each: Mapping[str, Any], chains: Mapping[tuple[str, int], Sequence[Sequence[Mapping[str, Any]]]]) -> Row:
+    """The packets of each colour; the bucket of the peak rate is the first of two."""
+    buckets = [bucket for action, bucket in _buckets(each, chains) if action == "police"]
+    if not buckets:
+        return {}
+    *peak, committed = buckets
+    row: Row = {
+        "police_conformed_packets": committed["packets"] - committed["overlimits"],
+        "police_exceeded_packets": committed["overlimits"],
+    }
+    return row | {"police_violated_packets": peak[0]["overlimits"]} if peak else row
+
+
 def _path(handle: str, parents: Mapping[str, str | None]) -> str:
     """The names of the classes from the outermost one."""
     names = [handle]
@@ -102,14 +216,7 @@ def _row(policy: str, name: str, counted: Mapping[str, Any], queue: Mapping[str,
     if offered is None and drops == 0:
         offered = counted["bytes"] + holder["backlog"]
     lost = None if offered is None else max(0, offered - counted["bytes"] - holder["backlog"])
-    early = 0
-    if holder["kind"] in EARLY:
-        early = drops - min(drops, sum(holder.get(key, 0) for key in _FULL))
-    marks = next((holder[key] for key in _MARKS if key in holder), None)
-    if "tins" in holder:
-        marks = sum(tin["ecn_mark"] for tin in holder["tins"])
-    options = holder.get("options", {})
-    limit = options.get("limit")
+    early = _early(holder)
     return {
         "direction": "output",
         "policy": policy,
@@ -117,13 +224,31 @@ def _row(policy: str, name: str, counted: Mapping[str, Any], queue: Mapping[str,
         "packets": sent + drops + depth,
         "bytes": offered,
         **_drops({"random": early, "tail": drops - early}, lost),
+        **_queue(holder, counted),
         "queue_discipline": None if queue is None else queue["kind"],
-        "queue_limit_packets": limit if holder["kind"] in ("pfifo", "fq_codel", "codel", "pie", "fq") else None,
-        "queue_limit_bytes": limit if holder["kind"] == "bfifo" else None,
-        "queue_depth_packets": depth,
+    }
+
+
+def _early(holder: Mapping[str, Any]) -> int:
+    """Return the packets that were dropped before the queue was full."""
+    drops = holder["drops"]
+    return drops - min(drops, sum(holder.get(key, 0) for key in _FULL)) if holder["kind"] in EARLY else 0
+
+
+def _queue(holder: Mapping[str, Any], counted: Mapping[str, Any]) -> Row:
+    """The columns of a queue: `counted` counts what left, `holder` holds packets."""
+    marks = next((holder[key] for key in _MARKS if key in holder), None)
+    if "tins" in holder:
+        marks = sum(tin["ecn_mark"] for tin in holder["tins"])
+    limit = holder.get("options", {}).get("limit")
+    return {
+        "queue_discipline": holder["kind"],
+        "queue_limit_packets": limit if holder["kind"] in ("pfifo", "fq_codel", "codel", "pie", "fq", "sfq") else None,
+        "queue_limit_bytes": limit if holder["kind"] in ("bfifo", "red") else None,
+        "queue_depth_packets": holder["qlen"],
         "queue_depth_bytes": holder["backlog"],
         "queue_flows": holder["new_flows_len"] + holder["old_flows_len"] if "new_flows_len" in holder else None,
-        "queue_output_packets": sent,
+        "queue_output_packets": counted["packets"],
         "queue_output_bytes": counted["bytes"],
         "random_detect_ecn_mark_packets": marks,
     }
@@ -155,12 +280,12 @@ def _tins(policy: str, name: str, qdisc: Mapping[str, Any]) -> Iterator[Row]:
         }
 
 
-def _drops(packets: Mapping[str, int], lost_bytes: int | None) -> Row:
+def _drops(packets: Mapping[str, int | None], lost_bytes: int | None) -> Row:
     """The columns of drops; bytes of a single reason are all, otherwise they are not known."""
     row: Row = {}
-    reasons = [reason for reason, count in packets.items() if count]
+    reasons = [reason for reason, count in packets.items() if count != 0]
     for reason in DROP_REASONS:
         row[f"drops_{reason}_packets"] = packets.get(reason, 0)
         all_of_it = lost_bytes if len(reasons) <= 1 and reason in reasons else None
-        row[f"drops_{reason}_bytes"] = all_of_it if packets.get(reason) else 0
+        row[f"drops_{reason}_bytes"] = 0 if packets.get(reason, 0) == 0 else all_of_it
     return row

@@ -81,15 +81,16 @@ def command(
 
 def _kernel(file: str, rate: str | None, model: str | None, devices: tuple[str, ...], *, as_json: bool) -> ExitStatus:
     """Print the plan for the Linux kernel."""
-    from qoslab.policy.kernel_plan import lines_of, plan_pasted
+    from qoslab.policy.kernel_plan import plan_pasted
     from qoslab.policy.pasted_configuration import read_configuration
+    from qoslab.tc.plan_lines import lines_of
     from qoslab.tc.plan_text import script, to_json
 
     family, generation = model_of(model)
     rate_bps = rate_of(rate)
     configuration = read_configuration(read_pasted(file), family=family, generation=generation, source=source_of(file))
     made = plan_pasted(configuration, rate_bps, dict(map(_device, devices)))
-    lines = lines_of(configuration)
+    lines = lines_of(configuration.reading)
     echo(json.dumps(to_json(made, lines), indent=2) if as_json else script(made, lines), nl=as_json)
     return ExitStatus.OUTSIDE if made.refused else ExitStatus.WITHIN
 

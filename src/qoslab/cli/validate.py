@@ -12,7 +12,7 @@ from qoslab.cli.options import experiment_argument, json_option, lab_option, set
 from qoslab.cli.places import open_sweep
 from qoslab.errors import ExitStatus, ExperimentError
 from qoslab.model.labs import DEFAULT_LAB
-from qoslab.schema.devices import without_effect
+from qoslab.schema.devices import fidelity, without_effect
 from qoslab.schema.idle import idle_warnings
 from qoslab.system.printing import echo
 
@@ -27,8 +27,9 @@ def command(experiment: str, sets: Sequence[str], lab: str | None, as_json: bool
 
     EXPERIMENT is a file, or the name of a file in experiments/. Every error is listed with its location; with --json as
     a list of findings on standard output. Template lines that the routers accept but do not act on are listed as well.
-    So are warnings about classes that can match no packet and policies that no declared traffic passes; warnings do not
-    change the exit status.
+    So are warnings about classes that can match no packet and policies that no declared traffic passes, and for an IOS
+    policy on a router of platform tc how exactly its kernel carries out each action; these do not change the exit
+    status.
     """
     try:
         file, sweep = open_sweep(experiment, sets, lab or DEFAULT_LAB)
@@ -39,11 +40,13 @@ def command(experiment: str, sets: Sequence[str], lab: str | None, as_json: bool
         echo(json.dumps({"valid": False, "message": error.message, "findings": findings}, indent=2))
         return error.exit_status
     remarks, warnings = without_effect(sweep.experiment, file), idle_warnings(sweep)
+    notes = fidelity(sweep.experiment, file)
     if as_json:
-        said = {"remarks": list(map(asdict, remarks)), "warnings": list(map(asdict, warnings))}
+        listed = {"remarks": remarks, "warnings": warnings, "fidelity": notes}
+        said = {name: list(map(asdict, found)) for name, found in listed.items()}
         echo(json.dumps({"valid": True, "message": "", "findings": [], **said}, indent=2))
     else:
-        for remark in (*remarks, *warnings):
+        for remark in (*remarks, *warnings, *notes):
             echo(str(remark), err=True)
         checked = sweep.experiment
         arms = ", ".join(arm.name for arm in checked.arms)

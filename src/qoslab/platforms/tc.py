@@ -1,15 +1,20 @@
-"""Linux routers whose own kernel forwards and queues, configured by tc(8)."""
+"""Linux routers whose own kernel forwards and queues, configured by tc(8) commands or by an IOS policy."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from qoslab.platforms.base import CONTROL_SOCKET, AccessMethod, CounterSource, Forwarding, Language
+from qoslab.ios.model.ios_names import interface_name
+from qoslab.platforms.base import CONTROL_SOCKET, AccessMethod, CounterSource, Forwarding, Language, Problem
+from qoslab.platforms.engine import DEFAULT_GENERATION
 from qoslab.platforms.linux_machine import LinuxMachine
 
 if TYPE_CHECKING:
+    from qoslab.ios.model.device import Hardware
     from qoslab.model.experiment import Node
+    from qoslab.model.generation import Generation
 
 
 @dataclass(frozen=True)
@@ -25,9 +30,25 @@ class Tc(LinuxMachine):
     unsimulated: str = "use --lab virtual for the kernel's queueing, or the platform engine for a simulation"
     has_startup_config: bool = False
     called: ClassVar[str] = "a router of platform tc"
-    keys_of: ClassVar[str] = "routers with IOS templates"
+    keys_of: ClassVar[str] = "routers with an IOS command line or the engine"
     only_ethernet: ClassVar[str] = "ethernet: a router of platform tc has Ethernet interfaces only"
 
     def ansible_role(self, node: Node) -> str | None:
         """Return the role of routers with a control socket."""
         return "engine_router"
+
+    def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
+        """Return a chassis with the IOS names of these interfaces, for IOS policies; others keep their own names."""
+        from qoslab.ios.model.device import Hardware  # slow to import, and checking an experiment needs none of it
+
+        names = dict.fromkeys(interface_name(each) or each for each in interfaces)
+        return Hardware("Linux", tuple(names), generation=node.generation or DEFAULT_GENERATION)
+
+    def generation(self, node: Node) -> Generation | None:
+        """Return the node's own, or the later one: that of its IOS policies."""
+        return node.generation or DEFAULT_GENERATION
+
+    def check(self, node: Node) -> Iterator[Problem]:
+        """Yield a problem for a hardware model."""
+        if node.model is not None:
+            yield Problem("model", f'"{node.model}" on {self.called}', f"this key on {self.keys_of}")

@@ -14,7 +14,6 @@ from qoslab.policy.pasted_configuration import Attachment, Configuration
 from qoslab.tc.engine_values import policy_queues
 from qoslab.tc.fidelity import Note
 from qoslab.tc.objects import Origin
-from qoslab.tc.plan_text import LineOf
 from qoslab.tc.port_plan import ETHERNET_HEADER, Port
 from qoslab.tc.router_plan import Plan, plan
 
@@ -120,20 +119,3 @@ def _unattached(config: dict[str, Any], rate_bps: int | None, devices: Mapping[s
 def _outermost(config: Mapping[str, Any]) -> Iterator[str]:
     children = {each.get("service_policy") for one in config["policy_maps"].values() for each in one["classes"]}
     return (name for name in config["policy_maps"] if name not in children)
-
-
-def lines_of(configuration: Configuration) -> LineOf:
-    """Return a function for the line of the input that an action of a plan comes from; 0 if it is not known."""
-
-    def line(origin: Origin, action: str) -> int:
-        word = action.split()[0]
-        if not origin.policy:
-            return configuration.interface_line(origin.interface, action.removesuffix(" in").removesuffix(" out"))
-        if not origin.path:
-            return configuration.line_of(origin.policy)
-        if word == "match":
-            return configuration.class_map_line(origin.path[-1])
-        names = (origin.policy, origin.path[-1])
-        return configuration.line_of(*names, command=word) or configuration.line_of(*names)
-
-    return line

@@ -108,16 +108,8 @@ class Configuration:
         return self.reading.device
 
     def line_of(self, *names: str, command: str = "") -> int:
-        """Return the line of a policy-map or of its class, or the last line below it that begins with "
-        "a command; or 0."""
-        own = [
-            each
-            for each in self.reading.carried
-            if each.position.mode in _POLICY_MODES and each.position.names[: len(names)] == names
-        ]
-        if command:
-            return max((each.number for each in own if each.text.startswith(command)), default=0)
-        return own[0].number if own else 0
+        """See `Reading.line_of`."""
+        return self.reading.line_of(*names, command=command)
 
     def attached_elsewhere(self, policy: str) -> tuple[str, str, int] | None:
         """Return place, direction and line of a policy-map that is on no interface: control plane, map-class."""
@@ -140,17 +132,12 @@ class Configuration:
         return next((int(each[1]) for each in found if each), None)
 
     def class_map_line(self, name: str) -> int:
-        """Return the line of a class-map; or 0."""
-        lines = (each for each in self.reading.carried if each.position == Position("class-map", (name,)))
-        return next((each.number for each in lines), 0)
+        """See `Reading.class_map_line`."""
+        return self.reading.class_map_line(name)
 
     def interface_line(self, interface: str, command: str) -> int:
-        """Return the last line below an interface that begins with a command; or 0."""
-        own = (each for each in self.reading.carried if each.position.names[:1] == (interface,))
-        return max((each.number for each in own if each.text.startswith(command)), default=0)
-
-
-_POLICY_MODES = ("policy-map", "policy-class", "police")
+        """See `Reading.interface_line`."""
+        return self.reading.interface_line(interface, command)
 
 
 def read_configuration(

@@ -17,6 +17,7 @@ from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.ios.parse import RefusedLineError, Remark, parse_config
 from qoslab.model.experiment import Experiment
 from qoslab.platforms import is_switch, routers_in
+from qoslab.platforms.kernel_router import kernel_config
 from qoslab.platforms.startup import hardware, startup_config, takes_tc
 from qoslab.schema import memory
 from qoslab.schema.circuits import unfit
@@ -29,7 +30,6 @@ from qoslab.schema.templates import render_lines
 from qoslab.schema.traffic_ways import unrouted
 from qoslab.tc.commands.command_words import TcError
 from qoslab.tc.commands.router_template import apply_template
-from qoslab.tc.template_lines import RefusedError, parse
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 LEAST_OF_INTERFACE = 3
@@ -51,7 +51,7 @@ def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[
         devices: dict[str, Device] = configured.setdefault(arm.name, {})
         for router in routers_in(experiment.topology, "tc"):
             lines = [line for layer in layers.get(router, ()) for line in render_lines(file, layer)]
-            for finding in _refused_tc(experiment, arm.name, router, lines):
+            for finding in _refused_by_kernel(experiment, arm.name, router, lines):
                 complete = False
                 yield finding
         for router in routers_in(experiment.topology, "ios"):
@@ -101,7 +101,7 @@ def _refusal(
     if isinstance(refusal.refusal, InvalidInputError):
         bad = text.expandtabs(1)[refusal.refusal.column :].split()
         where = f' at "{bad[0]}"' if bad else ""
-    what = experiment.topology.nodes[router].model or "this router"
+    what = experiment.topology.nodes[router].model or "router"
     return place.finding(
         key,
         f'found "{text.strip()}", refused by the {what}{where}: {" ".join(said)}',
@@ -126,14 +126,40 @@ def _not_asked(experiment: Experiment, document: Document) -> Iterator[Finding]:
             yield document.finding(("observe", index, "node"), f"{message}, expected a router of platform ios", hint)
 
 
-def _refused_tc(experiment: Experiment, arm: str, router: str, lines: Sequence[tuple[str, Place]]) -> Iterator[Finding]:
-    """Yield the first line of a router's tc commands that is refused without a kernel."""
-    interfaces = [near.interface for _, near, _ in experiment.topology.links_of(router)]
+def _refused_by_kernel(
+    experiment: Experiment, arm: str, router: str, lines: Sequence[tuple[str, Place]]
+) -> Iterator[Finding]:
+    """Yield the lines of a router of platform tc that are refused without a kernel."""
     try:
-        parse("\n".join(text for text, _ in lines), interfaces)
-    except RefusedError as error:
-        place = lines[error.number - 1][1]
-        yield place.finding(f"arms.{arm}.configure.{router}", error.message, error.hint)
+        made = kernel_config(experiment.topology, router, "\n".join(text for text, _ in lines))
+    except (RefusedLineError, TcError) as error:
+        yield _refusal(experiment, arm, router, error, lines)
+        return
+    for each in made.refused:
+        message = f'found "{each.note.action}" at {each.note.origin}, which a Linux kernel cannot do: {each.note.text}'
+        place = lines[max(each.line, 1) - 1][1]
+        yield place.finding(f"arms.{arm}.configure.{router}", message, "remove it, or use the platform engine")
+
+
+def fidelity(experiment: Experiment, file: Path) -> list[Finding]:
+    """Return the differences between IOS policies and their kernels, each once, at its line.
+
+    `file` is that of the experiment.
+    """
+    found: dict[tuple[str, int, str], Finding] = {}
+    routers = routers_in(experiment.topology, "tc")
+    for arm in experiment.arms:
+        for router, layers in experiment.configurations_of(arm).items():
+            if router not in routers:
+                continue
+            lines = [line for layer in layers for line in render_lines(file, layer)]
+            made = kernel_config(experiment.topology, router, "\n".join(text for text, _ in lines))
+            for each in made.notes:
+                message = f"{each.note.degree} in the kernel: {each.note.origin}: {each.note.action}: {each.note.text}"
+                place = lines[max(each.line, 1) - 1][1]
+                finding = place.finding(f"arms.{arm.name}.configure.{router}", message)
+                found.setdefault((finding.file, finding.line, message), finding)
+    return list(found.values())
 
 
 def _unknown_idle(
@@ -175,18 +201,25 @@ def without_effect(experiment: Experiment, file: Path) -> list[Finding]:
     found: dict[tuple[str, int], Finding] = {}
     for arm in experiment.arms:
         for router, layers in experiment.configurations_of(arm).items():
-            if router not in routers_in(experiment.topology, "ios"):
-                continue
             lines = [line for layer in layers for line in render_lines(file, layer)]
-            base = startup_config(experiment.topology, router, LOGIN)
             text = "\n".join(text for text, _ in lines)
-            tc = takes_tc(experiment.topology, router)
-            for remark in _taken(base, text, hardware(experiment.topology, router), tc)[2]:
+            for remark in _remarks(experiment, router, text):
                 line, place = lines[remark.number - 1]
                 message = replace(remark.line, text=line.strip()).said
                 finding = place.finding(f"arms.{arm.name}.configure.{router}", message)
                 found.setdefault((finding.file, finding.line), finding)
     return list(found.values())
+
+
+def _remarks(experiment: Experiment, router: str, text: str) -> tuple[Remark, ...]:
+    """Return the lines of a router's configuration without effect."""
+    topology = experiment.topology
+    if router in routers_in(topology, "tc"):
+        return kernel_config(topology, router, text).remarks
+    if router not in routers_in(topology, "ios"):
+        return ()
+    base = startup_config(topology, router, LOGIN)
+    return _taken(base, text, hardware(topology, router), takes_tc(topology, router))[2]
 
 
 @lru_cache(maxsize=1024)

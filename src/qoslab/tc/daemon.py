@@ -10,13 +10,15 @@ SPEC is a JSON file:
      "interfaces": {"eth0": {"mac": "02:00:5e:00:00:01", "line": null}},
      "setup": [["ip", "address", "add", "10.0.0.1/24", "dev", "eth0"]]}
 
-`line` is null, or has the fields of `interface_qdiscs.Line`. `setup` are commands that make the router forward, run
+`line` is null, or has the fields of `lab_line.Line`. `setup` are commands that make the router forward, run
 in its kernel at the start. Only these interfaces are touched.
 
 Requests and replies are those of docs/internals/control-protocol.md, `hello`, `configure`, `config`, `counters`,
 `clear` and `shutdown`. A configuration is `{"format": 1, "router": "R1", "commands": [{"line": 3, "words": ["qdisc",
-"add", …]}]}`; it is tried in a network namespace of its own, applied, read back and compared with the trial, or not
-applied at all. `config` is null if the interfaces are not as they were configured.
+"add", …]}], "classes": null, "shapes_lines": false}`; it is tried in a network namespace of its own, applied as a
+difference, read back and compared with the trial, or not applied at all. `classes` are those of an IOS policy by
+interface (`qoslab.platforms.kernel_router`), whose commands shape the lines themselves. `config` is null if the
+interfaces are not as they were configured.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ from typing import Any
 
 from qoslab import __version__
 from qoslab.errors import DeviceError, ExitStatus, QoslabError
-from qoslab.tc.interface_qdiscs import Line, Qdiscs, RefusedCommandError, Run
+from qoslab.tc.interface_qdiscs import Qdiscs, RefusedCommandError, Run
+from qoslab.tc.lab_line import Line, below_line, line_commands
 from qoslab.tc.user_mode_linux import Device, Kernel
 
 SPEC_FORMAT = CONFIG_FORMAT = 1
@@ -77,13 +80,11 @@ class Router:
     """The requests of one router."""
 
     def __init__(self, name: str, run: Run, interfaces: Mapping[str, Any]) -> None:
-        lines = {name: Line(**each["line"]) for name, each in interfaces.items() if each["line"] is not None}
+        self._lines = {name: Line(**each["line"]) for name, each in interfaces.items() if each["line"] is not None}
         self._name = name
         self._run = run
-        self._qdiscs = Qdiscs(run, list(interfaces), lines)
+        self._qdiscs = Qdiscs(run, list(interfaces))
         self._config: dict[str, Any] = {"format": CONFIG_FORMAT, "router": name, "commands": []}
-        self._state = ""
-        """Listing of the interfaces as they were configured last."""
 
     def start(self, setup: Sequence[Sequence[str]]) -> None:
         """Run the commands that make the router forward, and give its interfaces their line rates."""
@@ -92,20 +93,7 @@ class Router:
             if status != 0:
                 raise DeviceError(f"{self._name}: {' '.join(argv)}: {(said or output).strip()}")
         self._qdiscs.refuse_foreign()
-        self._put([])
-
-    def _commands(self) -> list[list[str]]:
-        return [each["words"] for each in self._config["commands"]]
-
-    def _put(self, commands: Sequence[Sequence[str]]) -> None:
-        expected = self._qdiscs.try_out(commands)
-        self._qdiscs.apply(commands)
-        self._state = self._qdiscs.listing(commands)
-        if self._state != expected:
-            missing = sorted(set(expected.splitlines()) - set(self._state.splitlines()))
-            found = sorted(set(self._state.splitlines()) - set(expected.splitlines()))
-            self._qdiscs.clear()
-            raise DeviceError(f"the kernel took the commands and shows {found}, expected {missing}")
+        self._qdiscs.configure(line_commands(self._lines))
 
     def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the reply to a request, without `ok`. `QoslabError` for one that fails."""
@@ -130,24 +118,32 @@ class Router:
         if config.get("format") != CONFIG_FORMAT or not isinstance(config.get("commands"), list):
             raise DeviceError(f"found no configuration of tc commands in format {CONFIG_FORMAT}")
         commands = config["commands"]
+        lines = {} if config.get("shapes_lines") else self._lines
+        ahead = line_commands(lines)
         try:
-            self._put([each["words"] for each in commands])
+            self._qdiscs.configure([*ahead, *(below_line(each["words"], lines) for each in commands)])
         except RefusedCommandError as error:
-            raise DeviceError(f"{self._name}.tc line {commands[error.index]['line']}: {error.message}") from error
+            place = self._name
+            if error.index >= len(ahead):
+                kind = "tc" if config.get("classes") is None else "ios"
+                place = f"{self._name}.{kind} line {commands[error.index - len(ahead)]['line']}"
+            raise DeviceError(f"{place}: {error.message}") from error
         self._config = dict(config)
         return {}
 
     def _show(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        same = self._qdiscs.listing(self._commands()) == self._state
-        return {"config": self._config if same else None}
+        return {"config": self._config if self._qdiscs.is_as_configured() else None}
 
     def _counters(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        found = self._qdiscs.counters(self._commands())
+        classes: Mapping[str, Any] | None = self._config.get("classes")
+        hooks = dict.fromkeys((name, each["hook"]) for name, some in (classes or {}).items() for each in some)
+        found = self._qdiscs.counters(hooks)
+        for name, each in found["interfaces"].items():
+            each["policy"] = None if classes is None else classes.get(name, [])
         return {"time_ns": found["time_ns"], "interfaces": {}, "tc": found["interfaces"]}
 
     def _clear(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        """Configure again what is in force: queues are empty and counters zero."""
-        self._qdiscs.apply(self._commands())
+        self._qdiscs.empty()
         return {}
 
 

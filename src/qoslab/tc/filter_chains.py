@@ -84,6 +84,8 @@ class Chains:
         """Chain with the actions of each class; None for a class with a child policy, whose classes have them."""
         self.police_chain_of_path: dict[tuple[str, ...], int] = {}
         """Chain with the policers of each class that has some."""
+        self.buckets_of_path: dict[tuple[str, ...], list[str]] = {}
+        """Actions that the token buckets of each class belong to, in their order."""
         self.policy_of_path: dict[tuple[str, ...], str] = {}
         self._chain = 0
         self._orders: dict[int, int] = {}
@@ -231,11 +233,13 @@ class Chains:
             values = police_values(each["police"], inner.rate_base_bps)
             buckets, end = self._buckets(values, origin, end)
             actions += buckets
+            self.buckets_of_path[path] = ["police" for _ in buckets]
         priority = each.get("priority") or {}
         if priority.get("number") is not None and end != DROP:
             rate = reserved_bps(each, inner.guaranteed_base_bps) or 0
             burst = priority.get("burst_bytes") or rate // 40
             actions.append(self._bucket(rate, burst, DROP, origin, "priority"))
+            self.buckets_of_path.setdefault(path, []).append("priority")
         self._add(chain, origin, "matchall", (*actions, end))
 
     def _buckets(self, values: PoliceValues, origin: Origin, after: Control) -> tuple[list[Police], Control]:

@@ -1,12 +1,9 @@
-"""The qdiscs of some interfaces of a kernel: tried, applied, read back, compared, and counted.
+"""The qdiscs of some interfaces of a kernel: tried, applied as a difference, read back, compared, counted, restored.
 
 Commands are those of tc(8) without the word `tc`. A trial runs them in a network namespace of its own, on interfaces
 of the same names: a parameter that tc or the kernel rejects is known before an interface is touched, and the trial's
-state is the one that the real interfaces must have afterwards.
-
-An interface of a lab has a line rate: its root is then an HTB of that rate, whose overhead and least size make it count
-bytes on the wire, and the commands' root is below it. Queues so build in the commands' qdisc, as they do above the
-driver of a network card.
+state is the one that the real interfaces must have afterwards. So each kind of qdisc is compared by its meaning, as
+the kernel itself shows it, and none needs code here.
 """
 
 from __future__ import annotations
@@ -15,18 +12,16 @@ import json
 import re
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from qoslab.errors import DeviceError
+from qoslab.tc.command_difference import difference, place_of
 
 Run = Callable[[Sequence[str], str], tuple[int, str, str]]
 """Runs a command in a kernel with this standard input; returns exit status, standard output and error."""
+Commands = Sequence[Sequence[str]]
 
-LINE = "7fff:"
-"""Handle of the qdisc that gives an interface its line rate."""
-UNDER_LINE = f"{LINE}1"
 _AUTOMATIC = re.compile(r"\b[89a-f][0-9a-f]{3}:")
 """Handles that the kernel gives by itself."""
 _PASSING = re.compile(
@@ -46,20 +41,15 @@ _CLASS_NUMBERS = ("bytes", "packets", "drops", "overlimits", "backlog", "qlen")
 CONFIGURED = ("htb", "hfsc", "drr", "qfq", "ets")
 """Kinds of classes that commands make; those of other qdiscs are their flows and bands, which come and go."""
 _FLOW = re.compile(rf"class (?!(?:{'|'.join(CONFIGURED)}) )")
+_COUNTERS = """\
+printf %s "$0" | tc -s -j -batch -
+for device in "$@"; do printf '\\f'; tc -s class show dev "$device"; done
+"""
+"""Prints JSON, then the classes of each interface behind a form feed: tc 6.1 prints no JSON of HTB's classes.
+
+One request, since a starting process is what takes time in user-mode Linux.
+"""
 _FAILED = re.compile(r"^Command failed -:(\d+)\s*$", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Line:
-    """The line behind an interface of a lab."""
-
-    rate_bps: int
-    """Rate of bytes on the wire."""
-    overhead_bytes: int
-    """Added to the frame that the kernel sees to give its bytes on the wire."""
-    minimum_bytes: int
-    """Least bytes of a frame on the wire."""
-    burst_bytes: int
 
 
 class RefusedCommandError(DeviceError):
@@ -74,17 +64,19 @@ class RefusedCommandError(DeviceError):
 class Qdiscs:
     """The qdiscs, classes and filters of some interfaces; no others are touched."""
 
-    def __init__(self, run: Run, interfaces: Sequence[str], lines: Mapping[str, Line] | None = None) -> None:
-        """`lines` are the lines of those interfaces that need a rate."""
+    def __init__(self, run: Run, interfaces: Sequence[str]) -> None:
         self._run = run
         self.interfaces = tuple(interfaces)
-        self._lines = dict(lines or {})
+        self._commands: list[list[str]] = []
+        """Commands in force."""
+        self._state = ""
+        """Listing of the interfaces as they were configured last; empty before that."""
 
     def refuse_foreign(self) -> None:
         """Raise `DeviceError` if an interface has a qdisc that somebody configured, or offloads are on."""
         for interface in self.interfaces:
             for each in self._json(["tc", "-j", "qdisc", "show", "dev", interface]):
-                if each["handle"] not in ("0:", LINE):
+                if each["handle"] != "0:":
                     raise DeviceError(
                         f"{interface} has the qdisc {each['kind']} {each['handle']}, expected none but the default",
                         hint=f"Remove it if it is not needed: tc qdisc del dev {interface} root",
@@ -103,109 +95,137 @@ class Qdiscs:
                 hint=f"ethtool -K {interface} tso off gso off gro off",
             )
 
-    def line_commands(self) -> list[str]:
-        """Return the commands that give the interfaces their line rates."""
-        commands = []
-        for interface, line in self._lines.items():
-            burst = line.burst_bytes
-            commands += [
-                f"qdisc add dev {interface} root handle {LINE} htb default 1",
-                f"class add dev {interface} parent {LINE} classid {UNDER_LINE} htb rate {line.rate_bps}bit "
-                f"ceil {line.rate_bps}bit burst {burst} cburst {burst} overhead {line.overhead_bytes} "
-                f"mpu {line.minimum_bytes} quantum 1514",
-            ]
-        return commands
+    def configure(self, commands: Commands) -> list[list[str]]:
+        """Put commands in force in place of those that were; return the commands that this took.
 
-    def placed(self, words: Sequence[str]) -> list[str]:
-        """Return a command with its root below the line of its interface."""
-        words = list(words)
-        interface = words[words.index("dev") + 1]
-        if words[0] == "qdisc" and interface in self._lines and "root" in words:
-            at = words.index("root")
-            words[at : at + 1] = ["parent", UNDER_LINE]
-        return words
+        `RefusedCommandError` names the first one that is rejected, before an interface changes. `DeviceError` if the
+        kernel shows something else afterwards; the interfaces have their default qdiscs then.
+        """
+        wanted = [list(each) for each in commands]
+        expected = self.try_out(wanted)
+        steps = self._steps(wanted, expected)
+        try:
+            if steps is None:
+                self._remove()
+                steps = wanted
+            self._carry_out(steps)
+            self._commands, self._state = wanted, self.listing(wanted)
+            if self._state != expected:
+                missing = sorted(set(expected.splitlines()) - set(self._state.splitlines()))
+                found = sorted(set(self._state.splitlines()) - set(expected.splitlines()))
+                raise DeviceError(f"the kernel took the commands and shows {found}, expected {missing}")
+        except BaseException:
+            self.restore()
+            raise
+        return steps
 
-    def try_out(self, commands: Sequence[Sequence[str]]) -> str:
-        """Run the commands on interfaces of a new network namespace, and return the listing that results.
+    def _steps(self, wanted: list[list[str]], expected: str) -> list[list[str]] | None:
+        """Return the commands from the state of the interfaces to the wanted one; None if all have to be replaced."""
+        if not self.is_as_configured():
+            return None
+        found = difference(self._commands, wanted)
+        if found is None:
+            return None
+        steps = [list(each) for each in found]
+        if not steps:
+            return []
+        try:
+            same = self.try_out(self._commands, steps, shown=wanted) == expected
+        except DeviceError:
+            # A parameter that cannot change.
+            return None
+        return steps if same else None
 
-        `RefusedCommandError` names the first command that is rejected, with the words of tc.
+    def try_out(self, *batches: Commands, shown: Commands | None = None) -> str:
+        """Run commands on interfaces of a new network namespace, batch by batch; return the listing that results.
+
+        `shown` are the commands whose filters are listed, by default the last batch. `RefusedCommandError` names the
+        first command that is rejected, with the words of tc.
         """
         links = []
         for number, name in enumerate(self.interfaces):
             links += [f"link add {name} type veth peer name qoslab{number}", f"link set {name} up"]
             links.append(f"link set qoslab{number} up")
-        texts = [f"{line}\n" for line in ("\n".join(links), self._batch(commands).rstrip("\n"), self._show(commands))]
+        commands = [each for batch in batches for each in batch]
+        listing = self._show(batches[-1] if shown is None else shown)
+        texts = ["".join(f"{line}\n" for line in links), _batch(commands), f"{listing}\n"]
         # A starting process is what takes time in user-mode Linux.
         script = 'set -e; printf %s "$0" | ip -batch -; printf %s "$1" | tc -batch - >&2; printf %s "$2" | tc -batch -'
         status, output, said = self._run(["unshare", "--net", "sh", "-c", script, *texts], "")
         if status != 0:
-            self._explain(commands, said)
+            _explain(commands, said)
         return _meaning(output)
 
-    def apply(self, commands: Sequence[Sequence[str]]) -> None:
-        """Replace everything on the interfaces by these commands, which a trial has accepted."""
-        self.clear()
-        status, _, said = self._run(["tc", "-batch", "-"], self._batch(commands))
+    def _carry_out(self, commands: Commands) -> None:
+        if not commands:
+            return
+        status, _, said = self._run(["tc", "-batch", "-"], _batch(commands))
         if status != 0:
-            self._explain(commands, said)
+            _explain(commands, said)
 
-    def clear(self) -> None:
+    def is_as_configured(self) -> bool:
+        """Return whether the interfaces are as they were configured last; False before that."""
+        return bool(self._state) and self.listing(self._commands) == self._state
+
+    def empty(self) -> None:
+        """Configure again what is in force, so that queues are empty and counters zero."""
+        self._remove()
+        self._carry_out(self._commands)
+
+    def restore(self) -> None:
         """Remove the qdiscs of the interfaces; their default ones remain."""
-        lines = [f"qdisc del dev {name} {place}\n" for name in self.interfaces for place in ("root", "ingress")]
+        self._remove()
+        self._commands, self._state = [], ""
+
+    def _remove(self) -> None:
+        lines = [
+            f"qdisc del dev {name} {place}\n" for name in self.interfaces for place in ("root", "ingress", "clsact")
+        ]
         # It fails for what is not there.
         self._run(["tc", "-force", "-batch", "-"], "".join(lines))
 
-    def listing(self, commands: Sequence[Sequence[str]]) -> str:
+    def listing(self, commands: Commands) -> str:
         """Return the state of the interfaces in the form of `try_out`, with the filters of these commands' qdiscs."""
         status, output, said = self._run(["tc", "-batch", "-"], f"{self._show(commands)}\n")
         if status != 0:
             raise DeviceError(f"the qdiscs cannot be read: {said.strip()}")
         return _meaning(output)
 
-    def counters(self, commands: Sequence[Sequence[str]]) -> dict[str, Any]:
-        """Return the counters by interface, `qdiscs` as tc prints them and `classes`, and the time.
+    def counters(self, hooks: Iterable[tuple[str, str]] = ()) -> dict[str, Any]:
+        """Return the counters by interface: `qdiscs` as tc prints them, `classes` and `filters`; and the time.
 
-        `time_ns` is the realtime clock in the middle of reading.
+        `hooks` are interfaces and hooks, `ingress` or `egress`, whose filters count. `time_ns` is the realtime clock in
+        the middle of reading.
         """
         before = time.time_ns()
-        shown = "".join(f"qdisc show dev {name}\n" for name in self.interfaces)
-        status, output, said = self._run(["tc", "-s", "-j", "-batch", "-"], shown)
+        hooks = list(hooks)
+        shown = [f"qdisc show dev {name}" for name in self.interfaces]
+        shown += [f"filter show dev {name} {hook}" for name, hook in hooks]
+        with_classes = [name for name in self.interfaces if any(_is_class_of(name, each) for each in self._commands)]
+        argv = ["sh", "-ec", _COUNTERS, "".join(f"{each}\n" for each in shown), *with_classes]
+        status, output, said = self._run(argv, "")
         if status != 0:
             raise DeviceError(f"the counters of the qdiscs cannot be read: {said.strip()}")
-        found: dict[str, Any] = {name: {"qdiscs": [], "classes": []} for name in self.interfaces}
-        for name, each in zip(self.interfaces, _arrays(output), strict=True):
+        printed, *texts = output.split("\f")
+        arrays = list(_arrays(printed))
+        found: dict[str, Any] = {name: {"qdiscs": [], "classes": [], "filters": []} for name in self.interfaces}
+        for name, each in zip(self.interfaces, arrays, strict=False):
             found[name]["qdiscs"] = each
-        with_classes = [name for name in self.interfaces if any(_is_class_of(name, each) for each in commands)]
-        for name in with_classes:
-            # tc 6.1 prints no JSON of HTB's classes.
-            status, output, said = self._run(["tc", "-s", "class", "show", "dev", name], "")
-            if status != 0:
-                raise DeviceError(f"the counters of the classes cannot be read: {said.strip()}")
-            found[name]["classes"] = list(_classes(output))
+        for (name, hook), each in zip(hooks, arrays[len(self.interfaces) :], strict=True):
+            found[name]["filters"] += _filters(hook, each)
+        for name, text in zip(with_classes, texts, strict=True):
+            found[name]["classes"] = list(_classes(text))
         return {"time_ns": (before + time.time_ns()) // 2, "interfaces": found}
 
-    def _show(self, commands: Sequence[Sequence[str]]) -> str:
+    def _show(self, commands: Commands) -> str:
         """Return the commands that list qdiscs and classes, and the filters at qdiscs with handles."""
         lines = [f"{what} show dev {name}" for name in self.interfaces for what in ("qdisc", "class")]
         for words in commands:
             if words[0] == "filter":
-                interface = words[words.index("dev") + 1]
-                place = next((word for word in ("ingress", "egress") if word in words), None)
-                at = place or f"parent {words[words.index('parent') + 1]}"
-                lines.append(f"filter show dev {interface} {at}")
+                place = place_of(words)
+                at = place.get("hook") or f"parent {place['parent']}"
+                lines.append(f"filter show dev {place['dev']} {at}")
         return "\n".join(dict.fromkeys(lines))
-
-    def _batch(self, commands: Sequence[Sequence[str]]) -> str:
-        return "".join(f"{line}\n" for line in [*self.line_commands(), *(shlex.join(self.placed(e)) for e in commands)])
-
-    def _explain(self, commands: Sequence[Sequence[str]], said: str) -> None:
-        failed = _FAILED.search(said)
-        index = int(failed[1]) - 1 - len(self.line_commands()) if failed else -1
-        # After its complaint tc prints all options of a kind.
-        words = " ".join(_FAILED.sub("", said).partition("Usage:")[0].split())
-        if 0 <= index < len(commands):
-            raise RefusedCommandError(index, " ".join(commands[index]), words)
-        raise DeviceError(f"tc failed: {words}")
 
     def _json(self, argv: Sequence[str]) -> list[dict[str, Any]]:
         status, output, said = self._run(argv, "")
@@ -213,6 +233,33 @@ class Qdiscs:
             raise DeviceError(f"{' '.join(argv)}: {said.strip()}")
         found = _parsed(output)
         return [] if found is None else found
+
+
+def _batch(commands: Commands) -> str:
+    return "".join(f"{shlex.join(each)}\n" for each in commands)
+
+
+def _explain(commands: Commands, said: str) -> None:
+    failed = _FAILED.search(said)
+    index = int(failed[1]) - 1 if failed else -1
+    # After its complaint tc prints all options of a kind.
+    words = " ".join(_FAILED.sub("", said).partition("Usage:")[0].split())
+    if 0 <= index < len(commands):
+        raise RefusedCommandError(index, " ".join(commands[index]), words)
+    raise DeviceError(f"tc failed: {words}")
+
+
+def _filters(hook: str, printed: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the counters of the actions of filters."""
+    for each in printed:
+        actions = each.get("options", {}).get("actions", ())
+        if actions:
+            counted = [
+                {"kind": one["kind"]}
+                | {name: one["stats"][name] for name in ("packets", "bytes", "drops", "overlimits")}
+                for one in actions
+            ]
+            yield {"hook": hook, "chain": each.get("chain", 0), "pref": each["pref"], "actions": counted}
 
 
 def _is_class_of(interface: str, words: Sequence[str]) -> bool:
@@ -245,11 +292,22 @@ def _classes(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _meaning(listing: str) -> str:
-    """Return a listing without what differs between equal configurations: numbers given by the kernel, references."""
+    """Return a listing without what differs between equal configurations.
+
+    That is the order of objects, numbers given by the kernel, and references.
+    """
     handles: dict[str, str] = {}
 
     def renamed(found: re.Match[str]) -> str:
         return handles.setdefault(found[0], f"auto{len(handles)}:")
 
-    lines = (_PASSING.sub("", line) for line in listing.splitlines() if not _FLOW.match(line))
-    return "\n".join(" ".join(_AUTOMATIC.sub(renamed, line).split()) for line in lines) + "\n"
+    objects: list[str] = []
+    for line in listing.splitlines():
+        if _FLOW.match(line) or not line.strip():
+            continue
+        text = " ".join(_AUTOMATIC.sub(renamed, _PASSING.sub("", line)).split())
+        if line[0].isspace() and objects:
+            objects[-1] += f"\n  {text}"
+        else:
+            objects.append(text)
+    return "\n".join(sorted(objects)) + "\n"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from qoslab.errors import ExperimentError, MachineError
+from qoslab.tc.commands.kernel_commands import Command, lacking
 from qoslab.tc.kernel_kinds import probe_machine
-from qoslab.tc.template_lines import Command, lacking
 from qoslab.tc.user_mode_linux import HINT, find
 
 
-def guests(commands: Mapping[str, list[Command]]) -> frozenset[str]:
+def guests(commands: Mapping[str, Sequence[Command]]) -> frozenset[str]:
     """Return the routers that need a user-mode kernel: this machine's kernel lacks a kind that they want.
 
     `commands` are those of each router. `MachineError` names the missing kinds and their lines if there is no user-mode
@@ -53,5 +53,5 @@ def _said(missing: Mapping[str, list[tuple[int, str]]]) -> str:
     words = []
     for router, each in missing.items():
         first = {kind: number for number, kind in reversed(each)}
-        words += [f"{kind} of {router} (line {number})" for kind, number in first.items()]
+        words += [f"{kind} of {router}" + (f" (line {number})" if number else "") for kind, number in first.items()]
     return ", ".join(words)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from qoslab.tc.fidelity import Note
 from qoslab.tc.objects import Origin
+from qoslab.tc.plan_lines import LineOf, no_line
 from qoslab.tc.router_plan import OFFLOADS, InterfacePlan, Plan
 
 WIDTH = 100
@@ -17,15 +18,6 @@ DEGREES = {
     "approximate": "Approximate, with the difference",
     "exact": "Exact",
 }
-
-
-LineOf = Callable[[Origin, str], int]
-"""Line of the input that an action comes from; 0 if it is not known."""
-
-
-def no_line(_origin: Origin, _action: str) -> int:
-    """Return no line."""
-    return 0
 
 
 def script(plan: Plan, line_of: LineOf = no_line) -> str:

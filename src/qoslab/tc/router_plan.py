@@ -1,7 +1,7 @@
 """Plan of a router's QoS for the Linux kernel: qdiscs, classes and filters of each interface, with their fidelity.
 
 The input is the configuration of the engine (`qoslab.ios.compile.compile_device`), so that the kernel and the engine
-get the same policy. The plan is a pure function of it; `qoslab.tc.plan_application` carries it out.
+get the same policy. The plan is a pure function of it; its commands are carried out by `qoslab.tc.interface_qdiscs`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ OFFLOADS = ("gro", "gso", "tso")
 """Offloads that join packets: queues and policers would count the joined ones."""
 REFUSED_ON_INTERFACE = {
     "virtual_circuit": ("vbr-nrt, cbr, ubr", "the kernel has no traffic contract of cells"),
+    "random_detect": ("random-detect", "early detection of an interface without classes is not part of a plan"),
+    "tcp_adjust_mss": ("ip tcp adjust-mss", "changes of packets by forwarding are not part of a plan"),
     "tx_ring_limit": ("tx-ring-limit", "a virtual device has no ring; on a network card use `ethtool -G`"),
     "queueing": ("queue lists and traffic-shape", "older forms are not part of a plan"),
     "rate_limit_input": ("rate-limit input", "a bucket of the kernel has no extended burst"),
@@ -49,6 +51,8 @@ class ClassPlan:
     """Chain of its policers."""
     leaf: str | None
     """HTB class that queues its packets; other classes may share it."""
+    buckets: tuple[str, ...] = ()
+    """Actions that the token buckets of its policers belong to, in their order: `police` or `priority`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,8 @@ def _interface(config: Config, port: Port, devices: Mapping[str, str], notes: No
         filters += chains.build(policy)
         for path, chain in chains.chain_of_path.items():
             police = chains.police_chain_of_path.get(path)
-            classes.append(ClassPlan(path, chains.policy_of_path[path], hook, chain, police, leaves.get(path)))
+            buckets = tuple(chains.buckets_of_path.get(path, ()))
+            classes.append(ClassPlan(path, chains.policy_of_path[path], hook, chain, police, leaves.get(path), buckets))
     if filters:
         objects.append(Qdisc(port.device, "ffff:", "clsact", "clsact", (), origin))
     return InterfacePlan(port, (*objects, *filters), tuple(classes))

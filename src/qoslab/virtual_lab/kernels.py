@@ -9,7 +9,7 @@ from typing import Any
 
 from qoslab.model.experiment import Topology
 from qoslab.platforms.startup import static_routes
-from qoslab.tc.interface_qdiscs import Line
+from qoslab.tc.lab_line import Line
 from qoslab.virtual_lab import data_planes
 from qoslab.virtual_lab.wiring import ROUTER_SYSCTLS, TokenBucket, Wiring
 

@@ -32,6 +32,8 @@ _ROOTS = {
 }
 """The line that enters a mode, where it does not begin with the mode's own name."""
 
+POLICY_MODES = ("policy-map", "policy-class", "police")
+
 MADE = ("Loopback", "Null")
 SWITCH_MADE = (*MADE, "Vlan")
 """Kinds of interfaces that a configuration makes, and that are not hardware: of a router, and of a switch."""
@@ -81,6 +83,27 @@ class Reading:
     """Places of the executed lines: mode and names."""
     carried: list[Carried] = field(default_factory=list)
     """The lines that were carried out, in order."""
+
+    def line_of(self, *names: str, command: str = "") -> int:
+        """Return the line of a policy-map or of its class, or its last line that begins with a command; or 0."""
+        own = [
+            each
+            for each in self.carried
+            if each.position.mode in POLICY_MODES and each.position.names[: len(names)] == names
+        ]
+        if command:
+            return max((each.number for each in own if each.text.startswith(command)), default=0)
+        return own[0].number if own else 0
+
+    def class_map_line(self, name: str) -> int:
+        """Return the line of a class-map; or 0."""
+        lines = (each for each in self.carried if each.position == Position("class-map", (name,)))
+        return next((each.number for each in lines), 0)
+
+    def interface_line(self, interface: str, command: str) -> int:
+        """Return the last line below an interface that begins with a command; or 0."""
+        own = (each for each in self.carried if each.position.names[:1] == (interface,))
+        return max((each.number for each in own if each.text.startswith(command)), default=0)
 
 
 def clutter_of(reading: Reading) -> Clutter:

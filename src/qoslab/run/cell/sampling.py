@@ -22,6 +22,8 @@ NEAR_S = 0.25
 packets.
 """
 POLL_S = 0.05
+FIRST_S = 10.0
+"""Longest time for the first sample."""
 
 
 def read_health(lab: Lab, routers: Sequence[str]) -> dict[str, Health]:
@@ -117,8 +119,8 @@ class Readings:
 class CounterSampler:
     """A thread that asks each router for its counters and keeps the replies in the cell's folder.
 
-    A context manager: it takes the first sample when the block begins, then one each second and, once `start` has said
-    when the traffic begins, at moments of it, and a last one when the block ends.
+    A context manager: it takes the first sample before the block begins, then one each second and, once `start` has
+    said when the traffic begins, at moments of it, and a last one when the block ends.
     """
 
     def __init__(self, lab: Lab, routers: Sequence[str], cell: Cell, moments_s: Iterable[float] = ()) -> None:
@@ -126,12 +128,15 @@ class CounterSampler:
         self._cell = cell
         self._readings = Readings(time.monotonic(), moments_s)
         self._stop = threading.Event()
+        self._begun = threading.Event()
         self._thread = threading.Thread(target=self._run, name="counters", daemon=True)
         self.error: Exception | None = None
         """Reason for an early end of the sampling, if any."""
 
     def __enter__(self) -> Self:
         self._thread.start()
+        # Counters grow from the first sample, and those of a kernel in user mode take a while on a busy machine.
+        self._begun.wait(FIRST_S)
         return self
 
     def start(self, zero: float) -> None:
@@ -147,6 +152,8 @@ class CounterSampler:
             asyncio.run(self._sample())
         except Exception as error:  # reported by the cell, in whose thread it can be handled
             self.error = error
+        finally:
+            self._begun.set()
 
     async def _sample(self) -> None:
         try:
@@ -159,6 +166,7 @@ class CounterSampler:
                         # A dead data plane ends the cell elsewhere; here it only ends the series.
                         self.error = error
                         return
+                self._begun.set()
                 if last:
                     return
                 self._readings.taken(due)

@@ -16,6 +16,7 @@ from qoslab.model.experiment import Topology
 from qoslab.model.units import Duration
 from qoslab.platforms import platform_of, routers_in, routers_of
 from qoslab.platforms.base import COMMAND_LINE, CONTROL_SOCKET
+from qoslab.platforms.kernel_router import kernel_config
 from qoslab.platforms.startup import data_plane, hardware, takes_tc
 from qoslab.results import Cell
 from qoslab.results.file_access import writing
@@ -25,8 +26,6 @@ from qoslab.run.devices.drivers import CommandLineRouter, ControlSocketRouter, R
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.faults import LabDied, PassingFault
 from qoslab.tc.commands.router_template import apply_template
-from qoslab.tc.daemon import CONFIG_FORMAT
-from qoslab.tc.template_lines import RefusedError, parse
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -109,21 +108,21 @@ class Routers:
     def _by_control_socket(self, router: str) -> ControlSocketRouter:
         """The driver of a router with a control socket, with the compiler of its language."""
         if router in routers_in(self._topology, "tc"):
-            return ControlSocketRouter(router, partial(self.tc_commands, router), self._state, "tc.json")
+            return ControlSocketRouter(router, partial(self.kernel_configuration, router), self._state, "tc.json")
         return ControlSocketRouter(router, partial(self.compiled, router, source=f"{router}.ios"), self._state)
 
-    def tc_commands(self, router: str, text: str) -> Mapping[str, Any]:
+    def kernel_configuration(self, router: str, text: str) -> Mapping[str, Any]:
         """The configuration of `qoslab.tc.daemon` for a router with this template."""
-        interfaces = [near.interface for _, near, _ in self._topology.links_of(router)]
-        try:
-            commands = parse(text, interfaces)
-        except RefusedError as error:
-            raise UserError(f"{router}.tc line {error.number}: {error.message}", hint=error.hint) from error
-        return {
-            "format": CONFIG_FORMAT,
-            "router": router,
-            "commands": [{"line": each.number, "words": list(each.words)} for each in commands],
-        }
+        made = kernel_config(self._topology, router, text)
+        if made.refused:
+            lines = "\n".join(
+                f"  {router}.ios line {each.line}: {each.note.action}: {each.note.text}" for each in made.refused
+            )
+            raise UserError(
+                f"{router}: found actions that the Linux kernel cannot carry out\n{lines}",
+                hint="Remove these actions, or use the platform engine.",
+            )
+        return made.as_config()
 
     def configure(self, cell: Cell, texts: Mapping[str, str], commands: Sequence[str], *, traffic: Duration) -> Outcome:
         """Put the configuration of a cell in force and verify it. `texts` are IOS configurations by router.

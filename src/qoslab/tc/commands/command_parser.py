@@ -12,13 +12,18 @@ from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any
 
+from qoslab.tc.commands.command_head import choice, read_head
 from qoslab.tc.commands.command_tree import ROOT, Commands, Filter, Match, Qdisc, TcClass, Tree
 from qoslab.tc.commands.command_words import Reader, RefusedWordError, TcError, Word, commands_of, did_you_mean, one_of
 from qoslab.tc.commands.kinds import KINDS
 from qoslab.tc.commands.tc_units import UnitError, count
 
-OBJECTS = ("qdisc", "class", "filter")
-VERBS = ("add", "replace")
+OF_THE_ENGINE = {
+    "qdisc": ("dev", "parent", "handle"),
+    "class": ("dev", "parent", "classid"),
+    "filter": ("dev", "parent", "protocol", "prio"),
+}
+"""Words before the kind."""
 _HANDLE = re.compile(r"(0x)?([0-9a-fA-F]{1,4}):")
 _CLASS = re.compile(r"([0-9a-fA-F]{1,4}):([0-9a-fA-F]{1,4})")
 PROTOCOLS = {"icmp": 1, "tcp": 6, "udp": 17, "icmpv6": 58}
@@ -42,45 +47,19 @@ def parse(text: str, *, source: str = "configuration") -> Commands:
     return trees
 
 
-def _choice(reader: Reader, known: tuple[str, ...], expected: str) -> Word:
-    word = reader.take(expected)
-    if word.text not in known:
-        raise RefusedWordError(
-            word, f'found "{word.text}", expected {expected}: {one_of(known)}', did_you_mean(word.text, known)
-        )
-    return word
-
-
 def _command(reader: Reader, trees: Commands) -> None:
-    _choice(reader, ("tc",), "a command of tc")
-    what = _choice(reader, OBJECTS, "an object of tc")
-    _choice(reader, VERBS, f"a command for a {what.text}")
-    head = _head(reader, what.text)
+    what, head = read_head(reader)
     dev = head.get("dev")
     if dev is None:
-        raise RefusedWordError(reader.last, f"found a {what.text} without interface, expected dev INTERFACE")
+        raise RefusedWordError(reader.last, f"found a {what} without interface, expected dev INTERFACE")
+    for name, word in head.items():
+        if name not in OF_THE_ENGINE[what]:
+            found = word.text if name == "hook" else f"{name} {word.text}"
+            raise RefusedWordError(
+                word, f'found "{found}", which only a kernel has, expected {one_of(OF_THE_ENGINE[what])}'
+            )
     tree = trees.setdefault(dev.text, Tree(dev))
-    {"qdisc": _qdisc, "class": _class, "filter": _filter}[what.text](reader, head, tree)
-
-
-def _head(reader: Reader, what: str) -> dict[str, Word]:
-    """Read the words before the kind; each has a value, but for `root`."""
-    names = {
-        "qdisc": ("dev", "parent", "handle"),
-        "class": ("dev", "parent", "classid"),
-        "filter": ("dev", "parent", "protocol", "prio", "pref", "preference", "priority"),
-    }[what]
-    found: dict[str, Word] = {}
-    while (word := reader.peek()) is not None:
-        if word.text == ROOT:
-            found["parent"] = reader.take("")
-        elif word.text in names:
-            reader.take("")
-            name = "prio" if word.text in names[3:] and what == "filter" else word.text
-            found[name] = reader.take(f"the value of {word.text}")
-        else:
-            break
-    return found
+    {"qdisc": _qdisc, "class": _class, "filter": _filter}[what](reader, head, tree)
 
 
 def _handle(word: Word | None) -> str | None:
@@ -130,7 +109,7 @@ def _class(reader: Reader, head: dict[str, Word], tree: Tree) -> None:
         raise RefusedWordError(reader.last, "found a class without number, expected classid MAJOR:MINOR")
     classid = _class_number(number, "the number of a class")
     classful = {name: kind for name, kind in KINDS.items() if kind.classes is not None}
-    kind = classful[_choice(reader, tuple(classful), "a kind of class").text]
+    kind = classful[choice(reader, tuple(classful), "a kind of class").text]
     if classid in tree.classes:
         raise RefusedWordError(number, f"found class {classid} again, expected another number")
     settings = kind.classes.read(reader) if kind.classes is not None else None
@@ -146,7 +125,7 @@ def _filter(reader: Reader, head: dict[str, Word], tree: Tree) -> None:
         raise RefusedWordError(protocol, message, did_you_mean(protocol.text, known))
     priority = head.get("prio")
     number = 0 if priority is None else _value(priority, count)
-    kind = _choice(reader, ("u32", "flower", "matchall"), "a kind of filter")
+    kind = choice(reader, ("u32", "flower", "matchall"), "a kind of filter")
     match = Match(family=FAMILIES[protocol.text] if protocol else None)
     target: Word | None = None
     while (word := reader.peek()) is not None:
@@ -191,9 +170,9 @@ def _number(text: str) -> int:
 
 def _u32(reader: Reader, match: Match) -> Match:
     """Read `match ip FIELD VALUE [MASK]`."""
-    family = _choice(reader, U32_MATCHES, "a header that the engine knows")
+    family = choice(reader, U32_MATCHES, "a header that the engine knows")
     fields = ("src", "dst", "sport", "dport", "protocol", "tos", "dsfield", "priority")
-    name = _choice(reader, fields, f"a field of {family.text}")
+    name = choice(reader, fields, f"a field of {family.text}")
     match = replace(match, family=4 if family.text == "ip" else 6)
     value = reader.take(f"the value of {name.text}")
     if name.text in ("src", "dst"):

@@ -9,7 +9,9 @@ from difflib import get_close_matches
 
 from qoslab.errors import IosError
 
-_WORD = re.compile(r"\S+")
+_WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+|\S+""")
+"""A word; blanks within quotes are part of it, and a quote without end is a word by itself."""
+_QUOTED = re.compile(r""""([^"]*)"|'([^']*)'""")
 LONGEST = 100
 """Letters of a word for which near words are searched."""
 NEAR = 0.6
@@ -60,14 +62,16 @@ class RefusedWordError(Exception):
 def commands_of(text: str) -> Iterator[list[Word]]:
     """Yield the words of each command: one a line, or several lines that end with a backslash.
 
-    Blank lines are left out, and comments: from `#` at the start of a word to the end of the line.
+    Blank lines are left out, and comments: from `#` at the start of a word to the end of the line. Quotes join words
+    as in a shell, and are removed.
     """
     words: list[Word] = []
     for number, line in enumerate(text.splitlines(), 1):
         for match in _WORD.finditer(line):
             if match[0].startswith("#") or match[0] == "\\":
                 break
-            words.append(Word(match[0], number, match.start() + 1))
+            text = _QUOTED.sub(lambda quoted: quoted[1] or quoted[2] or "", match[0])
+            words.append(Word(text, number, match.start() + 1))
         if not line.rstrip().endswith("\\") and words:
             yield words
             words = []
@@ -100,6 +104,11 @@ class Reader:
             )
         self._next += 1
         return word
+
+    def rest(self) -> list[Word]:
+        """Read all that is left."""
+        words, self._next = self._words[self._next :], len(self._words)
+        return words
 
     def skip(self, text: str) -> bool:
         """Read the next word if it is `text`; return whether it was."""

@@ -6,6 +6,7 @@ import os
 
 from qoslab.model.experiment import Experiment, Topology
 from qoslab.platforms import routers_in, routers_of, with_command_line
+from qoslab.platforms.kernel_router import kernel_config
 from qoslab.run.devices.ansible_inventory import write_inventory
 from qoslab.run.task import CellTask
 from qoslab.run.workers.base import WorkerSlot
@@ -13,7 +14,6 @@ from qoslab.run.workers.measured import MeasuredWorker
 from qoslab.run.workers.virtual.access import lab_routers
 from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.tc.place import guests
-from qoslab.tc.template_lines import parse
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.lab import Ssh
 
@@ -43,13 +43,10 @@ class LabWorker(MeasuredWorker):
         return same and self._lab is not None and self._lab.alive()
 
     def _expect(self, task: CellTask) -> None:
-        """Choose the kernels of routers with tc commands by the kinds that these want."""
+        """Choose the kernels of routers of platform tc by the kinds that their commands want."""
         topology = task.experiment.topology
-        commands = {}
-        for router in routers_in(topology, "tc"):
-            interfaces = [near.interface for _, near, _ in topology.links_of(router)]
-            commands[router] = parse(task.configurations.get(router, ""), interfaces)
-        self._guests = guests(commands)
+        texts = {router: task.configurations.get(router, "") for router in routers_in(topology, "tc")}
+        self._guests = guests({name: kernel_config(topology, name, text).commands for name, text in texts.items()})
 
     def start(self, experiment: Experiment) -> None:
         """Bring a lab up for cells of this experiment's topology; the one from before ends.

@@ -1,0 +1,209 @@
+"""Configuration of a router whose data plane is a kernel, from its template: tc commands, or IOS lines.
+
+A template whose first word is `tc` consists of commands; any other is IOS, with `interface eth1` for the interface
+eth1 of the node, which is Ethernet1 to IOS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from qoslab.ios.compile import compile_device, engine_config
+from qoslab.ios.device_config.running_config_parser import Reading, read_typed
+from qoslab.ios.model.device import Device
+from qoslab.ios.model.ios_names import interface_name
+from qoslab.ios.parse import Remark, apply, parse_config
+from qoslab.ios.rules import interface_bandwidth_kbps
+from qoslab.platforms.startup import hardware
+from qoslab.tc.commands import is_tc
+from qoslab.tc.commands.kernel_commands import Command, parse_commands
+from qoslab.tc.engine_values import policy_queues
+from qoslab.tc.fidelity import Note
+from qoslab.tc.objects import Filter, Origin
+from qoslab.tc.plan_lines import LineOf, lines_of, no_line
+from qoslab.tc.port_plan import Port
+from qoslab.tc.router_plan import InterfacePlan, Plan, plan
+
+if TYPE_CHECKING:
+    from qoslab.ios.model.device import Interface
+    from qoslab.model.experiment import Topology
+
+CONFIG_FORMAT = 1
+"""Format of `as_config`, which `qoslab.tc.daemon` takes."""
+FORWARDING = "the kernel's forwarding is configured by the topology of the experiment"
+PART_OF_PLAN = frozenset(
+    {
+        *("name", "description", "bandwidth_kbps", "load_interval_s", "kept", "keepalive", "tree", "port"),
+        *("service_policy_input", "service_policy_output", "hold_queue_out", "max_reserved_bandwidth"),
+        # Refused by the plan, with the reason.
+        *("fair_queue", "random_detect", "tx_ring_limit", "rate_limits", "shapers", "priority_group"),
+        *("custom_queue_list", "filters", "ipv6_filters", "tcp_adjust_mss", "circuit"),
+    }
+)
+"""Settings of interfaces that the plan has or refuses, or that change no packet."""
+COMMANDS = {
+    "address": "ip address",
+    "secondary_addresses": "ip address",
+    "ipv6_addresses": "ipv6 address",
+    "ipv6_link_local": "ipv6 address",
+    "ipv6_enable": "ipv6 enable",
+    "ip_mtu": "ip mtu",
+    "ipv6_mtu": "ipv6 mtu",
+    "hold_queue_in": "hold-queue",
+    "clock_rate_bps": "clock rate",
+}
+"""Commands of settings with another name."""
+DEVICE_COMMANDS = {
+    "routes": "ip route",
+    "ip_sla": "ip sla",
+    "host_interfaces": "interface Loopback",
+    "ipv6_unicast_routing": "ipv6 unicast-routing",
+    "switch": "mls qos",
+}
+"""Settings of the whole device that the kernel does not get."""
+
+
+@dataclass(frozen=True)
+class LineNote:
+    """The fidelity of an action, and its line of the template; 0 if that is not known."""
+
+    line: int
+    note: Note
+
+
+@dataclass(frozen=True)
+class KernelConfig:
+    """A template as tc commands."""
+
+    router: str
+    commands: tuple[Command, ...]
+    """`number` of each is the template's line; 0 for what comes from no line, such as the rate of a line."""
+    classes: Mapping[str, Sequence[Mapping[str, Any]]] | None = None
+    """Classes of an IOS policy by interface: the places in which the kernel counts them; None of tc commands."""
+    notes: tuple[LineNote, ...] = ()
+    """Fidelity of each action of an IOS policy."""
+    shapes_lines: bool = False
+    """True if the commands themselves give the interfaces of a lab their line rates."""
+    remarks: tuple[Remark, ...] = ()
+    """Lines of an IOS template without effect."""
+
+    @property
+    def refused(self) -> tuple[LineNote, ...]:
+        """The actions that the kernel cannot carry out."""
+        return tuple(each for each in self.notes if each.note.degree == "refused")
+
+    def as_config(self) -> dict[str, Any]:
+        """Return the configuration for `qoslab.tc.daemon`, as plain values."""
+        return {
+            "format": CONFIG_FORMAT,
+            "router": self.router,
+            "commands": [{"line": each.number, "words": list(each.words)} for each in self.commands],
+            "classes": None if self.classes is None else {name: list(some) for name, some in self.classes.items()},
+            "notes": [
+                {"line": each.line, "degree": each.note.degree, "action": each.note.action, "text": each.note.text}
+                | asdict(each.note.origin)
+                for each in self.notes
+            ],
+            "shapes_lines": self.shapes_lines,
+        }
+
+
+def ios_interface(interface: str) -> str:
+    """Return the IOS name of a network interface: Ethernet1 of eth1; its own name if IOS has none for it."""
+    return interface_name(interface) or interface
+
+
+def kernel_config(topology: Topology, router: str, text: str, *, lab: bool = True) -> KernelConfig:
+    """Return the configuration of a router for a rendered template.
+
+    `lab`: interfaces of a virtual lab need their line rates; those of other machines only if a policy queues there.
+    Raise `TcError` or `RefusedLineError` for a line that is refused. Refused actions are notes.
+    """
+    interfaces = [near.interface for _, near, _ in topology.links_of(router)]
+    if is_tc(text) or not text.strip():
+        return KernelConfig(router, tuple(parse_commands(text, interfaces, source=f"{router}.tc")))
+    device, remarks, reading, forwarding = _configured(topology, router, text)
+    ports = [_port(topology, router, device, interface, lab=lab) for interface in interfaces]
+    made = plan(dict(engine_config(compile_device(device))), ports)
+    made = Plan(made.router, made.interfaces, (*forwarding, *made.notes))
+    return config_of_plan(router, made, lines_of(reading), remarks=tuple(remarks), lab=lab)
+
+
+def _configured(topology: Topology, router: str, text: str) -> tuple[Device, list[Remark], Reading, list[Note]]:
+    base, chassis = _base(topology, router), hardware(topology, router)
+    before = parse_config(base, chassis, source=f"{router}: base")
+    device = before.copy()
+    remarks = apply(device, text, source=f"{router}.ios")
+    reading = Reading(before.copy())
+    read_typed(reading, text)
+    return device, remarks, reading, list(_changed_forwarding(before, device))
+
+
+def _base(topology: Topology, router: str) -> str:
+    """Return the configuration below that of the experiment: bandwidths and addresses of the interfaces."""
+    lines = [f"hostname {router}"]
+    for link, near, _ in topology.links_of(router):
+        if interface_name(near.interface) is None:
+            continue
+        lines += [f"interface {near.interface}", f" bandwidth {max(link.rate.bps // 1000, 1)}"]
+        if near.address is not None:
+            lines.append(f" ip address {near.address.ip} {near.address.netmask}")
+        lines.append(" no shutdown")
+    return "\n".join([*lines, "end", ""])
+
+
+def _changed_forwarding(before: Device, after: Device) -> Iterator[Note]:
+    """Yield a refusal for each setting of the template that is no part of a plan."""
+    for name, command in DEVICE_COMMANDS.items():
+        if getattr(before, name) != getattr(after, name):
+            yield Note("refused", Origin(after.hostname), command, FORWARDING)
+    for name, interface in after.interfaces.items():
+        was: Interface | None = before.interfaces.get(name)
+        if was is None:
+            continue
+        for each in fields(interface):
+            if each.name not in PART_OF_PLAN and getattr(was, each.name) != getattr(interface, each.name):
+                command = COMMANDS.get(each.name, each.name.removesuffix("_s").replace("_", "-"))
+                yield Note("refused", Origin(name), command, FORWARDING)
+
+
+def _port(topology: Topology, router: str, device: Device, interface: str, *, lab: bool) -> Port:
+    link = next(link for link, near, _ in topology.links_of(router) if near.interface == interface)
+    name = ios_interface(interface)
+    own = device.interfaces.get(name)
+    bandwidth = link.rate.bps if own is None else interface_bandwidth_kbps(own) * 1000
+    config = engine_config(compile_device(device))
+    output = None if own is None else own.service_policy_output
+    queues = output is not None and policy_queues(dict(config), output)
+    return Port(name, interface, int(bandwidth), int(link.rate.bps) if lab or queues else None)
+
+
+def config_of_plan(
+    router: str, made: Plan, line_of: LineOf = no_line, *, remarks: tuple[Remark, ...] = (), lab: bool = False
+) -> KernelConfig:
+    """Return the configuration that carries out a plan; without commands if an action is refused."""
+    notes = tuple(LineNote(line_of(each.origin, each.action), each) for each in made.notes)
+    commands: list[Command] = []
+    if not made.refused:
+        for interface in made.interfaces:
+            commands += _commands(interface, line_of)
+    classes = {each.port.device: [asdict(one) for one in each.classes] for each in made.interfaces if each.classes}
+    return KernelConfig(router, tuple(commands), classes, notes, lab, remarks)
+
+
+def _commands(interface: InterfacePlan, line_of: Callable[[Origin, str], int]) -> Iterator[Command]:
+    """Yield the commands of an interface in an order in which no packet meets a chain without filters.
+
+    Chain 0 is last.
+    """
+    objects = sorted(interface.objects, key=lambda each: isinstance(each, Filter) + (_chain(each) == 0))
+    for each in objects:
+        (command,) = parse_commands(f"tc {each.command()}", [interface.port.device])
+        line = line_of(each.origin, "service-policy") if each.origin.policy else 0
+        yield Command(line, command.words, command.what, command.interface, command.kind, command.actions)
+
+
+def _chain(each: object) -> int | None:
+    return each.chain if isinstance(each, Filter) else None

@@ -1,0 +1,86 @@
+"""Commands that lead from one list of tc commands to another, without those of objects that stay as they are.
+
+The difference follows from the commands alone. A kernel may refuse it, since some parameters of a qdisc cannot change;
+the caller tries it, and replaces everything where that fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from qoslab.tc.commands.command_head import read_head
+from qoslab.tc.commands.command_words import Reader, Word
+
+Words = tuple[str, ...]
+"""A command without `tc`."""
+Key = tuple[str, ...]
+"""Object, interface and place of a command. Filters without preference share one, since the kernel numbers them."""
+
+
+def difference(before: Iterable[Sequence[str]], after: Iterable[Sequence[str]]) -> list[Words] | None:
+    """Return the commands from `before` to `after`, empty for equal ones; None if a qdisc or class has to go."""
+    was, wanted = _by_key(before), _by_key(after)
+    if any(key[0] != "filter" and key not in wanted for key in was):
+        return None
+    removed = [_removal(key) for key in was if key[0] == "filter" and wanted.get(key) != was[key]]
+    steps: list[Words] = []
+    for key, commands in wanted.items():
+        found = was.get(key)
+        if found == commands:
+            continue
+        if key[0] == "filter" or found is None:
+            steps += commands
+        elif _kind_and_handle(found[0]) == _kind_and_handle(commands[0]):
+            steps += [(each[0], "change", *each[2:]) for each in commands]
+        elif key[0] == "qdisc" and ":" in key[2]:
+            # Of a class: everything below it would go, too, so that it has to be a leaf.
+            if any(other[0] == "class" and other[1] == key[1] and _parent(was[other][0]) == key[2] for other in was):
+                return None
+            steps += [("qdisc", "del", "dev", key[1], "parent", key[2]), *commands]
+        else:
+            return None
+    return [*removed, *steps]
+
+
+def _by_key(commands: Iterable[Sequence[str]]) -> dict[Key, list[Words]]:
+    found: dict[Key, list[Words]] = {}
+    for each in commands:
+        found.setdefault(_key(each), []).append(tuple(each))
+    return found
+
+
+def place_of(words: Sequence[str]) -> dict[str, str]:
+    """Return the words of a command before the kind, by name; `kind` is the one behind them."""
+    reader = Reader([Word(text, 0, 0) for text in ("tc", *words)])
+    _, head = read_head(reader)
+    kind = reader.peek()
+    return {name: word.text for name, word in head.items()} | {"kind": "" if kind is None else kind.text}
+
+
+def _key(words: Sequence[str]) -> Key:
+    place = place_of(words)
+    device = place["dev"]
+    match words[0]:
+        case "qdisc":
+            return "qdisc", device, place.get("parent", place["kind"])
+        case "class":
+            return "class", device, place.get("classid", "")
+    at = place.get("hook") or f"parent {place['parent']}"
+    if "prio" not in place or "handle" in place:
+        return "filter", device, at
+    return "filter", device, at, place.get("chain", "0"), place["prio"]
+
+
+def _kind_and_handle(words: Sequence[str]) -> tuple[str | None, ...]:
+    place = place_of(words)
+    return place["kind"], place.get("handle"), place.get("parent")
+
+
+def _parent(words: Sequence[str]) -> str | None:
+    return place_of(words).get("parent")
+
+
+def _removal(key: Key) -> Words:
+    _, device, at, *rest = key
+    own = ("chain", rest[0], "pref", rest[1]) if rest else ()
+    return "filter", "del", "dev", device, *at.split(), *own

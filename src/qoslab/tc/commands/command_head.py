@@ -1,0 +1,58 @@
+"""Words of a tc command before the kind: `tc qdisc|class|filter add|replace dev INTERFACE …`.
+
+The same for commands that the engine and those that a kernel carries out.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from qoslab.tc.commands.command_tree import ROOT
+from qoslab.tc.commands.command_words import Reader, RefusedWordError, Word, did_you_mean, one_of
+
+TcObject = Literal["qdisc", "class", "filter"]
+OBJECTS: tuple[TcObject, ...] = ("qdisc", "class", "filter")
+VERBS = ("add", "replace")
+"""A template describes the final configuration of an interface, so that nothing is deleted or changed in it."""
+HOOKS = ("ingress", "egress", "clsact")
+_VALUES = {
+    "qdisc": ("dev", "parent", "handle", "estimator", "ingress_block", "egress_block"),
+    "class": ("dev", "parent", "classid"),
+    "filter": ("dev", "parent", "protocol", "prio", "pref", "preference", "priority", "handle", "chain"),
+}
+"""Words with one value."""
+_PRIORITIES = ("pref", "preference", "priority")
+Head = dict[str, Word]
+"""Values by word. `prio` stands for all its names. The value of `root`, of hooks and of `stab` is the word itself."""
+
+
+def choice(reader: Reader, known: tuple[str, ...], expected: str) -> Word:
+    """Read one of the known words. Raise `RefusedWordError` with `expected`."""
+    word = reader.take(expected)
+    if word.text not in known:
+        raise RefusedWordError(
+            word, f'found "{word.text}", expected {expected}: {one_of(known)}', did_you_mean(word.text, known)
+        )
+    return word
+
+
+def read_head(reader: Reader) -> tuple[TcObject, Head]:
+    """Read a command up to the kind of its object; return the object and the words. Raise `RefusedWordError`."""
+    choice(reader, ("tc",), "a command of tc")
+    what = cast("TcObject", choice(reader, OBJECTS, "an object of tc").text)
+    choice(reader, VERBS, f"a command for a {what}")
+    head: Head = {}
+    while (word := reader.peek()) is not None:
+        if word.text in HOOKS and what == "qdisc":
+            # There these are kinds.
+            break
+        if word.text == ROOT:
+            head["parent"] = reader.take("")
+        elif word.text in HOOKS:
+            head["hook"] = reader.take("")
+        elif word.text in _VALUES[what]:
+            reader.take("")
+            head["prio" if word.text in _PRIORITIES else word.text] = reader.take(f"the value of {word.text}")
+        else:
+            break
+    return what, head

@@ -1,0 +1,110 @@
+"""tc commands that a kernel carries out: their interfaces and kinds, without the kernel.
+
+The kernel knows all parameters of a kind, so that only the words before the kind are read here, and the kinds of a
+filter's actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from qoslab.tc.commands.command_head import Head, TcObject, read_head
+from qoslab.tc.commands.command_words import Reader, RefusedWordError, TcError, Word, commands_of, did_you_mean, one_of
+from qoslab.tc.kernel_kinds import ACTIONS, FILTERS, QDISCS, Kinds, described
+
+_CONTROLS = frozenset({"ok", "drop", "pass", "pipe", "continue", "goto", "shot", "reclassify", "trap"})
+"""Words for the action `gact`."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command."""
+
+    number: int
+    """Line of the text, from 1; of a continued command its first; 0 if it comes from no line."""
+    words: tuple[str, ...]
+    """Words after `tc`."""
+    what: TcObject
+    interface: str
+    kind: str
+    """Kind of the qdisc, class or filter."""
+    actions: tuple[str, ...] = ()
+    """Kinds of the actions of a filter."""
+    place: Mapping[str, str] = field(default_factory=dict)
+    """Words before the kind, by name."""
+
+
+def parse_commands(text: str, interfaces: Collection[str], *, source: str = "configuration") -> list[Command]:
+    """Return the commands of a text. Raise `TcError` for the first one that is none for these interfaces."""
+    found = []
+    for words in commands_of(text):
+        try:
+            found.append(_command(words, interfaces))
+        except RefusedWordError as refusal:
+            raise TcError(source, refusal.word, refusal.found, refusal.hint) from None
+    return found
+
+
+def _command(words: list[Word], interfaces: Collection[str]) -> Command:
+    reader = Reader(words)
+    what, head = read_head(reader)
+    dev = head.get("dev")
+    if dev is None or dev.text not in interfaces:
+        found = "no dev" if dev is None else f"the interface {dev.text}"
+        raise RefusedWordError(
+            dev or reader.last,
+            f"found {found}, expected dev with an interface of the experiment: {one_of(sorted(interfaces))}",
+            "other interfaces of the machine are not touched",
+        )
+    if what == "qdisc" and reader.skip("stab"):
+        while (word := reader.peek()) is not None and word.text not in QDISCS:
+            reader.take("")
+    kind = reader.take(f"a kind of {what}")
+    known = {"qdisc": QDISCS, "filter": FILTERS}.get(what)
+    if known is not None and kind.text not in known:
+        message = f"found the {what} {kind.text}, expected {one_of(known)}"
+        raise RefusedWordError(kind, message, did_you_mean(kind.text, known))
+    if what == "filter" and not {"parent", "hook"} & head.keys():
+        raise RefusedWordError(
+            kind,
+            "found a filter without place, expected parent HANDLE: or ingress",
+            "give the qdisc a handle, such as 1:, and the filter parent 1:",
+        )
+    return Command(
+        words[0].line,
+        tuple(word.text for word in words[1:]),
+        what,
+        dev.text,
+        kind.text,
+        tuple(_actions(reader.rest())) if what == "filter" else (),
+        _place(head),
+    )
+
+
+def _place(head: Head) -> dict[str, str]:
+    return {name: word.text for name, word in head.items()}
+
+
+def _actions(words: Sequence[Word]) -> Iterator[str]:
+    for before, word in zip([None, *words], words, strict=False):
+        if before is not None and before.text == "action":
+            kind = "gact" if word.text in _CONTROLS else word.text
+            if kind not in ACTIONS:
+                message = f"found the action {word.text}, expected {one_of(ACTIONS)}"
+                raise RefusedWordError(word, message, did_you_mean(word.text, ACTIONS))
+            yield kind
+        elif word.text == "police":
+            yield word.text
+
+
+def lacking(commands: Iterable[Command], kinds: Kinds) -> Iterator[tuple[int, str]]:
+    """Yield the line of each command whose kind a kernel lacks, and that kind with its module."""
+    for each in commands:
+        if each.what == "qdisc" and each.kind not in kinds.qdiscs:
+            yield each.number, described("qdisc", each.kind)
+        if each.what == "filter" and each.kind not in kinds.filters:
+            yield each.number, described("filter", each.kind)
+        for action in each.actions:
+            if action not in kinds.actions:
+                yield each.number, described("action", action)

@@ -1,0 +1,35 @@
+"""Lines of a configuration that the actions of a plan come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from qoslab.ios.device_config.running_config_parser import Reading
+from qoslab.tc.objects import Origin
+
+LineOf = Callable[[Origin, str], int]
+"""Line of the input that an action comes from; 0 if it is not known."""
+
+
+def no_line(_origin: Origin, _action: str) -> int:
+    """Return no line."""
+    return 0
+
+
+def lines_of(reading: Reading) -> LineOf:
+    """Return a function for the line of an action; 0 if it is not known."""
+
+    def line(origin: Origin, action: str) -> int:
+        word = action.split()[0]
+        if not origin.policy:
+            command = action.removesuffix(" in").removesuffix(" out")
+            of_device = (each.number for each in reading.carried if each.text.startswith(command))
+            return reading.interface_line(origin.interface, command) or max(of_device, default=0)
+        if not origin.path:
+            return reading.line_of(origin.policy)
+        if word == "match":
+            return reading.class_map_line(origin.path[-1])
+        names = (origin.policy, origin.path[-1])
+        return reading.line_of(*names, command=word) or reading.line_of(*names)
+
+    return line
