@@ -367,8 +367,8 @@ impl Policy {
                 DropReason::Priority => state.drops.priority.add(bytes),
                 DropReason::Random => state.drops.random.add(bytes),
                 DropReason::RandomTail => state.drops.random_tail.add(bytes),
-                // A policy-map has no such queues.
-                DropReason::Aqm => state.drops.random.add(bytes),
+                // The queue is of the interface's tree, below a policy without queues.
+                DropReason::Aqm => state.drops.aqm.add(bytes),
                 // Access lists deny ahead of the classes.
                 DropReason::Denied | DropReason::Disabled | DropReason::Lost => state.drops.purged.add(bytes),
             }
@@ -480,8 +480,8 @@ impl Policy {
             if found != state.queued {
                 return fail(&format!("{found:?} are in queues, another number is counted"));
             }
-            let ClassDrops { police, tail, flow, purged, priority, random, random_tail } = state.drops;
-            let dropped = [police, tail, flow, purged, priority, random, random_tail].into_iter();
+            let ClassDrops { police, tail, flow, purged, priority, random, random_tail, aqm } = state.drops;
+            let dropped = [police, tail, flow, purged, priority, random, random_tail, aqm].into_iter();
             let gone = dropped.fold(state.sent.plus(state.queued), Count::plus);
             if state.offered.count.plus(state.carried) != gone {
                 return fail("offered is not sent + dropped + queued");

@@ -169,6 +169,7 @@ class ClassCounters(TypedDict):
 class ClassDrops(TypedDict):
     """Drops of a class by reason."""
 
+    aqm: Count
     flow: Count
     police: Count
     priority: Count

@@ -97,6 +97,8 @@ pub struct ClassDrops {
     pub random: Count,
     /// By early detection, at a mean depth above the greatest threshold.
     pub random_tail: Count,
+    /// By the active queue management of a queue below the policy.
+    pub aqm: Count,
 }
 
 /// The bandwidth of a class: one of the four as configured, and what it gives.
