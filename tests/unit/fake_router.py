@@ -81,7 +81,7 @@ def class_counters(name: str = "class-default", **replace: Any) -> dict[str, Any
         "offered_rate_bps": 0.0,
         "drop_rate_bps": 0.0,
         "drops": {"police": none, "tail": none, "flow": none, "purged": none}
-        | {"priority": none, "random": none, "random_tail": none},
+        | {"priority": none, "random": none, "random_tail": none, "aqm": none},
         "set": [],
         "map": [],
         "police": None,

@@ -42,16 +42,16 @@ def test_tins_of_cake_are_below_it_and_add_up() -> None:
     cake, tins = classes["cake"], [classes[f"cake/{name}"] for name in ("Bulk", "Best-Effort", "Voice")]
     assert cake["packets"] == sum(tin["packets"] for tin in tins)
     assert cake["bytes"] == sum(tin["bytes"] for tin in tins)
-    assert cake["drops_random_packets"] == interface["output_drops"] > 0
-    assert cake["drops_random_bytes"] == cake["bytes"] - cake["queue_output_bytes"] - cake["queue_depth_bytes"] > 0
+    assert cake["drops_aqm_packets"] == interface["output_drops"] > 0
+    assert cake["drops_aqm_bytes"] == cake["bytes"] - cake["queue_output_bytes"] - cake["queue_depth_bytes"] > 0
     assert cake["random_detect_ecn_mark_packets"] == 0
 
 
 def test_bytes_that_a_kernel_does_not_count_are_null() -> None:
     _, classes = rows("fq_codel")
     (fq_codel,) = classes.values()
-    assert fq_codel["drops_random_packets"] > 0
-    assert fq_codel["bytes"] is fq_codel["drops_random_bytes"] is None
+    assert fq_codel["drops_aqm_packets"] > 0
+    assert fq_codel["bytes"] is fq_codel["drops_aqm_bytes"] is None
     assert fq_codel["drops_tail_bytes"] == 0
 
 
@@ -67,4 +67,4 @@ def test_metrics_of_classes_are_known_without_the_bytes_of_drops() -> None:
     classes = EachClass(tables.frame("classes", found), traffic_s=6.0)
     figures = dict(class_figures(classes, ClassSelector.parse("R1 eth1 fq_codel", {"R1": ("eth1",)})))
     assert figures["class.passed"] == 4_000_000
-    assert figures["class.drops"] == found[-1]["drops_random_packets"]
+    assert figures["class.drops"] == found[-1]["drops_aqm_packets"]

@@ -51,7 +51,7 @@ def class_drops(classes: pd.DataFrame) -> pd.DataFrame:
     last = last_of_class(classes)
     found = last[CLASS].assign(offered=last["packets"])
     for reason in DROP_REASONS:
-        found[reason] = last[f"drops_{reason}_packets"]
+        found[reason] = last.get(f"drops_{reason}_packets", 0)
     found["queued"] = last["queue_depth_packets"]
     found["sent"] = found["offered"] - dropped(last, "packets") - waiting(last, "packets")
     return found[[*CLASS, "offered", "sent", *DROP_REASONS, "queued"]].reset_index(drop=True)
@@ -59,7 +59,8 @@ def class_drops(classes: pd.DataFrame) -> pd.DataFrame:
 
 def dropped(classes: pd.DataFrame, unit: str) -> pd.Series:
     """Return the drops of each reading for any reason, in `packets` or `bytes`; nan if a part is missing."""
-    return classes[[f"drops_{reason}_{unit}" for reason in DROP_REASONS]].astype(float).sum(axis=1, skipna=False)
+    known = [name for name in (f"drops_{reason}_{unit}" for reason in DROP_REASONS) if name in classes]
+    return classes[known].astype(float).sum(axis=1, skipna=False)
 
 
 def printed_depth(classes: pd.DataFrame) -> pd.Series:

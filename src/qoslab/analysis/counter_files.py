@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from qoslab.analysis import raw
@@ -13,6 +14,7 @@ from qoslab.analysis.class_lines import Line, Lines, ends_of
 from qoslab.analysis.kernel_counters import kernel_rows
 from qoslab.analysis.observed import COMMAND, observed_class_rows
 from qoslab.analysis.show_readings import instants, last_counted, reading_rows
+from qoslab.analysis.tree_counters import tree_rows
 from qoslab.errors import DamageError, QoslabError
 from qoslab.ios.model.port_names import TCP, UDP
 from qoslab.model.experiment import Experiment
@@ -165,8 +167,8 @@ def _counted_rows(
     traffic_of: Callable[[Mapping[str, Any]], str | None],
 ) -> Iterator[tuple[str, raw.Row]]:
     """Tables and rows of what a virtual router counted."""
-    tables = {
-        "classes": raw.class_rows(device, replies, origin_ns),
+    tables: dict[str, Iterable[raw.Row]] = {
+        "classes": chain(raw.class_rows(device, replies, origin_ns), tree_rows(device, replies, origin_ns)),
         "interfaces": raw.interface_rows(device, replies, origin_ns),
         "queues": raw.queue_rows(device, replies, origin_ns),
         "conversations": raw.conversation_rows(device, replies, origin_ns, traffic_of),

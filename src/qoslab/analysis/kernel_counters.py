@@ -26,6 +26,8 @@ TINS: Mapping[str, tuple[str, ...]] = {
 """Names of the tins of CAKE as tc prints them, without blanks; those of other modes are `tin-0`, `tin-1`, …"""
 EARLY = frozenset({"cake", "choke", "codel", "fq_codel", "fq_pie", "gred", "pie", "red", "sfb"})
 """Qdiscs that drop before they are full."""
+AT_RANDOM = frozenset({"choke", "gred", "red", "sfb"})
+"""Those of them that drop at random by the depth of the queue; others go by the delay."""
 _MARKS = ("ecn_mark", "ecn_marks", "marked")
 _FULL = ("drop_overlimit", "overlimit", "pdrop")
 """Counters of drops by a full queue, of qdiscs that drop before they are full."""
@@ -163,10 +165,8 @@ def _counted(
     for action, bucket in _buckets(each, chains):
         drops[action] = (drops.get(action) or 0) + bucket["drops"]
     if queue is not None:
-        early = _early(queue)
-        drops |= {"random": early, "tail": queue["drops"] - early}
-        if not alone and queue["drops"]:
-            drops |= {"random": None, "tail": None}
+        of_queue = _drops_of(queue)
+        drops |= of_queue if alone or not queue["drops"] else dict.fromkeys(of_queue)
     return _Counted(packets, sum(one["bytes"] for one in first) + header * packets, drops)
 
 
@@ -216,23 +216,23 @@ def _row(policy: str, name: str, counted: Mapping[str, Any], queue: Mapping[str,
     if offered is None and drops == 0:
         offered = counted["bytes"] + holder["backlog"]
     lost = None if offered is None else max(0, offered - counted["bytes"] - holder["backlog"])
-    early = _early(holder)
     return {
         "direction": "output",
         "policy": policy,
         "class": name,
         "packets": sent + drops + depth,
         "bytes": offered,
-        **_drops({"random": early, "tail": drops - early}, lost),
+        **_drops(_drops_of(holder), lost),
         **_queue(holder, counted),
         "queue_discipline": None if queue is None else queue["kind"],
     }
 
 
-def _early(holder: Mapping[str, Any]) -> int:
-    """Return the packets that were dropped before the queue was full."""
-    drops = holder["drops"]
-    return drops - min(drops, sum(holder.get(key, 0) for key in _FULL)) if holder["kind"] in EARLY else 0
+def _drops_of(holder: Mapping[str, Any]) -> dict[str, int]:
+    """Return the drops of a queue by reason: before it was full, and because it was."""
+    drops, kind = holder["drops"], holder["kind"]
+    early = drops - min(drops, sum(holder.get(key, 0) for key in _FULL)) if kind in EARLY else 0
+    return {"random" if kind in AT_RANDOM else "aqm": early, "tail": drops - early}
 
 
 def _queue(holder: Mapping[str, Any], counted: Mapping[str, Any]) -> Row:
@@ -271,7 +271,7 @@ def _tins(policy: str, name: str, qdisc: Mapping[str, Any]) -> Iterator[Row]:
             "class": f"{name}/{names[number] if len(names) == len(tins) else f'tin-{number}'}",
             "packets": tin["sent_packets"],
             "bytes": tin["sent_bytes"],
-            **_drops({"random": drops}, 0 if drops == 0 else None),
+            **_drops({"aqm": drops}, 0 if drops == 0 else None),
             "queue_discipline": "cake",
             "queue_depth_packets": None,
             "queue_depth_bytes": tin["backlog_bytes"],

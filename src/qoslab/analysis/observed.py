@@ -117,6 +117,7 @@ def _drops(entry: Mapping[str, Any], around: _Around) -> Row:
     # The total has these three among tail drops; flows and early detection are only where they are printed.
     found: Row = {
         "drops_random_tail_packets": 0,
+        "drops_aqm_packets": 0,
         "drops_purged_packets": 0,
         "drops_priority_packets": entry.get("priority", {}).get("exceed_drops", 0),
         "drops_flow_packets": flow,

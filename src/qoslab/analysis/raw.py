@@ -10,6 +10,8 @@ from qoslab.results import Health
 from qoslab.traffic import FlowResult, IntervalResult
 
 Row = dict[str, object]
+NOT_COUNTED: Row = {"drops_aqm_packets": 0, "drops_aqm_bytes": 0}
+"""Counters that runs of earlier versions lack."""
 _OF_INTERVAL = tuple(field.name for field in fields(IntervalResult))
 
 
@@ -56,6 +58,7 @@ def class_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int
                         "policy": policy["policy"],
                         "class": name,
                         "time_s": time_s,
+                        **NOT_COUNTED,
                         **flatten(own),
                     }
 

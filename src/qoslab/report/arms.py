@@ -382,10 +382,11 @@ FATES = {
     "flow": "Flow queue full",
     "random": "Early drop at random",
     "random_tail": "Early drop above maximum",
+    "aqm": "Dropped by active queue management",
     "purged": "Purged",
     "queued": "Still queued",
 }
-_RARE = ("priority", "random", "random_tail", "purged")
+_RARE = ("priority", "random", "random_tail", "aqm", "purged")
 SHOWN_MOST = 2**20
 """Characters of a file that a report shows."""
 SILENT = "(the router printed nothing)"

@@ -120,6 +120,7 @@ REASONS = {
     "flow": "flow queue full",
     "random": "WRED",
     "random_tail": "WRED above the maximum threshold",
+    "aqm": "active queue management",
     "purged": "interface shut down",
 }
 """Words for the reasons of drops."""
