@@ -31,6 +31,7 @@ from qoslab.report.arms import ArmPage, Graph, arm_page, arm_title, cell_title
 from qoslab.report.averages import AverageRow, PairSection, average_rows, failed, pair_sections
 from qoslab.report.cells import CellTable, cell_table
 from qoslab.report.drawing import svg
+from qoslab.report.fidelity import KernelFidelity, kernel_fidelity
 from qoslab.report.headline_chart import lead_graph
 from qoslab.report.notes import NoteText, notes
 from qoslab.report.sweep import SweepSection, sweep_sections
@@ -167,6 +168,8 @@ class Page:
     """Drawing of the topology, SVG."""
     sweep: list[SweepSection]
     arms: list[ArmPage]
+    fidelity: list[KernelFidelity]
+    """Differences between IOS policies and the kernels that carried them out."""
     trust: Trust
     changes: list[RouterChange]
     """Changes on real routers; none of virtual ones."""
@@ -238,6 +241,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         topology=svg(experiment.topology, f"Topology of {experiment.title}"),
         sweep=sweep,
         arms=arms,
+        fidelity=kernel_fidelity(cells, experiment),
         trust=_trust(folder, outcome, manifest.lab),
         changes=router_changes(read_changes(folder), experiment),
         provenance=_provenance(folder, manifest),

@@ -25,6 +25,7 @@ from qoslab.run.devices.ansible.playbooks import AnsibleSession, Intent, Outcome
 from qoslab.run.devices.drivers import CommandLineRouter, ControlSocketRouter, RouterDriver
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.faults import LabDied, PassingFault
+from qoslab.tc.commands import is_tc
 from qoslab.tc.commands.router_template import apply_template
 
 if TYPE_CHECKING:
@@ -137,7 +138,8 @@ class Routers:
             for router, driver in self._drivers.items():
                 driver.intend(cell, intended, texts.get(router))
         for router, text in texts.items():
-            suffix = platform_of(self._topology.nodes[router]).language
+            language = platform_of(self._topology.nodes[router]).language
+            suffix = "tc" if language == "tc" and is_tc(text) else "ios"
             cell.write(cell.configuration(f"{router}.{suffix}"), text)
         if not self._prepared:
             self._session.carry_out(["prepare"], keep=cell.path / "ansible")

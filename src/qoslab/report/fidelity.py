@@ -1,0 +1,64 @@
+"""Fidelity of the kernels of a run to the IOS policies that they were given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from qoslab.errors import QoslabError
+from qoslab.model.experiment import Experiment
+from qoslab.platforms import routers_in
+from qoslab.report.arms import arm_title
+from qoslab.results import Cell
+
+
+@dataclass(frozen=True)
+class KernelNote:
+    """An action of a policy, and its equivalent in the kernel."""
+
+    degree: str
+    place: str
+    action: str
+    text: str
+
+
+@dataclass(frozen=True)
+class KernelFidelity:
+    """The notes about a router, the same in these arms."""
+
+    router: str
+    arms: list[str]
+    notes: list[KernelNote]
+
+
+def kernel_fidelity(cells: Iterable[Cell], experiment: Experiment) -> list[KernelFidelity]:
+    """Return the notes of each router of platform tc with an IOS policy, approximations first."""
+    found: dict[tuple[str, tuple[KernelNote, ...]], list[str]] = {}
+    routers = routers_in(experiment.topology, "tc")
+    for cell in cells:
+        for router in routers:
+            notes = _notes(cell, router)
+            title = arm_title(experiment, cell.record().arm)
+            if notes and title not in found.setdefault((router, notes), []):
+                found[router, notes].append(title)
+    return [KernelFidelity(router, arms, list(notes)) for (router, notes), arms in found.items()]
+
+
+def _notes(cell: Cell, router: str) -> tuple[KernelNote, ...]:
+    file = cell.configuration(f"{router}.tc.json")
+    try:
+        notes = json.loads(cell.text(file)).get("notes", ()) if file.exists() else ()
+        made = [
+            KernelNote(
+                each["degree"],
+                ", ".join(filter(None, (f"{each['interface']} {each['direction']}".strip(), " / ".join(each["path"])))),
+                each["action"],
+                each["text"],
+            )
+            for each in notes
+        ]
+    except (QoslabError, ValueError, LookupError, TypeError, AttributeError):
+        # Validity names damaged files.
+        return ()
+    return tuple(sorted(made, key=lambda note: note.degree == "exact"))
