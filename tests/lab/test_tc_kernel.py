@@ -67,7 +67,6 @@ def test_change_sends_the_difference_and_foreign_qdiscs_are_refused() -> None:
     assert found["parameter"].endswith('Illegal value for "limit": "-1"')
 
 
-ETHERNET = 14
 ROUNDING = 2.0
 """Bytes: tc cuts buckets to a microsecond of the rate."""
 
@@ -104,7 +103,7 @@ def test_policer_decides_as_a_token_bucket_over_layer_2_bytes() -> None:
     own = found["classes"][0]
     assert own["packets"] == own["police_conformed_packets"] + own["police_exceeded_packets"] == 4000
     assert own["police_exceeded_packets"] == own["drops_police_packets"] == dropped
-    assert own["bytes"] == sum(size + ETHERNET for _, size, _ in found["packets"])
+    assert own["bytes"] == sum(size for _, size, _ in found["packets"])
 
 
 def test_two_rate_policer_gives_three_colours() -> None:

@@ -7,7 +7,7 @@ eth1 of the node, which is Ethernet1 to IOS.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from qoslab.ios.compile import compile_device, engine_config
@@ -202,7 +202,7 @@ def _commands(interface: InterfacePlan, line_of: Callable[[Origin, str], int]) -
     for each in objects:
         (command,) = parse_commands(f"tc {each.command()}", [interface.port.device])
         line = line_of(each.origin, "service-policy") if each.origin.policy else 0
-        yield Command(line, command.words, command.what, command.interface, command.kind, command.actions)
+        yield replace(command, number=line)
 
 
 def _chain(each: object) -> int | None:
