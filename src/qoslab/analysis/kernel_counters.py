@@ -10,6 +10,7 @@ and the Ethernet header.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -98,8 +99,10 @@ class _Counted:
 
     packets: int
     bytes: int
-    drops: Mapping[str, int | None]
-    """Packets by reason; None if other classes share the queue, and it dropped some."""
+    drops: Mapping[str, int]
+    """Packets that its policers dropped, by reason."""
+    leaves: frozenset[str]
+    """HTB classes that queue its packets."""
 
 
 ETHERNET_HEADER = 14
@@ -121,19 +124,21 @@ def _policy_classes(policy: Sequence[Mapping[str, Any]], counters: Mapping[str, 
         # Classes without a queue of their own share that of class-default, which is the last one.
         if each["leaf"] is not None:
             owners[each["leaf"]] = tuple(each["path"])
-    shared = {each["leaf"] for each in policy if each["leaf"] and owners[each["leaf"]] != tuple(each["path"])}
     found: dict[tuple[str, tuple[str, ...]], _Counted] = {}
     outer = {each["hook"]: each["policy"] for each in reversed(policy) if len(each["path"]) == 1}
     for each in sorted(policy, key=lambda one: -len(one["path"])):
         path, hook = tuple(each["path"]), each["hook"]
-        queue = queues.get(each["leaf"]) if owners.get(each["leaf"]) == path else None
-        found[hook, path] = _counted(each, chains, queues.get(each["leaf"]), alone=each["leaf"] not in shared)
         below = [one for (at, other), one in found.items() if at == hook and other[:-1] == path]
-        if below:
-            found[hook, path] = _sum([found[hook, path], *below])
+        found[hook, path] = _sum([_counted(each, chains), *below])
+    users = Counter(str(each["leaf"]) for each in policy if each["leaf"] is not None)
     for each in policy:
         path, hook = tuple(each["path"]), each["hook"]
         one = found[hook, path]
+        of_queues = [_drops_of(queues[leaf]) for leaf in one.leaves if leaf in queues]
+        drops: dict[str, int | None] = dict(sum(map(Counter, of_queues), Counter(one.drops)))
+        if each["leaf"] is not None and users[each["leaf"]] > 1 and any(sum(some.values()) for some in of_queues):
+            # Nothing tells whose packets the queue dropped.
+            drops |= dict.fromkeys(of_queues[0])
         queue = queues.get(each["leaf"]) if owners.get(each["leaf"]) == path else None
         yield {
             "direction": DIRECTIONS[hook],
@@ -141,33 +146,26 @@ def _policy_classes(policy: Sequence[Mapping[str, Any]], counters: Mapping[str, 
             "class": "/".join(path),
             "packets": one.packets,
             "bytes": one.bytes,
-            **_drops(one.drops, None),
+            **_drops(drops, None),
             **_policed(each, chains),
             **({} if queue is None else _queue(queue, queue)),
         }
 
 
 def _counted(
-    each: Mapping[str, Any],
-    chains: Mapping[tuple[str, int], Sequence[Sequence[Mapping[str, Any]]]],
-    queue: Mapping[str, Any] | None,
-    *,
-    alone: bool,
+    each: Mapping[str, Any], chains: Mapping[tuple[str, int], Sequence[Sequence[Mapping[str, Any]]]]
 ) -> _Counted:
-    """Return the counters of one class without those below it; `alone`: no other class has its queue."""
+    """Return the counters of one class without those below it."""
     hook = each["hook"]
-    first = (
-        [] if each["chain"] is None else [actions[0] for actions in chains.get((hook, each["chain"]), ()) if actions]
-    )
+    filters = () if each["chain"] is None else chains.get((hook, each["chain"]), ())
+    first = [actions[0] for actions in filters if actions]
     packets = sum(one["packets"] for one in first)
     header = ETHERNET_HEADER if hook == "ingress" else 0
-    drops: dict[str, int | None] = {}
+    drops: Counter[str] = Counter()
     for action, bucket in _buckets(each, chains):
-        drops[action] = (drops.get(action) or 0) + bucket["drops"]
-    if queue is not None:
-        of_queue = _drops_of(queue)
-        drops |= of_queue if alone or not queue["drops"] else dict.fromkeys(of_queue)
-    return _Counted(packets, sum(one["bytes"] for one in first) + header * packets, drops)
+        drops[action] += bucket["drops"]
+    leaves = frozenset() if each["leaf"] is None else frozenset({str(each["leaf"])})
+    return _Counted(packets, sum(one["bytes"] for one in first) + header * packets, drops, leaves)
 
 
 def _buckets(
@@ -180,11 +178,11 @@ def _buckets(
 
 
 def _sum(parts: Sequence[_Counted]) -> _Counted:
-    drops: dict[str, int | None] = {}
-    for reason in dict.fromkeys(reason for each in parts for reason in each.drops):
-        counts = [each.drops.get(reason, 0) for each in parts]
-        drops[reason] = None if None in counts else sum(count or 0 for count in counts)
-    return _Counted(sum(each.packets for each in parts), sum(each.bytes for each in parts), drops)
+    drops: Counter[str] = Counter()
+    for each in parts:
+        drops.update(each.drops)
+    leaves = frozenset().union(*(each.leaves for each in parts))
+    return _Counted(sum(each.packets for each in parts), sum(each.bytes for each in parts), drops, leaves)
 
 
 def _policed(each: Mapping[str, Any], chains: Mapping[tuple[str, int], Sequence[Sequence[Mapping[str, Any]]]]) -> Row:

@@ -137,7 +137,8 @@ class Router:
     def _counters(self, _: Mapping[str, Any]) -> dict[str, Any]:
         classes: Mapping[str, Any] | None = self._config.get("classes")
         hooks = dict.fromkeys((name, each["hook"]) for name, some in (classes or {}).items() for each in some)
-        found = self._qdiscs.counters(hooks)
+        # Filters and queues count the classes of a policy.
+        found = self._qdiscs.counters(hooks, classes=classes is None)
         for name, each in found["interfaces"].items():
             each["policy"] = None if classes is None else classes.get(name, [])
         return {"time_ns": found["time_ns"], "interfaces": {}, "tc": found["interfaces"]}

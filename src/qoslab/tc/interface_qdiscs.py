@@ -42,12 +42,10 @@ CONFIGURED = ("htb", "hfsc", "drr", "qfq", "ets")
 """Kinds of classes that commands make; those of other qdiscs are their flows and bands, which come and go."""
 _FLOW = re.compile(rf"class (?!(?:{'|'.join(CONFIGURED)}) )")
 _COUNTERS = """\
-printf %s "$0" | tc -s -j -batch -
-for device in "$@"; do printf '\\f'; tc -s class show dev "$device"; done
+tc -s -j -batch -
+for device in "$0" "$@"; do printf '\\f'; tc -s class show dev "$device"; done
 """
 """Prints JSON, then the classes of each interface behind a form feed: tc 6.1 prints no JSON of HTB's classes.
-
-One request, since a starting process is what takes time in user-mode Linux.
 """
 _FAILED = re.compile(r"^Command failed -:(\d+)\s*$", re.MULTILINE)
 
@@ -191,19 +189,23 @@ class Qdiscs:
             raise DeviceError(f"the qdiscs cannot be read: {said.strip()}")
         return _meaning(output)
 
-    def counters(self, hooks: Iterable[tuple[str, str]] = ()) -> dict[str, Any]:
+    def counters(self, hooks: Iterable[tuple[str, str]] = (), *, classes: bool = True) -> dict[str, Any]:
         """Return the counters by interface: `qdiscs` as tc prints them, `classes` and `filters`; and the time.
 
-        `hooks` are interfaces and hooks, `ingress` or `egress`, whose filters count. `time_ns` is the realtime clock in
-        the middle of reading.
+        `hooks` are interfaces and hooks, `ingress` or `egress`, whose filters count. `classes` says whether those are
+        needed. `time_ns` is the realtime clock in the middle of reading.
         """
         before = time.time_ns()
         hooks = list(hooks)
         shown = [f"qdisc show dev {name}" for name in self.interfaces]
         shown += [f"filter show dev {name} {hook}" for name, hook in hooks]
-        with_classes = [name for name in self.interfaces if any(_is_class_of(name, each) for each in self._commands)]
-        argv = ["sh", "-ec", _COUNTERS, "".join(f"{each}\n" for each in shown), *with_classes]
-        status, output, said = self._run(argv, "")
+        of = [name for name in self.interfaces if any(_is_class_of(name, each) for each in self._commands)]
+        with_classes = of if classes else []
+        batch = "".join(f"{each}\n" for each in shown)
+        # A starting process is what takes time in user-mode Linux.
+        alone = ["tc", "-s", "-j", "-batch", "-"]
+        argv, text = (["sh", "-ec", _COUNTERS, *with_classes], batch) if with_classes else (alone, batch)
+        status, output, said = self._run(argv, text)
         if status != 0:
             raise DeviceError(f"the counters of the qdiscs cannot be read: {said.strip()}")
         printed, *texts = output.split("\f")
