@@ -68,7 +68,7 @@ class Node(Frozen):
 
     platform: PlatformName
     """`host`: an end system; `ios`: a router with an IOS command line; `engine`: a router with the same queueing
-    engine and no command line; `tc`: a Linux router whose own kernel forwards and queues, by tc commands or an IOS policy.
+    engine and no command line; `tc`: a Linux router whose own kernel queues, by tc commands or an IOS policy.
     """
     model: str | None = None
     """Router hardware, as "3725" (in quotes): gives interfaces, defaults and QoS generation. Needed by `ios`."""

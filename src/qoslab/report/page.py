@@ -31,8 +31,8 @@ from qoslab.report.arms import ArmPage, Graph, arm_page, arm_title, cell_title
 from qoslab.report.averages import AverageRow, PairSection, average_rows, failed, pair_sections
 from qoslab.report.cells import CellTable, cell_table
 from qoslab.report.drawing import svg
-from qoslab.report.fidelity import KernelFidelity, kernel_fidelity
 from qoslab.report.headline_chart import lead_graph
+from qoslab.report.kernel_fidelity import KernelFidelity, kernel_fidelity
 from qoslab.report.notes import NoteText, notes
 from qoslab.report.sweep import SweepSection, sweep_sections
 from qoslab.results import CellRecord, CellSummary, Manifest, RunFolder, tables
