@@ -3,7 +3,8 @@
 import shutil
 from pathlib import Path
 
-TEMPLATES = Path(__file__).resolve().parents[1] / "experiments/templates"
+EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
+TEMPLATES = EXPERIMENTS / "templates"
 
 
 def experiment_file(folder: Path, name: str, text: str) -> Path:
@@ -12,3 +13,10 @@ def experiment_file(folder: Path, name: str, text: str) -> Path:
     file = folder / name
     file.write_text(text)
     return file
+
+
+def simulated_experiments() -> list[Path]:
+    """Return the shipped experiments without routers of platform tc, whose kernel no simulation has."""
+    return [
+        file for file in sorted(EXPERIMENTS.glob("*.yml")) if "platform: tc" not in file.read_text(encoding="utf-8")
+    ]

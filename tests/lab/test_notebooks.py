@@ -1,4 +1,4 @@
-"""Notebooks tell the story of a simulated run as of a real one."""
+"""Notebooks show a simulated run as a real one."""
 
 from __future__ import annotations
 
@@ -9,19 +9,26 @@ import pytest
 from commands import run
 from nbclient import NotebookClient
 
+from qoslab.tc.user_mode_linux import find
 from verdicts import newest_run, status_of
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.slow]
 
 ANALYSIS = Path(__file__).parents[2] / "analysis"
-STORIES = {"hqf-classes": 1, "hqf-fair-queue": 1, "hqf-nested": 1, "wfq-precedence": 0}
+STORIES = {"hqf-classes": 1, "hqf-fair-queue": 1, "hqf-nested": 1, "wfq-precedence": 0, "ios-and-kernel": 0}
 """How many graphs each notebook draws. All others are in tests/notebook/test_simulated_runs.py."""
+WITH_KERNEL = ("ios-and-kernel",)
+"""Experiments whose kernel no simulation has."""
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_a_notebook_shows_a_simulated_run(name: str, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    status, output, errors = run(clean, "run", name, "--lab", "simulated", "--duration", "12s")
-    assert status == status_of(newest_run(clean)) in (0, 1), output + errors
+def test_a_notebook_shows_a_run(name: str, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name in WITH_KERNEL and find() is None:
+        pytest.skip("needs the Debian package user-mode-linux or QOSLAB_UML")
+    lab = "virtual" if name in WITH_KERNEL else "simulated"
+    status, output, errors = run(clean, "run", name, "--lab", lab, "--duration", "12s")
+    # A busy machine makes a virtual run invalid, of which the notebook tells, too.
+    assert status == status_of(newest_run(clean)) in ((0, 1, 3) if lab == "virtual" else (0, 1)), output + errors
     monkeypatch.setenv("QOSLAB_RUN", str(clean / "runs" / name / "latest"))
     # Its kernel's files are not the run's.
     monkeypatch.delenv("TMPDIR")

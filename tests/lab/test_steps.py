@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from experiment_files import simulated_experiments
 from levels import long_cases
 from qoslab.lab_kinds import lab_kind
 from qoslab.model.units import Duration
@@ -20,7 +21,7 @@ from qoslab.schema import load_sweep
 
 pytestmark = pytest.mark.lab
 
-EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yml"))
+EXPERIMENTS = simulated_experiments()
 
 
 def run_first_cell(lab: str, file: Path, folder: Path) -> tuple[CellRecord, tuple[str, ...]]:

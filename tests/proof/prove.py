@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from fnmatch import fnmatch
 from hashlib import sha256
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
@@ -36,6 +37,7 @@ from analysis_mistakes import ANALYSIS
 from document import FileProof, Row, document, section_of, with_section
 from kept import Kept
 
+from experiment_files import simulated_experiments
 from qoslab.analysis import readings
 from qoslab.analysis.metrics import of_all_cells
 from qoslab.analysis.run_analysis import judge, metrics_of_cells
@@ -412,8 +414,10 @@ def main(names: Sequence[str]) -> int:
     if unknown := sorted(set(names) - {each.name for each in every}):
         print(f"no such mistake: {', '.join(unknown)}; docs/internals/proof.md lists them", file=sys.stderr)
         return 2
-    paths = sorted((TOP / "experiments").glob("*.yml"))
-    for path in sorted((TOP / "experiments").glob(f"{os.environ.get(FILES, '*')}.yml")):
+    paths = simulated_experiments()
+    for path in paths:
+        if not fnmatch(path.stem, os.environ.get(FILES, "*")):
+            continue
         known = noticed_by(paths) if UNNOTICED in os.environ else set()
         if wanted := [each for each in every if each.name not in known and (not names or each.name in names)]:
             prove(path, wanted)

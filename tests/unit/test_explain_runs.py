@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiment_files import simulated_experiments
 from levels import examples
 from qoslab.explain.ask import ask
 from qoslab.explain.captured import arrival, captured_packet
@@ -35,7 +36,7 @@ from qoslab.traffic.endpoints import ends_of
 TOP = Path(__file__).parents[2]
 BEHIND_SWITCHES = ("bucket-truth", "carrier-policer", "srr-3750")
 """Experiments whose hosts are at a switch."""
-EXPERIMENTS = [file for file in sorted((TOP / "experiments").glob("*.yml")) if file.stem not in BEHIND_SWITCHES]
+EXPERIMENTS = [file for file in simulated_experiments() if file.stem not in BEHIND_SWITCHES]
 
 LOADED = """\
 name: loaded

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_sweep import GRID
 
-from experiment_files import experiment_file
+from experiment_files import experiment_file, simulated_experiments
 from qoslab.cli import main
 from qoslab.cli.options import Choice
 from qoslab.cli.plan import summary_lines
@@ -192,9 +192,14 @@ def test_a_switched_port_is_reported() -> None:
     assert not list(configured(topology, "SW", "").problems)
 
 
-def test_every_experiment_file_can_be_simulated() -> None:
-    for file in sorted(EXPERIMENTS.glob("*.yml")):
+def test_every_experiment_file_without_a_kernel_can_be_simulated() -> None:
+    for file in simulated_experiments():
         assert sweep(file.stem).experiment.arms, file
+
+
+def test_a_kernel_is_refused_with_the_alternative_named() -> None:
+    with pytest.raises(ExperimentError, match="use --lab virtual for the kernel's queueing, or the platform engine"):
+        sweep("ios-and-kernel")
 
 
 @pytest.mark.parametrize(
