@@ -108,6 +108,7 @@ def test_validate_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
         "findings": [],
         "remarks": [],
         "warnings": [],
+        "fidelity": [],
     }
     status = main(["validate", "policing-vs-shaping", "--json", "--set", "R1.platfrom=linux"])
     assert status == ExitStatus.USER_MISTAKE

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from qoslab.model.drops import DROP_REASONS
+from qoslab.tc.kernel_kinds import EARLY_DROPS
 from qoslab.tc.lab_line import LINE, UNDER_LINE
 
 Row = dict[str, object]
@@ -25,10 +26,6 @@ TINS: Mapping[str, tuple[str, ...]] = {
     "diffserv4": ("Bulk", "Best-Effort", "Video", "Voice"),
 }
 """Names of the tins of CAKE as tc prints them, without blanks; those of other modes are `tin-0`, `tin-1`, …"""
-EARLY = frozenset({"cake", "choke", "codel", "fq_codel", "fq_pie", "gred", "pie", "red", "sfb"})
-"""Qdiscs that drop before they are full."""
-AT_RANDOM = frozenset({"choke", "gred", "red", "sfb"})
-"""Those of them that drop at random by the depth of the queue; others go by the delay."""
 _MARKS = ("ecn_mark", "ecn_marks", "marked")
 _FULL = ("drop_overlimit", "overlimit", "pdrop")
 """Counters of drops by a full queue, of qdiscs that drop before they are full."""
@@ -229,8 +226,8 @@ def _row(policy: str, name: str, counted: Mapping[str, Any], queue: Mapping[str,
 def _drops_of(holder: Mapping[str, Any]) -> dict[str, int]:
     """Return the drops of a queue by reason: before it was full, and because it was."""
     drops, kind = holder["drops"], holder["kind"]
-    early = drops - min(drops, sum(holder.get(key, 0) for key in _FULL)) if kind in EARLY else 0
-    return {"random" if kind in AT_RANDOM else "aqm": early, "tail": drops - early}
+    early = drops - min(drops, sum(holder.get(key, 0) for key in _FULL)) if kind in EARLY_DROPS else 0
+    return {EARLY_DROPS.get(kind, "aqm"): early, "tail": drops - early}
 
 
 def _queue(holder: Mapping[str, Any], counted: Mapping[str, Any]) -> Row:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from qoslab.model.drops import DROP_REASONS
+from qoslab.tc.kernel_kinds import EARLY_DROPS
 
 Row = dict[str, object]
 TINS: Mapping[int, tuple[str, ...]] = {
@@ -18,8 +19,6 @@ TINS: Mapping[int, tuple[str, ...]] = {
     4: ("Best-Effort", "Bulk", "Video", "Voice"),
 }
 """Names of the tins of CAKE in the order of the engine, by their number; those of other modes are `tin-0`, …"""
-AT_RANDOM = frozenset({"red"})
-"""Disciplines that drop at random by the depth of the queue; others with active management go by the delay."""
 
 
 def tree_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int) -> Iterator[Row]:
@@ -65,7 +64,7 @@ def _names(nodes: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 def _row(name: str, node: Mapping[str, Any]) -> Row:
     sent, drops, managed = node["sent"], node["drops"], node["managed"]
     early = managed["early"] if managed is not None else {"packets": 0, "bytes": 0}
-    reason = "random" if node["discipline"] in AT_RANDOM else "aqm"
+    reason = EARLY_DROPS.get(node["discipline"], "aqm")
     row: Row = {
         "class": name,
         "packets": sent["packets"] + drops["packets"] + node["depth_packets"],

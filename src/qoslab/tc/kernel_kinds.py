@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from qoslab.errors import MachineError
 from qoslab.system.programs import python_module
@@ -48,6 +49,20 @@ QDISCS: dict[str, str] = {
     "ingress": "",
 }
 """Qdiscs by kind, with the least parameters that tc accepts."""
+EARLY_DROPS: dict[str, Literal["random", "aqm"]] = {
+    "cake": "aqm",
+    "choke": "random",
+    "codel": "aqm",
+    "fq_codel": "aqm",
+    "fq_pie": "aqm",
+    "gred": "random",
+    "pie": "aqm",
+    "red": "random",
+    "sfb": "random",
+}
+"""Qdiscs that drop before they are full, with the reason of these drops: at random by the depth of the queue, or active
+management by the delay.
+"""
 ON_INGRESS = ("clsact", "ingress")
 
 FILTERS: dict[str, str] = {
