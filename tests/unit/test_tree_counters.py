@@ -45,7 +45,7 @@ def test_classes_of_htb_are_named_by_their_parents() -> None:
 
 
 def test_early_drops_of_red_are_random() -> None:
-    (red,) = rows(node("red at root", None, "red", 10, 4, early=count(4), overlimit=count(0), marked=count(0))).values()
+    (red,) = rows(node("red at root", None, "red", 10, 4)).values()
     assert (red["class"], red["policy"], red["drops_random_packets"], red["drops_aqm_packets"]) == ("red", "red", 4, 0)
 
 

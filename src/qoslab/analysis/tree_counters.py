@@ -63,7 +63,12 @@ def _names(nodes: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 def _row(name: str, node: Mapping[str, Any]) -> Row:
     sent, drops, managed = node["sent"], node["drops"], node["managed"]
-    early = managed["early"] if managed is not None else {"packets": 0, "bytes": 0}
+    early = {"packets": 0, "bytes": 0}
+    if managed is not None:
+        early = managed["early"]
+    elif node["discipline"] in EARLY_DROPS:
+        # RED does not tell its drops apart; its limit is hardly ever reached.
+        early = drops
     reason = EARLY_DROPS.get(node["discipline"], "aqm")
     row: Row = {
         "class": name,

@@ -1,7 +1,7 @@
 """Commands that lead from one list of tc commands to another, without those of objects that stay as they are.
 
 The difference follows from the commands alone. A kernel may refuse it, since some parameters of a qdisc cannot change;
-the caller tries it, and replaces everything where that fails.
+the caller replaces everything then.
 """
 
 from __future__ import annotations

@@ -101,13 +101,13 @@ class Qdiscs:
         """
         wanted = [list(each) for each in commands]
         expected = self.try_out(wanted)
-        steps = self._steps(wanted, expected)
         try:
+            steps = self._change(wanted, expected)
             if steps is None:
                 self._remove()
-                steps = wanted
-            self._carry_out(steps)
-            self._commands, self._state = wanted, self.listing(wanted)
+                self._carry_out(wanted)
+                steps, self._state = wanted, self.listing(wanted)
+            self._commands = wanted
             if self._state != expected:
                 missing = sorted(set(expected.splitlines()) - set(self._state.splitlines()))
                 found = sorted(set(self._state.splitlines()) - set(expected.splitlines()))
@@ -117,36 +117,30 @@ class Qdiscs:
             raise
         return steps
 
-    def _steps(self, wanted: list[list[str]], expected: str) -> list[list[str]] | None:
-        """Return the commands from the state of the interfaces to the wanted one; None if all have to be replaced."""
-        if not self.is_as_configured():
-            return None
-        found = difference(self._commands, wanted)
-        if found is None:
-            return None
+    def _change(self, wanted: list[list[str]], expected: str) -> list[list[str]] | None:
+        """Carry out the difference to the wanted state and return it; None if everything has to be replaced."""
+        found = difference(self._commands, wanted) if self.is_as_configured() else None
+        if not found:
+            return None if found is None else []
         steps = [list(each) for each in found]
-        if not steps:
-            return []
         try:
-            same = self.try_out(self._commands, steps, shown=wanted) == expected
-        except DeviceError:
+            self._carry_out(steps)
+        except RefusedCommandError:
             # A parameter that cannot change.
             return None
-        return steps if same else None
+        self._state = self.listing(wanted)
+        return steps if self._state == expected else None
 
-    def try_out(self, *batches: Commands, shown: Commands | None = None) -> str:
-        """Run commands on interfaces of a new network namespace, batch by batch; return the listing that results.
+    def try_out(self, commands: Commands) -> str:
+        """Run commands on interfaces of a new network namespace, and return the listing that results.
 
-        `shown` are the commands whose filters are listed, by default the last batch. `RefusedCommandError` names the
-        first command that is rejected, with the words of tc.
+        `RefusedCommandError` names the first command that is rejected, with the words of tc.
         """
         links = []
         for number, name in enumerate(self.interfaces):
             links += [f"link add {name} type veth peer name qoslab{number}", f"link set {name} up"]
             links.append(f"link set qoslab{number} up")
-        commands = [each for batch in batches for each in batch]
-        listing = self._show(batches[-1] if shown is None else shown)
-        texts = ["".join(f"{line}\n" for line in links), _batch(commands), f"{listing}\n"]
+        texts = ["".join(f"{line}\n" for line in links), _batch(commands), f"{self._show(commands)}\n"]
         # A starting process is what takes time in user-mode Linux.
         script = 'set -e; printf %s "$0" | ip -batch -; printf %s "$1" | tc -batch - >&2; printf %s "$2" | tc -batch -'
         status, output, said = self._run(["unshare", "--net", "sh", "-c", script, *texts], "")
