@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from qoslab.analysis import statistics
+from qoslab.analysis.metric_rows import CellKey, MetricRows, Side, Where
 from qoslab.analysis.statistics import Estimate
 from qoslab.analysis.verdicts import (
     AS_PREDICTED,
@@ -30,7 +31,7 @@ from qoslab.model.comparison import Comparison, PublishedFigure
 from qoslab.model.expectations import Expectation, resolved
 from qoslab.model.expressions import read_value
 from qoslab.model.labs import DEFAULT_LAB
-from qoslab.model.matrix import Parameters, Scalar, as_number, fits
+from qoslab.model.matrix import Parameters, as_number, fits
 from qoslab.model.metrics import Reference, Unit, format_value
 from qoslab.model.units import Duration
 from qoslab.results import CellSummary, tables
@@ -41,13 +42,8 @@ COLUMNS = [
     *("tolerance", "reason", "verdict", "publication", "explanation"),
 ]
 
-Where = Mapping[str, Scalar | tuple[Scalar, ...]]
 _Key = tuple[str, str, str]
 """Key of a row: arm, metric, and the cells that count, in words."""
-
-
-CellKey = tuple[frozenset[tuple[str, object]], int, int]
-"""Parameters with their values, the repetition, and a number where these tell no cells apart."""
 
 
 def pairing(sides: Sequence[Iterable[CellKey]]) -> frozenset[str]:
@@ -175,7 +171,11 @@ class Measured:
 
 
 def measured_figure(
-    metrics: pd.DataFrame, arm: str, metric: str, where: Where | None = None, planned: Planned | None = None
+    metrics: pd.DataFrame | MetricRows,
+    arm: str,
+    metric: str,
+    where: Where | None = None,
+    planned: Planned | None = None,
 ) -> Measured:
     """The mean over the chosen cells of the median of their repetitions, with its interval; of `A/B` the ratio.
 
@@ -184,7 +184,8 @@ def measured_figure(
     of the run; without them those that have any row count as planned.
     """
     arms = arm.split("/")
-    sides = [_side(metrics, each, metric, where or {}) for each in arms]
+    rows = metrics if isinstance(metrics, MetricRows) else MetricRows(metrics)
+    sides = [rows.side(each, metric, where or {}) for each in arms]
     names = pairing([side.cells for side in sides]) if planned is None else planned.pairing(arms)
     shared = alike([list(side.values) for side in sides], names)
     counted = max(map(len, shared))
@@ -215,34 +216,6 @@ def _estimated(found: Measured, values: Sequence[list[list[float]]]) -> Measured
     return replace(found, estimate=estimate, effect=effect)
 
 
-@dataclass(frozen=True)
-class _Side:
-    """The cells of an arm, and their values of a metric."""
-
-    values: dict[CellKey, float]
-    """Values of the cells that count and have one, in the order of the table."""
-    cells: dict[CellKey, None]
-    """All that have a row of any metric."""
-    trusted: bool
-    """True if they are of valid cells."""
-    excluded: int
-    """Cells that are left out as they are not valid."""
-    missing: list[str]
-    """Reason of the missing values."""
-
-
-def _side(metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> _Side:
-    rows = selected(metrics, arm, where)
-    trusted = bool(rows["valid"].any())
-    every = dict.fromkeys(cell_keys(rows))
-    rows = rows[rows["metric"] == metric]
-    chosen = rows[rows["valid"] | (not trusted)]
-    used = chosen[chosen["value"].notna()]
-    missing = list(chosen["missing"].dropna().unique()) if "missing" in chosen.columns else []
-    values = dict(zip(cell_keys(used), used["value"].astype(float), strict=True))
-    return _Side(values, every, trusted, len(rows) - len(chosen), missing)
-
-
 def cell_keys(rows: pd.DataFrame) -> list[CellKey]:
     """Return which cell each row is of."""
     names = [name for name in rows.columns if name.startswith(tables.PARAMETER)]
@@ -261,7 +234,7 @@ def cell_keys(rows: pd.DataFrame) -> list[CellKey]:
     return found
 
 
-def _groups(side: _Side, cells: Iterable[CellKey]) -> list[list[float]]:
+def _groups(side: Side, cells: Iterable[CellKey]) -> list[list[float]]:
     """The values of some cells, the repetitions of each combination of parameters together."""
     groups: dict[object, list[float]] = {}
     for cell in cells:
@@ -301,11 +274,12 @@ def compare(
         (each.arm, each.metric, each.selection): each for each in published if each.metric
     }
     expected: set[_Key] = set()
+    known = MetricRows(metrics)
     rows: list[dict[str, object]] = []
     for expectation in expectations:
         key = (expectation.arm, expectation.metric, expectation.selection)
         expected.add(key)
-        measured = measured_figure(metrics, expectation.arm, expectation.metric, expectation.where, planned)
+        measured = measured_figure(known, expectation.arm, expectation.metric, expectation.where, planned)
         rows.append(
             _row(key, expectation.unit, figures.get(key), measured)
             | {
@@ -321,7 +295,7 @@ def compare(
         arm, metric, _ = key
         figure = figures.get(key)
         unit: Unit = "ratio" if "/" in arm else Reference.parse(metric).metric.unit
-        measured = measured_figure(metrics, arm, metric, None if figure is None else figure.where, planned)
+        measured = measured_figure(known, arm, metric, None if figure is None else figure.where, planned)
         rows.append(_row(key, unit, figure, measured))
     place = {arm: number for number, arm in enumerate(arms)}
     rows.sort(key=lambda row: place.get(str(row["arm"]), len(place)))

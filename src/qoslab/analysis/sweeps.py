@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from qoslab.analysis.expected_comparison import Where
+from qoslab.analysis.metric_rows import Where
 from qoslab.analysis.statistics import Estimate, average
 from qoslab.model.expressions import read_value
 from qoslab.model.matrix import Scalar, as_number, fits

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 import pandas as pd
 
 from qoslab.analysis.expected_comparison import COLUMNS, measured_figure
+from qoslab.analysis.metric_rows import MetricRows
 from qoslab.analysis.verdicts import INFORMATIVE
 from qoslab.model.expectations import selection_text
 from qoslab.model.experiment import Arm, Experiment
@@ -31,16 +33,18 @@ def unexpected_values(
     experiment: Experiment, metrics: pd.DataFrame, cells: Sequence[CellSummary], lab: str = DEFAULT_LAB
 ) -> pd.DataFrame:
     """Return rows of `expected_comparison.compare` without a verdict; `metrics` has a column `valid`."""
-    rows = [
+    known = MetricRows(metrics)
+    rows = (
         {"article": "", "lab": lab, "arm": arm.name, "where": selection_text(where), "metric": metric}
         | {"unit": Reference.parse(metric).metric.unit, **measured.columns(), "verdict": INFORMATIVE}
         | dict.fromkeys(("tolerance", "reason", "publication", "explanation"), "")
         for arm in experiment.arms
+        for names in [_named(experiment, arm, metrics, len(cells))]
         for where in _combinations(arm, cells)
-        for metric in _named(experiment, arm, metrics, len(cells))
-        if (measured := measured_figure(metrics, arm.name, metric, where)).estimate is not None
-    ]
-    return pd.DataFrame(rows[:MOST_ROWS], columns=COLUMNS)
+        for metric in names
+        if (measured := measured_figure(known, arm.name, metric, where)).estimate is not None
+    )
+    return pd.DataFrame(list(islice(rows, MOST_ROWS)), columns=COLUMNS)
 
 
 def _combinations(arm: Arm, cells: Sequence[CellSummary]) -> list[Mapping[str, Scalar]]:
