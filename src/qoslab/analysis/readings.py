@@ -211,9 +211,11 @@ class Readings:
             problems = list(record.reasons) or ["its record gives no reason"]
         found = {name: tables.plain(name, content) for name, content in rows.items()}
         facts = CellFacts(found, own.duration.seconds, lines_of(own), paths_of(own))
-        computed = metrics_of_cell((cell.arm, cell.repetition, cell.name), facts, self._wanted)
+        # Texts in Arrow's form, pandas' choice, cost more than they save in tables of some rows.
+        with pd.option_context("mode.string_storage", "python"):
+            computed = metrics_of_cell((cell.arm, cell.repetition, cell.name), facts, self._wanted)
+            beyond = () if problems else tuple(beyond_lines(own, cell.arm, found, computed))
         read["metrics"] = tables.arrow("metrics", computed)
-        beyond = () if problems else tuple(beyond_lines(own, cell.arm, found, computed))
         some = {name: tables.compact(table) for name, table in read.items() if table.num_rows}
         return Reading(some, tuple(dict.fromkeys(problems)), beyond)
 

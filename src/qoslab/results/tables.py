@@ -444,8 +444,16 @@ def plain(name: str, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
             elif column in others:
                 objects[others[column], place] = value
     # By kind, not by column: so each is one block, of which rows are chosen at once.
-    parts = [pd.DataFrame(part.T, columns=list(names)) for part, names in ((values, numbers), (objects, others))]
-    return pd.concat(parts, axis="columns")
+    found = pd.concat([pd.DataFrame(values.T), pd.DataFrame(objects.T)], axis="columns")
+    # Left to itself pandas keeps the names in Arrow's form, where to look one up costs more than to read the column.
+    found.columns = _names(name)
+    return found
+
+
+@cache
+def _names(name: str) -> pd.Index:
+    """The columns of `plain`."""
+    return pd.Index([column for each in _by_kind(name) for column in each], dtype="object")
 
 
 @cache
