@@ -31,7 +31,7 @@ from qoslab.live.counter_rates import ClassKey, ClassPoint
 from qoslab.live.watched import WatchedRun
 from qoslab.model.experiment import Topology
 from qoslab.model.steps import TRAFFIC
-from qoslab.results import Cell, CellRecord, RunFolder
+from qoslab.results import Cell, CellFiles, CellRecord, RunFolder
 from qoslab.results.progress import PROGRESS
 from qoslab.schema import CellIdentity, load_sweep
 from qoslab.virtual_lab import Lab
@@ -389,7 +389,7 @@ def test_clocks_of_hosts_that_are_wrong_and_drift_move_no_series(ran: Ran) -> No
 
 
 def test_what_hosts_sent_is_what_the_router_counted(ran: Ran) -> None:
-    hosts = cards_of(Cell(ran.cell, CellIdentity("policed", (), 1)))
+    hosts = cards_of(CellFiles(ran.cell, CellIdentity("policed", (), 1)))
     assert hosts["client"]["eth0"].sent > 500 and hosts["server"]["eth0"].received > 300
     topology = load_sweep(EXPERIMENT, {}).experiment.topology
     interfaces, classes = (

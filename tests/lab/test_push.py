@@ -522,7 +522,7 @@ def test_a_router_that_has_only_its_command_line_is_measured_over_it(
     assert significant(after) == significant(before)
     # Its data plane was not asked.
     assert sorted(file.name for file in (cell.path / "probes").iterdir()) == ["R1-probe.json", "R1-probe.txt"]
-    assert cell.devices_with_counters() == [] and not journal.record().health
+    assert cell.files().devices_with_counters() == [] and not journal.record().health
     figures = json.loads((cell.path / "probes/R1-probe.json").read_text())
     assert figures["rtt_count"] == (20 if kind == "icmp-jitter" else 2)
     assert (figures["jitter_sd_ms"] is None) == (kind == "icmp-echo")

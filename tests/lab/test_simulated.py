@@ -61,8 +61,8 @@ def test_a_cell_is_the_same_each_time(tmp_path: Path) -> None:
         assert [entry.moment for entry in record.observed] == ["before", "during", "after"]
         assert record.captures["receiver"].received > 100
         contents.append({str(each.relative_to(place.path)): each.read_bytes() for each in place.path.rglob("*.*")})
-        assert place.devices_with_counters() == ["R1"]
-        times = [reply["time_ns"] for reply in place.counter_replies("R1")]
+        assert place.files().devices_with_counters() == ["R1"]
+        times = [reply["time_ns"] for reply in place.files().counter_replies("R1")]
         assert len(times) >= 4 and times[1] - times[0] == 10**9
         assert "police:" in place.text(place.path / f"{record.observed[1].file}.txt")
     first, second = contents

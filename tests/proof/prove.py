@@ -230,7 +230,7 @@ def hold(path: Path, folder: Path) -> list[tuple[Any, ...]]:
     held: list[tuple[Any, ...]] = []
     with patch.dict(os.environ, {variable_of(SIMULATOR): str(PROGRAM)}), recorded("unlike", held):
         cells = simulate([make_task(cell, {}) for cell in plan.cells], RunFolder.create(folder, path.stem))
-        if problems := readings.Readings(()).gather(cells).problems:
+        if problems := readings.Readings(()).gather(cell.files() for cell in cells).problems:
             raise SystemExit(f"{path.stem} is not valid with its captures: {problems}")
     return held
 

@@ -201,9 +201,9 @@ def test_a_flow_of_which_one_end_alone_is_kept_has_no_result(side: str, tmp_path
     run = sample_run.make_run(tmp_path)
     cell, experiment, kind = run.cell("policed"), run.manifest().experiment, lab_kind("virtual")
     (flow,) = experiment.flows_of(experiment.arms[0])
-    assert kind.flow(cell, flow, experiment.duration) is not None
+    assert kind.flow(cell.files(), flow, experiment.duration) is not None
     cell.traffic(flow.name, side, "json").unlink()
-    assert kind.flow(cell, flow, experiment.duration) is None
+    assert kind.flow(cell.files(), flow, experiment.duration) is None
 
 
 def test_metrics_are_by_cell() -> None:

@@ -43,7 +43,7 @@ def test_cells_that_were_read_before_give_the_same_bytes(tmp_path: Path) -> None
         file.unlink()
     readings = readings_of(folder)
     for cell in reversed(folder.cells()):
-        readings.of(cell)
+        readings.of(cell.files())
     analyse(folder, readings)
     assert results(folder) == at_once
 
@@ -51,14 +51,14 @@ def test_cells_that_were_read_before_give_the_same_bytes(tmp_path: Path) -> None
 def test_a_cell_is_read_once_and_again_where_its_record_is_another(tmp_path: Path) -> None:
     folder = sample_run.make_run(tmp_path)
     readings, cell = readings_of(folder), folder.cells()[0]
-    first = readings.of(cell)
-    assert readings.of(cell) is first
+    first = readings.of(cell.files())
+    assert readings.of(cell.files()) is first
 
     def refuse(record: dict[str, Any]) -> None:
         record["valid"], record["reasons"] = False, ["a dog ate it"]
 
     sample_run.change_json(cell.record_file, refuse)
-    assert first.problems == () and readings.of(cell).problems == ("a dog ate it",)
+    assert first.problems == () and readings.of(cell.files()).problems == ("a dog ate it",)
 
 
 def ignore(figures: object) -> None:

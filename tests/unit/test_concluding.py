@@ -47,7 +47,7 @@ def test_a_host_and_a_router_that_disagree_make_the_record_invalid(cell: Cell) -
     assert "server received 5000 packets by eth0, and R1 counts 0 that FastEthernet0/1 sent" in reason
     assert cell.record() == record
     # Whoever reads it later takes the record's word.
-    assert Readings([], captures=False).of(cell).problems == record.reasons
+    assert Readings([], captures=False).of(cell.files()).problems == record.reasons
 
 
 def test_where_all_count_the_same_the_record_is_valid(cell: Cell) -> None:
@@ -73,7 +73,7 @@ def over_after(cell: Cell, seconds: float) -> None:
 
 
 def early(cell: Cell) -> list[str]:
-    return list(too_old(cell, cell.record(), cell.experiment()))
+    return list(too_old(cell.files(), cell.record(), cell.experiment()))
 
 
 def test_counters_that_lack_the_end_of_the_traffic_make_the_record_invalid(cell: Cell) -> None:

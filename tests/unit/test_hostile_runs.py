@@ -190,10 +190,10 @@ def test_damaged_counters_are_told_with_their_line(tmp_path: Path, damage: str) 
     (tmp_path / "counters").mkdir()
     (tmp_path / "counters" / "R1.jsonl").write_text(DAMAGE[damage] + "\n")
     if damage == "object":
-        assert list(cell.counter_replies("R1")) == []
+        assert list(cell.files().counter_replies("R1")) == []
     else:
         with pytest.raises(UserError, match=r"R1\.jsonl:1: "):
-            list(cell.counter_replies("R1"))
+            list(cell.files().counter_replies("R1"))
 
 
 def stamped_later(capture: Path, packets: int, seconds: float) -> None:

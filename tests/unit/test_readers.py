@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import deque
+from collections.abc import Sequence
 from multiprocessing.connection import Pipe
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import sample_run
 
 from qoslab.analysis import Readings, analyse, parallel, references
 from qoslab.analysis.parallel import analyse_by_helpers, read
-from qoslab.results import Cell, RunFolder
+from qoslab.results import CellFiles, RunFolder
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def results(folder: RunFolder) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in files}
 
 
-def of_helper_alone(readings: Readings, cells: list[Cell]) -> None:
+def of_helper_alone(readings: Readings, cells: Sequence[CellFiles]) -> None:
     """Have a helper read all; what it does not, is still left."""
     parallel._have_read(readings, deque(cells))
 
@@ -51,8 +52,8 @@ def test_helpers_come_to_the_same_bytes(folder: RunFolder) -> None:
     alone = results(folder)
     assert len(alone) > 10
     readings = readings_of(folder)
-    of_helper_alone(readings, folder.cells())
-    assert not any(readings.lacks(cell) for cell in folder.cells())
+    of_helper_alone(readings, folder.open().cells)
+    assert not any(readings.lacks(cell.files()) for cell in folder.cells())
     analyse(folder, readings)
     assert results(folder) == alone
     analyse_by_helpers(folder)
@@ -64,9 +65,9 @@ def test_helpers_come_to_the_same_bytes(folder: RunFolder) -> None:
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_every_cell_is_read_however_many_help(folder: RunFolder, most: int) -> None:
     readings = readings_of(folder)
-    read(readings, folder.cells(), most)
+    read(readings, folder.open().cells, most)
     # Without a helper there is nothing to be done ahead.
-    assert [readings.lacks(cell) for cell in folder.cells()] == [most == 0] * len(folder.cells())
+    assert [readings.lacks(cell.files()) for cell in folder.cells()] == [most == 0] * len(folder.cells())
 
 
 def test_few_cells_get_no_helper(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +75,7 @@ def test_few_cells_get_no_helper(folder: RunFolder, monkeypatch: pytest.MonkeyPa
         pytest.fail("a helper was started")
 
     monkeypatch.setattr(parallel, "_helper", refuse)
-    cells = folder.cells()
+    cells = folder.open().cells
     read(readings_of(folder), cells * (parallel.FEWEST // len(cells)), 0)
     read(readings_of(folder), cells, 4)
 
@@ -104,15 +105,15 @@ def test_errors_of_a_cell_are_reported_as_by_one_process(tmp_path: Path) -> None
     cell = folder.cells()[0]
     cell.experiment_file.write_text("{")
     with pytest.raises(Exception) as alone:
-        readings_of(folder).of(cell)
+        readings_of(folder).of(cell.files())
     readings = readings_of(folder)
-    of_helper_alone(readings, [cell])
-    assert readings.lacks(cell)
+    of_helper_alone(readings, [cell.files()])
+    assert readings.lacks(cell.files())
     # It is a problem of its cell, told by whoever asks for that.
-    read(readings, [cell, *folder.cells()[1:]], 1)
-    assert readings.lacks(cell)
+    read(readings, [cell.files(), *folder.open().cells[1:]], 1)
+    assert readings.lacks(cell.files())
     with pytest.raises(type(alone.value)) as helped:
-        readings.of(cell)
+        readings.of(cell.files())
     assert str(helped.value) == str(alone.value)
 
 

@@ -220,21 +220,21 @@ def test_counters_are_read_back_and_a_cut_line_is_reported(tmp_path: Path) -> No
     for time_ns in (1, 2):
         cell.append_counters("R1", {"ok": True, "time_ns": time_ns})
     cell.append_counters("R1", {"ok": False, "error": {}})
-    assert [reply["time_ns"] for reply in cell.counter_replies("R1")] == [1, 2]
-    assert cell.devices_with_counters() == ["R1"]
+    assert [reply["time_ns"] for reply in cell.files().counter_replies("R1")] == [1, 2]
+    assert cell.files().devices_with_counters() == ["R1"]
     # A cell has its record when all is written, so no line of one that has it may be half there.
     with cell.counters("R1").open("a") as handle:
         handle.write('{"ok": tr')
     with pytest.raises(UserError, match=r"R1\.jsonl:4: no JSON"):
-        list(cell.counter_replies("R1"))
+        list(cell.files().counter_replies("R1"))
 
 
 def test_tool_output_comes_back(tmp_path: Path) -> None:
     cell = RunFolder.create(tmp_path, "police", NOW).cell("policed")
     for side, suffix, text in (("client", "json", "{}"), ("client", "err", "warning"), ("server", "json", "[]")):
         cell.write(cell.traffic("transfer", side, suffix), text)
-    assert cell.read_output("transfer", "json", "client") == Output("{}", "warning")
-    assert cell.read_output("transfer", "json", "server") == Output("[]")
+    assert cell.files().output("transfer", "json", "client") == Output("{}", "warning")
+    assert cell.files().output("transfer", "json", "server") == Output("[]")
 
 
 def test_observations_of_odd_commands_have_plain_names(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_observations_of_odd_commands_have_plain_names(tmp_path: Path) -> None:
     path = cell.observation("R1", "during", "show policy-map interface  FastEthernet0/1")
     assert path.name == "during.show-policy-map-interface-FastEthernet0_1"
     cell.write(path.with_name(path.name + ".json"), '{"unparsed": "no parser"}')
-    assert cell.parsed("R1", "during", "show policy-map interface FastEthernet0/1") is None
+    assert cell.files().parsed("R1", "during", "show policy-map interface FastEthernet0/1") is None
 
 
 def test_health_says_why_figures_do_not_hold() -> None:

@@ -155,7 +155,7 @@ class TestSampler:
         (record,) = sampler.keep().values()
         assert router.asked[6:] == [interface, LOAD]
         assert record.commands == (interface, LOAD) and record.readings == 2 and record.busy_max_percent == 12
-        kept = list(Cell(tmp_path, CellIdentity("a", (), 1)).read_readings("R1"))
+        kept = list(Cell(tmp_path, CellIdentity("a", (), 1)).files().readings("R1"))
         assert [each["command"] for each in kept] == [interface, interface]
         assert kept[0]["parsed"] == {"said": "counters"} and kept[0]["after_ns"] - kept[0]["before_ns"] == SECOND // 50
 
@@ -171,7 +171,7 @@ class TestSampler:
         sampler = self.sampler(router, tmp_path)
         with pytest.raises(DeviceError, match="R1 has hung up"), sampler:
             sampler.ready()
-        kept = list(Cell(tmp_path, CellIdentity("a", (), 1)).read_readings("R1"))
+        kept = list(Cell(tmp_path, CellIdentity("a", (), 1)).files().readings("R1"))
         assert [each["command"] for each in kept] == ["show interfaces FastEthernet0/1"]
 
 

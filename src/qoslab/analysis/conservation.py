@@ -15,7 +15,7 @@ from qoslab.analysis.raw import Row
 from qoslab.model.drops import DROP_REASONS
 from qoslab.model.experiment import Experiment, Topology
 from qoslab.platforms import routers_of
-from qoslab.results import Cell, CellRecord
+from qoslab.results import Cell, CellFiles, CellRecord
 
 SHARE = 0.005
 """Share of packets that one side may count alone: readings are not simultaneous."""
@@ -43,26 +43,27 @@ def disagreements_of(cell: Cell, record: CellRecord, experiment: Experiment) -> 
     `record` is what is to be written of it; its files are all there. This is asked once, when the cell ends.
     """
     rows: defaultdict[str, list[Row]] = defaultdict(list)
-    if problems := add_counters(cell, record, experiment, lambda name, row: rows[name].append(row)):
+    files = cell.files()
+    if problems := add_counters(files, record, experiment, lambda name, row: rows[name].append(row)):
         return [f"the counters cannot be read: {problem}" for problem in problems]
     try:
-        cards = cards_of(cell)
+        cards = cards_of(files)
     except (LookupError, TypeError, ValueError, RecursionError):
         return ["the interface counters of the hosts are damaged"]
-    real, uncounted = cell.devices_with_readings(), _uncounted(cell, experiment)
+    real, uncounted = files.devices_with_readings(), _uncounted(files, experiment)
     compared = disagreements(
         experiment.topology, cards, rows["interfaces"], rows["classes"], uncounted=uncounted, talking=real
     )
-    return [*too_old(cell, record, experiment), *compared]
+    return [*too_old(files, record, experiment), *compared]
 
 
-def _uncounted(cell: Cell, experiment: Experiment) -> list[str]:
+def _uncounted(files: CellFiles, experiment: Experiment) -> list[str]:
     """Routers that drop what nothing of what was read counts, by their configurations."""
-    found, told = [], cell.devices_with_counters()
+    found, told = [], files.devices_with_counters()
     for router in routers_of(experiment.topology):
-        files = (cell.configuration(f"{router}.{each}") for each in ("ios", "before.ios", "running.ios"))
+        names = (f"config/{router}.{each}" for each in ("ios", "before.ios", "running.ios"))
         words = UNCOUNTED if router not in told else ("rate-limit",)
-        if any(word in cell.text(file) for file in files if file.exists() for word in words):
+        if any(word in files.text(name) for name in names if files.has(name) for word in words):
             found.append(router)
     return found
 

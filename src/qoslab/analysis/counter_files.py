@@ -22,7 +22,7 @@ from qoslab.model.framing import COUNTED_HEADER, extra_bytes
 from qoslab.model.instants import COUNTED_EVERY_S, DURING, traffic_time
 from qoslab.model.interface_selection import of_the_experiment
 from qoslab.model.steps import TRAFFIC
-from qoslab.results import Cell, CellRecord
+from qoslab.results import CellFiles, CellRecord
 
 WHOLE_PACKET = 1600
 """Bytes that packets on a host's card have at most on average, where it counts packets as they are on the line."""
@@ -50,18 +50,18 @@ class HostCount:
 
 
 def add_counters(
-    cell: Cell, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]
+    files: CellFiles, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]
 ) -> list[str]:
     """Add the rows of the tables `classes`, `interfaces`, `queues` and `conversations`; what could not be read is
     returned.
     """
     problems: list[str] = []
     origin_ns = 0 if record.traffic_started is None else ns(record.traffic_started)
-    counted, lines = cell.devices_with_counters(), lines_of(experiment)
+    counted, lines = files.devices_with_counters(), lines_of(experiment)
     names = _traffic_of(record, experiment)
     for device in counted:
         try:
-            replies = list(cell.counter_replies(device))
+            replies = list(files.counter_replies(device))
             _check(device, replies, origin_ns, experiment)
             for name, row in _counted_rows(device, replies, origin_ns, names):
                 add(name, row)
@@ -76,7 +76,7 @@ def add_counters(
     for entry in record.observed:
         if entry.command.startswith(COMMAND) and entry.device not in counted:
             try:
-                parsed = cell.parsed(entry.device, entry.moment, entry.command)
+                parsed = files.parsed(entry.device, entry.moment, entry.command)
             except QoslabError as error:
                 problems.append(error.message)
                 continue
@@ -94,9 +94,9 @@ def add_counters(
                 continue
             for row in rows:
                 add("classes", row | times)
-    for device in cell.devices_with_readings():
+    for device in files.devices_with_readings():
         try:
-            for name, row in reading_rows(device, cell.read_readings(device), origin_ns, lines, names):
+            for name, row in reading_rows(device, files.readings(device), origin_ns, lines, names):
                 add(name, row)
         except QoslabError as error:
             problems.append(error.message)
@@ -105,7 +105,7 @@ def add_counters(
     return problems
 
 
-def too_old(cell: Cell, record: CellRecord, experiment: Experiment) -> Iterator[str]:
+def too_old(files: CellFiles, record: CellRecord, experiment: Experiment) -> Iterator[str]:
     """Routers whose last counters lack the end of the traffic, a sentence each: their figures would be low.
 
     The last ones are taken when all flows are done. They may precede that by the period in which they are taken.
@@ -114,12 +114,12 @@ def too_old(cell: Cell, record: CellRecord, experiment: Experiment) -> Iterator[
     if over_ns is None:
         return
     last: dict[str, tuple[float, int]] = {}
-    for device in cell.devices_with_counters():
-        last[device] = (COUNTED_EVERY_S, max((reply["time_ns"] for reply in cell.counter_replies(device)), default=0))
-    for device in cell.devices_with_readings():
+    for device in files.devices_with_counters():
+        last[device] = (COUNTED_EVERY_S, max((reply["time_ns"] for reply in files.counter_replies(device)), default=0))
+    for device in files.devices_with_readings():
         polled = record.polling.get(device)
         period = COUNTED_EVERY_S if polled is None else max(polled.every_s, COUNTED_EVERY_S)
-        last[device] = (period, last_counted(cell.read_readings(device)))
+        last[device] = (period, last_counted(files.readings(device)))
     for device, (period, last_ns) in last.items():
         if (early := (over_ns - last_ns) / 1e9) > period:
             yield (
@@ -194,11 +194,11 @@ def _traffic_of(record: CellRecord, experiment: Experiment) -> Callable[[Mapping
     return name
 
 
-def cards_of(cell: Cell) -> dict[str, dict[str, HostCount]]:
+def cards_of(files: CellFiles) -> dict[str, dict[str, HostCount]]:
     """Return the counters of hosts over the traffic time, by interface."""
     found = {}
-    for host in cell.hosts_with_cards():
-        counted = json.loads(cell.text(cell.host_cards(host)))
+    for host, text in files.interface_counters():
+        counted = json.loads(text)
         before, after = counted["before"], counted["after"]
         found[host] = {
             name: HostCount(

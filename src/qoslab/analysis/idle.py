@@ -14,7 +14,8 @@ from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.lab_kinds import lab_kind
 from qoslab.model.experiment import Arm, Experiment
 from qoslab.platforms import is_switch, routers_of
-from qoslab.results import Cell
+from qoslab.results import CellFiles
+from qoslab.results.cell_files import observation_file
 from qoslab.schema.devices import configured_devices
 from qoslab.schema.idle import Attachment, Idle, has_explicit_class, idle_of_arm
 
@@ -22,10 +23,10 @@ SHOWN_ARMS = 4
 """Arms that a warning names at most."""
 
 
-def idle_warnings(experiment: Experiment, cells: Sequence[Cell], found: Mapping[str, pd.DataFrame]) -> list[str]:
+def idle_warnings(experiment: Experiment, cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame]) -> list[str]:
     """Return what did nothing in the arms of a run, each once with its arms; `found` are the tables of the cells."""
     arms: dict[str, list[str]] = {}
-    of_arm: dict[str, list[Cell]] = {}
+    of_arm: dict[str, list[CellFiles]] = {}
     for cell in cells:
         of_arm.setdefault(cell.arm, []).append(cell)
     for arm, own in of_arm.items():
@@ -43,7 +44,7 @@ def _with_arms(message: str, arms: Sequence[str], count: int) -> str:
     return f"arm{'s' if len(arms) > 1 else ''} {named}: {message}"
 
 
-def _of_arm(cells: Sequence[Cell], found: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+def _of_arm(cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame]) -> Iterator[str]:
     first = cells[0]
     experiment = first.experiment()
     arm = experiment.arm(first.arm)
@@ -67,7 +68,7 @@ def _same(static: Idle, idle: Idle) -> bool:
 
 
 def _idle_classes(
-    experiment: Experiment, cell: Cell, classes: pd.DataFrame, devices: Mapping[str, Device]
+    experiment: Experiment, cell: CellFiles, classes: pd.DataFrame, devices: Mapping[str, Device]
 ) -> Iterator[Idle]:
     """The policies and classes of an arm that counted no packet in any of its cells."""
     own = classes[classes["arm"] == cell.arm]
@@ -116,7 +117,7 @@ def _silent(experiment: Experiment, arm: Arm, flows: pd.DataFrame) -> Iterator[s
             yield f'traffic "{flow.name}": nothing arrived'
 
 
-def _unparsed(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[str]:
+def _unparsed(experiment: Experiment, cells: Sequence[CellFiles]) -> Iterator[str]:
     """Show commands of whose output nothing was parsed in any cell."""
     for each in experiment.observe:
         moments = {str(moment) for moment in each.moments}
@@ -139,12 +140,11 @@ def _unparsed(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[str]:
                 yield f'{each.node} "{each.command}": nothing was parsed of {count}: {reasons[0]}'
 
 
-def _why_unparsed(cell: Cell, device: str, moment: str, command: str) -> str:
+def _why_unparsed(cell: CellFiles, device: str, moment: str, command: str) -> str:
     """Return why nothing was parsed of what a router showed; empty where something was."""
-    path = cell.observation(device, moment, command)
-    path = path.with_name(f"{path.name}.json")
+    name = f"{observation_file(device, moment, command)}.json"
     try:
-        content = json.loads(cell.text(path)) if path.exists() else {"unparsed": "its file is missing"}
+        content = json.loads(cell.text(name)) if cell.has(name) else {"unparsed": "its file is missing"}
     except (UserError, ValueError, RecursionError):
         return "its file is damaged"
     if not isinstance(content, dict):

@@ -15,7 +15,7 @@ from qoslab.capture.packet_tables import read_packets
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
 from qoslab.model.metrics import CapturesSelector, Reference
-from qoslab.results import Cell
+from qoslab.results import CellFiles
 
 _COLUMNS = {
     "limiter.rate": "rate_bps",
@@ -26,7 +26,7 @@ _COLUMNS = {
 }
 
 
-def limiter_rows(cell: Cell, experiment: Experiment, wanted: Iterable[Reference]) -> tuple[list[Row], list[str]]:
+def limiter_rows(files: CellFiles, experiment: Experiment, wanted: Iterable[Reference]) -> tuple[list[Row], list[str]]:
     """A row for all that a metric names of two captures, and why there is none."""
     known = {point.name for point in experiment.captures}
     named = dict.fromkeys(each.selector for each in wanted if each.metric.selector == "captures" and each.selector)
@@ -37,9 +37,9 @@ def limiter_rows(cell: Cell, experiment: Experiment, wanted: Iterable[Reference]
     rows: list[Row] = []
     problems = []
     for (before, after), dscps in pairs.items():
-        files = [cell.capture(name) for name in (before, after)]
+        captures = [files.capture(name) for name in (before, after)]
         try:
-            joined = join(*load(files[0], files[1], lambda file, behind: read_packets(file, behind=behind)))
+            joined = join(*load(captures[0], captures[1], lambda file, behind: read_packets(file, behind=behind)))
             rows += [{"before": before, "after": after, "dscp": dscp, **_figures(joined, dscp)} for dscp in dscps]
         except (CaptureError, UserError) as error:
             problems.append(f"captures {before} and {after}: {error.message}")

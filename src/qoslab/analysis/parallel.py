@@ -21,7 +21,7 @@ from typing import Any
 
 from qoslab.analysis import Outcome, Readings, analyse, references
 from qoslab.analysis.readings import MisfitError
-from qoslab.results import Cell, RunFolder
+from qoslab.results import CellFiles, RunFolder
 from qoslab.system.priority import processors
 from qoslab.system.programs import python_module
 
@@ -37,11 +37,11 @@ def analyse_by_helpers(folder: RunFolder, readings: Readings | None = None) -> O
         manifest = folder.manifest()
         readings = Readings(references(manifest.experiment, manifest.published))
     readings.load(folder)
-    read(readings, folder.cells())
+    read(readings, folder.open().cells)
     return analyse(folder, readings)
 
 
-def read(readings: Readings, cells: Sequence[Cell], most: int | None = None) -> None:
+def read(readings: Readings, cells: Sequence[CellFiles], most: int | None = None) -> None:
     """Have all cells read, by at most so many helpers; None: one for each further processor.
 
     What a helper fails at is left, and so is a cell whose records fit nothing: its error comes with it.
@@ -65,19 +65,19 @@ def read(readings: Readings, cells: Sequence[Cell], most: int | None = None) -> 
         thread.join()
 
 
-def _taken(left: deque[Cell]) -> Iterator[Cell]:
+def _taken(left: deque[CellFiles]) -> Iterator[CellFiles]:
     """Yield the remaining cells, one after the other, while others take some, too."""
     with suppress(IndexError):
         while True:
             yield left.popleft()
 
 
-def _have_read(readings: Readings, left: deque[Cell]) -> None:
+def _have_read(readings: Readings, left: deque[CellFiles]) -> None:
     """Have one helper read what is left, until it dies: whoever needs its cell then reads it."""
     with suppress(EOFError, OSError), _helper() as connection:
         connection.send(readings.asked)
         for cell in _taken(left):
-            connection.send(cell)
+            connection.send((cell.path, cell.identity))
             if (answer := connection.recv()) is not None:
                 readings.take(cell, *answer)
 
@@ -115,8 +115,8 @@ def main(descriptor: int) -> None:
         wanted, captures = connection.recv()
         readings = Readings(wanted, captures=captures)
         while True:
-            cell: Cell = connection.recv()
-            seal, answer = cell.record_seal(), None
+            cell, answer = CellFiles(*connection.recv()), None
+            seal = cell.seal
             # What is wrong is told by the process that shows it, when it meets the same.
             with suppress(Exception):
                 answer = (seal, readings.of(cell))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,7 +29,9 @@ from qoslab.model.experiment import Experiment
 from qoslab.model.instants import traffic_time
 from qoslab.model.matrix import as_values
 from qoslab.model.metrics import Reference
-from qoslab.results import Cell, CellRecord, FileSeal, RunFolder, tables
+from qoslab.results import CellFiles, CellRecord, FileSeal, RunFolder, tables
+from qoslab.results.cell_files import EXPERIMENT
+from qoslab.results.checksums import CELL_RECORD
 from qoslab.schema import CellIdentity
 from qoslab.traffic import TrafficError
 
@@ -112,50 +114,66 @@ class Readings:
             self._loaded = folder.path
             self._saved, self.note = saved.load(folder, self._names, captures=self._captures)
 
-    def save(self, folder: RunFolder, cells: Iterable[Cell], warnings: Sequence[str]) -> None:
-        """Save which cells the tables of a run are from: these, in this order."""
+    def saved_cells(
+        self, cells: Iterable[CellFiles], warnings: Sequence[str], manifest_sha256: str, seals: Mapping[str, FileSeal]
+    ) -> SavedCells:
+        """The record of tables with these seals that are from these cells, in this order."""
         found = {}
         for cell in cells:
             reading = self.of(cell)
             seal, _ = self._known[cell.path]
             if seal is not None:
                 found[cell.name] = saved.SavedCell(record=seal.sha256, problems=reading.problems, beyond=reading.beyond)
-        record = SavedCells(
+        return SavedCells(
             code=saved.code_version(),
-            manifest=saved.manifest_sha256(folder),
+            manifest=manifest_sha256,
             metrics=self._names,
             captures=self._captures,
             cells=found,
-            tables=saved.seals_of_tables(folder, _ALL_TABLES),
+            tables={name: seals[name] for name in _ALL_TABLES},
             warnings=tuple(warnings),
         )
-        saved.save(folder, record)
 
     @property
     def _names(self) -> tuple[str, ...]:
         return tuple(map(str, self._wanted))
 
-    def lacks(self, cell: Cell) -> bool:
+    def lacks(self, cell: CellFiles) -> bool:
         """Return whether the cell was not read yet, or is another one by now."""
-        known = self._known.get(cell.path)
-        if known is not None and known[0] == cell.record_seal():
-            return False
-        return self._saved is None or not self._saved.has(cell)
+        seal = cell.seal
+        return self._reading(cell, seal) is None and not self._is_saved(cell.name, seal)
 
-    def take(self, cell: Cell, seal: FileSeal | None, reading: Reading) -> None:
+    def _reading(self, cell: CellFiles, seal: FileSeal | None) -> Reading | None:
+        """What was read of the cell when its record had this seal."""
+        known = self._known.get(cell.path)
+        return known[1] if known is not None and known[0] == seal else None
+
+    def _is_saved(self, name: str, seal: FileSeal | None) -> bool:
+        return self._saved is not None and self._saved.has(name, seal)
+
+    def misfits(self, cells: Iterable[CellFiles]) -> Iterator[tuple[CellFiles, tuple[str, ...]]]:
+        """Read the cells; yield those whose records are those of another cell, with the reason."""
+        for cell in cells:
+            try:
+                if self.lacks(cell):
+                    self.of(cell)
+            except MisfitError as error:
+                yield cell, (error.message,)
+
+    def take(self, cell: CellFiles, seal: FileSeal | None, reading: Reading) -> None:
         """Take the reading of a cell by another process, made when its record had this seal."""
         self._known[cell.path] = (seal, reading)
 
-    def forget(self, cell: Cell) -> None:
+    def forget(self, cell: CellFiles) -> None:
         """Give back the memory of what was read of the cell."""
         self._known.pop(cell.path, None)
 
-    def of(self, cell: Cell) -> Reading:
+    def of(self, cell: CellFiles) -> Reading:
         """Return the content of the cell's files, read on first use. `MisfitError` where they are not this cell's."""
-        seal, known = cell.record_seal(), self._known.get(cell.path)
-        if known is not None and known[0] == seal:
-            return known[1]
-        if self._saved is not None and self._saved.has(cell):
+        seal = cell.seal
+        if (known := self._reading(cell, seal)) is not None:
+            return known
+        if self._saved is not None and self._saved.has(cell.name, seal):
             of_cell = self._saved.record.cells[cell.name]
             reading = Reading(self._saved.rows(cell.name), of_cell.problems, of_cell.beyond)
         else:
@@ -163,7 +181,7 @@ class Readings:
         self.take(cell, seal, reading)
         return reading
 
-    def gather(self, cells: Iterable[Cell]) -> Gathered:
+    def gather(self, cells: Iterable[CellFiles]) -> Gathered:
         """The tables of several cells, in their order."""
         cells = list(cells)
         if self._saved is not None and self._are_saved(cells, self._saved):
@@ -184,11 +202,14 @@ class Readings:
             gathered, problems, {name: reading.beyond for name, reading in each.items() if reading.beyond}, known
         )
 
-    def _are_saved(self, cells: Sequence[Cell], found: Saved) -> bool:
+    def _are_saved(self, cells: Sequence[CellFiles], found: Saved) -> bool:
         """Return whether the saved results are just these cells, as they are now."""
-        return [cell.name for cell in cells] == list(found.record.cells) and all(map(found.has, cells))
+        return [cell.name for cell in cells] == list(found.record.cells) and all(
+            found.has(cell.name, cell.seal) for cell in cells
+        )
 
-    def _read(self, cell: Cell) -> Reading:
+    def _read(self, cell: CellFiles) -> Reading:
+        """Return the content of a cell's files, as plain values, and its metrics."""
         record, own = self._records(cell)
         keys: dict[str, object] = {"arm": cell.arm, "repetition": cell.repetition, "cell": cell.name}
         rows: dict[str, list[raw.Row]] = {name: [] for name in TABLES}
@@ -219,7 +240,7 @@ class Readings:
         some = {name: tables.compact(table) for name, table in read.items() if table.num_rows}
         return Reading(some, tuple(dict.fromkeys(problems)), beyond)
 
-    def _records(self, cell: Cell) -> tuple[CellRecord, Experiment]:
+    def _records(self, cell: CellFiles) -> tuple[CellRecord, Experiment]:
         """Return how the cell went, and the experiment that it is; `MisfitError` where these are none, or of another
         cell.
         """
@@ -228,34 +249,32 @@ class Readings:
             own = self._experiment(cell)
             _check(cell, record, own)
         except UserError as error:
-            raise MisfitError(error.message.replace(f"{cell.path}/", ""), hint=error.hint) from error
+            raise MisfitError(error.message.replace(cell.label(""), ""), hint=error.hint) from error
         return record, own
 
-    def _experiment(self, cell: Cell) -> Experiment:
+    def _experiment(self, cell: CellFiles) -> Experiment:
         """The experiment that the cell is. Those of many cells are alike, and reading each is the dearest part of a
         small cell."""
-        content = cell.experiment_content()
-        if content not in self._experiments:
-            if len(self._experiments) >= EXPERIMENTS_MOST:
-                self._experiments.clear()
-            self._experiments[content] = cell.experiment()
-        return self._experiments[content]
+        if len(self._experiments) >= EXPERIMENTS_MOST:
+            self._experiments.clear()
+        return cell.experiment(self._experiments)
 
 
-def _check(cell: Cell, record: CellRecord, experiment: Experiment) -> None:
+def _check(cell: CellFiles, record: CellRecord, experiment: Experiment) -> None:
     """`UserError` where a cell's records are not of the cell that the manifest says, or not of each other."""
     hint = "the file was changed"
-    lab_kind(record.lab, cell.record_file)
+    record_file, experiment_file = cell.label(CELL_RECORD), cell.label(EXPERIMENT)
+    lab_kind(record.lab, record_file)
     identity = CellIdentity(record.arm, tuple(as_values(record.parameters).items()), record.repetition)
     if identity != cell.identity:
-        message = f"{cell.record_file}: found the record of {identity.folder}, expected that of {cell.name}"
+        message = f"{record_file}: found the record of {identity.folder}, expected that of {cell.name}"
         raise UserError(message, hint=hint)
     if cell.arm not in [arm.name for arm in experiment.arms]:
-        raise UserError(f'{cell.experiment_file}: found no arm "{cell.arm}"', hint=hint)
+        raise UserError(f'{experiment_file}: found no arm "{cell.arm}"', hint=hint)
     traffic = {flow.name for flow in experiment.flows_of(experiment.arm(cell.arm))}
     recorded = {flow.traffic for flow in record.flows}
     for name in sorted(recorded ^ traffic if record.valid else recorded - traffic):
-        file, other = (cell.experiment_file, cell.record_file) if name in recorded else (cell.record_file, "")
+        file, other = (experiment_file, record_file) if name in recorded else (record_file, "")
         of = f", although {other} has a record of it" if other else ""
         raise UserError(f'{file}: found no traffic "{name}"{of}', hint=hint)
 
@@ -289,7 +308,9 @@ def references(experiment: Experiment, published: Iterable[PublishedFigure]) -> 
     return [Reference.parse(name) for name in dict.fromkeys(names)]
 
 
-def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]) -> list[str]:
+def _collect(
+    cell: CellFiles, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]
+) -> list[str]:
     """Add the rows of a cell; what could not be read is returned."""
     problems: list[str] = []
     problems += _collect_flows(cell, record, experiment, add)
@@ -302,12 +323,12 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
     except QoslabError as error:
         problems.append(error.message)
     for probe in experiment.probes:
-        file = cell.path / "probes" / f"{probe.name}.json"
-        if not file.exists():
+        text = cell.probe(probe.name)
+        if text is None:
             problems.append(f'probe "{probe.name}" left no results')
             continue
         try:
-            row = raw.probe_row(probe.name, json.loads(cell.text(file)))
+            row = raw.probe_row(probe.name, json.loads(text))
         except (*DAMAGE, RecursionError):
             problems.append(f'the results of probe "{probe.name}" are damaged')
             continue
@@ -319,7 +340,7 @@ def _collect(cell: Cell, record: CellRecord, experiment: Experiment, add: Callab
 
 
 def _collect_flows(
-    cell: Cell, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]
+    cell: CellFiles, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]
 ) -> list[str]:
     """Add the rows of a cell's traffic; what could not be read is returned."""
     problems: list[str] = []
@@ -354,7 +375,7 @@ def _collect_flows(
 
 
 def _packets(
-    cell: Cell, record: CellRecord, experiment: Experiment, arriving: Arriving
+    cell: CellFiles, record: CellRecord, experiment: Experiment, arriving: Arriving
 ) -> tuple[pd.DataFrame, list[str]]:
     """The table of captured packets, and what could not be read; `arriving` gets to see them."""
     parts: list[pd.DataFrame] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -11,8 +11,8 @@ import pandas as pd
 from qoslab.analysis import expected_comparison as comparing
 from qoslab.analysis.averages import averages_table, pairs_table, scores_table
 from qoslab.analysis.metrics import of_all_cells
-from qoslab.analysis.readings import MisfitError, Readings, references
-from qoslab.analysis.saved import manifest_sha256
+from qoslab.analysis.readings import Readings, references
+from qoslab.analysis.saved import SavedCells, content_of
 from qoslab.analysis.shortened import averages_of_shortened, comparison_of_shortened, shortened
 from qoslab.analysis.statistics import estimate
 from qoslab.analysis.values import unexpected_values
@@ -25,10 +25,11 @@ from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.matrix import as_texts
 from qoslab.model.metrics import Reference
 from qoslab.model.partial_runs import STRICT
-from qoslab.results import Cell, CellSummary, Manifest, RunFolder, tables
+from qoslab.results import Cell, CellFiles, CellSummary, Manifest, RunFolder, tables
 from qoslab.results.baselines import AVERAGES, SCORES
+from qoslab.results.checksums import seal_of_content
 from qoslab.results.file_access import WriteError
-from qoslab.results.folder import MANIFEST
+from qoslab.results.folder import MANIFEST, SAVED_CELLS
 
 
 class ImpossibleError(RunInvalid):
@@ -111,44 +112,43 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     an earlier analysis have are not read again. `readings` are of cells that were read before, for all metrics that the
     manifest's experiment names. `ImpossibleError` where a valid cell has a figure that there cannot be.
     """
-    manifest = folder.manifest()
-    lab_kind(manifest.lab, folder.path / MANIFEST)
+    run = folder.open()
+    manifest = run.manifest
+    lab_kind(manifest.lab, f"{folder.path}/{MANIFEST}")
     experiment = manifest.experiment
     readings = readings or Readings(references(experiment, manifest.published))
     readings.load(folder)
-    for cell in folder.cells():
-        try:
-            if readings.lacks(cell):
-                readings.of(cell)
-        except MisfitError as error:
-            folder.set_aside(cell, (error.message,))
-    measured = folder.cells()
+    misfits = dict(readings.misfits(run.cells))
+    folder.set_aside({cell.path: why for cell, why in misfits.items()})
+    measured = [cell for cell in run.cells if cell not in misfits]
     gathered = readings.gather(measured)
     if gathered.beyond:
         raise ImpossibleError(gathered.beyond)
     recorded = {cell.name for cell in measured}
     reasons = [f"{name}: {problem}" for name, each in gathered.problems.items() for problem in each]
-    reasons += _unrecorded(manifest, folder.damaged(), recorded)
+    reasons += _unrecorded(manifest, {**run.damaged, **{cell.name: why for cell, why in misfits.items()}}, recorded)
 
     parameters = {summary.name: summary.values for summary in manifest.cells}
     found = {name: tables.with_parameters(table, parameters) for name, table in gathered.tables.items()}
     notes = [readings.note] if readings.note else []
-    if gathered.saved is not None and gathered.saved.manifest == manifest_sha256(folder):
+    files: list[tuple[str, str | bytes | SavedCells]] = []
+    if gathered.saved is not None and gathered.saved.manifest == run.manifest_sha256:
         warnings = gathered.saved.warnings
     else:
-        warnings, unsaved = _write_readings(folder, experiment, readings, measured, found)
-        notes += unsaved
+        made = {name: tables.parquet(name, table) for name, table in found.items()}
+        warnings = _idle_warnings(experiment, measured, found)
+        seals = {name: seal_of_content(content) for name, content in made.items()}
+        files += [(tables.file_of(name), content) for name, content in made.items()]
+        files.append((SAVED_CELLS, readings.saved_cells(measured, warnings, run.manifest_sha256, seals)))
 
     trusted = recorded - set(gathered.problems)
     arms = {summary.arm for summary in manifest.cells}
     untrusted = frozenset(arms - {summary.arm for summary in manifest.cells if summary.name in trusted})
     # What its own record says may be overruled by outputs that cannot be read.
     cells = [each.model_copy(update={"valid": each.valid and each.name in trusted}) for each in manifest.cells]
-    judged = _judged(folder, manifest, found["metrics"], cells)
+    judged = _judged(manifest, run.experiment_text, found["metrics"], cells)
     reasons += comparing.impossible(judged.comparison)
-    folder.replace("comparison.csv", comparing.to_csv(judged.comparison))
-    folder.replace("comparison.json", comparing.to_json(judged.comparison))
-    _write_judged(folder, judged)
+    notes += _write(folder, [*files, *_files(judged)])
     left_out = frozenset(each.name for each in cells if not each.valid and not each.spared)
     return Outcome(
         not reasons,
@@ -164,44 +164,43 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     )
 
 
-def _write_judged(folder: RunFolder, judged: Judged) -> None:
-    """Write averages and pairs of cells."""
+def _files(judged: Judged) -> Iterator[tuple[str, str | bytes]]:
+    """Files of a comparison: the comparison itself, averages and pairs of cells."""
+    yield "comparison.csv", comparing.to_csv(judged.comparison)
+    yield "comparison.json", comparing.to_json(judged.comparison)
     for name, table in (("averages", judged.averages), ("pairs", judged.pairs)):
-        tables.write_table(folder, name, table)
+        yield tables.file_of(name), tables.parquet(name, table)
     for file, table in ((AVERAGES, judged.averages), (SCORES, scores_table(judged.pairs))):
         if not table.empty:
-            folder.replace(file, table.to_csv(index=False))
+            yield file, table.to_csv(index=False)
 
 
-def _write_readings(
-    folder: RunFolder,
-    experiment: Experiment,
-    readings: Readings,
-    measured: Sequence[Cell],
-    found: Mapping[str, pd.DataFrame],
-) -> tuple[tuple[str, ...], list[str]]:
-    """Write the tables of the cells; return warnings of idle parts, and a note if they could not be saved."""
-    for name, table in found.items():
-        tables.write_table(folder, name, table)
-    warnings = _idle_warnings(experiment, measured, found)
-    try:
-        readings.save(folder, measured, warnings)
-    except WriteError as error:
-        return warnings, [f"{error.message}: the next report reads the cells again"]
-    return warnings, []
+def _write(folder: RunFolder, files: Iterable[tuple[str, str | bytes | SavedCells]]) -> list[str]:
+    """Write the files of a run in their order; return a note if the record of its tables could not be saved."""
+    notes = []
+    for name, content in files:
+        try:
+            folder.replace(name, content_of(content) if isinstance(content, SavedCells) else content)
+        except WriteError as error:
+            if name != SAVED_CELLS:
+                raise
+            notes.append(f"{error.message}: the next report reads the cells again")
+    return notes
 
 
-def _idle_warnings(experiment: Experiment, cells: Sequence[Cell], found: Mapping[str, pd.DataFrame]) -> tuple[str, ...]:
+def _idle_warnings(
+    experiment: Experiment, cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame]
+) -> tuple[str, ...]:
     from qoslab.analysis.idle import idle_warnings  # it needs the command language of routers
 
     return tuple(idle_warnings(experiment, cells, found))
 
 
-def _judged(folder: RunFolder, manifest: Manifest, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Judged:
+def _judged(manifest: Manifest, experiment_text: str, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Judged:
     """Compare the values of a run; those that a shortened run cannot have are not measured, unless it is strict."""
     experiment = manifest.experiment
     judged = judge(experiment, manifest.published, metrics, cells, manifest.lab)
-    if STRICT in manifest.overrides or not shortened(folder, manifest):
+    if STRICT in manifest.overrides or not shortened(manifest, experiment_text):
         return judged
     judged = replace(judged, comparison=comparison_of_shortened(judged.comparison))
     if experiment.compare is None:
@@ -269,7 +268,7 @@ def figures_so_far(
 
     Nothing is said of arms without a cell.
     """
-    valid = [reading for cell in cells if not (reading := readings.of(cell)).problems]
+    valid = [reading for cell in cells if not (reading := readings.of(cell.files())).problems]
     parts = [reading.tables["metrics"] for reading in valid if "metrics" in reading.tables]
     found = tables.with_parameters(of_all_cells(parts), {cell.name: cell.parameters for cell in cells})
     done = [
@@ -287,7 +286,7 @@ def metrics_of_cells(
 
     With `captures` these are read too.
     """
-    found = Readings(references(experiment, published), captures=captures).gather(cells)
+    found = Readings(references(experiment, published), captures=captures).gather(cell.files() for cell in cells)
     parameters = {cell.name: cell.parameters for cell in cells}
     return tables.with_parameters(found.tables["metrics"], parameters), found.problems
 
@@ -300,7 +299,7 @@ def enough(wanted: Enough, cells: Sequence[Cell]) -> str:
     valid = [cell for cell in cells if cell.record().valid]
     if len(valid) < wanted.at_least:
         return ""
-    found = Readings([Reference.parse(wanted.metric)], captures=False).gather(valid)
+    found = Readings([Reference.parse(wanted.metric)], captures=False).gather(cell.files() for cell in valid)
     rows = found.tables["metrics"]
     good = (rows["metric"] == wanted.metric) & ~rows["cell"].isin(list(found.problems)) & rows["value"].notna()
     values = rows[good]["value"].astype(float).to_numpy()

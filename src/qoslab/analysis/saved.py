@@ -7,7 +7,7 @@ a cell from the tables as long as all of these are the same; any other cell is r
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
@@ -23,11 +23,11 @@ import qoslab
 from qoslab.capture.packet_tables import PROGRAM
 from qoslab.errors import MachineError, UserError
 from qoslab.model.metrics import METRICS, AddedMetric
-from qoslab.results import Cell, FileSeal, RunFolder, tables
-from qoslab.results.checksums import difference, seal_of, sealed
-from qoslab.results.file_access import WriteError
-from qoslab.results.folder import MANIFEST, SAVED_CELLS
-from qoslab.results.record_files import MANIFEST_MOST, json_of, parsed_as, read_sealed
+from qoslab.results import FileSeal, RunFolder, tables
+from qoslab.results.checksums import content_difference, sealed
+from qoslab.results.file_access import WriteError, read_bytes
+from qoslab.results.folder import SAVED_CELLS
+from qoslab.results.record_files import MANIFEST_MOST, json_of, read_record
 from qoslab.system.programs import own_program
 from qoslab.system.source_hash import files_below, sha256_of
 
@@ -76,10 +76,9 @@ class Saved:
     """Rows by table, without parameters; those of one cell follow each other."""
     _places: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
 
-    def has(self, cell: Cell) -> bool:
-        """Return whether they have the cell as it is now."""
-        known = self.record.cells.get(cell.name)
-        seal = None if known is None else cell.record_seal()
+    def has(self, name: str, seal: FileSeal | None) -> bool:
+        """Return whether they have a cell whose record has this seal."""
+        known = self.record.cells.get(name)
         return known is not None and seal is not None and known.record == seal.sha256
 
     def rows(self, name: str) -> dict[str, pa.Table]:
@@ -92,19 +91,13 @@ class Saved:
         return found
 
 
-def save(folder: RunFolder, record: SavedCells) -> None:
-    """Save which cells the tables of a run are from, once these are written. `WriteError` for text that has no JSON."""
+def content_of(record: SavedCells) -> bytes:
+    """Content of `tables/cells.json`. `WriteError` for text that has no JSON."""
     try:
-        text = json_of(record)
+        return sealed(json_of(record))
     except PydanticSerializationError as error:
         # A damaged file of a run may have half a character, which a message about it quotes.
         raise WriteError(f"{SAVED_CELLS}: found half a character in a message about a cell, expected text") from error
-    folder.replace(SAVED_CELLS, sealed(text))
-
-
-def seals_of_tables(folder: RunFolder, names: Iterable[str]) -> dict[str, FileSeal]:
-    """The seals of tables as they are now."""
-    return {name: seal_of(_file(folder, name)) for name in names}
 
 
 def load(folder: RunFolder, metrics: Sequence[str], *, captures: bool) -> tuple[Saved | None, str]:
@@ -113,27 +106,29 @@ def load(folder: RunFolder, metrics: Sequence[str], *, captures: bool) -> tuple[
     if not path.exists():
         return None, ""
     try:
-        record = parsed_as(SavedCells, path, read_sealed(path, MANIFEST_MOST))
+        record = read_record(SavedCells, path, MANIFEST_MOST)
         if record.code != code_version():
             return None, f"{SAVED_CELLS}: found results of another version of qoslab; {AGAIN}"
         if (record.metrics, record.captures) != (tuple(metrics), captures):
             return None, f"{SAVED_CELLS}: found results for other metrics of the experiment; {AGAIN}"
-        return Saved(record, dict(_tables(folder, record))), ""
+        return Saved(record, dict(_tables(folder.path, record))), ""
     except (UserError, OSError) as error:
         said = error.message if isinstance(error, UserError) else str(error)
         return None, f"{said.replace(f'{folder.path}/', '')}; {AGAIN}"
 
 
-def _tables(folder: RunFolder, record: SavedCells) -> Iterator[tuple[str, pa.Table]]:
+def _tables(folder: Path, record: SavedCells) -> Iterator[tuple[str, pa.Table]]:
     """Read the tables; `UserError` for one that is not what was written."""
     for name, seal in record.tables.items():
-        path = _file(folder, name)
-        before = _state(path)
-        if told := difference(path, f"tables/{path.name}", seal):
+        file = tables.file_of(name)
+        path = folder / file
+        # What is compared is what is used.
+        content = read_bytes(path, tables.FILE_MOST) if path.exists() else None
+        if content is None:
+            raise UserError(f"{file} is missing, {seal.size} were written")
+        if told := content_difference(file, content, seal):
             raise UserError(told)
-        table = tables.read_arrow(folder, name).select(tables.columns(name)).replace_schema_metadata()
-        if _state(path) != before:
-            raise UserError(f"tables/{path.name}: found another file while it was read")
+        table = tables.arrow_of(str(path), name, content).select(tables.columns(name)).replace_schema_metadata()
         yield name, _by_cell(table, record) if name == "metrics" else table
 
 
@@ -151,23 +146,6 @@ def _runs(table: pa.Table) -> Iterator[tuple[str, tuple[int, int]]]:
         count = sum(1 for _ in rows)
         yield name, (first, count)
         first += count
-
-
-def _file(folder: RunFolder, name: str) -> Path:
-    return folder.tables / f"{name}.parquet"
-
-
-def _state(path: Path) -> tuple[int, int, int]:
-    try:
-        stat = path.stat()
-    except OSError:
-        return 0, 0, 0
-    return stat.st_ino, stat.st_size, stat.st_mtime_ns
-
-
-def manifest_sha256(folder: RunFolder) -> str:
-    """SHA-256 of the run's manifest."""
-    return seal_of(folder.path / MANIFEST).sha256
 
 
 @cache

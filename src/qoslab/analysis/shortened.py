@@ -12,19 +12,19 @@ from qoslab.analysis.verdicts import NOT_MEASURED, OUTSIDE, UNDECIDED
 from qoslab.errors import QoslabError
 from qoslab.model.comparison import Average, Comparison, Pair
 from qoslab.model.units import Duration, QuantityError
-from qoslab.results import CellSummary, Manifest, RunFolder
+from qoslab.results import CellSummary, Manifest
 from qoslab.schema.document import parse_document
 
 _FAILED = (OUTSIDE, UNDECIDED)
 
 
-def shortened(folder: RunFolder, manifest: Manifest) -> bool:
+def shortened(manifest: Manifest, experiment_text: str) -> bool:
     """Return whether there was less traffic than the experiment's file asks for."""
     # Reading the file takes long; without such an option its duration is that of the run.
     if not any("duration" in option for option in manifest.overrides):
         return False
     try:
-        data = parse_document(folder.experiment_text(), "").data
+        data = parse_document(experiment_text, "").data
         return manifest.experiment.duration < Duration.parse(str(data["duration"]))
     except (QoslabError, QuantityError, KeyError, TypeError):
         return False

@@ -68,12 +68,12 @@ def unparsed(cells: Iterable[Cell], parse: Parse) -> list[Unparsed]:
 def _prints(cell: Cell) -> Iterator[Print]:
     for each in cell.record().observed:
         raw = cell.path / f"{each.file}.txt"
-        parsed = cell.parsed(each.device, each.moment, each.command)
+        parsed = cell.files().parsed(each.device, each.moment, each.command)
         if raw.exists():
             place = f"{cell.name}/{each.file}.txt"
             yield Print(each.device, each.command, place, cell.text(raw), parsed, 1)
-    for device in cell.devices_with_readings():
-        for number, reading in enumerate(cell.read_readings(device), 1):
+    for device in cell.files().devices_with_readings():
+        for number, reading in enumerate(cell.files().readings(device), 1):
             said = reading["parsed"]
             parsed = None if isinstance(said, dict) and "unparsed" in said else said
             place = f"{cell.name}/readings/{device}.jsonl:{number}"

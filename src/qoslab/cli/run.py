@@ -271,7 +271,7 @@ class RunAnalysis:
         from qoslab.analysis.run_analysis import figures_so_far
 
         assert self.readings is not None
-        self.readings.of(cell)
+        self.readings.of(cell.files())
         self._cells.append(cell)
         # Thousands of cells in a minute would be compared thousands of times.
         began = time.monotonic()

@@ -21,7 +21,7 @@ import pandas as pd
 from qoslab.errors import UserError
 from qoslab.exchange.base import ExportRequest
 from qoslab.model.matrix import parameters_text
-from qoslab.results import Cell, CellSummary, Manifest, tables
+from qoslab.results import CellFiles, CellSummary, Manifest, tables
 from qoslab.traffic.endpoints import family_of
 
 FORMAT = 4
@@ -35,13 +35,14 @@ _NAMESPACE = uuid.UUID("6d5c2f0e-7a50-5f5b-9d55-6f1a4f0c7a1d")
 
 def write_flent(request: ExportRequest, to: Path) -> None:
     """A folder: `EXPERIMENT-CELL.flent.gz` for each cell with intervals. `UserError` where no cell has any."""
-    manifest = request.folder.manifest()
+    run = request.folder.open()
+    manifest = run.manifest
     intervals = tables.read_table(request.folder, "intervals")
     flows = tables.read_table(request.folder, "flows")
     to.mkdir()
     written = 0
     summaries = {summary.name: summary for summary in manifest.cells}
-    for cell in request.folder.cells():
+    for cell in run.cells:
         summary = summaries[cell.name]
         mine = intervals[intervals["cell"] == cell.name]
         if len(mine):
@@ -55,7 +56,7 @@ def write_flent(request: ExportRequest, to: Path) -> None:
 
 
 def data_file(
-    manifest: Manifest, summary: CellSummary, cell: Cell, intervals: pd.DataFrame, flows: pd.DataFrame
+    manifest: Manifest, summary: CellSummary, cell: CellFiles, intervals: pd.DataFrame, flows: pd.DataFrame
 ) -> dict[str, Any]:
     """The content of a data file, as JSON has it."""
     started = cell.record().traffic_started or manifest.started
@@ -109,7 +110,7 @@ def _together(uploads: list[list[float | None]]) -> Mapping[str, list[float | No
 def _metadata(
     manifest: Manifest,
     summary: CellSummary,
-    cell: Cell,
+    cell: CellFiles,
     started: datetime,
     step: float,
     length: float,

@@ -45,7 +45,7 @@ def run_subject(cell: Cell, name: str, title: str) -> Subject:
     """Return a router of a cell of a run, with the traffic of the run."""
     experiment = cell.experiment()
     _check(experiment, name)
-    configurations = cell.configurations(routers_of(experiment.topology))
+    configurations = cell.files().configurations(routers_of(experiment.topology))
     routers = configured_routers(experiment, configurations)
     file = cell.configuration("scenario.json")
     notes = []

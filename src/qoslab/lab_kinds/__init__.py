@@ -18,7 +18,7 @@ LABS: dict[str, LabKind] = {kind.name: kind for kind in (Virtual(), Simulated(),
 """Kinds of labs by name. Of a kind that is `placed`, `--lab` has the place in its stead."""
 
 
-def lab_kind(name: str, record: Path | None = None) -> LabKind:
+def lab_kind(name: str, record: Path | str | None = None) -> LabKind:
     """The kind of that name, which a record has; `UserError` where there is none."""
     if name not in LABS:
         place = "" if record is None else f"{record}: lab: "

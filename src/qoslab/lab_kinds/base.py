@@ -14,7 +14,7 @@ from qoslab.model.units import Duration
 
 if TYPE_CHECKING:
     from qoslab.errors import Finding
-    from qoslab.results import Cell
+    from qoslab.results import CellFiles
     from qoslab.schema.document import Document
     from qoslab.traffic import FlowResult
 
@@ -101,11 +101,11 @@ class LabKind(ABC):
         """Return the steps after the last cell, before the report."""
 
     @abstractmethod
-    def flow(self, cell: Cell, flow: Flow, duration: Duration) -> FlowResult | None:
+    def flow(self, files: CellFiles, flow: Flow, duration: Duration) -> FlowResult | None:
         """The figures of a flow; None where it left nothing. `TrafficError` where they cannot be used."""
 
     @abstractmethod
-    def hosts(self, cell: Cell, senders: set[str]) -> Iterator[dict[str, object]]:
+    def hosts(self, files: CellFiles, senders: set[str]) -> Iterator[dict[str, object]]:
         """Rows of `hosts`; `senders` are those that send TCP. `QoslabError` where they cannot be read."""
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from qoslab.errors import Finding
-    from qoslab.results import Cell
+    from qoslab.results import CellFiles
     from qoslab.schema.document import Document, Steps
 
 CONFIGURE: Final = "configure the routers"
@@ -95,20 +95,17 @@ class Measured(LabKind):
             ),
         )
 
-    def flow(self, cell: Cell, flow: Flow, duration: Duration) -> FlowResult | None:
+    def flow(self, files: CellFiles, flow: Flow, duration: Duration) -> FlowResult | None:
         """Read the output of the flow's tool."""
         generator = tool(flow.tool)
-        sides = ("client", "server")
         # A lab that dies may leave one of them; what a cell's record names and is not there is damage, told elsewhere.
-        if not all(cell.traffic(flow.name, side, generator.suffix).exists() for side in sides):
-            return None
-        client, server = (cell.read_output(flow.name, generator.suffix, side) for side in sides)
-        return generator.parse(flow, duration, client, server)
+        outputs = files.outputs(flow.name, generator.suffix)
+        return None if outputs is None else generator.parse(flow, duration, *outputs)
 
-    def hosts(self, cell: Cell, senders: set[str]) -> Iterator[dict[str, object]]:
+    def hosts(self, files: CellFiles, senders: set[str]) -> Iterator[dict[str, object]]:
         """Read the kernel counters of the hosts."""
-        for host in cell.hosts_with_counters():
-            before, after = (read_counters(cell.text(file), file.name) for file in cell.host_counters(host))
+        for host, *each in files.host_counters():
+            before, after = (read_counters(text, name) for text, name in each)
             yield host_row(host, before, after, sends=host in senders)
 
 

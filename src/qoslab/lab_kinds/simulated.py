@@ -16,7 +16,7 @@ from qoslab.system.programs import SIMULATOR
 
 if TYPE_CHECKING:
     from qoslab.errors import Finding
-    from qoslab.results import Cell
+    from qoslab.results import CellFiles
     from qoslab.schema.document import Document
     from qoslab.traffic import FlowResult
 
@@ -93,17 +93,16 @@ class Simulated(LabKind):
         """Nothing that takes time."""
         return ()
 
-    def flow(self, cell: Cell, flow: Flow, duration: Duration) -> FlowResult | None:
+    def flow(self, files: CellFiles, flow: Flow, duration: Duration) -> FlowResult | None:
         """Read the simulator's values of the flow."""
         from qoslab.simulation.result import read_flow
 
-        file = cell.simulated_traffic(flow.name)
-        return read_flow(flow, cell.text(file)) if file.exists() else None
+        text = files.simulated_flow(flow.name)
+        return None if text is None else read_flow(flow, text)
 
-    def hosts(self, cell: Cell, senders: set[str]) -> Iterator[dict[str, object]]:
+    def hosts(self, files: CellFiles, senders: set[str]) -> Iterator[dict[str, object]]:
         """Read the simulator's TCP counters of the hosts."""
         from qoslab.simulation.result import read_host
 
-        for host in cell.simulated_hosts():
-            file = cell.simulated_host(host)
-            yield {"host": host, "sends": host in senders, **read_host(cell.text(file), file.name)}
+        for host, text, name in files.simulated_hosts():
+            yield {"host": host, "sends": host in senders, **read_host(text, name)}

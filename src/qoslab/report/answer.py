@@ -16,7 +16,7 @@ from qoslab.report import text
 from qoslab.report.arms import Graph, arm_title
 from qoslab.report.headline_chart import stream_graphs
 from qoslab.report.notes import paragraphs_of, values
-from qoslab.results import Cell
+from qoslab.results import CellFiles
 
 _KINDS = ("published", "predicted", "measured")
 """Columns of a comparison that can be bars."""
@@ -47,7 +47,7 @@ def answer(
     experiment: Experiment,
     found: Mapping[str, pd.DataFrame],
     invalid: Collection[str],
-    cells: Sequence[Cell],
+    cells: Sequence[CellFiles],
     comparison: pd.DataFrame,
 ) -> AnswerText | None:
     """The experiment's answer with measured values; None without one, or where no arm of it was run."""

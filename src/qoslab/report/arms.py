@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any
 
 import pandas as pd
@@ -20,7 +20,7 @@ from qoslab.model.experiment import Arm, Experiment
 from qoslab.model.instants import traffic_time
 from qoslab.model.matrix import parameters_text
 from qoslab.report import text
-from qoslab.results import Cell, CellRecord, RunFolder
+from qoslab.results import CellFiles, CellRecord
 
 _CLASS = ["device", "interface", "direction", "policy", "class"]
 _LONG_S = 5
@@ -125,26 +125,28 @@ def arm_title(experiment: Experiment, arm: str) -> str:
     return " over ".join(titles.get(name, name) for name in arm.split("/"))
 
 
-def cell_title(cell: Cell) -> str:
+def cell_title(cell: CellFiles) -> str:
     """A cell in a table of cells."""
     parts = [cell.arm, parameters_text(cell.parameters)]
     return ", ".join(filter(None, [*parts, f"repetition {cell.repetition}" if cell.repetition > 1 else ""]))
 
 
-def cell_anchor(cell: Cell) -> str:
+def cell_anchor(cell: CellFiles) -> str:
     """Return the cell's anchor within the page."""
     return re.sub(r"[^A-Za-z0-9_.-]", "-", cell.name.removesuffix("/1"))
 
 
 def arm_page(
-    folder: RunFolder, cell: Cell, found: dict[str, pd.DataFrame], problems: list[str], title: str = ""
+    repetitions: int, cell: CellFiles, found: dict[str, pd.DataFrame], problems: list[str], title: str = ""
 ) -> ArmPage:
-    """The section of a cell from the run's tables (`found`) and its raw files; `title` instead of the arm's."""
+    """The section of a cell from the run's tables (`found`) and its raw files; `title` instead of the arm's.
+
+    `repetitions` of a cell are those that the experiment asks for.
+    """
     experiment = cell.experiment()
     arm = experiment.arm(cell.arm)
     record = cell.record()
     anchor = cell_anchor(cell)
-    repetitions = folder.manifest().experiment.repetitions
     own = {name: table[table["cell"] == cell.name] for name, table in found.items()}
     streams, total = _streams(own["flows"], own["metrics"])
     fates, drops = _drops(own["classes"])
@@ -392,13 +394,13 @@ SHOWN_MOST = 2**20
 SILENT = "(the router printed nothing)"
 
 
-def _observations(cell: Cell, record: CellRecord) -> list[Observed]:
+def _observations(cell: CellFiles, record: CellRecord) -> list[Observed]:
     titles = {"before": "Before the traffic", "during": "During the traffic", "after": "After the traffic"}
     order = {"before": 0, "after": 2}
     groups: dict[tuple[str, str], list[Part]] = {}
     for entry in sorted(record.observed, key=lambda entry: order.get(entry.moment, 1)):
-        file = cell.path / f"{entry.file}.txt"
-        if not file.exists():
+        file = f"{entry.file}.txt"
+        if not cell.has(file):
             continue
         title = titles.get(entry.moment, f"At {entry.moment}")
         part = Part(title, _shown(cell, file).strip("\n") or SILENT, entry.moment not in order)
@@ -411,12 +413,12 @@ def _observations(cell: Cell, record: CellRecord) -> list[Observed]:
     return found
 
 
-def _shown(cell: Cell, file: Path) -> str:
+def _shown(cell: CellFiles, file: str) -> str:
     """The text of one of the cell's files, the end left out where it is longer than anybody reads."""
     content = cell.text(file)
     if len(content) <= SHOWN_MOST:
         return content
-    return f"{content[:SHOWN_MOST]}\n({len(content) - SHOWN_MOST} more characters are in {file.name})"
+    return f"{content[:SHOWN_MOST]}\n({len(content) - SHOWN_MOST} more characters are in {PurePosixPath(file).name})"
 
 
 def _indented(content: str) -> str:
@@ -427,7 +429,7 @@ def _indented(content: str) -> str:
         return content or "(the file is empty)"
 
 
-def _configurations(cell: Cell, lab: str) -> list[Part]:
+def _configurations(cell: CellFiles, lab: str) -> list[Part]:
     names = {
         ".ios": f"{{}}: {lab_kind(lab).configured}",
         ".tc": f"{{}}: {lab_kind(lab).configured}",
@@ -438,12 +440,10 @@ def _configurations(cell: Cell, lab: str) -> list[Part]:
         ".after.ios": "{}: running configuration after it was restored",
     }
     parts = []
-    folder = cell.path / "config"
-    devices = sorted({file.name.split(".")[0] for file in folder.glob("*")}) if folder.exists() else []
-    for device in devices:
+    for device in cell.configured_devices():
         for suffix, title in names.items():
-            file = folder / (device + suffix)
-            if file.exists():
+            file = f"config/{device}{suffix}"
+            if cell.has(file):
                 content = _shown(cell, file)
                 if suffix.endswith("json"):
                     content = _indented(content)

@@ -12,13 +12,13 @@ from qoslab.model.experiment import Arm, Experiment, Flow
 from qoslab.report import text
 from qoslab.report.arms import Graph
 from qoslab.report.sweep import SweepSection
-from qoslab.results import Cell
+from qoslab.results import CellFiles
 
 ANCHOR = "lead"
 
 
 def lead_graph(
-    experiment: Experiment, cells: Sequence[Cell], found: dict[str, pd.DataFrame], sweep: Sequence[SweepSection]
+    experiment: Experiment, cells: Sequence[CellFiles], found: dict[str, pd.DataFrame], sweep: Sequence[SweepSection]
 ) -> Graph | None:
     """The first curve that the experiment asks for; else what the receivers of each arm got over time.
 
@@ -62,7 +62,7 @@ def overlaid(title: str, lines: Mapping[str, pd.Series], left_out: Sequence[str]
 
 
 def stream_graphs(
-    experiment: Experiment, arms: Sequence[str], cells: Sequence[Cell], found: Mapping[str, pd.DataFrame]
+    experiment: Experiment, arms: Sequence[str], cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame]
 ) -> Iterator[Graph]:
     """The throughput of each stream in the first cell of each of these arms, with a linear axis of its own."""
     for arm in experiment.arms:
@@ -89,7 +89,7 @@ def _background(experiment: Experiment, arm: Arm) -> list[Flow]:
     return [flow for flow in mine if flow.background] if not all(flow.background for flow in mine) else []
 
 
-def _received(experiment: Experiment, cell: Cell, found: dict[str, pd.DataFrame]) -> pd.Series | None:
+def _received(experiment: Experiment, cell: CellFiles, found: dict[str, pd.DataFrame]) -> pd.Series | None:
     """Payload in bits per second by time, of all streams together; None where nothing was received."""
     flows, intervals = (found[name][found[name]["cell"] == cell.name] for name in ("flows", "intervals"))
     without = [flow.name for flow in _background(experiment, experiment.arm(cell.arm))]

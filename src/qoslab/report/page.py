@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -37,6 +38,7 @@ from qoslab.report.notes import NoteText, notes
 from qoslab.report.sweep import SweepSection, sweep_sections
 from qoslab.results import CellRecord, CellSummary, Manifest, RunFolder, tables
 from qoslab.results.changes import RouterChanges, read_changes
+from qoslab.results.folder import OpenRun
 
 
 @dataclass(frozen=True)
@@ -195,12 +197,12 @@ CELLS_IN_FULL = 24
 
 def build_page(folder: RunFolder, outcome: Outcome) -> Page:
     """The report of a run that has been analysed."""
-    manifest = folder.manifest()
+    run = folder.open()
+    manifest, cells = run.manifest, run.cells
     experiment = manifest.experiment
     shown_tables = ("flows", "intervals", "classes", "packets_io", "queues", "metrics")
     found = {name: tables.read_table(folder, name) for name in shown_tables}
     arms = []
-    cells = folder.cells()
     traced = traced_cells(experiment.traces, manifest.cells)
     shown = [cell for cell in cells if len(cells) <= CELLS_IN_FULL or cell.name in traced]
     why: dict[str, str] = {}
@@ -215,7 +217,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
     for cell in shown:
         name = f"{cell.name}: "
         problems = [reason.removeprefix(name) for reason in outcome.reasons if reason.startswith(name)]
-        arms.append(arm_page(folder, cell, found, problems, traced.get(cell.name, "")))
+        arms.append(arm_page(experiment.repetitions, cell, found, problems, traced.get(cell.name, "")))
     return Page(
         version=__version__,
         title=experiment.title,
@@ -242,11 +244,11 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
         sweep=sweep,
         arms=arms,
         fidelity=kernel_fidelity(cells, experiment),
-        trust=_trust(folder, outcome, manifest.lab),
+        trust=_trust(run, outcome, folder.path),
         changes=router_changes(read_changes(folder), experiment),
         provenance=_provenance(folder, manifest),
         provenance_tables=_provenance_tables(manifest),
-        experiment_file=folder.experiment_text(),
+        experiment_file=run.experiment_text,
     )
 
 
@@ -442,12 +444,12 @@ def _interval(row: dict[Any, Any]) -> str:
     return "; ".join(parts)
 
 
-def _trust(folder: RunFolder, outcome: Outcome, lab: str) -> Trust:
+def _trust(run: OpenRun, outcome: Outcome, top: Path) -> Trust:
     routers: list[dict[str, Any]] = []
     senders: list[dict[str, Any]] = []
     captures: list[dict[str, str]] = []
     steps: list[dict[str, str]] = []
-    every = folder.cells()
+    every = run.cells
     few = len(every) <= CELLS_IN_FULL
     records = [(cell, cell.record()) for cell in every]
     if not few:
@@ -477,7 +479,7 @@ def _trust(folder: RunFolder, outcome: Outcome, lab: str) -> Trust:
                     "point": point,
                     "received": text.count(capture.received),
                     "dropped": text.count(capture.dropped),
-                    "file": cell.capture(point).relative_to(folder.path).as_posix(),
+                    "file": cell.capture(point).relative_to(top).as_posix(),
                 }
             )
         for step in record.steps if few else ():
@@ -486,7 +488,7 @@ def _trust(folder: RunFolder, outcome: Outcome, lab: str) -> Trust:
                 {"arm": name, "name": step.name, "started": step.started.strftime("%H:%M:%S.%f")[:-3], "took": took}
             )
     if outcome.valid:
-        sentence = lab_kind(lab).nothing_late
+        sentence = lab_kind(run.manifest.lab).nothing_late
         if routers:
             sentence = (
                 "Yes: every cell ran to its end, no router lost a frame, and at least 99 % of the packets left within "

@@ -21,7 +21,8 @@ from qoslab.model.partial_runs import part_of
 from qoslab.report.arms import Graph
 from qoslab.report.page import Page, Verdict, build_page, figure_groups, verdict
 from qoslab.report.sweep import SweepSection, sweep_sections
-from qoslab.results import Cell, Manifest, RunFolder, find_run, tables
+from qoslab.results import CellFiles, Manifest, RunFolder, find_run, tables
+from qoslab.results.cell_files import observation_file
 
 RUN_VARIABLE = "QOSLAB_RUN"
 """Environment variable: the folder of the run to show."""
@@ -234,19 +235,18 @@ class RunView:
     def output(self, arm: str, device: str, command: str, moment: str = "during") -> Text:
         """Return the output of a router; `moment` as in `cell.json`, a trigger in words."""
         cell = self._cell(arm)
-        base = cell.observation(device, moment, command)
-        return Text(cell.text(base.with_name(base.name + ".txt")).strip("\n"))
+        return Text(cell.text(f"{observation_file(device, moment, command)}.txt").strip("\n"))
 
     def configuration(self, arm: str, device: str) -> Text:
         """Return the configuration pushed to a router."""
-        cell = self._cell(arm)
-        return Text(cell.text(cell.given(device)).strip("\n"))
+        return Text(self._cell(arm).given(device).strip("\n"))
 
-    def _cell(self, arm: str) -> Cell:
-        for cell in self.folder.cells():
+    def _cell(self, arm: str) -> CellFiles:
+        cells = self.folder.open().cells
+        for cell in cells:
             if cell.arm == arm and fits(cell.parameters, self._where):
                 return cell
-        known = ", ".join(dict.fromkeys(cell.arm for cell in self.folder.cells()))
+        known = ", ".join(dict.fromkeys(cell.arm for cell in cells))
         part = part_of(self.manifest.overrides)
         told = f"; the run is of a part of its file: {part}" if part else ""
         if arm in known.split(", "):

@@ -1,6 +1,7 @@
 """The run folder: where everything of a run is, and the records in it. Its layout is in internals/architecture.md."""
 
 from qoslab.results.cell import Cell
+from qoslab.results.cell_files import CellFiles
 from qoslab.results.checksums import FileSeal
 from qoslab.results.folder import RunFolder, find_run, find_unfinished, runs
 from qoslab.results.records import (
@@ -29,6 +30,7 @@ __all__ = [
     "Attempt",
     "CaptureRecord",
     "Cell",
+    "CellFiles",
     "CellRecord",
     "CellSummary",
     "ClockRecord",

@@ -5,20 +5,20 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
+from qoslab.results.cell_files import EXPERIMENT, CellFiles, capture_file, observation_file, traffic_file
 from qoslab.results.checksums import (
     CELL_RECORD,
     FileSeal,
+    content_difference,
     difference,
     differences,
-    seal_of,
     sealed,
     seals,
 )
@@ -31,20 +31,14 @@ from qoslab.results.file_access import (
     write_once,
     writing,
 )
-from qoslab.results.record_files import RECORD_MOST, check_experiment, json_of, parsed_as, read_sealed, read_whole
+from qoslab.results.record_files import RECORD_MOST, json_of, read_whole, record_of
 from qoslab.results.records import CellRecord
 from qoslab.results.redaction import KNOWN
 from qoslab.schema import CellIdentity, Identified
-from qoslab.traffic import Output
 
 
 def _line(reply: dict[str, Any]) -> bytes:
     return (json.dumps(reply, separators=(",", ":")) + "\n").encode()
-
-
-def file_word(command: str) -> str:
-    """A show command as part of a file name: blanks become `-`, other odd characters `_`."""
-    return re.sub(r"[^A-Za-z0-9.-]", "_", re.sub(r"\s+", "-", command.strip()))
 
 
 class Cell(Identified):
@@ -73,30 +67,19 @@ class Cell(Identified):
     @property
     def experiment_file(self) -> Path:
         """The experiment that the cell is: one arm, all values in their places."""
-        return self.path / "experiment.json"
+        return self.path / EXPERIMENT
 
     def write_experiment(self, experiment: Experiment) -> None:
         """Keep the experiment that the cell is."""
         self.write(self.experiment_file, json_of(experiment))
 
-    def experiment_content(self) -> bytes:
-        """Return the source of `experiment`."""
-        return read_bytes(self.experiment_file, RECORD_MOST)
-
     def experiment(self) -> Experiment:
         """Read the experiment that the cell is."""
-        found = parsed_as(Experiment, self.experiment_file, self.experiment_content())
-        check_experiment(self.experiment_file, found)
-        return found
+        return self.files().experiment()
 
     def configuration(self, name: str) -> Path:
         """`R1.ios`, `R1.engine.json`, `R1.before.ios`, `R1.after.ios`."""
         return self.path / "config" / name
-
-    def configurations(self, routers: Iterable[str]) -> dict[str, str]:
-        """The configurations that these routers were given; those that were given none are left out."""
-        files = {name: self.configuration(f"{name}.ios") for name in routers}
-        return {name: self.text(file) for name, file in files.items() if file.exists()}
 
     def given(self, device: str) -> Path:
         """The file of the configuration that a router was given: IOS commands, or tc commands."""
@@ -112,11 +95,11 @@ class Cell(Identified):
 
     def observation(self, device: str, moment: str, command: str) -> Path:
         """Base path of a show command's output; `.txt` is raw, `.json` parsed."""
-        return self.path / "observations" / device / f"{file_word(moment)}.{file_word(command)}"
+        return self.path / observation_file(device, moment, command)
 
     def traffic(self, flow: str, side: str, suffix: str) -> Path:
         """Raw output of a traffic tool; `side` is `client` or `server`, the suffix is the tool's, or `err`."""
-        return self.path / "traffic" / f"{flow}.{side}.{suffix}"
+        return self.path / traffic_file(flow, side, suffix)
 
     def simulated_traffic(self, flow: str) -> Path:
         """Return the simulator's values of a flow; see `qoslab.simulation.result`."""
@@ -126,14 +109,9 @@ class Cell(Identified):
         """Return the simulator's values of a host's TCP."""
         return self.path / "hosts" / f"{host}.simulated.json"
 
-    def simulated_hosts(self) -> list[str]:
-        """Hosts of which the simulator said something."""
-        suffix = ".simulated.json"
-        return sorted(file.name.removesuffix(suffix) for file in (self.path / "hosts").glob(f"*{suffix}"))
-
     def capture(self, point: str) -> Path:
         """The pcapng file of a capture point; its folder is made where it is missing."""
-        file = self.path / "captures" / f"{point}.pcapng"
+        file = self.path / capture_file(point)
         with writing(file):
             file.parent.mkdir(parents=True, exist_ok=True)
         return file
@@ -175,14 +153,6 @@ class Cell(Identified):
         """Write the given bytes as a whole."""
         shutil.rmtree(self.coming, ignore_errors=True)
 
-    def devices_with_readings(self) -> list[str]:
-        """Routers whose counters were read with show commands."""
-        return sorted(file.stem for file in (self.path / "readings").glob("*.jsonl"))
-
-    def read_readings(self, device: str) -> Iterator[dict[str, Any]]:
-        """Return the content written by `write_readings`."""
-        return self._objects(self.readings(device))
-
     def host_counters(self, host: str) -> tuple[Path, Path]:
         """Return the file of a host's kernel counters before and after traffic: `/proc/net/snmp`, then `netstat`."""
         before, after = (self.path / "hosts" / f"{host}.{moment}.txt" for moment in ("before", "after"))
@@ -191,16 +161,6 @@ class Cell(Identified):
     def host_cards(self, host: str) -> Path:
         """Return the file of interface counters of a host before and after the traffic."""
         return self.path / "hosts" / f"{host}.interfaces.json"
-
-    def hosts_with_cards(self) -> list[str]:
-        """Hosts of which that was kept."""
-        suffix = ".interfaces.json"
-        return sorted(file.name.removesuffix(suffix) for file in (self.path / "hosts").glob(f"*{suffix}"))
-
-    def hosts_with_counters(self) -> list[str]:
-        """Hosts whose counters were kept to the end."""
-        suffix = ".after.txt"
-        return sorted(file.name.removesuffix(suffix) for file in (self.path / "hosts").glob(f"*{suffix}"))
 
     def write(self, path: Path, content: str | bytes) -> None:
         """Write one of the files above; `UserError` where it is there already or the disk is full.
@@ -218,13 +178,6 @@ class Cell(Identified):
     def write_counters(self, device: str, replies: Iterable[dict[str, Any]]) -> None:
         """Write all `counters` replies."""
         self.write(self.counters(device), b"".join(map(_line, replies)))
-
-    def read_output(self, flow: str, suffix: str, side: str) -> Output:
-        """Return the output of one side of a traffic tool."""
-        errors = self.traffic(flow, side, "err")
-        return Output(
-            stdout=read_whole(self.traffic(flow, side, suffix)), stderr=read_whole(errors) if errors.exists() else ""
-        )
 
     @property
     def record_file(self) -> Path:
@@ -249,7 +202,11 @@ class Cell(Identified):
 
     def record(self) -> CellRecord:
         """Read `cell.json`; `DamageError` where it is not what was written."""
-        return parsed_as(CellRecord, self.record_file, read_sealed(self.record_file, RECORD_MOST))
+        return self.files().record()
+
+    def files(self) -> CellFiles:
+        """Return the content of the cell's files, for readers."""
+        return CellFiles(self.path, self.identity)
 
     def sync_place(self) -> None:
         """Have the names of its folder, and of all around it up to the run's, outlast a loss of power."""
@@ -257,59 +214,23 @@ class Cell(Identified):
 
     def record_seal(self) -> FileSeal | None:
         """The seal of `cell.json`, for the manifest; None where there is none."""
-        try:
-            return seal_of(self.record_file)
-        except OSError:
-            return None
+        return self.files().seal
 
     def damage(self, written: FileSeal | None = None) -> tuple[str, ...]:
         """Return how the cell's files differ from what was written, each named; empty where nothing does.
 
         `written` is what the manifest says of `cell.json`.
         """
-        if written is not None and (told := difference(self.record_file, CELL_RECORD, written)):
-            return (told,)
+        label, problem = str(self.record_file), ""
         try:
-            record = self.record()
+            content = read_bytes(self.record_file, RECORD_MOST)
+            if written is None or not content_difference(CELL_RECORD, content, written):
+                return tuple(differences(self.path, record_of(CellRecord, label, content).files))
         except UserError as error:
-            return (error.message.replace(str(self.record_file), CELL_RECORD),)
-        return tuple(differences(self.path, record.files))
-
-    def devices_with_counters(self) -> list[str]:
-        """Routers whose counters were kept."""
-        return sorted(file.stem for file in (self.path / "counters").glob("*.jsonl"))
-
-    def counter_replies(self, device: str) -> Iterator[dict[str, Any]]:
-        """The kept replies in order."""
-        return (reply for reply in self._objects(self.counters(device)) if reply.get("ok") is True)
-
-    def _objects(self, path: Path) -> Iterator[dict[str, Any]]:
-        """The JSON objects of a file with one in each line."""
-        for number, line in enumerate(read_whole(path).splitlines(), start=1):
-            try:
-                reply = json.loads(line)
-            except ValueError as error:
-                raise UserError(f"{path}:{number}: no JSON: {error}", hint="the file was changed or damaged") from error
-            except RecursionError as error:
-                raise UserError(f"{path}:{number}: nested too deeply", hint="the file was changed") from error
-            if not isinstance(reply, dict):
-                raise UserError(f"{path}:{number}: found no JSON object", hint="the file was changed or damaged")
-            yield reply
+            problem = error.message.replace(label, CELL_RECORD)
+        told = "" if written is None else difference(self.record_file, CELL_RECORD, written)
+        return (told or problem or f"{CELL_RECORD}: found another file while it was read",)
 
     def text(self, path: Path) -> str:
         """The text of one of the cell's files."""
         return read_whole(path)
-
-    def parsed(self, device: str, moment: str, command: str) -> dict[str, Any] | None:
-        """A show command as Genie parsed it; None where it did not, `UserError` where the file is damaged."""
-        path = self.observation(device, moment, command)
-        path = path.with_name(path.name + ".json")
-        if not path.exists():
-            return None
-        try:
-            content = json.loads(read_whole(path))
-        except (ValueError, RecursionError) as error:
-            raise UserError(f"{path}: no JSON: {error}", hint="the file was changed or damaged") from error
-        if not isinstance(content, dict):
-            raise UserError(f"{path}: found no JSON object", hint="the file was changed or damaged")
-        return None if "unparsed" in content else content

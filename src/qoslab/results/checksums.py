@@ -56,6 +56,12 @@ def seal_of(path: Path) -> FileSeal:
     return FileSeal(bytes=size, lines=lines if path.suffix in _TEXT else None, sha256=digest.hexdigest())
 
 
+def seal_of_content(content: bytes, *, text: bool = False) -> FileSeal:
+    """The seal of a file with this content."""
+    lines = content.count(b"\n") if text else None
+    return FileSeal(bytes=len(content), lines=lines, sha256=hashlib.sha256(content).hexdigest())
+
+
 def files_below(folder: Path) -> Iterator[tuple[str, Path]]:
     """Every file in a cell's folder but its record: its name within the folder, with `/`, and its path."""
     top = len(str(folder)) + 1
@@ -95,6 +101,12 @@ def unsealed(content: bytes) -> tuple[bytes, bool]:
     return text, hashlib.sha256(text).hexdigest().encode() == found[1]
 
 
+def content_difference(name: str, content: bytes, written: FileSeal) -> str:
+    """Return how the content of a file differs from what was written, as `difference`."""
+    found = seal_of_content(content, text=written.lines is not None)
+    return _difference(name, found, written)
+
+
 def difference(path: Path, name: str, written: FileSeal) -> str:
     """Return how a file differs from what was written, in words for people; empty where it does not."""
     try:
@@ -106,6 +118,10 @@ def difference(path: Path, name: str, written: FileSeal) -> str:
         return f"{name} is missing, {written.size} were written"
     except OSError as error:
         return f"{name} cannot be read: {error.strerror}"
+    return _difference(name, found, written)
+
+
+def _difference(name: str, found: FileSeal, written: FileSeal) -> str:
     if found.sha256 == written.sha256:
         return ""
     if found.bytes == written.bytes:

@@ -243,4 +243,9 @@ def read_bytes(path: Path, most: int) -> bytes:
 
 def read_text(path: Path, most: int) -> str:
     """Return the text of a file, with invalid UTF-8 replaced."""
-    return read_bytes(path, most).decode("utf-8", errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+    return as_text(read_bytes(path, most))
+
+
+def as_text(content: bytes) -> str:
+    """Return bytes as text with Unix line ends, with invalid UTF-8 replaced."""
+    return content.decode("utf-8", errors="replace").replace("\r\n", "\n").replace("\r", "\n")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -18,12 +20,15 @@ from qoslab.errors import UserError
 from qoslab.model.expressions import Value
 from qoslab.model.matrix import as_number
 from qoslab.results.cell import Cell
+from qoslab.results.cell_files import CellFiles
 from qoslab.results.checksums import (
     seal_of,
     sealed,
     state_of,
 )
 from qoslab.results.file_access import (
+    as_text,
+    read_bytes,
     replace,
     sync_names,
     writing,
@@ -31,12 +36,12 @@ from qoslab.results.file_access import (
 from qoslab.results.record_files import (
     MANIFEST_MOST,
     RECORD_MOST,
+    TEXT_MOST,
     check_experiment,
-    formatted,
     json_of,
-    parsed_as,
-    read_sealed,
+    read_record,
     read_whole,
+    record_of,
 )
 from qoslab.results.records import CellSummary, Manifest, RunOptions
 from qoslab.schema import CellIdentity
@@ -57,6 +62,20 @@ NAME_MOST = 3000
 """Bytes of a path: the system takes 4096 of one, and names are added to those of a run."""
 
 
+@dataclass(frozen=True)
+class OpenRun:
+    """A run that was compared with what was written: what its readers need to know of its folder."""
+
+    manifest: Manifest
+    manifest_sha256: str
+    cells: tuple[CellFiles, ...]
+    """Content of the cells that are whole; see `RunFolder.cells`."""
+    damaged: Mapping[str, tuple[str, ...]]
+    """Reasons why others are not, by name; see `RunFolder.damaged`."""
+    experiment_text: str
+    """The experiment file as it was given last; empty where there is none that can be read."""
+
+
 class RunFolder:
     """One run: `runs/EXPERIMENT/TIME`."""
 
@@ -64,8 +83,8 @@ class RunFolder:
         self.path = path
         self._checked: dict[Path, tuple[object, tuple[str, ...]]] = {}
         """State of each cell's files when their checksums were compared, and the findings, by cell."""
-        self._manifest: tuple[object, Manifest] | None = None
-        """State of `manifest.json` when it was read, and its content."""
+        self._manifest: tuple[object, Manifest, str] | None = None
+        """State of `manifest.json` when it was read, its content, and its SHA-256."""
 
     def __repr__(self) -> str:
         return f"RunFolder({str(self.path)!r})"
@@ -141,9 +160,7 @@ class RunFolder:
             if self.finished:
                 self.manifest()  # refuses another format
             raise UserError(f"{self.path}: found no run.json, expected a run", hint="`qoslab list` shows the runs")
-        text = read_sealed(path, RECORD_MOST)
-        formatted(path, text)
-        return parsed_as(RunOptions, path, text)
+        return read_record(RunOptions, path, RECORD_MOST, versioned=True)
 
     @property
     def finished(self) -> bool:
@@ -177,13 +194,45 @@ class RunFolder:
 
         Of each cell it is the attempt that counts.
         """
+        return self._compared()[0]
+
+    def damaged(self) -> dict[str, tuple[str, ...]]:
+        """Return how the cells of the manifest differ from what was written, by name; those that are whole are not in
+        it.
+
+        Of each cell it is the attempt that counts. One that never came to its record is not damaged.
+        """
+        return self._compared()[1]
+
+    def open(self) -> OpenRun:
+        """Compare a run with what was written, once, for readers of its values.
+
+        `UserError` where its manifest is missing, damaged or of another format.
+        """
+        cells, damaged = self._compared()
+        assert self._manifest is not None
+        _, manifest, sha256 = self._manifest
+        try:
+            text = self.experiment_text()
+        except UserError:
+            text = ""
+        return OpenRun(manifest, sha256, tuple(cell.files() for cell in cells), damaged, text)
+
+    def _compared(self) -> tuple[list[Cell], dict[str, tuple[str, ...]]]:
+        """Compare the cells of the manifest with what was written; return the whole ones, and what is wrong with the
+        others."""
         manifest = self.manifest()
-        order = {arm.name: number for number, arm in enumerate(manifest.experiment.arms)}
-        found = []
+        found, damaged = [], {}
         for summary in manifest.cells:
             cell = self.summarised(summary)
-            if cell.record_file.exists() and not self._damage(cell, summary):
+            there = cell.record_file.exists()
+            if not there and summary.record is None:
+                continue
+            if damage := self._damage(cell, summary):
+                damaged[summary.name] = damage
+            elif there:
                 found.append(cell)
+        order = {arm.name: number for number, arm in enumerate(manifest.experiment.arms)}
         return sorted(
             found,
             key=lambda cell: (
@@ -192,7 +241,7 @@ class RunFolder:
                 [(name, as_number(value)) for name, value in cell.identity.parameters],
                 cell.repetition,
             ),
-        )
+        ), damaged
 
     def summarised(self, summary: CellSummary) -> Cell:
         """The folder of the attempt at a cell that counts."""
@@ -219,7 +268,7 @@ class RunFolder:
         """
         named = self.manifest().files if self.finished else None
         files = [each for each in self.given() if named is None or each.name in named]
-        return read_whole(files[-1]) if files else ""
+        return as_text(read_bytes(files[-1], TEXT_MOST)) if files else ""
 
     def given(self) -> list[Path]:
         """The experiment files as they were given, in order."""
@@ -243,29 +292,18 @@ class RunFolder:
         stat = path.stat()
         state = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
         if self._manifest is None or self._manifest[0] != state:
-            text = read_sealed(path, MANIFEST_MOST)
-            formatted(path, text)
-            found = parsed_as(Manifest, path, text)
-            check_experiment(path, found.experiment, found.published)
-            self._manifest = (state, found)
+            content = read_bytes(path, MANIFEST_MOST)
+            found = record_of(Manifest, str(path), content, versioned=True)
+            check_experiment(str(path), found.experiment, found.published)
+            self._manifest = (state, found, hashlib.sha256(content).hexdigest())
         return self._manifest[1]
 
-    def damaged(self) -> dict[str, tuple[str, ...]]:
-        """Return how the cells of the manifest differ from what was written, by name; those that are whole are not in
-        it.
-
-        Of each cell it is the attempt that counts. One that never came to its record is not damaged.
+    def set_aside(self, reasons: Mapping[Path, tuple[str, ...]]) -> None:
+        """Take some of `cells`, by their folders, for damaged until their files change: what these say fits nothing
+        else.
         """
-        found = {}
-        for summary in self.manifest().cells:
-            cell = self.summarised(summary)
-            if (summary.record is not None or cell.record_file.exists()) and (damage := self._damage(cell, summary)):
-                found[summary.name] = damage
-        return found
-
-    def set_aside(self, cell: Cell, why: tuple[str, ...]) -> None:
-        """Take one of `cells` for damaged until its files change: what it says of itself fits nothing else."""
-        self._checked[cell.path] = (self._checked[cell.path][0], why)
+        for path, why in reasons.items():
+            self._checked[path] = (self._checked[path][0], why)
 
     def _damage(self, cell: Cell, summary: CellSummary) -> tuple[str, ...]:
         """Return `Cell.damage`, cached until a file is touched."""

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -40,9 +40,32 @@ def read_whole(path: Path) -> str:
     return read_text(path, TEXT_MOST)
 
 
-def parsed_as(kind: type[_R], path: Path, text: bytes) -> _R:
-    """The record that a file is; `UserError` where it is none."""
-    check_values(path, text)
+def read_record(kind: type[_R], path: Path, most: int, *, versioned: bool = False) -> _R:
+    """The record that a sealed file is, of at most so many bytes; one that is `versioned` has a format.
+
+    `DamageError` where the file is not what was written; `UserError` where it is no record, or of another format.
+    """
+    return record_of(kind, str(path), read_bytes(path, most), versioned=versioned)
+
+
+def record_of(kind: type[_R], label: str, content: bytes, *, versioned: bool = False) -> _R:
+    """The same of the content of a file that messages call `label`."""
+    text = _unsealed(label, content)
+    if versioned:
+        _check_version(label, text)
+    return _parsed_as(kind, label, text)
+
+
+def experiment_of(label: str, content: bytes) -> Experiment:
+    """The experiment in a cell's file; `UserError` where it is none that could have been run."""
+    found = _parsed_as(Experiment, label, content)
+    check_experiment(label, found)
+    return found
+
+
+def _parsed_as(kind: type[_R], label: str, text: bytes) -> _R:
+    """The record that a text is; `UserError` where it is none."""
+    check_values(label, text)
     try:
         return kind.model_validate_json(text)
     except ValidationError as error:
@@ -53,52 +76,50 @@ def parsed_as(kind: type[_R], path: Path, text: bytes) -> _R:
             hint += ", or the package that adds it is not installed"
         # Keys are those of the file, and may have line ends.
         said = one_line(f"{where}: {first['msg']}")
-        raise UserError(f"{path}: {said}", hint=hint) from error
+        raise UserError(f"{label}: {said}", hint=hint) from error
 
 
-def check_experiment(path: Path, experiment: Experiment, published: Iterable[PublishedFigure] = ()) -> None:
+def check_experiment(label: str, experiment: Experiment, published: Iterable[PublishedFigure] = ()) -> None:
     """`UserError` for what no experiment may have, since its file is refused before it is run."""
     for steps, told in (*beyond(experiment), *unknown_names(experiment), *unknown_published(published)):
         said = one_line(f"{'.'.join(map(str, steps))}: {told}")
-        raise UserError(f"{path}: {said}", hint="the file was changed or damaged")
+        raise UserError(f"{label}: {said}", hint="the file was changed or damaged")
 
 
-def read_sealed(path: Path, most: int) -> bytes:
+def _unsealed(label: str, content: bytes) -> bytes:
     """A record without its seal; `DamageError` where that does not fit, `UserError` where it has another format."""
-    text, whole = unsealed(read_bytes(path, most))
+    text, whole = unsealed(content)
     if not whole:
-        check_values(path, text)
+        check_values(label, text)
         with suppress(ValueError, KeyError, TypeError, RecursionError):
-            _check_format(path, json.loads(text)["format"])  # what an older version wrote has no seal
+            _check_format(label, json.loads(text)["format"])  # what an older version wrote has no seal
         raise DamageError(
-            f"{path}: found {len(text)} bytes that do not match the checksum in the first line (SHA-256 of the "
+            f"{label}: found {len(text)} bytes that do not match the checksum in the first line (SHA-256 of the "
             f"rest): it is missing or wrong",
             hint="copy the run again, if there is another copy; `qoslab run --resume` re-runs the missing cells",
         )
     return text
 
 
-def _check_format(path: Path, found: object) -> None:
+def _check_format(label: str, found: object) -> None:
     """`UserError` where a record has another format than ours."""
     if found != FORMAT:
         newer = isinstance(found, int) and found > FORMAT
         raise UserError(
-            f"{path}: found format {found}, expected {FORMAT}",
+            f"{label}: found format {found}, expected {FORMAT}",
             hint="a newer qoslab wrote this run; use that one"
             if newer
             else "an older qoslab wrote it; run it again, or use that version for its report",
         )
 
 
-def formatted(path: Path, text: bytes) -> dict[str, Any]:
-    """A JSON object whose `format` is ours; `UserError` otherwise."""
-    check_values(path, text)
+def _check_version(label: str, text: bytes) -> None:
+    """`UserError` where a JSON object has no `format`, or another than ours."""
+    check_values(label, text)
     try:
-        content = json.loads(text)
-        found = content["format"]
+        found = json.loads(text)["format"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(
-            f"{path}: found no format version, expected {FORMAT}", hint="it is no record of a run"
+            f"{label}: found no format version, expected {FORMAT}", hint="it is no record of a run"
         ) from error
-    _check_format(path, found)
-    return dict(content)
+    _check_format(label, found)

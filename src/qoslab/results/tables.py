@@ -509,6 +509,16 @@ def with_parameters(table: pd.DataFrame, cells: Mapping[str, Mapping[str, Value]
 
 def write_table(folder: RunFolder, name: str, table: pd.DataFrame) -> None:
     """Write a table as Parquet; one from before is replaced."""
+    folder.replace(file_of(name), parquet(name, table))
+
+
+def file_of(name: str) -> str:
+    """Name of a table's file within a run's folder."""
+    return f"tables/{name}.parquet"
+
+
+def parquet(name: str, table: pd.DataFrame) -> bytes:
+    """The content of a table's file."""
     content = io.BytesIO()
     conforming = conform(name, table)
     fields = {field.name: field for field in SCHEMAS[name]}
@@ -516,7 +526,7 @@ def write_table(folder: RunFolder, name: str, table: pd.DataFrame) -> None:
     fields |= {field.name: field for field in inferred}
     schema = pa.schema([fields[column] for column in conforming.columns])
     pq.write_table(pa.Table.from_pandas(conforming, schema=schema, preserve_index=False), content, compression="zstd")
-    folder.replace(f"tables/{name}.parquet", content.getvalue())
+    return content.getvalue()
 
 
 def read_table(folder: RunFolder, name: str) -> pd.DataFrame:
@@ -534,7 +544,13 @@ def read_arrow(folder: RunFolder, name: str) -> pa.Table:
         return _read(path, file)
 
 
-def _read(path: Path, file: pq.ParquetFile) -> pa.Table:
+def arrow_of(label: str, name: str, content: bytes) -> pa.Table:
+    """The same of the content of a table's file, which messages call `label`."""
+    with _opened(label, name, pa.BufferReader(content)) as file:
+        return _read(label, file)
+
+
+def _read(path: Path | str, file: pq.ParquetFile) -> pa.Table:
     table = file.read()
     _check_texts(path, sum(_text_bytes(chunk) for column in table.columns for chunk in column.chunks))
     plain = [pa.field(each.name, _plain(each.type)) for each in table.schema]
@@ -559,14 +575,18 @@ def check_table(folder: RunFolder, name: str) -> None:
 
 
 @contextmanager
-def _opened(path: Path, name: str) -> Iterator[pq.ParquetFile]:
+def _opened(path: Path | str, name: str, content: pa.BufferReader | None = None) -> Iterator[pq.ParquetFile]:
     """A table's file that says of itself what it may; whatever is wrong with it inside the block is a `UserError`."""
     try:
-        if (size := path.stat().st_size) > FILE_MOST:
+        size = Path(path).stat().st_size if content is None else content.size()
+        if size > FILE_MOST:
             raise _refused(path, f"found {size} bytes, expected at most {FILE_MOST}")
-        texts = [field.name for field in pq.read_schema(path) if _plain(field.type) in (pa.string(), pa.large_string())]
+        source = path if content is None else content
+        texts = [
+            field.name for field in pq.read_schema(source) if _plain(field.type) in (pa.string(), pa.large_string())
+        ]
         # Read in pieces: what a file says of its length may be a hole.
-        with pq.ParquetFile(path, read_dictionary=texts, buffer_size=2**20, pre_buffer=False) as file:
+        with pq.ParquetFile(source, read_dictionary=texts, buffer_size=2**20, pre_buffer=False) as file:
             _check_shape(path, name, file)
             yield file
     except FileNotFoundError as error:
@@ -575,7 +595,7 @@ def _opened(path: Path, name: str) -> Iterator[pq.ParquetFile]:
         raise _refused(path, f"cannot be read: {str(error).partition(chr(10))[0]}") from error
 
 
-def _check_shape(path: Path, name: str, file: pq.ParquetFile) -> None:
+def _check_shape(path: Path | str, name: str, file: pq.ParquetFile) -> None:
     """`UserError` where a table has other columns than ours, or more in it than we write."""
     about = file.metadata
     if (values := about.num_rows * about.num_columns) > VALUES_MOST:
@@ -611,10 +631,10 @@ def _text_bytes(column: pa.Array) -> int:
     return int(pc.sum(pc.take(pc.binary_length(column.dictionary), column.indices)).as_py() or 0)
 
 
-def _check_texts(path: Path, size: int) -> None:
+def _check_texts(path: Path | str, size: int) -> None:
     if size > TEXT_MOST:
         raise _refused(path, f"found {size} bytes of text, expected at most {TEXT_MOST}")
 
 
-def _refused(path: Path, told: str) -> UserError:
+def _refused(path: Path | str, told: str) -> UserError:
     return UserError(f"{path}: {told}", hint=AGAIN)

@@ -82,7 +82,7 @@ VALUES_MOST = 8_000_000
 """Values of a JSON file that is read as a whole: Python takes up to a hundred bytes for each."""
 
 
-def check_values(path: Path, text: bytes) -> None:
+def check_values(path: Path | str, text: bytes) -> None:
     """`FileRefusedError` where a JSON text may have more values than any record of a run."""
     # An upper limit: each value but the first of a list follows a comma, and each list or object has its bracket.
     values = sum(map(text.count, (b",", b"[", b"{")))

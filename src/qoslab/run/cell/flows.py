@@ -75,7 +75,7 @@ def unreached(cell: Cell, flow: Flow) -> str:
     …`.
     """
     experiment = cell.experiment()
-    devices = configured_devices(experiment, cell.configurations(routers_of(experiment.topology)))
+    devices = configured_devices(experiment, cell.files().configurations(routers_of(experiment.topology)))
     ways = traffic_ways(experiment, experiment.arm(cell.arm), devices)
     faults = faults_of(way for each in ways if each.what == f'traffic "{flow.name}"' for way in each.ways)
     return "; ".join(fault.reason for fault in faults)
