@@ -10,7 +10,16 @@ from typing import cast
 import pandas as pd
 
 from qoslab.analysis.class_lines import CLASS, Line, Lines
-from qoslab.analysis.classes import dropped, interfaces_of, last_of_class, printed, printed_depth, selected, waiting
+from qoslab.analysis.classes import (
+    dropped,
+    interfaces_of,
+    keys_of,
+    last_of_class,
+    printed,
+    printed_depth,
+    selected,
+    waiting,
+)
 from qoslab.analysis.estimates import Estimate, error_of, given, passed_bytes, scaled
 from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure, Missing, total
@@ -62,6 +71,8 @@ class EachClass:
         groups = readings.groupby(CLASS, sort=False)
         self._each: dict[_Key, pd.DataFrame] = {cast(_Key, key): rows for key, rows in groups}
         self._traffic_s, self._lines = traffic_s, lines
+        self._in_order: dict[_Key, pd.DataFrame] = {}
+        """Readings of a class by their times."""
         self._computed: dict[tuple[_OfOne, _Key], _Figures] = {}
 
     def added(self, meant: Callable[[_Key], bool], figures: _OfOne) -> _Figures:
@@ -72,8 +83,9 @@ class EachClass:
 
     def _of_one(self, key: _Key, figures: _OfOne) -> _Figures:
         if (figures, key) not in self._computed:
-            readings = self._each[key].sort_values("time_s")
-            self._computed[figures, key] = figures(readings, self._traffic_s, self._lines.get(key[:2]))
+            if key not in self._in_order:
+                self._in_order[key] = self._each[key].sort_values("time_s")
+            self._computed[figures, key] = figures(self._in_order[key], self._traffic_s, self._lines.get(key[:2]))
         return self._computed[figures, key]
 
 
@@ -89,12 +101,12 @@ def class_figures(classes: EachClass, selector: ClassSelector) -> Iterator[Figur
     marks = last["random_detect_ecn_mark_packets"]
     if marks.notna().any():
         yield "class.ecn_marks", total(marks.dropna(), "its marks")
-    keys = set(last[CLASS].itertuples(index=False, name=None))
+    keys = set(keys_of(last))
     levels = {_level(key) for key in keys}
     for suffix, figures in (("", _over_window), (".during", _at_moment)):
         own = classes.added(keys.__contains__, figures)
         for name, value in own.items():
-            yield f"class.{name}{suffix}", given(value, _of(mine))
+            yield f"class.{name}{suffix}", given(value, lambda: _of(mine))
         if "passed" in own:
             passed = own["passed"]
             of_level = classes.added(lambda key: _level(key) in levels, figures).get(
@@ -105,7 +117,7 @@ def class_figures(classes: EachClass, selector: ClassSelector) -> Iterator[Figur
             elif of_level > 0:
                 share = passed / of_level
                 error = (error_of(passed) + share * error_of(of_level)) / of_level
-                yield f"class.share{suffix}", given(Estimate(share, error) if error else share, _of(mine))
+                yield f"class.share{suffix}", given(Estimate(share, error) if error else share, lambda: _of(mine))
 
 
 def _level(key: _Key) -> _Key:

@@ -60,7 +60,8 @@ def class_drops(classes: pd.DataFrame) -> pd.DataFrame:
 def dropped(classes: pd.DataFrame, unit: str) -> pd.Series:
     """Return the drops of each reading for any reason, in `packets` or `bytes`; nan if a part is missing."""
     known = [name for name in (f"drops_{reason}_{unit}" for reason in DROP_REASONS) if name in classes]
-    return classes[known].astype(float).sum(axis=1, skipna=False)
+    counts = [classes[name].to_numpy(dtype=float, na_value=np.nan) for name in known]
+    return pd.Series(np.sum(counts, axis=0), classes.index)
 
 
 def printed_depth(classes: pd.DataFrame) -> pd.Series:
@@ -84,7 +85,16 @@ def waiting(classes: pd.DataFrame, unit: str) -> pd.Series:
 
 def interfaces_of(classes: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     """The routers and interfaces that have classes."""
-    return {str(device): tuple(table["interface"].unique()) for device, table in classes.groupby("device", sort=False)}
+    found: dict[str, list[str]] = {}
+    for device, interface in dict.fromkeys(zip(classes["device"], classes["interface"], strict=True)):
+        if not pd.isna(device):
+            found.setdefault(str(device), []).append(interface)
+    return {device: tuple(interfaces) for device, interfaces in found.items()}
+
+
+def keys_of(classes: pd.DataFrame) -> list[tuple[Any, ...]]:
+    """The class of each row: its values of CLASS."""
+    return list(zip(*(classes[name].tolist() for name in CLASS), strict=True))
 
 
 def selected(classes: pd.DataFrame, selector: ClassSelector, *, nested: bool = False) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -55,12 +55,12 @@ def error_of(value: float) -> float:
     return value.error if isinstance(value, Estimate) else 0.0
 
 
-def given(value: float | Missing, of: str) -> float | Missing:
-    """The figure, where it is known well enough; `of` is the class, for people."""
+def given(value: float | Missing, of: Callable[[], str]) -> float | Missing:
+    """The figure, where it is known well enough; `of` returns the class, for people."""
     if isinstance(value, Missing) or error_of(value) <= ERROR_MOST * abs(value):
         return value
     low, high = value - error_of(value), value + error_of(value)
-    return Missing(f"{of}: its readings only show that it is between {max(low, 0.0):.4g} and {high:.4g}")
+    return Missing(f"{of()}: its readings only show that it is between {max(low, 0.0):.4g} and {high:.4g}")
 
 
 def scaled(value: float, factor: float) -> Estimate:

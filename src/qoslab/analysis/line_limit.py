@@ -60,6 +60,14 @@ class Carried:
     """True if a policer is in the cell."""
     most_bits: dict[tuple[str, ...], float] = field(default_factory=dict)
     """Capacity of the links in bits, by names of traffic; filled on demand."""
+    _selected: dict[str | None, pd.DataFrame] = field(default_factory=dict)
+
+    def flows_of(self, selector: str | None) -> pd.DataFrame:
+        """The flows of a traffic, or all."""
+        if selector not in self._selected:
+            chosen = None if selector is None else self.flows["traffic"] == selector
+            self._selected[selector] = self.flows if chosen is None or chosen.all() else self.flows[chosen]
+        return self._selected[selector]
 
 
 def beyond_lines(
@@ -95,9 +103,7 @@ def _most(cell: Carried, reference: Reference, found: Mapping[str, float]) -> fl
     """The greatest value that a rate can have; None of a metric that is no rate, or where nothing limits it."""
     if reference.metric.name not in RATES:
         return None
-    flows = cell.flows
-    if reference.selector is not None and not (chosen := flows["traffic"] == reference.selector).all():
-        flows = flows[chosen]
+    flows = cell.flows_of(reference.selector)
     seconds = _counted_s(cell, reference, flows, found)
     if seconds is None:
         return None

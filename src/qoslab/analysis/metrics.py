@@ -251,7 +251,7 @@ def _at_moments(selection: Selection, wanted: Iterable[Reference]) -> Iterator[t
         if error := instant_error_s(selection.rows, at, moment):
             of = f"{selection.selector or 'the class counters'} @ {at}"
             around = [_as_of(selection, moment + shift) for shift in (-error, error)]
-            found = {name: given(_within(value, name, around), of) for name, value in found.items()}
+            found = {name: given(_within(value, name, around), of.__str__) for name, value in found.items()}
         yield from ((each, found[each.metric.name]) for each in names if each.metric.name in found)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from qoslab.analysis.class_lines import CLASS
+from qoslab.analysis.classes import keys_of
 from qoslab.analysis.metric_functions import Selection, metrics_of
 from qoslab.analysis.missing import BUCKET_LASTED, NOT_TOGETHER, Figure, Missing
 from qoslab.analysis.statistics import warm_up
@@ -113,14 +113,22 @@ def _static_bucket(policed: pd.DataFrame) -> float | None:
     return float(sizes[0]) if len(sizes) == 1 and not dynamic else None
 
 
+_WITHOUT_TOKENS = ("exceeded", "violated")
+
+
 def dropped_by(policed: pd.DataFrame) -> float | None:
     """Seconds of the traffic's start at which the policers' counters first tell of packets that found no tokens."""
-    counts = policed.assign(
-        without=policed[["police_exceeded_packets", "police_violated_packets"]].astype(float).sum(axis="columns")
-    )
-    grown = counts["without"] > counts.groupby(CLASS)["without"].transform("min")
-    times = counts.loc[grown & (counts["time_s"] > 0), "time_s"]
-    return None if times.empty else float(times.min())
+    counts = (policed[f"police_{colour}_packets"].to_numpy(dtype=float, na_value=np.nan) for colour in _WITHOUT_TOKENS)
+    without = np.nansum(list(counts), axis=0).tolist()
+    keys, times = keys_of(policed), policed["time_s"].to_numpy(dtype=float, na_value=np.nan).tolist()
+    first: dict[tuple[object, ...], float] = {}
+    for key, count in zip(keys, without, strict=True):
+        first[key] = min(count, first.get(key, count))
+    # A reading that does not name its class is of none.
+    grown = (key for key, count in zip(keys, without, strict=True) if count > first[key])
+    named = {key for key in grown if not any(map(pd.isna, key))}
+    rows = zip(keys, without, times, strict=True)
+    return min((time for key, count, time in rows if time > 0 and key in named and count > first[key]), default=None)
 
 
 def _before(seconds: np.ndarray, moment_s: float | None) -> int:

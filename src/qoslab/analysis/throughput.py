@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pandas as pd
 
-from qoslab.analysis.class_lines import CLASS, Lines
+from qoslab.analysis.class_lines import Lines
+from qoslab.analysis.classes import keys_of
 from qoslab.analysis.goodput import total_bps
 from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure
@@ -16,7 +18,7 @@ from qoslab.model.framing import COUNTED_HEADER
 CLASS_DEFAULT = "class-default"
 
 
-def granted_bps(policed: pd.Series, lines: Lines) -> float:
+def granted_bps(policed: Mapping[str, Any], lines: Lines) -> float:
     """Return the rate that a policer passes, in IP bytes of full packets; `policed` is a reading of its class.
 
     Policers count the layer-2 header too (14 bytes of Ethernet), so its CIR is more than that.
@@ -29,7 +31,9 @@ def granted_bps(policed: pd.Series, lines: Lines) -> float:
 def only_pir(classes: pd.DataFrame, lines: Lines) -> float | None:
     """Return the rate that the only policer of a cell passes; None if it has none, or several."""
     policed = classes[classes["police_cir_bps"].notna()]
-    return granted_bps(policed.iloc[0], lines) if len(policed[CLASS].drop_duplicates()) == 1 else None
+    if len(set(keys_of(policed))) != 1:
+        return None
+    return granted_bps({name: policed[name].iloc[0] for name in ("device", "interface", "police_cir_bps")}, lines)
 
 
 @metrics_of(

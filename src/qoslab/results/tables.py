@@ -408,7 +408,7 @@ def _parameter_unit(folder: RunFolder, name: str) -> str:
 
 def arrow(name: str, rows: list[dict[str, object]]) -> pa.Table:
     """A table in Arrow's form from rows; keys that the table has no column for are left out, missing ones are null."""
-    return pa.Table.from_pylist(rows, schema=SCHEMAS[name])
+    return pa.Table.from_pylist(rows, schema=SCHEMAS[name]) if rows else SCHEMAS[name].empty_table()
 
 
 def frame(name: str, rows: list[dict[str, object]]) -> pd.DataFrame:
@@ -434,6 +434,17 @@ def plain(name: str, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     Numbers are floats, nan if missing; texts and booleans are objects, None if missing. Numbers come first. The rows
     are such as `arrow` accepts.
     """
+    if not rows:
+        return _empty(name).copy(deep=False)
+    return _plain_frame(name, rows)
+
+
+@cache
+def _empty(name: str) -> pd.DataFrame:
+    return _plain_frame(name, [])
+
+
+def _plain_frame(name: str, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     numbers, others = _by_kind(name)
     values = np.full((len(numbers), len(rows)), np.nan)
     objects = np.full((len(others), len(rows)), None, dtype=object)
@@ -468,7 +479,7 @@ def _by_kind(name: str) -> tuple[dict[str, int], dict[str, int]]:
 
 def negative_column(table: pa.Table) -> str | None:
     """Name of the first column of whole numbers with one below zero; None if there is none."""
-    for field in table.schema:
+    for field in table.schema if table.num_rows else ():
         if field.type == pa.int64():
             column = table.column(field.name)
             if column.null_count < len(column) and pc.min(column).as_py() < 0:
