@@ -6,19 +6,22 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from qoslab.genie.interfaces import parse_interfaces
 from qoslab.genie.ip_sla import parse_statistics
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
 from qoslab.genie.queueing import parse_queue
 from qoslab.genie.show_parser import NOTHING_KNOWN, Parsed, failed, plain
 from qoslab.genie.vlans import parse_vlans
 
-_Parser = Callable[[str, str], dict[str, Any]]
-"""Function of the output and of the interface that the command names, else an empty text."""
+_Parser = Callable[[str, str], dict[str, Any] | None]
+"""Function of the output and of the interface that the command names, else an empty text; its result is None where only
+Genie can parse the output."""
 _INTERFACE = r"(?P<interface>[A-Za-z]+\d[\d/.:]*)"
 _PARSERS: tuple[tuple[re.Pattern[str], _Parser], ...] = (
     (re.compile(rf"show policy-map interface(?: {_INTERFACE}(?: input| output)?)?"), parse_policy_map_interface),
     (re.compile(r"show ip sla statistics(?: aggregated)?(?: \d+)?"), lambda text, _: parse_statistics(text)),
     (re.compile(rf"show queue {_INTERFACE}"), parse_queue),
+    (re.compile(rf"show interfaces(?: {_INTERFACE})?"), lambda text, _: parse_interfaces(text)),
     (re.compile(r"show vlans"), lambda text, _: parse_vlans(text)),
 )
 
@@ -28,8 +31,11 @@ def parses(command: str) -> bool:
     return any(pattern.fullmatch(command) for pattern, _ in _PARSERS)
 
 
-def parse(command: str, text: str) -> Parsed:
-    """Parse the answer of a router to a command as `show_parser.parse` does. `ValueError` for an unknown command."""
+def parse(command: str, text: str) -> Parsed | None:
+    """Parse the answer of a router to a command as `show_parser.parse` does; None where only Genie can.
+
+    `ValueError` for an unknown command.
+    """
     for pattern, parser in _PARSERS:
         if found := pattern.fullmatch(command):
             try:
@@ -37,5 +43,7 @@ def parse(command: str, text: str) -> Parsed:
             except Exception as error:
                 # parsers raise whatever their code runs into
                 return failed(error)
+            if parsed is None:
+                return None
             return Parsed(plain(parsed)) if parsed else NOTHING_KNOWN
     raise ValueError(command)

@@ -20,7 +20,7 @@ UNPARSED = (
 class GenieParser:
     """The parser of a process that simulates; its methods may be called from any thread.
 
-    Most commands are parsed in this process. The rest goes to a process with Genie; where the extra `devices` is not
+    Most output is parsed in this process. The rest goes to a process with Genie; where the extra `devices` is not
     installed, such output is saved without being parsed.
     """
 
@@ -36,8 +36,7 @@ class GenieParser:
 
     def parse(self, command: str, text: str) -> dict[str, Any]:
         """Parse `text`, the answer to `command`; return the reason if no parser accepts it."""
-        if direct.parses(command):
-            found = direct.parse(command, text)
+        if direct.parses(command) and (found := direct.parse(command, text)) is not None:
             return {"unparsed": found.reason} if found.parsed is None else found.parsed
         return self._started().parse(command, text).data if self._installed else {"unparsed": UNPARSED}
 

@@ -1,0 +1,221 @@
+"""Parser of `show interfaces` for the lines that the simulated routers print of Ethernet and serial interfaces.
+
+The result is that of Genie's `ShowInterfaces`, which takes a second to import. A print with any other line is left to
+Genie.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+Entry = dict[str, Any]
+"""What is known of one interface."""
+Words = dict[str, str]
+"""Groups of a line's pattern."""
+
+_HEAD = re.compile(
+    r"(?P<interface>(?:FastEthernet|GigabitEthernet|Serial)\d+(?:/\d+)*) is "
+    r"(?P<enabled>up|down|administratively down), line protocol is (?P<line_protocol>up|down)"
+    r"(?: \((?P<attribute>connected|notconnect)\))?"
+)
+_NOT_TAKEN = re.compile(
+    r"Keepalive not set|CRC checking enabled|\d+ watchdog|Received \d+ broadcasts, \d+ runts, \d+ giants, \d+ throttles"
+    r"|Conversations +\d+/\d+/\d+ \(active/max active/max total\)"
+    r"|Reserved Conversations \d+/\d+ \(allocated/max allocated\)"
+    r"|Available Bandwidth \d+ kilobits/sec"
+    r"|Output queue: \d+/\d+/\d+ \(size/max total/drops\)"
+    r"|(?:Open|Closed): IPCP, loopback not set"
+    r"|DCD=\w+ +DSR=\w+ +DTR=\w+ +RTS=\w+ +CTS=\w+"
+)
+"""Lines that Genie's parser passes over."""
+
+
+def _numbers(of: str, **names: str) -> Callable[[Entry, Words], None]:
+    """Keep whole numbers of a line in a part of the entry, or in it itself; one that is optional may be absent."""
+
+    def keep(entry: Entry, words: Words) -> None:
+        part = entry.setdefault(of, {}) if of else entry
+        part |= {name: int(words[group]) for name, group in names.items() if words[group] is not None}
+
+    return keep
+
+
+def _counts(*names: str) -> Callable[[Entry, Words], None]:
+    return _numbers("counters", **{name: name for name in names})
+
+
+def _words(**fixed: Any) -> Callable[[Entry, Words], None]:
+    """Keep the words of a line as they are, and what else it says."""
+
+    def keep(entry: Entry, words: Words) -> None:
+        entry |= {name: word for name, word in words.items() if word is not None} | fixed
+
+    return keep
+
+
+def _address(entry: Entry, words: Words) -> None:
+    entry.setdefault("ipv4", {})[f"{words['ip']}/{words['prefix_length']}"] = words
+
+
+def _duplex(entry: Entry, words: Words) -> None:
+    entry |= {"duplex_mode": words["duplex"].lower(), "port_speed": words["speed"].lower()}
+    if words["link_type"]:
+        entry |= {"link_type": words["link_type"], "auto_negotiate": True}
+    entry["media_type"] = words["media_type"]
+
+
+def _encapsulation(entry: Entry, words: Words) -> None:
+    entry["encapsulations"] = {"encapsulation": words["encapsulation"].lower()}
+
+
+def _arp(entry: Entry, words: Words) -> None:
+    entry |= {"arp_type": words["arp_type"].lower(), "arp_timeout": words["arp_timeout"]}
+
+
+def _strategy(entry: Entry, words: Words) -> None:
+    entry.setdefault("queues", {})["queue_strategy"] = words["queue_strategy"]
+
+
+def _cleared(entry: Entry, words: Words) -> None:
+    entry["last_clear"] = words["last_clear"]
+
+
+def _input_rate(entry: Entry, words: Words) -> None:
+    seconds = int(words["load_interval"]) * (60 if words["unit"] == "minute" else 1)
+    rate = {"load_interval": seconds, "in_rate": int(words["rate"]), "in_rate_pkts": int(words["packets"])}
+    entry["counters"] = {"rate": rate}
+    if (cleared := entry.pop("last_clear", None)) is not None:
+        entry["counters"]["last_clear"] = cleared
+
+
+def _output_rate(entry: Entry, words: Words) -> None:
+    entry["counters"]["rate"] |= {"out_rate": int(words["rate"]), "out_rate_pkts": int(words["packets"])}
+
+
+_SINCE = r"[\w.:]+"
+_RATE = r"(?P<rate>\d+) bits/sec, (?P<packets>\d+) packets/sec"
+_LINES: tuple[tuple[re.Pattern[str], Callable[[Entry, Words], None]], ...] = tuple(
+    (re.compile(pattern), keep)
+    for pattern, keep in (
+        (
+            r"Hardware is (?P<type>[a-zA-Z0-9\-/+()_ ]+?)"
+            r"(?:, address is (?P<mac_address>[a-f0-9.]+) \(bia (?P<phys_address>[a-f0-9.]+)\))?",
+            _words(),
+        ),
+        (r"Internet address is (?P<ip>[0-9.]+)/(?P<prefix_length>\d+)", _address),
+        (
+            r"MTU (?P<mtu>\d+) bytes, BW (?P<bandwidth>\d+) Kbit(?:/sec)?, DLY (?P<delay>\d+) usec,",
+            _numbers("", delay="delay", mtu="mtu", bandwidth="bandwidth"),
+        ),
+        (r"reliability (?P<reliability>[\d/]+), txload (?P<txload>[\d/]+), rxload (?P<rxload>[\d/]+)", _words()),
+        (r"Encapsulation (?P<encapsulation>ARPA|HDLC|PPP), (?:loopback not set|LCP (?:Open|Closed))", _encapsulation),
+        (r"Keepalive set \((?P<keepalive>\d+) sec\)", _numbers("", keepalive="keepalive")),
+        (
+            r"(?P<duplex>Full|Half)[- ][dD]uplex, (?P<speed>\d+(?:Mb/s|Mbps))"
+            r"(?:, link type is (?P<link_type>auto))?, (?:media type is )?(?P<media_type>[\w/]+)",
+            _duplex,
+        ),
+        (
+            r"input flow-control is off, output flow-control is unsupported",
+            _words(flow_control={"receive": False, "send": False}),
+        ),
+        (r"ARP type: (?P<arp_type>\w+), ARP Timeout (?P<arp_timeout>[\w:.]+)", _arp),
+        (
+            rf"Last input (?P<last_input>{_SINCE}), output (?P<last_output>{_SINCE}), "
+            rf"output hang (?P<output_hang>{_SINCE})",
+            _words(),
+        ),
+        (rf'Last clearing of "show interface" counters (?P<last_clear>{_SINCE})', _cleared),
+        (
+            r"Input queue: (?P<size>\d+)/(?P<max>\d+)/(?P<drops>\d+)/(?P<flushes>\d+) \(size/max/drops/flushes\); "
+            r"Total output drops: (?P<output>\d+)",
+            _numbers(
+                "queues",
+                input_queue_size="size",
+                input_queue_max="max",
+                input_queue_drops="drops",
+                input_queue_flushes="flushes",
+                total_output_drop="output",
+            ),
+        ),
+        (r"Queueing strategy: (?P<queue_strategy>\S+).*", _strategy),
+        (
+            r"Output queue: (?P<size>\d+)/(?P<max>\d+)(?:/(?P<threshold>\d+)/(?P<drops>\d+))? "
+            r"\(size/max(?: total/threshold/drops)?\)",
+            _numbers("queues", output_queue_size="size", output_queue_max="max", threshold="threshold", drops="drops"),
+        ),
+        (rf"(?P<load_interval>\d+) (?P<unit>minute|second) input rate {_RATE}", _input_rate),
+        (rf"\d+ (?:minute|second) output rate {_RATE}", _output_rate),
+        (
+            r"(?P<in_pkts>\d+) packets input, (?P<in_octets>\d+) bytes(?:, (?P<in_no_buffer>\d+) no buffer)?",
+            _counts("in_pkts", "in_octets", "in_no_buffer"),
+        ),
+        (
+            r"(?P<in_errors>\d+) input errors, (?P<in_crc_errors>\d+) CRC, (?P<in_frame>\d+) frame, "
+            r"(?P<in_overrun>\d+) overrun, (?P<in_ignored>\d+) ignored(?:, (?P<in_abort>\d+) abort)?",
+            _counts("in_errors", "in_crc_errors", "in_frame", "in_overrun", "in_ignored", "in_abort"),
+        ),
+        (r"(?P<in_with_dribble>\d+) input packets with dribble condition detected", _counts("in_with_dribble")),
+        (
+            r"(?P<out_pkts>\d+) packets output, (?P<out_octets>\d+) bytes, (?P<out_underruns>\d+) underruns",
+            _counts("out_pkts", "out_octets", "out_underruns"),
+        ),
+        (
+            r"(?P<out_errors>\d+) output errors, (?P<out_collision>\d+) collisions, "
+            r"(?P<out_interface_resets>\d+) interface resets",
+            _counts("out_errors", "out_interface_resets", "out_collision"),
+        ),
+        (
+            r"(?P<out_babble>\d+) babbles, (?P<out_late_collision>\d+) late collision, (?P<out_deferred>\d+) deferred",
+            _counts("out_babble", "out_late_collision", "out_deferred"),
+        ),
+        (
+            r"(?P<out_lost_carrier>\d+) lost carrier, (?P<out_no_carrier>\d+) no carrier",
+            _counts("out_lost_carrier", "out_no_carrier"),
+        ),
+        (
+            r"(?P<out_buffer_failure>\d+) output buffer failures, "
+            r"(?P<out_buffers_swapped>\d+) output buffers swapped out",
+            _counts("out_buffer_failure", "out_buffers_swapped"),
+        ),
+        (r"(?P<transitions>\d+) carrier transitions", _numbers("", carrier_transitions="transitions")),
+    )
+)
+
+
+def parse_interfaces(text: str) -> dict[str, Entry] | None:
+    """Interfaces with what the print says of each; None where it has a line of which only Genie knows the meaning."""
+    found: dict[str, Entry] = {}
+    entry: Entry | None = None
+    for line in filter(None, map(str.strip, text.splitlines())):
+        if (head := _HEAD.fullmatch(line)) is not None:
+            if head["interface"] in found:
+                return None
+            entry = found[head["interface"]] = _entry(head.groupdict())
+        elif entry is None or not (_NOT_TAKEN.fullmatch(line) or _taken(entry, line)):
+            return None
+    return found
+
+
+def _entry(words: dict[str, str | None]) -> Entry:
+    entry: Entry = {
+        "port_channel": {"port_channel_member": False},
+        "is_deleted": False,
+        "enabled": words["enabled"] != "administratively down",
+        "line_protocol": words["line_protocol"],
+        "oper_status": words["line_protocol"],
+    }
+    if (attribute := words["attribute"]) is not None:
+        entry |= {"connected": attribute == "connected", "err_disabled": False, "suspended": False}
+    return entry
+
+
+def _taken(entry: Entry, line: str) -> bool:
+    """Keep what a line says; False where it is none of ours."""
+    for pattern, keep in _LINES:
+        if (words := pattern.fullmatch(line)) is not None:
+            keep(entry, words.groupdict())
+            return True
+    return False
