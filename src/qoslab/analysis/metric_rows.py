@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -48,50 +49,77 @@ class _Row(NamedTuple):
     missing: str | None
 
 
-@dataclass
 class _Combination:
     """Rows of an arm with the same parameters."""
 
-    parameters: frozenset[tuple[str, object]]
-    values: dict[str, object]
-    """Values of the parameters by column."""
-    cells: dict[CellKey, None] = field(default_factory=dict)
-    valid: bool = False
-    rows: defaultdict[str, list[_Row]] = field(default_factory=lambda: defaultdict(list))
-    """Rows by metric."""
-    _seen: Counter[tuple[int, str]] = field(default_factory=Counter)
+    def __init__(self, values: Mapping[str, object]) -> None:
+        self.values = values
+        """Values of the parameters by column."""
+        self.parameters = frozenset((name, each) for name, each in values.items() if each is not None)
+        self.cells: dict[CellKey, None] = {}
+        self.valid = False
+        self.rows: defaultdict[str, list[_Row]] = defaultdict(list)
+        """Rows by metric."""
 
-    def add(self, metric: str, row: _Row) -> None:
-        # Rows of one metric that nothing tells apart are of different cells.
-        number = self._seen[row.repetition, metric]
-        self._seen[row.repetition, metric] += 1
-        self.cells[self.parameters, row.repetition, number] = None
-        self.valid |= row.valid
-        self.rows[metric].append(row)
+    def add(self, rows: Iterable[tuple[str, _Row]]) -> None:
+        """Take rows with their metrics."""
+        seen: Counter[tuple[int, str]] = Counter()
+        for metric, row in rows:
+            # Rows of one metric that nothing tells apart are of different cells.
+            self.cells[self.parameters, row.repetition, seen[row.repetition, metric]] = None
+            seen[row.repetition, metric] += 1
+            self.valid |= row.valid
+            self.rows[metric].append(row)
 
 
 class MetricRows:
     """The rows of a `metrics` table with a column `valid`; one without the column `missing` gives no reasons."""
 
     def __init__(self, metrics: pd.DataFrame) -> None:
+        self._metrics = metrics
         self._columns = [str(name) for name in metrics.columns if str(name).startswith(tables.PARAMETER)]
-        self._arms: defaultdict[str, dict[object, _Combination]] = defaultdict(dict)
-        own = metrics[self._columns]
-        parameters = own.astype(object).where(own.notna(), None).itertuples(index=False, name=None)
-        missing: list[object] = metrics["missing"].tolist() if "missing" in metrics.columns else [None] * len(metrics)
-        columns = (metrics[name].tolist() for name in ("arm", "repetition", "metric", "valid"))
-        rows = zip(parameters, *columns, metrics["value"].astype(float).tolist(), missing, strict=True)
-        for place, (values, arm, repetition, metric, valid, value, reason) in enumerate(rows):
-            combinations = self._arms[arm]
-            if (known := combinations.get(values)) is None:
-                pairs = dict(zip(self._columns, values, strict=True))
-                given = frozenset((name, each) for name, each in pairs.items() if each is not None)
-                known = combinations[values] = _Combination(given, pairs)
-            known.add(metric, _Row(place, int(repetition), bool(valid), value, None if pd.isna(reason) else reason))
+        self._known: dict[tuple[str, tuple[object, ...]], _Combination] = {}
+
+    @cached_property
+    def _places(self) -> dict[str, dict[tuple[object, ...], list[int]]]:
+        """The rows of each arm, by the values of the parameters."""
+        own = self._metrics[self._columns]
+        values = own.astype(object).where(own.notna(), None).itertuples(index=False, name=None)
+        found: dict[str, dict[tuple[object, ...], list[int]]] = {}
+        for place, (arm, key) in enumerate(zip(self._metrics["arm"].tolist(), values, strict=True)):
+            found.setdefault(arm, {}).setdefault(key, []).append(place)
+        return found
+
+    @cached_property
+    def _rows(self) -> list[list[Any]]:
+        """Columns of the table as plain lists: metric, repetition, valid, value, missing."""
+        metrics = self._metrics
+        missing = metrics["missing"].tolist() if "missing" in metrics.columns else [None] * len(metrics)
+        values = metrics["value"].astype(float).tolist()
+        return [*(metrics[name].tolist() for name in ("metric", "repetition", "valid")), values, missing]
+
+    def _combination(self, arm: str, key: tuple[object, ...]) -> _Combination:
+        if (arm, key) not in self._known:
+            metric, repetition, valid, value, missing = self._rows
+            made = self._known[arm, key] = _Combination(dict(zip(self._columns, key, strict=True)))
+            made.add(
+                (
+                    metric[place],
+                    _Row(
+                        place,
+                        int(repetition[place]),
+                        bool(valid[place]),
+                        value[place],
+                        None if pd.isna(missing[place]) else missing[place],
+                    ),
+                )
+                for place in self._places[arm][key]
+            )
+        return self._known[arm, key]
 
     def side(self, arm: str, metric: str, where: Where) -> Side:
         """The cells of an arm with these values (any of a tuple) of these parameters, and their values of a metric."""
-        chosen = list(self._selected(arm, where))
+        chosen = [self._combination(arm, key) for key in self._selected(arm, where)]
         trusted = any(each.valid for each in chosen)
         rows = [(each.parameters, row) for each in chosen for row in each.rows.get(metric, ())]
         if len(chosen) > 1:
@@ -108,12 +136,21 @@ class MetricRows:
         cells = {cell: None for each in chosen for cell in each.cells}
         return Side(values, cells, trusted, len(rows) - len(counted), missing)
 
-    def _selected(self, arm: str, where: Where) -> Iterator[_Combination]:
+    def _selected(self, arm: str, where: Where) -> list[tuple[object, ...]]:
+        """Values of the parameters of an arm's cells that are meant."""
         wanted: dict[str, list[object]] = {}
         for name, given in where.items():
             each = given if isinstance(given, tuple) else (given,)
             wanted[tables.PARAMETER + name] = [as_number(read_value(value)) for value in each]
-        for combination in self._arms.get(arm, {}).values():
-            values = combination.values
-            if all(values.get(name) is not None and values[name] in accepted for name, accepted in wanted.items()):
-                yield combination
+        keys = self._places.get(arm, {})
+        if not wanted.keys() <= set(self._columns):
+            return []
+        if len(wanted) == len(self._columns) and all(len(accepted) == 1 for accepted in wanted.values()):
+            key = tuple(wanted[name][0] for name in self._columns)
+            return [key] if key in keys else []
+        accepted_at = [(self._columns.index(name), accepted) for name, accepted in wanted.items()]
+        return [
+            key
+            for key in keys
+            if all(key[place] is not None and key[place] in accepted for place, accepted in accepted_at)
+        ]
