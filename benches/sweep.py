@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -69,7 +70,7 @@ arms:
   - name: policed
     configure:
       R1:
-        template: {templates}/police.ios.j2
+        template: templates/police.ios.j2
         variables: {{interface: FastEthernet0/1, cir: $(pir in b/s)}}
 """
 
@@ -77,11 +78,12 @@ arms:
 def grid(folder: Path, *, platform: str, seconds: int, rtts: int, pirs: int, connections: int) -> Path:
     """An experiment file with so many values of each parameter."""
     file = folder / f"bench-{platform}-{rtts * pirs * connections}.yml"
+    # An experiment has only files below its own folder.
+    shutil.copytree(ROOT / "experiments/templates", folder / "templates", dirs_exist_ok=True)
     file.write_text(
         GRID.format(
             platform=platform,
             seconds=seconds,
-            templates=os.path.relpath(ROOT / "experiments/templates", folder),
             rtts=", ".join(f"{10 * number} ms" for number in range(1, rtts + 1)),
             pirs=", ".join(f"{number} Mb/s" for number in range(1, pirs + 1)),
             connections=", ".join(map(str, range(1, connections + 1))),

@@ -144,7 +144,7 @@ class Readings:
         return self._reading(cell, seal) is None and not self._is_saved(cell.name, seal)
 
     def _reading(self, cell: CellFiles, seal: FileSeal | None) -> Reading | None:
-        """What was read of the cell when its record had this seal."""
+        """Return the reading of the cell from when its record had this seal; None without one."""
         known = self._known.get(cell.path)
         return known[1] if known is not None and known[0] == seal else None
 

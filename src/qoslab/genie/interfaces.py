@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 Entry = dict[str, Any]
-"""What is known of one interface."""
+"""Values of one interface."""
 Words = dict[str, str]
 """Groups of a line's pattern."""
 

@@ -1,0 +1,128 @@
+"""Measures what a simulated cell costs, and where; prints a Markdown section for docs/internals/performance.md.
+
+    python benches/simulated_cells.py [--cells 1000] [--write]
+
+Processor time, since the machine may be busy: of `qoslab run --lab simulated` with all that it starts, of `qoslab
+report` of the same run, and per cell of the parts of these: a worker's own time, the programs that it starts, and the
+reading of the cell with its metrics.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import page
+import sweep
+
+from qoslab.analysis import Readings, references
+from qoslab.plan import Options, make_plan
+from qoslab.results import RunFolder
+from qoslab.run.cluster import remote_worker
+from qoslab.run.cluster.remote import plain_task
+from qoslab.run.task import make_task
+from qoslab.schema import load_sweep
+
+ROOT = Path(__file__).resolve().parents[1]
+HEADING = "## Simulated cells"
+SAMPLE = 50
+"""Cells whose parts are measured one by one."""
+
+
+@dataclass(frozen=True)
+class Took:
+    """Processor seconds of a command with all that it starts, and the memory of its largest process in MiB."""
+
+    processor_s: float
+    memory_mib: float
+
+
+def took(folder: Path, *arguments: str) -> Took:
+    """Run a `qoslab` command; byte code is cached, as in an installation."""
+    script = (
+        "import resource, subprocess, sys; status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode;"
+        "used = resource.getrusage(resource.RUSAGE_CHILDREN);"
+        "print(status, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)"
+    )
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, "-c", script, sweep.QOSLAB, *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    status, processor, memory = done.stdout.split()
+    if status not in ("0", "1"):
+        sys.exit(done.stderr)
+    return Took(float(processor), float(memory))
+
+
+def worker_ms(file: Path) -> tuple[float, float]:
+    """Processor time of a cell in a worker, in ms: its own, and that of the programs that it starts."""
+    plan = make_plan(load_sweep(file), Options(lab="simulated"))
+    tasks = [plain_task(make_task(planned, {})) for planned in list(plan.cells)[:SAMPLE]]
+    remote_worker.run_cell(tasks[0])
+    own, others = time.process_time(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    for task in tasks:
+        remote_worker.run_cell(task)
+    own, after = time.process_time() - own, resource.getrusage(resource.RUSAGE_CHILDREN)
+    started = after.ru_utime + after.ru_stime - others.ru_utime - others.ru_stime
+    return own * 1000 / len(tasks), started * 1000 / len(tasks)
+
+
+def reading_ms(run: RunFolder) -> float:
+    """Processor time of reading a cell and computing its metrics, in ms: the median."""
+    opened = run.open()
+    readings = Readings(references(opened.manifest.experiment, opened.manifest.published))
+    each = []
+    for cell in opened.cells[: SAMPLE + 1]:
+        began = time.process_time()
+        readings.of(cell)
+        each.append((time.process_time() - began) * 1000)
+    return statistics.median(each[1:])
+
+
+def main() -> None:
+    """Measure, print and write the section."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cells", type=int, default=1000, help="cells of 1 s; a multiple of 100")
+    parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
+    chosen = parser.parse_args()
+    head = page.head("Each ran once; the processor time of a busy machine is longer than that of an idle one.")
+    arms = str(ROOT / "experiments/policing-vs-shaping.yml")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        file = sweep.grid(folder, platform="ios", seconds=1, rtts=10, pirs=10, connections=chosen.cells // 100)
+        took(folder, "run", arms, "--lab", "simulated")
+        five = took(folder, "run", arms, "--lab", "simulated")
+        first = ("--only", "rtt=10 ms", "--only", "pir=1 Mb/s", "--only", "connections=1")
+        one = took(folder, "run", str(file), "--lab", "simulated", *first)
+        many = took(folder, "run", str(file), "--lab", "simulated")
+        run = RunFolder((folder / "runs/bench/latest").resolve())
+        again = took(folder, "report", str(run.path))
+        own, started = worker_ms(file)
+        reading = reading_ms(run)
+    rows = [
+        ("`run policing-vs-shaping`, five arms, second time", five),
+        ("`run` of one cell without show commands", one),
+        (f"`run` of {chosen.cells:,} cells of 1 s", many),
+        ("`report` of these", again),
+    ]
+    lines = [HEADING, "", head, "", "| `--lab simulated` | processor s | MiB |", "|---|--:|--:|"]
+    lines += [f"| {words} | {each.processor_s:.1f} | {each.memory_mib:.0f} |" for words, each in rows]
+    lines += ["", "| part of a cell of 1 s | processor ms |", "|---|--:|"]
+    lines += [
+        f"| worker: scenario, files, conservation, record | {own:.1f} |",
+        f"| programs that it starts: `qos-sim` | {started:.1f} |",
+        f"| reading it, with its metrics | {reading:.1f} |",
+    ]
+    lines += ["", "To measure again:", "", "    python benches/simulated_cells.py --write"]
+    page.tell("\n".join(lines) + "\n", write_it=chosen.write)
+
+
+if __name__ == "__main__":
+    main()
