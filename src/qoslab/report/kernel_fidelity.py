@@ -10,7 +10,7 @@ from qoslab.errors import QoslabError
 from qoslab.model.experiment import Experiment
 from qoslab.platforms import routers_in
 from qoslab.report.arms import arm_title
-from qoslab.results import Cell
+from qoslab.results import CellFiles
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class KernelFidelity:
     notes: list[KernelNote]
 
 
-def kernel_fidelity(cells: Iterable[Cell], experiment: Experiment) -> list[KernelFidelity]:
+def kernel_fidelity(cells: Iterable[CellFiles], experiment: Experiment) -> list[KernelFidelity]:
     """Return the notes of each router of platform tc with an IOS policy, approximations first."""
     found: dict[tuple[str, tuple[KernelNote, ...]], list[str]] = {}
     routers = routers_in(experiment.topology, "tc")
@@ -45,10 +45,9 @@ def kernel_fidelity(cells: Iterable[Cell], experiment: Experiment) -> list[Kerne
     return [KernelFidelity(router, arms, list(notes)) for (router, notes), arms in found.items()]
 
 
-def _notes(cell: Cell, router: str) -> tuple[KernelNote, ...]:
-    file = cell.configuration(f"{router}.tc.json")
+def _notes(cell: CellFiles, router: str) -> tuple[KernelNote, ...]:
     try:
-        notes = json.loads(cell.text(file)).get("notes", ()) if file.exists() else ()
+        notes = json.loads(cell.kernel_configuration(router) or "{}").get("notes", ())
         made = [
             KernelNote(
                 each["degree"],

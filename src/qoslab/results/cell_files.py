@@ -116,6 +116,11 @@ class CellFiles(Identified):
         tc = f"config/{device}.tc"
         return self.text(tc if self.has(tc) else f"config/{device}.ios")
 
+    def kernel_configuration(self, router: str) -> str | None:
+        """Return the applied configuration of a router's kernel, as JSON text; None if there is none."""
+        name = f"config/{router}.tc.json"
+        return self.text(name) if self.has(name) else None
+
     def configurations(self, routers: Iterable[str]) -> dict[str, str]:
         """The configurations that these routers were given; those that were given none are left out."""
         names = {router: f"config/{router}.ios" for router in routers}
