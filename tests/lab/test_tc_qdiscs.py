@@ -117,6 +117,14 @@ def test_only_the_difference_is_sent(space: str) -> None:
     assert found.is_as_configured()
 
 
+def test_a_parameter_that_cannot_change_has_everything_replaced(space: str) -> None:
+    found = qdiscs(space)
+    found.configure(HTB)
+    other = [["10" if each == "20" else each for each in words] for words in HTB]
+    assert found.configure(other) == other
+    assert "default 0x10" in found.listing(other)
+
+
 def test_a_qdisc_that_goes_takes_the_tree_along(space: str) -> None:
     found = qdiscs(space)
     found.configure(HTB)
