@@ -1,181 +1,56 @@
-"""The script `qoslab`: first starts, also two at once, broken off, offline; clones that were copied or moved.
-
-Environments, pip and the lock are real; but for a first start, which makes its own, environments with pip are copies
-of one. In place of uv there is a script that makes an environment with one package, and says what it was asked for.
-"""
+"""The script `qoslab`: first starts, also two at once, broken off, offline; clones that were copied or moved."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
-import pty
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import sysconfig
 import time
-import zipfile
 from pathlib import Path
 
 import pytest
+from small_clone import (
+    PROGRAMS,
+    TOP,
+    UV,
+    calls,
+    clone,
+    environment,
+    fresh,
+    path_with,
+    quick,
+    start,
+    write_program,
+    write_script,
+    write_version,
+)
 
 from alive import alive
-from qoslab.system.packages import ELSEWHERE, MANAGERS
+from levels import everything
+from waiting import wait_until
 
-TOP = Path(__file__).parents[2]
-PROGRAMS = ("qos-router", "flood", "sla", "qos-sim", "qos-pcap")
-UV = """\
-import os, subprocess, sys, time
-from pathlib import Path
-assert sys.argv[1] == "--no-config"
-words = sys.argv[2:]
-with open(os.environ["STUB_CALLS"], "a") as calls:
-    print(*words, file=calls)
-if "STUB_SAYS" in os.environ:
-    sys.exit(os.environ["STUB_SAYS"] + int(os.environ.get("STUB_GOES_ON", "0")) * "\\n   Compiling something")
-if words[0] == "venv":
-    time.sleep(float(os.environ.get("STUB_TAKES", "0.5")))  # so that another start meets it
-    command = [words[words.index("--python") + 1], "-m", "venv", "--without-pip"]
-    sys.exit(subprocess.call([*command, *(["--clear"] if "--clear" in words else []), words[-1]]))
-if words[1] == "install":
-    (site,) = Path(words[words.index("--python") + 1]).parents[1].glob("lib/python3*/site-packages")
-    (site / "it.pth").write_text(words[-1] + "/src\\n")
-"""
+__all__ = ["clone", "fresh", "quick"]
 
 
-def uv_script(folder: Path) -> str:
-    """That script, started by a shell since paths may have blanks."""
-    (folder / "stub_uv.py").write_text(UV)
-    return f"#!/bin/sh\nexec '{sys.executable}' '{folder}/stub_uv.py' \"$@\"\n"
-
-
-def wheel(folder: Path) -> str:
-    """The package with that script, and its line in a lock file."""
-    info = "uv-1.dist-info"
-    files = {
-        "uv-1.data/scripts/uv": uv_script(folder),
-        f"{info}/METADATA": "Metadata-Version: 2.1\nName: uv\nVersion: 1\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-
-    def digest(text: str) -> str:
-        return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
-
-    record = "".join(f"{name},sha256={digest(text)},{len(text.encode())}\n" for name, text in files.items())
-    path = folder / "uv-1-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, text in {**files, f"{info}/RECORD": record + f"{info}/RECORD,,\n"}.items():
-            entry = zipfile.ZipInfo(name)
-            entry.external_attr = 0o100755 << 16
-            archive.writestr(entry, text)
-    return f"{path} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
-
-
-def write_version(clone: Path, version: str) -> None:
-    """What the package of a clone says of itself."""
-    (clone / "src/qoslab/__main__.py").write_text(f"import sys\nprint('qoslab', {version!r}, *sys.argv[1:])\n")
-
-
-COPYING = """\
-#!/bin/sh
-if [ "$1 $2 $3 $4" = "-I -m venv --clear" ]; then
-    rm -rf "$5"
-    exec cp -a '{made}' "$5"
-fi
-exec '{python}' "$@"
-"""
-
-
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a Python that makes an environment with pip by copying one: pip takes seconds to install."""
-    folder, python = tmp_path_factory.mktemp("quick"), Path(sys.executable).resolve()
-    subprocess.run([python, "-m", "venv", folder / "made"], check=True)
-    (folder / "python3").write_text(COPYING.format(made=folder / "made", python=python))
-    (folder / "python3").chmod(0o755)
-    return folder
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Path:
-    """A fresh clone of a very small qoslab, on a machine that has all system packages and the built programs."""
-    made = tmp_path / "a clone"
-    for folder in ("requirements", "src/qoslab", "target/release", "crates", ".qoslab"):
-        (made / folder).mkdir(parents=True)
-    shutil.copy(TOP / "qoslab", made)
-    for name in ("pyproject.toml", "Cargo.toml", "Cargo.lock", "requirements/run.txt", "requirements/build.txt"):
-        (made / name).write_text("")
-    (made / "requirements/tools.txt").write_text(wheel(tmp_path))
-    (made / "src/qoslab/__init__.py").write_text("")
-    write_version(made, "1")
-    for name in PROGRAMS:
-        (made / "target/release" / name).write_text("")
-        (made / "target/release" / name).chmod(0o755)
-    (made / ".qoslab/ready").write_text("")
-    return made
-
-
-@pytest.fixture
-def clone(fresh: Path, tmp_path: Path) -> Path:
-    """The same with the tools."""
-    tools = fresh / ".qoslab/tools"
-    (tools / "bin").mkdir(parents=True)
-    (tools / "bin/python").symlink_to(Path(sys.executable).resolve())
-    (tools / "bin/uv").write_text(uv_script(tmp_path))
-    (tools / "bin/uv").chmod(0o755)
-    shutil.copy(fresh / "requirements/tools.txt", tools / "installed.txt")
-    (tools / "place").write_text(f"{fresh}\n{Path(sys.executable).resolve()}\n")
-    return fresh
-
-
-def path_with(folder: Path) -> str:
-    """The search path on which what is in this folder comes first."""
-    return f"{folder}{os.pathsep}{os.environ['PATH']}"
-
-
-def environment(clone: Path, **more: str) -> dict[str, str]:
-    inherited = {
-        name: value for name, value in os.environ.items() if not name.startswith(("SUDO_", "QOSLAB_", "UV_", "PYTHON"))
-    }
-    # Without a detour over what chooses among Pythons, such as pyenv: that starts a shell for each.
-    path = path_with(Path(sys.executable).resolve().parent)
-    return {**inherited, "PATH": path, "STUB_CALLS": str(clone.parent / "calls"), **more}
-
-
-def start(clone: Path, *words: str, folder: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(clone / "qoslab"), *words],
-        env=environment(clone, **more),
-        cwd=folder or clone.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-
-
-def calls(clone: Path) -> list[str]:
-    path = clone.parent / "calls"
-    return path.read_text().splitlines() if path.exists() else []
-
-
-def test_a_first_start_and_a_second(fresh: Path) -> None:
+def test_a_first_start_and_a_second(fresh: Path, quick: Path) -> None:
     clone = fresh
-    first = start(clone, "list", "--json")
+    # The real environment with pip takes seconds: in the long level.
+    python = {} if everything() else {"PATH": path_with(quick)}
+    first = start(clone, "list", "--json", **python)
     assert (first.returncode, first.stdout) == (0, "qoslab 1 list --json\n"), first.stderr
     said = [line for line in first.stderr.splitlines() if line]
     assert len(said) == 2 and all(line.startswith("qoslab: installing the Python ") for line in said)
     assert all("--build-constraints" in call for call in calls(clone) if call.startswith("pip"))
     assert "pip install --disable-pip-version-check" in (clone / ".qoslab/log/setup.log").read_text()
     done = len(calls(clone))
-    second = start(clone, "list")
+    second = start(clone, "list", **python)
     assert (second.returncode, second.stdout, second.stderr) == (0, "qoslab 1 list\n", "")
     assert len(calls(clone)) == done == 3
     (clone / "requirements/run.txt").write_text("# another\n")
-    assert start(clone, "list").returncode == 0
+    assert start(clone, "list", **python).returncode == 0
     assert [call.split()[0] for call in calls(clone)[3:]] == ["pip", "pip"], "packages change in place"
 
 
@@ -226,7 +101,7 @@ def test_two_first_starts_at_once(clone: Path) -> None:
     both = [
         subprocess.Popen(
             [str(clone / "qoslab")],
-            env=environment(clone),
+            env=environment(clone, STUB_TAKES="0.5"),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -308,8 +183,7 @@ def test_without_network_for_its_tools(fresh: Path, quick: Path) -> None:
 def cargo_that(clone: Path, does: str) -> dict[str, str]:
     """The environment in which `cargo` is a script of the shell; what it was asked for is among the calls."""
     (clone / "bin").mkdir()
-    (clone / "bin/cargo").write_text(f'#!/bin/sh\necho cargo "$@" >>"$STUB_CALLS"\n{does}\n')
-    (clone / "bin/cargo").chmod(0o755)
+    write_program(clone / "bin/cargo", f'echo cargo "$@" >>"$STUB_CALLS"\n{does}')
     return {"PATH": path_with(clone / "bin")}
 
 
@@ -384,11 +258,7 @@ def test_a_build_ends_with_its_parallel_work(clone: Path) -> None:
     assert failed.returncode == 2 and "no space left" in failed.stderr
     number = clone.parent / "calls.cargo"
     if number.exists():  # it may have been ended before it began
-        for _ in range(100):
-            if not alive(int(number.read_text())):
-                break
-            time.sleep(0.05)
-        assert not alive(int(number.read_text()))
+        wait_until(lambda: not alive(int(number.read_text())), "the build has ended")
 
 
 STEP = """\
@@ -413,19 +283,17 @@ def stepping(clone: Path) -> dict[str, str]:
         steps = (
             [f"if [ \"$1 $2 $3 $4\" = '-I {only}' ]; then", *steps, "fi", f"exec '{python}' \"$@\""] if only else steps
         )
-        (folder / name).write_text("\n".join(["#!/bin/sh", *steps, ""]))
-        (folder / name).chmod(0o755)
+        write_script(folder / name, "\n".join(["#!/bin/sh", *steps, ""]))
         return folder / name
 
-    (folder / "step").write_text(STEP)
-    (folder / "step").chmod(0o755)
-    (folder / "stub_uv.py").write_text(UV)
-    uv = script("uv", "uv $2", f"'{python}' '{folder}/stub_uv.py' \"$@\"")
+    write_script(folder / "step", STEP)
+    write_script(folder / "stub_uv", UV)
+    uv = script("uv", "uv $2", f"'{folder}/stub_uv' \"$@\"")
     tools = script("python", "pip", f'cp \'{uv}\' "$(dirname "$0")"', only="-m pip install")
     made = f'rm -rf "$5" && mkdir -p "$5/bin" && cp \'{tools}\' "$5/bin"'
     script("python3", "venv", made, only="-m venv --clear")
     script("cargo", "cargo", f"install -m 755 /dev/null '{clone}/target/release/qos-sim'")
-    return {"PATH": path_with(folder), "STEPS": str(folder / "steps"), "STUB_TAKES": "0"}
+    return {"PATH": path_with(folder), "STEPS": str(folder / "steps")}
 
 
 def steps_of(stepping: dict[str, str], when: str) -> list[str]:
@@ -467,183 +335,6 @@ def test_the_steps_of_a_first_start_are_those_at_which_it_is_killed(fresh: Path)
     first = start(fresh, "notebook", **how)
     assert (first.returncode, first.stdout) == (0, "qoslab 1 notebook\n"), first.stderr
     assert sorted(steps_of(how, "before")) == sorted(steps_of(how, "after")) == sorted(STEPS)
-
-
-@pytest.fixture
-def bare(clone: Path) -> dict[str, str]:
-    """A machine without iperf3, whose apt-get says what it was asked for and whose package lists have everything."""
-    folder = clone.parent / "bin"
-    folder.mkdir()
-    for program in (*Path("/usr/bin").iterdir(), *Path("/bin").iterdir()):
-        link = folder / program.name
-        if program.name not in ("iperf3", "apt-get", "apt-cache", "sudo") and not link.is_symlink():
-            link.symlink_to(program)
-    stubs = {
-        "apt-get": 'echo "$@" >>"$STUB_CALLS"',
-        "apt-cache": 'echo "  Candidate: 2:99.0-1"',
-        "sudo": 'shift; exec "$@"',
-    }
-    for name, text in stubs.items():
-        write_program(folder / name, text)
-    (clone / ".qoslab/ready").unlink()
-    return {"PATH": str(folder), "CI": "", "DEBIAN_FRONTEND": "noninteractive"}
-
-
-GERMAN = """
-case "$LC_ALL,$LANGUAGE" in
-    C,* | C.UTF-8,) candidate=Candidate untranslated=1 ;;
-    *) candidate=Installationskandidat untranslated= ;;
-esac
-"""
-"""As apt where its German words are installed. Some of its C libraries heed LANGUAGE but for the very locale C."""
-
-
-def write_program(path: Path, text: str) -> None:
-    path.unlink(missing_ok=True)
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-
-
-def test_the_words_of_apt_are_read_in_any_language(clone: Path, bare: dict[str, str]) -> None:
-    folder = clone.parent / "bin"
-    for name in ("cargo", "rustc"):
-        (folder / name).unlink(missing_ok=True)
-    candidates = 'case $2 in cargo) echo "  $candidate: 0.66.0" ;; *) echo "  $candidate: 1.90.0" ;; esac'
-    write_program(folder / "apt-cache", GERMAN + candidates)
-    could_not = 'if [ "$untranslated" ]; then echo "E: Could not resolve host"; else echo "E: Unbekannt"; fi; exit 100'
-    write_program(folder / "apt-get", f'{GERMAN}echo "$@" >>"$STUB_CALLS"\n[ "$1" = update ] || {{ {could_not}; }}')
-    failed = start(clone, **bare, LC_ALL="de_DE.UTF-8", LANGUAGE="de")
-    (asked,) = (call.split() for call in calls(clone) if call.startswith("install"))
-    assert {"cargo-web", "rustc-web"} <= set(asked) and not {"cargo", "rustc"} & set(asked)
-    assert failed.returncode == 2 and "a package index cannot be reached" in failed.stderr
-
-
-def test_no_package_is_installed_where_none_may_be(clone: Path, bare: dict[str, str]) -> None:
-    failed = start(clone, QOSLAB_NO_APT="1", **bare)
-    assert failed.returncode == 2
-    assert "missing: " in failed.stderr and "apt-get install --no-install-recommends" in failed.stderr
-    assert "iperf3" in failed.stderr
-    assert calls(clone) == []
-    (clone.parent / "bin/apt-get").unlink()
-    failed = start(clone, **bare)
-    assert failed.returncode == 2 and "only with apt-get" in failed.stderr
-
-
-def test_what_was_removed_since_the_first_start_is_missed(clone: Path, bare: dict[str, str]) -> None:
-    (clone / ".qoslab/ready").write_text("")
-    failed = start(clone, QOSLAB_NO_APT="1", **bare)
-    assert failed.returncode == 2 and "qoslab: missing: iperf3 " in failed.stderr
-    folder = Path(bare["PATH"])
-    (folder / "iperf3").symlink_to("/bin/true")
-    for python in folder.glob("python3*"):
-        python.unlink()
-    failed = start(clone, QOSLAB_NO_APT="1", **bare)
-    assert failed.returncode == 2 and "qoslab: missing: python>=3.11 " in failed.stderr
-    assert "no packages are installed" in failed.stderr
-
-
-SUDO = """
-kept=${1#--preserve-env=}
-shift
-for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
-    case ",$kept," in *",$name,"*) ;; *) unset "$name" ;; esac
-done
-exec "$@"
-"""
-"""As the real one: of the variables that may lead through a proxy only those that it is told to keep."""
-
-
-@pytest.mark.sample(6)
-@pytest.mark.parametrize("name", ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"])
-def test_behind_a_proxy_packages_come_through_it(clone: Path, bare: dict[str, str], name: str) -> None:
-    programs = {"sudo": SUDO, "id": "echo 1000", "apt-get": f'echo "$1 through ${{{name}}}" >>"$STUB_CALLS"'}
-    for program, text in programs.items():
-        write_program(clone.parent / "bin" / program, text)
-    start(clone, **bare, **{name: "proxy.example.net"})
-    assert "install through proxy.example.net" in calls(clone)
-
-
-def test_without_network_for_system_packages(clone: Path, bare: dict[str, str]) -> None:
-    apt = clone.parent / "bin/apt-get"
-    apt.write_text("#!/bin/sh\necho 'E: Failed to fetch http://example.net/a  Could not resolve host' >&2; exit 100\n")
-    (clone.parent / "bin/iperf").unlink(missing_ok=True)
-    failed = start(clone, **bare)
-    assert failed.returncode == 2 and "E: Failed to fetch" in failed.stderr
-    told = failed.stderr.partition("to be fetched were ")[2].partition(".\n")[0]
-    lists = told == "the package lists of apt"
-    assert lists or {"iperf", "iperf3"} <= set(told.removeprefix("the system packages ").split()), failed.stderr
-
-
-@pytest.mark.parametrize(
-    ("manager", "words", "packages"),
-    [
-        (
-            "dnf",
-            "sudo dnf install ",
-            {"iperf3", "iputils", "openssh-clients", "wireshark-cli", "rust"},
-        ),
-        ("pacman", "sudo pacman -S --needed ", {"iperf3", "iputils", "openssh", "wireshark-cli", "rust"}),
-    ],
-)
-def test_other_distributions_get_their_own_commands(
-    clone: Path, bare: dict[str, str], manager: str, words: str, packages: set[str]
-) -> None:
-    folder = clone.parent / "bin"
-    (folder / "apt-get").rename(folder / manager)
-    # Images of Fedora and Arch have no `cmp`, some others neither `awk` nor `find`.
-    without = ("apt-cache", "tshark", "dumpcap", "ssh", "ping", "cargo", "rustc")
-    for name in (*without, "awk", "mawk", "gawk", "cmp", "find"):
-        (folder / name).unlink(missing_ok=True)
-    failed = start(clone, **bare)
-    told = failed.stderr.splitlines()[-1].strip()
-    assert failed.returncode == 2 and told.startswith(words), failed.stderr
-    named = set(told.removeprefix(words).split())
-    assert packages | {"diffutils", "findutils", "gawk"} <= named
-    assert (
-        not named & {"tshark", "openssh-client", "iputils-ping", "rustc"} and "command not found" not in failed.stderr
-    )
-    assert calls(clone) == []
-
-
-@pytest.mark.parametrize(
-    ("column", "names"), [(2, "gcc iperf iproute iproute-tc rust rustfmt"), (3, "gcc iperf iproute2 rust")]
-)
-def test_a_package_may_be_two_elsewhere_and_two_may_be_one(column: int, names: str) -> None:
-    text = (TOP / "qoslab").read_text()
-    functions = text[text.index("elsewhere='") : text.index("install_system_packages() {")]
-    words = ["bash", "-euc", f'{functions}\nother_names "$@"', "bash", str(column)]
-    packages = ["rustc", "gcc", "iproute2", "rustfmt", "iperf"]
-    told = subprocess.run([*words, *packages], capture_output=True, text=True, check=True).stdout
-    assert told.split() == names.split()
-
-
-def test_doctor_knows_packages_by_the_same_names() -> None:
-    text = (TOP / "qoslab").read_text()
-    rows = text.partition("elsewhere='\n")[2].partition("'\n")[0].splitlines()
-    assert {debian: (fedora, arch) for debian, fedora, arch in map(str.split, rows)} == ELSEWHERE
-    assert set(re.findall(r'words="(sudo [^$]*) [$]', text)) == {command for _, command, _ in MANAGERS}
-
-
-def at_a_terminal(clone: Path, answer: str, *words: str, **more: str) -> tuple[int, bytes]:
-    """The status of a start that somebody answers, and all that it said."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [str(clone / "qoslab"), *words],
-        env=environment(clone, **more),
-        stdin=theirs,
-        stderr=theirs,
-        stdout=subprocess.DEVNULL,
-    )
-    os.close(theirs)
-    os.write(ours, answer.encode())
-    said = b""
-    while True:
-        try:
-            said += os.read(ours, 4096)
-        except OSError:
-            break  # the other end is closed
-    os.close(ours)
-    return process.wait(), said
 
 
 def test_nothing_of_the_folder_that_it_is_called_in_is_executed_or_obeyed(fresh: Path, quick: Path) -> None:
@@ -691,53 +382,6 @@ def test_empty_entries_of_pythonpath_do_not_name_the_current_folder(
     (clone / "src/qoslab/__main__.py").write_text("import os\nprint(os.environ.get('PYTHONPATH'))\n")
     started = start(clone, "list", PATH=path_with(quick), PYTHONPATH=given)
     assert started.stdout == f"{expected}\n", started.stderr
-
-
-@pytest.mark.parametrize("program", ["rustc", "python3"])
-def test_no_package_is_installed_for_a_program_that_is_there_and_fails(
-    clone: Path, bare: dict[str, str], program: str
-) -> None:
-    for python in Path(bare["PATH"]).glob("python3*"):
-        python.unlink() if program == "python3" else None
-    for name in ("rustc", "cargo"):
-        write_program(Path(bare["PATH"]) / name, f"echo {name} 1.99.0")
-    write_program(Path(bare["PATH"]) / program, "echo 'error: no such toolchain' >&2; exit 1")
-    failed = start(clone, **bare)
-    assert failed.returncode == 2 and calls(clone) == []
-    assert f"qoslab: {program} is there and fails (error: no such toolchain)" in failed.stderr
-
-
-@pytest.mark.parametrize(
-    ("said", "installs"), [({"CI": "true"}, True), ({"DEBIAN_FRONTEND": "noninteractive"}, True), ({}, False)]
-)
-def test_without_a_terminal_packages_are_installed_only_where_that_was_said(
-    clone: Path, bare: dict[str, str], said: dict[str, str], installs: bool
-) -> None:
-    ended = start(clone, "list", **{**bare, "DEBIAN_FRONTEND": "", **said})
-    assert ended.returncode == 2
-    assert any("install -y" in call for call in calls(clone)) == installs
-    assert ("or start with --yes, as in `./qoslab --yes test`" in ended.stderr) == (not installs)
-    start(clone, "--yes", "list", **{**bare, "DEBIAN_FRONTEND": ""})
-    assert any("install -y" in call for call in calls(clone))
-
-
-@pytest.mark.parametrize(("words", "answer", "installs"), [([], "n\n", False), ([], "\n", True), (["--yes"], "", True)])
-def test_it_asks_on_a_terminal(
-    clone: Path, bare: dict[str, str], words: list[str], answer: str, installs: bool
-) -> None:
-    status, said = at_a_terminal(clone, answer, *words, **{**bare, "DEBIAN_FRONTEND": ""})
-    # What the test's apt-get installs is still missing afterwards.
-    assert status == 2
-    assert (b"install with apt-get: " in said) == (not words)
-    assert any("install -y" in call and "iperf3" in call for call in calls(clone)) == installs
-    assert (b"still missing after the installation" in said) == installs
-
-
-def test_it_asks_nobody_in_ci_even_where_that_has_a_terminal(clone: Path, bare: dict[str, str]) -> None:
-    status, said = at_a_terminal(clone, "n\n", **{**bare, "CI": "true"})
-    assert status == 2 and b"still missing after the installation" in said
-    assert b"install with apt-get: " not in said
-    assert any("install -y" in call and "iperf3" in call for call in calls(clone))
 
 
 def test_another_s_clone_is_not_set_up_by_sudo(clone: Path) -> None:

@@ -1,0 +1,213 @@
+"""The script `qoslab`: system packages that are missing, on Debian and elsewhere, and whether it may install them."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from small_clone import TOP, bare, calls, clone, environment, fresh, start, write_program
+
+from qoslab.system.packages import ELSEWHERE, MANAGERS
+
+__all__ = ["bare", "clone", "fresh"]
+
+GERMAN = """
+case "$LC_ALL,$LANGUAGE" in
+    C,* | C.UTF-8,) candidate=Candidate untranslated=1 ;;
+    *) candidate=Installationskandidat untranslated= ;;
+esac
+"""
+"""As apt where its German words are installed. Some of its C libraries heed LANGUAGE but for the very locale C."""
+
+
+def test_the_words_of_apt_are_read_in_any_language(clone: Path, bare: dict[str, str]) -> None:
+    folder = clone.parent / "bin"
+    for name in ("cargo", "rustc"):
+        (folder / name).unlink(missing_ok=True)
+    candidates = 'case $2 in cargo) echo "  $candidate: 0.66.0" ;; *) echo "  $candidate: 1.90.0" ;; esac'
+    write_program(folder / "apt-cache", GERMAN + candidates)
+    could_not = 'if [ "$untranslated" ]; then echo "E: Could not resolve host"; else echo "E: Unbekannt"; fi; exit 100'
+    write_program(folder / "apt-get", f'{GERMAN}echo "$@" >>"$STUB_CALLS"\n[ "$1" = update ] || {{ {could_not}; }}')
+    failed = start(clone, **bare, LC_ALL="de_DE.UTF-8", LANGUAGE="de")
+    (asked,) = (call.split() for call in calls(clone) if call.startswith("install"))
+    assert {"cargo-web", "rustc-web"} <= set(asked) and not {"cargo", "rustc"} & set(asked)
+    assert failed.returncode == 2 and "a package index cannot be reached" in failed.stderr
+
+
+def test_no_package_is_installed_where_none_may_be(clone: Path, bare: dict[str, str]) -> None:
+    failed = start(clone, QOSLAB_NO_APT="1", **bare)
+    assert failed.returncode == 2
+    assert "missing: " in failed.stderr and "apt-get install --no-install-recommends" in failed.stderr
+    assert "iperf3" in failed.stderr
+    assert calls(clone) == []
+    (clone.parent / "bin/apt-get").unlink()
+    failed = start(clone, **bare)
+    assert failed.returncode == 2 and "only with apt-get" in failed.stderr
+
+
+def test_what_was_removed_since_the_first_start_is_missed(clone: Path, bare: dict[str, str]) -> None:
+    (clone / ".qoslab/ready").write_text("")
+    failed = start(clone, QOSLAB_NO_APT="1", **bare)
+    assert failed.returncode == 2 and "qoslab: missing: iperf3 " in failed.stderr
+    folder = Path(bare["PATH"])
+    (folder / "iperf3").symlink_to("/bin/true")
+    for python in folder.glob("python3*"):
+        python.unlink()
+    failed = start(clone, QOSLAB_NO_APT="1", **bare)
+    assert failed.returncode == 2 and "qoslab: missing: python>=3.11 " in failed.stderr
+    assert "no packages are installed" in failed.stderr
+
+
+SUDO = """
+kept=${1#--preserve-env=}
+shift
+for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
+    case ",$kept," in *",$name,"*) ;; *) unset "$name" ;; esac
+done
+exec "$@"
+"""
+"""As the real one: of the variables that may lead through a proxy only those that it is told to keep."""
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("name", ["http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"])
+def test_behind_a_proxy_packages_come_through_it(clone: Path, bare: dict[str, str], name: str) -> None:
+    programs = {"sudo": SUDO, "id": "echo 1000", "apt-get": f'echo "$1 through ${{{name}}}" >>"$STUB_CALLS"'}
+    for program, text in programs.items():
+        write_program(clone.parent / "bin" / program, text)
+    start(clone, **bare, **{name: "proxy.example.net"})
+    assert "install through proxy.example.net" in calls(clone)
+
+
+def test_without_network_for_system_packages(clone: Path, bare: dict[str, str]) -> None:
+    apt = clone.parent / "bin/apt-get"
+    apt.write_text("#!/bin/sh\necho 'E: Failed to fetch http://example.net/a  Could not resolve host' >&2; exit 100\n")
+    (clone.parent / "bin/iperf").unlink(missing_ok=True)
+    failed = start(clone, **bare)
+    assert failed.returncode == 2 and "E: Failed to fetch" in failed.stderr
+    told = failed.stderr.partition("to be fetched were ")[2].partition(".\n")[0]
+    lists = told == "the package lists of apt"
+    assert lists or {"iperf", "iperf3"} <= set(told.removeprefix("the system packages ").split()), failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("manager", "words", "packages"),
+    [
+        (
+            "dnf",
+            "sudo dnf install ",
+            {"iperf3", "iputils", "openssh-clients", "wireshark-cli", "rust"},
+        ),
+        ("pacman", "sudo pacman -S --needed ", {"iperf3", "iputils", "openssh", "wireshark-cli", "rust"}),
+    ],
+)
+def test_other_distributions_get_their_own_commands(
+    clone: Path, bare: dict[str, str], manager: str, words: str, packages: set[str]
+) -> None:
+    folder = clone.parent / "bin"
+    (folder / "apt-get").rename(folder / manager)
+    # Images of Fedora and Arch have no `cmp`, some others neither `awk` nor `find`.
+    without = ("apt-cache", "tshark", "dumpcap", "ssh", "ping", "cargo", "rustc")
+    for name in (*without, "awk", "mawk", "gawk", "cmp", "find"):
+        (folder / name).unlink(missing_ok=True)
+    failed = start(clone, **bare)
+    told = failed.stderr.splitlines()[-1].strip()
+    assert failed.returncode == 2 and told.startswith(words), failed.stderr
+    named = set(told.removeprefix(words).split())
+    assert packages | {"diffutils", "findutils", "gawk"} <= named
+    assert (
+        not named & {"tshark", "openssh-client", "iputils-ping", "rustc"} and "command not found" not in failed.stderr
+    )
+    assert calls(clone) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "names"), [(2, "gcc iperf iproute iproute-tc rust rustfmt"), (3, "gcc iperf iproute2 rust")]
+)
+def test_a_package_may_be_two_elsewhere_and_two_may_be_one(column: int, names: str) -> None:
+    text = (TOP / "qoslab").read_text()
+    functions = text[text.index("elsewhere='") : text.index("install_system_packages() {")]
+    words = ["bash", "-euc", f'{functions}\nother_names "$@"', "bash", str(column)]
+    packages = ["rustc", "gcc", "iproute2", "rustfmt", "iperf"]
+    told = subprocess.run([*words, *packages], capture_output=True, text=True, check=True).stdout
+    assert told.split() == names.split()
+
+
+def test_doctor_knows_packages_by_the_same_names() -> None:
+    text = (TOP / "qoslab").read_text()
+    rows = text.partition("elsewhere='\n")[2].partition("'\n")[0].splitlines()
+    assert {debian: (fedora, arch) for debian, fedora, arch in map(str.split, rows)} == ELSEWHERE
+    assert set(re.findall(r'words="(sudo [^$]*) [$]', text)) == {command for _, command, _ in MANAGERS}
+
+
+def at_a_terminal(clone: Path, answer: str, *words: str, **more: str) -> tuple[int, bytes]:
+    """The status of a start that somebody answers, and all that it said."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [str(clone / "qoslab"), *words],
+        env=environment(clone, **more),
+        stdin=theirs,
+        stderr=theirs,
+        stdout=subprocess.DEVNULL,
+    )
+    os.close(theirs)
+    os.write(ours, answer.encode())
+    said = b""
+    while True:
+        try:
+            said += os.read(ours, 4096)
+        except OSError:
+            break  # the other end is closed
+    os.close(ours)
+    return process.wait(), said
+
+
+@pytest.mark.parametrize("program", ["rustc", "python3"])
+def test_no_package_is_installed_for_a_program_that_is_there_and_fails(
+    clone: Path, bare: dict[str, str], program: str
+) -> None:
+    for python in Path(bare["PATH"]).glob("python3*"):
+        python.unlink() if program == "python3" else None
+    for name in ("rustc", "cargo"):
+        write_program(Path(bare["PATH"]) / name, f"echo {name} 1.99.0")
+    write_program(Path(bare["PATH"]) / program, "echo 'error: no such toolchain' >&2; exit 1")
+    failed = start(clone, **bare)
+    assert failed.returncode == 2 and calls(clone) == []
+    assert f"qoslab: {program} is there and fails (error: no such toolchain)" in failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "installs"), [({"CI": "true"}, True), ({"DEBIAN_FRONTEND": "noninteractive"}, True), ({}, False)]
+)
+def test_without_a_terminal_packages_are_installed_only_where_that_was_said(
+    clone: Path, bare: dict[str, str], said: dict[str, str], installs: bool
+) -> None:
+    ended = start(clone, "list", **{**bare, "DEBIAN_FRONTEND": "", **said})
+    assert ended.returncode == 2
+    assert any("install -y" in call for call in calls(clone)) == installs
+    assert ("or start with --yes, as in `./qoslab --yes test`" in ended.stderr) == (not installs)
+    start(clone, "--yes", "list", **{**bare, "DEBIAN_FRONTEND": ""})
+    assert any("install -y" in call for call in calls(clone))
+
+
+@pytest.mark.parametrize(("words", "answer", "installs"), [([], "n\n", False), ([], "\n", True), (["--yes"], "", True)])
+def test_it_asks_on_a_terminal(
+    clone: Path, bare: dict[str, str], words: list[str], answer: str, installs: bool
+) -> None:
+    status, said = at_a_terminal(clone, answer, *words, **{**bare, "DEBIAN_FRONTEND": ""})
+    # What the test's apt-get installs is still missing afterwards.
+    assert status == 2
+    assert (b"install with apt-get: " in said) == (not words)
+    assert any("install -y" in call and "iperf3" in call for call in calls(clone)) == installs
+    assert (b"still missing after the installation" in said) == installs
+
+
+def test_it_asks_nobody_in_ci_even_where_that_has_a_terminal(clone: Path, bare: dict[str, str]) -> None:
+    status, said = at_a_terminal(clone, "n\n", **{**bare, "CI": "true"})
+    assert status == 2 and b"still missing after the installation" in said
+    assert b"install with apt-get: " not in said
+    assert any("install -y" in call and "iperf3" in call for call in calls(clone))
