@@ -20,12 +20,6 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible._internal._datatag._tags import Origin, TrustedAsTemplate
-from ansible.module_utils._internal._datatag import AnsibleTagHelper
-from ansible.parsing.dataloader import DataLoader
-from ansible.playbook.play_context import PlayContext
-from ansible.plugins.connection.ssh import Connection as SshConnection
-from ansible.template import Templar
 from fake_device import ENABLE, PASSWORD, USER, FakeDevice
 
 from qoslab.errors import IosError
@@ -155,10 +149,15 @@ def test_every_intent_is_a_playbook_of_both_roles() -> None:
 
 
 def tagged(value: Any) -> Any:
+    from ansible._internal._datatag._tags import Origin, TrustedAsTemplate
+    from ansible.module_utils._internal._datatag import AnsibleTagHelper
+
     return AnsibleTagHelper.tag(value, (Origin(path="/x/inventory.yml", line_num=1), TrustedAsTemplate()))
 
 
 def context(port: int) -> bytes:
+    from ansible.playbook.play_context import PlayContext
+
     play = PlayContext()
     play.remote_addr, play.port, play.remote_user = tagged("127.0.0.1"), tagged(port), tagged("lab")
     play.connection = tagged("ansible.netcommon.network_cli")
@@ -180,6 +179,9 @@ def test_a_type_that_is_not_known_is_left_to_ansible() -> None:
 
 
 def test_the_socket_is_where_ansible_puts_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ansible.playbook.play_context import PlayContext
+    from ansible.plugins.connection.ssh import Connection as SshConnection
+
     monkeypatch.setenv(ansible_connection.SOCKETS, "/run/sockets")
     play = PlayContext()
     play.deserialize(pickle.loads(context(40022)))
@@ -268,6 +270,10 @@ def test_anything_else_is_left_to_ansibles_own_helper(tmp_path: Path, data: byte
 
 def test_what_ios_config_is_given_may_be_rendered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes `src` through the templating of Ansible, which renders what is trusted: of some releases all."""
+    from ansible._internal._datatag._tags import TrustedAsTemplate
+    from ansible.parsing.dataloader import DataLoader
+    from ansible.template import Templar
+
     module = pytest.importorskip("ansible_collections.ansible.netcommon.plugins.action.network")
     trace, file = tmp_path / "ran", tmp_path / "R1.ios"
     text = f"interface Fa0/0\n description {{{{ lookup('pipe', 'touch {trace}') }}}}\n"

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import mannwhitneyu
 
 from qoslab.analysis.equivalence import (
     APART,
@@ -118,6 +117,8 @@ def test_a_lab_that_is_above_or_below_by_more_than_the_margin_is_another(sign: i
 
 
 def test_the_probability_is_that_of_the_ranks() -> None:
+    from scipy.stats import mannwhitneyu
+
     # Of 252 orders of five and five values there is one at which all of these are below all of those.
     shifted = [each + 0.1 for each in FIVE]
     assert agreement(FIVE, shifted, 0.1, 100.0).p_value == pytest.approx(1 / 252, rel=1e-12)
@@ -131,6 +132,8 @@ def test_the_probability_is_that_of_the_ranks() -> None:
 
 @pytest.mark.parametrize(("more", "method"), [(0, "exact"), (1, "asymptotic")])
 def test_the_ranks_of_many_are_not_counted_out(more: int, method: str) -> None:
+    from scipy.stats import mannwhitneyu
+
     count = math.isqrt(EXACT_MOST)
     assert count * count == EXACT_MOST
     first, second = np.arange(count + more) * 1.0, np.arange(count) + 0.3

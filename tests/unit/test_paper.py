@@ -6,18 +6,19 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 import sample_run
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.text import Text
 
 from qoslab.analysis import Outcome, analyse
 from qoslab.errors import UserError
 from qoslab.exchange import paper
 from qoslab.results import Manifest, RunFolder
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LONG = "Flood of random sizes to random ports, a packet every 3 ms, as the article has it"
 WIDTHS_MM = [50.0, 60.0, 88.0, 180.0]
@@ -39,6 +40,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, Manifest, 
 
 def outside(figure: Figure) -> list[str]:
     """The texts that are cut off. Numbers at an axis are left out: of those beyond its ends none is drawn."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.text import Text
+
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     width, height = canvas.get_width_height()
@@ -71,6 +75,8 @@ def test_long_names_are_whole(
 
 def test_a_text_without_room_is_reported(tmp_path: Path) -> None:
     """As the figure of another package may have."""
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(1.2, 0.5), layout="constrained")
     figure.subplots().set_ylabel("\n".join(["more", "than", "there", "is", "room", "for"]))
     figure.axes[0].set_xlabel("\n" * 40)
@@ -80,6 +86,8 @@ def test_a_text_without_room_is_reported(tmp_path: Path) -> None:
 
 
 def test_curves_of_many_arms_are_distinguishable() -> None:
+    from matplotlib.figure import Figure
+
     figure = Figure(layout="constrained")
     axes = figure.subplots()
     paper._ecdf(figure, axes, {f"arm {number}": np.array([number, number + 1.0]) for number in range(20)}, "ms")

@@ -9,8 +9,7 @@ import pytest
 from analysis_tables import CREDIT
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy import stats
-from statsmodels.tsa.stattools import kpss
+from scipy.special import stdtrit
 
 from qoslab.analysis.kpss import MOST_LAGS_OF, level_probability
 from qoslab.analysis.statistics import (
@@ -125,6 +124,8 @@ def test_arms_that_do_not_overlap_differ_wholly() -> None:
 
 def test_the_interval_of_a_difference_is_that_of_welch() -> None:
     """Of two values the median is the mean: that of scipy."""
+    from scipy import stats
+
     theirs = stats.ttest_ind([10.0, 20.0], [1.0, 3.0], equal_var=False).confidence_interval(0.95)
     expected = Difference(13.0, pytest.approx(theirs.low), pytest.approx(theirs.high), 1.0, pytest.approx(1 / 3))
     assert difference([10.0, 20.0], [1.0, 3.0]) == expected
@@ -273,7 +274,7 @@ def test_advice_needs_a_pilot_and_a_difference() -> None:
     assert refused(repetitions_for, [1.0, 2.0], 0.0) == none
 
 
-T = {free: float(stats.t.ppf(0.975, free)) for free in (1, 2, 3)}
+T = {free: float(stdtrit(free, 0.975)) for free in (1, 2, 3)}
 
 
 def test_average_is_the_mean_of_the_cells_medians() -> None:
@@ -308,7 +309,7 @@ def test_single_cells_among_repeated_ones_are_taken_to_scatter_as_they_do() -> N
     found = average([[10.0], [20.0, 22.0]])
     assert (found.value, found.over) == (15.5, "repetitions")
     # A variance of 2 of the single one, of 1 of the other's median, with 3²/(2² + 1²) degrees of freedom.
-    half = float(stats.t.ppf(0.975, 9 / 5)) * math.sqrt(3 / 4)
+    half = float(stdtrit(9 / 5, 0.975)) * math.sqrt(3 / 4)
     assert (found.low, found.high) == (pytest.approx(15.5 - half), pytest.approx(15.5 + half))
 
 
@@ -346,6 +347,8 @@ SERIES = st.lists(st.floats(-1e6, 1e6), min_size=LEAST_STEADY, max_size=60)
 
 @given(SERIES)
 def test_the_probability_of_a_level_is_that_of_statsmodels(values: list[float]) -> None:
+    from statsmodels.tsa.stattools import kpss
+
     data = np.array(values)
     assume(np.ptp(data) > 1e-3)
     few = int(len(data) ** (2 / 9))
@@ -368,6 +371,8 @@ def test_a_series_that_never_changes_is_a_level() -> None:
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=40))
 def test_an_outlier_is_recognised_by_the_deviation_of_scipy(values: list[float]) -> None:
+    from scipy import stats
+
     value, others = values[0], np.array(values[1:])
     limit = OUTLIER_DEVIATIONS * float(stats.median_abs_deviation(others, scale="normal"))
     off = abs(value - float(np.median(others)))
