@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from random import Random
 
 import ios_running
@@ -380,8 +381,9 @@ class Clutter:
     lines: tuple[str, ...]
     """Of interfaces."""
 
-    @classmethod
-    def of(cls, family: str) -> Clutter:
+    @staticmethod
+    @cache
+    def of(family: str) -> Clutter:
         """What a device of that family has in the configurations written for these tests, and does not take."""
         blocks: list[str] = []
         lines: list[str] = []
@@ -395,7 +397,7 @@ class Clutter:
                     blocks[-1] += "\n" + " " * each.depth + each.text
                 elif len(each.place) == 1 and each.place[0].startswith("interface "):
                     lines.append(f" {each.text}")
-        return cls(
+        return Clutter(
             *(tuple(each for each in dict.fromkeys(some) if _is_strange(each, family)) for some in (blocks, lines))
         )
 
@@ -424,11 +426,10 @@ def _is_strange(text: str, family: str) -> bool:
 
 
 GENERATIONS: tuple[Generation, ...] = ("classic", "hqf")
-CLUTTER = {family: Clutter.of(family) for family in ("router", "switch")}
 
 
 def test_there_is_much_that_no_model_knows() -> None:
-    assert all(len(each.blocks) > 30 and len(each.lines) > 20 for each in CLUTTER.values())
+    assert all(len(each.blocks) > 30 and len(each.lines) > 20 for each in (Clutter.of("router"), Clutter.of("switch")))
 
 
 def interfaces_of(text: str) -> set[str]:
@@ -440,7 +441,7 @@ def cluttered(text: str, seed: int, family: str, interfaces: set[str]) -> str:
 
     `interfaces` may have some, too: with one that is taken away they would go, and nobody could bring them back.
     """
-    clutter, lines = CLUTTER[family], []
+    clutter, lines = Clutter.of(family), []
     for line in text.splitlines():
         lines.append(line)
         if line in interfaces:
@@ -533,7 +534,7 @@ def undone(before: Device, text: str, seed: int, family: str) -> None:
     again = cluttered(filled(render(after), full), seed, family, both)
     assert unrestored(printed[0], again, [text], before.hardware) == []
     # Nothing outside of what was touched is ever sent.
-    assert CLUTTER[family].among(found.lines) == []
+    assert Clutter.of(family).among(found.lines) == []
     heads = {each for line in found.lines if not line.startswith(" ") for each in each_of(line)}
     # But a policy of a switch that is changed is detached meanwhile from a VLAN's interface.
     meanwhile = {head for head, *below in lines_of("\n".join(found.lines)) if below and "service-policy" in below[0]}

@@ -17,7 +17,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from test_pcap import pcap
 
-from levels import examples
+from levels import by_level, examples
 from qoslab.analysis.limiter_inference import infer, join
 from qoslab.analysis.limiter_inference.bucket import infer_bucket
 from qoslab.analysis.limiter_inference.releases import infer_releases
@@ -159,7 +159,7 @@ def test_any_policer_is_inferred(
     assert found.rate_bps.low <= rate <= found.rate_bps.high
 
 
-@settings(max_examples=examples(8), deadline=None)
+@settings(max_examples=by_level(short=2, long=8), deadline=None)
 @given(
     rate=st.floats(3e6, 1e8),
     burst_ms=st.floats(100, 500),

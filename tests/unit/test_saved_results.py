@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -30,11 +31,16 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     return names
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> RunFolder:
-    folder = sample_run.make_run(tmp_path)
+@pytest.fixture(scope="module")
+def analysed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = sample_run.make_run(tmp_path_factory.mktemp("analysed"))
     analyse(folder)
-    return RunFolder(folder.path)
+    return folder.path
+
+
+@pytest.fixture
+def run(analysed: Path, tmp_path: Path) -> RunFolder:
+    return RunFolder(shutil.copytree(analysed, tmp_path / analysed.name))
 
 
 def results(folder: RunFolder) -> dict[str, bytes]:

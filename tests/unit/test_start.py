@@ -66,7 +66,7 @@ def test_a_tried_policy_imports_nothing_heavy(tmp_path: Path) -> None:
 
 def test_a_run_in_virtual_time_imports_tables_and_no_more(tmp_path: Path) -> None:
     """Genie, which reads what the routers print, is in a process beside it."""
-    arguments = ("--lab", "simulated", "--arm", "policed", "--duration", "10s")
+    arguments = ("--lab", "simulated", "--arm", "policed", "--duration", "2s")
     assert imported(tmp_path, "run", EXPERIMENT, *arguments) == NUMBERS
     assert next(tmp_path.glob("runs/*/latest/report.html")).stat().st_size > 10**6, "it has its graphs"
 

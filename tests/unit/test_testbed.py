@@ -103,6 +103,7 @@ def test_pyats_reads_a_testbed_with_hosts_links_aliases_and_secrets(
     assert client.connections["cli"]["ssh_options"] == "-o IdentityFile=/keys/lab -o IdentitiesOnly=yes"
 
 
+@pytest.mark.long
 def test_pyats_itself_finds_nothing_wrong_with_it(
     inventory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

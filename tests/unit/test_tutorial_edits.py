@@ -26,6 +26,7 @@ def block(language: str, first: str) -> str:
     return str(text)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -55,6 +56,7 @@ def edited(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("policy", "old", "new"),
     [

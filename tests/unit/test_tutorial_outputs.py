@@ -21,6 +21,7 @@ def outputs() -> ModuleType:
     return module
 
 
+@pytest.mark.long
 def test_outputs_of_the_tutorial_are_current(outputs: ModuleType, tmp_path: Path) -> None:
     page = (TOP / "docs" / "tutorial.md").read_text(encoding="utf-8")
     assert outputs.with_outputs(page, tmp_path) == page, "run: python site/outputs.py --write docs/tutorial.md"
