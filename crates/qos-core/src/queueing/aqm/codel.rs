@@ -155,8 +155,9 @@ mod tests {
         fn pop(&mut self) -> Option<Item<u32>> {
             self.pop_front()
         }
+        /// All packets of [`queue`] have one size, and a sum over thousands at each packet takes seconds.
         fn bytes(&self) -> u64 {
-            self.iter().map(|item| u64::from(item.bytes())).sum()
+            self.front().map_or(0, |item| self.len() as u64 * u64::from(item.bytes()))
         }
     }
 
