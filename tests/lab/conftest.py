@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from commands import processes, temporary_folder
 from labs import TWO_HOSTS
 
+import levels
 from qoslab.schema import load_sweep
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.expose import expose
@@ -20,10 +22,13 @@ POLICING = Path(__file__).parents[2] / "experiments/policing-vs-shaping.yml"
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not import modules without quiet tests where only those are asked for."""
-    if config.option.markexpr != "quiet" or not collection_path.match("test_*.py"):
+    """Do not import modules without tests of the chosen mark or level."""
+    if not collection_path.match("test_*.py"):
         return None
-    return "pytest.mark.quiet" not in collection_path.read_text(encoding="utf-8") or None
+    text = collection_path.read_text(encoding="utf-8")
+    only_long = re.search(r"^pytestmark = .*pytest\.mark\.long", text, re.MULTILINE) and not levels.everything()
+    not_quiet = config.option.markexpr == "quiet" and "pytest.mark.quiet" not in text
+    return bool(only_long or not_quiet) or None
 
 
 @pytest.hookimpl(trylast=True)

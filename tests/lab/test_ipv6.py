@@ -11,9 +11,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from commands import run
-from genie.libs.parser.iosxe.show_acl import ShowIpv6AccessLists
-from genie.libs.parser.iosxe.show_ipv6 import ShowIpv6InterfaceBrief
-from genie.libs.parser.iosxe.show_routing import ShowIpv6RouteDistributor
 from labs import ping
 from test_iosd import session
 
@@ -161,6 +158,9 @@ class _Said:
 
 
 def test_the_shows_are_those_that_genie_reads(dual: Lab) -> None:
+    from genie.libs.parser.iosxe.show_ipv6 import ShowIpv6InterfaceBrief
+    from genie.libs.parser.iosxe.show_routing import ShowIpv6RouteDistributor
+
     text = session(dual, "show ipv6 interface brief").replace("\r", "")
     interfaces = ShowIpv6InterfaceBrief(device=_Said(text)).cli(output=text)["interface"]
     assert interfaces["Serial0/1/0"]["ipv6_addresses"] == ["2001:DB8:2::1"]
@@ -178,6 +178,8 @@ def test_the_shows_are_those_that_genie_reads(dual: Lab) -> None:
 
 
 def test_a_list_of_ipv6_and_a_code_point_of_both_families_classify(dual: Lab) -> None:
+    from genie.libs.parser.iosxe.show_acl import ShowIpv6AccessLists
+
     session(
         dual,
         *("configure terminal", "ipv6 access-list Echoes", "permit icmp any host 2001:db8:3::2 echo-request"),

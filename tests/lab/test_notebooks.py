@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import nbformat
 import pytest
 from commands import run
-from nbclient import NotebookClient
 
 from qoslab.tc.user_mode_linux import find
 from verdicts import newest_run, status_of
@@ -23,11 +21,14 @@ WITH_KERNEL = ("ios-and-kernel",)
 
 @pytest.mark.parametrize("name", STORIES)
 def test_a_notebook_shows_a_run(name: str, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+
     if name in WITH_KERNEL and find() is None:
         pytest.skip("needs the Debian package user-mode-linux or QOSLAB_UML")
     lab = "virtual" if name in WITH_KERNEL else "simulated"
     status, output, errors = run(clean, "run", name, "--lab", lab, "--duration", "12s")
-    # A busy machine makes a virtual run invalid, of which the notebook tells, too.
+    # A busy machine makes a virtual run invalid, which the notebook also reports.
     assert status == status_of(newest_run(clean)) in ((0, 1, 3) if lab == "virtual" else (0, 1)), output + errors
     monkeypatch.setenv("QOSLAB_RUN", str(clean / "runs" / name / "latest"))
     # Its kernel's files are not the run's.

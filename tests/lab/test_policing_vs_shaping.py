@@ -11,9 +11,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from made_again import MadeAgainWarning
 from qoslab.errors import ExitStatus
@@ -94,6 +92,9 @@ def test_what_the_router_said_is_kept_and_parsed(done: tuple[Path, str]) -> None
 
 
 def test_the_notebook_tells_the_story(done: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+
     monkeypatch.setenv("QOSLAB_RUN", str(done[0]))
     book = nbformat.read(ROOT / "analysis/policing-vs-shaping.ipynb", as_version=4)
     NotebookClient(book, timeout=300, kernel_name="python3").execute()
