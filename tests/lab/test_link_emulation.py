@@ -14,8 +14,9 @@ from qoslab.model.experiment import Topology
 from qoslab.run.cell.sampling import read_health
 from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.virtual_lab import Lab
+from waiting import PATIENCE_S
 
-pytestmark = [pytest.mark.lab, pytest.mark.quiet]
+pytestmark = pytest.mark.lab
 
 PING = str(Path(__file__).with_name("ping.py"))
 FLOOD = (
@@ -76,11 +77,8 @@ def _passed(interface: dict[str, Any]) -> int:
 
 
 async def _counters(lab: Lab, name: str, sent: Callable[[dict[str, Any]], int]) -> dict[str, Any]:
-    async with lab.control(name) as client:
-        interfaces: dict[str, Any] = {}
-        for _ in range(100):
-            interfaces = (await client.counters())["interfaces"]
-            if sent(interfaces) >= 400:
-                break
+    """The counters of a node when it has sent 400 packets."""
+    async with lab.control(name) as client, asyncio.timeout(PATIENCE_S):
+        while sent(interfaces := (await client.counters())["interfaces"]) < 400:
             await asyncio.sleep(0.02)
         return interfaces

@@ -62,7 +62,6 @@ def interfaces(lab: Lab) -> dict:  # type: ignore[type-arg]
     return lab.ask("counters")["interfaces"]
 
 
-@pytest.mark.quiet
 def test_packets_pass_both_ways(lab: Lab) -> None:
     assert len(ping(lab, "client", SERVER, 10)) == 10
     assert len(ping(lab, "server", CLIENT, 10)) == 10

@@ -133,7 +133,6 @@ def test_a_line_that_the_device_would_refuse(clean: Path) -> None:
     assert not (clean / "runs").exists()
 
 
-@pytest.mark.quiet
 def test_load_from_flood_and_a_session_that_it_starves(clean: Path) -> None:
     common = "from: client, to: server"
     flows = (
