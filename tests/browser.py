@@ -7,6 +7,7 @@ import os
 import select
 import shutil
 import subprocess
+import tempfile
 import time
 from base64 import b64decode
 from collections.abc import Iterator
@@ -118,6 +119,8 @@ def browser(profile: Path) -> Iterator[Browser]:
     """A Chromium with a fresh profile, which ends with the block; without one on this machine the test is left out."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine")
+    # What it leaves where it is killed; a short path, in which its socket has room.
+    temporary = tempfile.TemporaryDirectory(prefix="b", ignore_cleanup_errors=True)
     (its_input, to), (answers, its_output) = os.pipe(), os.pipe()
     # It reads at 3 and writes at 4; not every shell can give it descriptors of two digits there.
     words = (
@@ -128,6 +131,7 @@ def browser(profile: Path) -> Iterator[Browser]:
     started = subprocess.Popen(
         ["bash", "-c", f'exec 3<&{its_input} 4>&{its_output} "$@"', "bash", *words],
         pass_fds=(its_input, its_output),
+        env={**os.environ, "TMPDIR": temporary.name},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -144,3 +148,4 @@ def browser(profile: Path) -> Iterator[Browser]:
         started.wait()
         os.close(to)
         os.close(answers)
+        temporary.cleanup()

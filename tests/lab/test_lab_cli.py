@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import run
 
 from qoslab.virtual_lab import Lab
 
@@ -31,6 +32,11 @@ def qoslab(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]
     return subprocess.run([sys.executable, "-c", program, *arguments], input=stdin, capture_output=True, text=True)
 
 
+def forked(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The same without its imports, where nothing is typed."""
+    return subprocess.CompletedProcess(arguments, *run(Path.cwd(), *arguments))
+
+
 def test_up_list_exec_shell_down(name: str, tmp_path: Path) -> None:
     file = tmp_path / "two.yml"
     file.write_text(TOPOLOGY)
@@ -38,17 +44,17 @@ def test_up_list_exec_shell_down(name: str, tmp_path: Path) -> None:
     try:
         assert up.returncode == 0, up.stderr
         assert f"qoslab lab shell --lab {name} a" in up.stdout
-        again = qoslab("lab", "up", str(file), "--name", name)
+        again = forked("lab", "up", str(file), "--name", name)
         assert again.returncode == 2
         assert f"you have a lab called {name} already" in again.stderr
-        labs = {each["name"]: each for each in json.loads(qoslab("lab", "list", "--json").stdout)}
+        labs = {each["name"]: each for each in json.loads(forked("lab", "list", "--json").stdout)}
         assert labs[name]["nodes"]["b"]["addresses"] == {"eth0": ["10.0.0.2"]}
         assert labs[name]["failures"] == []
-        shown = qoslab("lab", "exec", "--lab", name, "b", "ip", "-4", "-o", "addr", "show", "dev", "eth0")
+        shown = forked("lab", "exec", "--lab", name, "b", "ip", "-4", "-o", "addr", "show", "dev", "eth0")
         assert "10.0.0.2/24" in shown.stdout
-        assert qoslab("lab", "exec", "--lab", name, "b", "sh", "-c", "exit 9").returncode == 9
-        drawn = qoslab("draw", "--lab", name, "--format", "mermaid")
-        titled, of_file = f'title: "{name}"', qoslab("draw", str(file), "--format", "mermaid").stdout
+        assert forked("lab", "exec", "--lab", name, "b", "sh", "-c", "exit 9").returncode == 9
+        drawn = forked("draw", "--lab", name, "--format", "mermaid")
+        titled, of_file = f'title: "{name}"', forked("draw", str(file), "--format", "mermaid").stdout
         assert drawn.returncode == 0 and drawn.stdout == of_file.replace('title: "two"', titled)
         assert titled in drawn.stdout and "10.0.0.2" in drawn.stdout
         shell = qoslab("lab", "shell", "--lab", name, "a", stdin="ip -4 -o addr show dev eth0\nexit 5\n")
@@ -58,7 +64,7 @@ def test_up_list_exec_shell_down(name: str, tmp_path: Path) -> None:
         down = qoslab("lab", "down", name)
     assert down.returncode == 0
     assert name not in [lab.name for lab in Lab.all()]
-    assert qoslab("lab", "down", name).returncode == 2
+    assert forked("lab", "down", name).returncode == 2
 
 
 @pytest.mark.long

@@ -36,16 +36,19 @@ def drawn(page: dict[str, Any]) -> int:
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_a_browser_sees_the_policer_while_it_drops(clean: Path, tmp_path: Path) -> None:
-    running = Command(clean, "run", str(EXPERIMENT), "--duration", "8s", "--arm", "policed", "--live", "--metrics", "0")
-    running.wait_for("OpenMetrics: ")
-    url, metrics = re.findall(r"(?:Live|OpenMetrics): (\S+)", running.stderr)
-    wait_until(lambda: drawn(asked(url)) >= SEEN, f"the page has {SEEN} readings", RUN_S)
-    with urllib.request.urlopen(metrics, timeout=30) as got:
-        assert re.search(
-            r'(?m)^qoslab_class_dropped_bytes_total\{[^}]*policy="Police"[^}]*\} [1-9]', got.read().decode()
-        )
+    # Started first: it may take longer than the traffic.
     with browser(tmp_path / "profile") as tab:
+        running = Command(
+            *(clean, "run", str(EXPERIMENT), "--duration", "8s", "--arm", "policed", "--live", "--metrics", "0")
+        )
+        running.wait_for("OpenMetrics: ")
+        url, metrics = re.findall(r"(?:Live|OpenMetrics): (\S+)", running.stderr)
         tab.open(url)
+        wait_until(lambda: drawn(asked(url)) >= SEEN, f"the page has {SEEN} readings", RUN_S)
+        with urllib.request.urlopen(metrics, timeout=30) as got:
+            assert re.search(
+                r'(?m)^qoslab_class_dropped_bytes_total\{[^}]*policy="Police"[^}]*\} [1-9]', got.read().decode()
+            )
         tab.wait("document.querySelectorAll('.trace.scatter .js-line[d^=M]').length >= 3")
         text = tab.tell("document.body.innerText")
     assert "policed/1: traffic (12 s)" in text or "policed/1, after" in text
