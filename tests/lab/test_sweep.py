@@ -111,7 +111,6 @@ def test_a_grid_interrupted_and_resumed(grid: Path, clean: Path) -> None:
         assert int(cell.experiment().topology.links[1].delay) * 2 == int(cell.parameters["rtt"])
 
 
-@pytest.mark.quiet
 @pytest.mark.slow
 def test_a_late_cell_is_tried_again_and_never_hidden(grid: Path, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A data plane that the machine gives no time: its processes are stopped for a moment in the first attempt."""
