@@ -112,8 +112,9 @@ def test_the_workflow_runs_the_short_level() -> None:
 
 def test_the_long_level_has_every_test_of_the_short_level() -> None:
     short, long, tox = tox_lists()
-    # `long` runs pytest on the folders of `unit` and `lab`.
-    assert set(short) - set(long) == {"unit", "lab"}
+    # `long` runs pytest on the folders of `unit` and `lab`, `rust-long` the commands of `rust`.
+    assert set(short) - set(long) == {"rust", "unit", "lab"}
+    assert "{[testenv:rust]commands}" in tox["testenv:rust-long"]["commands"]
     assert all(f"testenv:{name}" in tox for name in (*short, *long))
     for name in ("unit", "lab"):
         folders = set(re.findall(r"tests/\w+", tox[f"testenv:{name}"]["commands"]))
