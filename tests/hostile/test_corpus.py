@@ -29,7 +29,7 @@ def server() -> Iterator[Sandbox]:
         yield server
 
 
-@pytest.mark.sample(40)
+@pytest.mark.sample(80)
 @pytest.mark.parametrize("name", CASES)
 def test_hostile_input(server: Sandbox, tmp_path: Path, name: str) -> None:
     case: Case = CASES[name]

@@ -104,7 +104,7 @@ ASKS = {
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ASKS)
 def test_a_router_that_lets_nobody_in_is_reported(name: str, tmp_path: Path) -> None:
     began = time.monotonic()
