@@ -33,7 +33,7 @@ from qoslab.analysis.limiter_inference import limiter, releases
 from qoslab.analysis.limiter_inference.bucket import Arrivals
 from qoslab.analysis.metric_functions import CellFacts
 from qoslab.analysis.statistics import Values, WarmUp
-from qoslab.analysis.verdicts import UNDECIDED, WIDE, WITHIN
+from qoslab.analysis.verdicts import UNDECIDED, LOOSE, WITHIN
 from qoslab.exchange.readers import base, flent
 from qoslab.genie import policy_map_interface
 
@@ -380,9 +380,9 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
         _calculation(expected_comparison, "_verdict", _as_passed(UNDECIDED)),
     ),
     (
-        "wide-as-passed",
-        "a wide bound counts as passed",
-        _calculation(expected_comparison, "_verdict", _as_passed(WIDE)),
+        "loose-as-passed",
+        "a value within loose bounds counts as passed",
+        _calculation(expected_comparison, "_verdict", _as_passed(LOOSE)),
     ),
     (
         "lowest-for-highest",

@@ -109,7 +109,7 @@ def _unmoved(file: FileProof, mistakes: Sequence[tuple[str, str]]) -> list[Row]:
 def _none(files: Sequence[FileProof], mistakes: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Yield the rows of each file that detect no mistake, and the files with untried mistakes."""
     yield "Either the catalogue lacks a mistake that they would detect, or no mistake can violate them. Their"
-    yield "expectations are marked `unproven` in the experiment files: reports show them as wide and do not count them."
+    yield "expectations are marked `unproven` in the experiment files: reports show `loose bounds` and do not count them."
     yield ""
     for file in files:
         if unmoved := _unmoved(file, mistakes):

@@ -254,7 +254,7 @@ class TestCompare:
                 "tolerance": "",
                 "reason": "",
                 "verdict": "informative",
-                "publication": "",
+                "reproduction": "",
                 "explanation": "Of another line.",
             }
         ]
@@ -264,7 +264,7 @@ class TestCompare:
             arm="policed", metric="goodput.sum", at_least="1 b/s", reason="It passes.", fitted="The bucket."
         )
         (row,) = self.rows([], [wanted])
-        texts = ("unit", "tolerance", "reason", "verdict", "publication", "explanation")
+        texts = ("unit", "tolerance", "reason", "verdict", "reproduction", "explanation")
         assert [row[text] for text in texts] == ["b/s", "at least 1 b/s", "It passes.", "within", "", "The bucket."]
         assert (row["predicted"], row["published"], row["measured"]) == (NAN, NAN, 800_000)
         assert isinstance(row["predicted"], float)
@@ -274,7 +274,7 @@ class TestCompare:
     def test_why_nothing_is_expected_explains_nothing_where_something_is(self) -> None:
         figure = PublishedFigure("policed", "goodput.sum", "b/s", 841_000.0, "", remark="Nothing is expected.")
         (row,) = self.rows([figure], [expectation(arm="policed", metric="goodput.sum", at_least="1 b/s")])
-        assert (row["publication"], row["explanation"]) == ("as predicted", "")
+        assert (row["reproduction"], row["explanation"]) == ("as predicted", "")
 
     def test_the_cells_of_a_published_figure_are_those_it_names(self) -> None:
         figure = PublishedFigure("b", "rtt.max", "ms", 7.0, "", {"ring": 1})
@@ -284,7 +284,7 @@ class TestCompare:
     def test_an_own_reference_is_reported_and_not_counted_as_published(self) -> None:
         own = PublishedFigure("policed", "goodput.sum", "b/s", 812_000.0, "", kind="own reference")
         (row,) = self.rows([own], [expectation(arm="policed", metric="goodput.sum", at_least="900 kb/s")])
-        assert (row["published"], row["verdict"], row["publication"]) == (NAN, "outside", "own reference")
+        assert (row["published"], row["verdict"], row["reproduction"]) == (NAN, "outside", "own reference")
         assert row["explanation"] == "Reference measurement, not published: 812 kb/s."
 
     def test_rows_are_in_the_order_of_the_arms_and_ratios_last(self) -> None:
@@ -355,26 +355,26 @@ class TestPredictions:
         assert list(table["predicted"][:2]) == pytest.approx([32.875, 45.8125])
         assert list(table["tolerance"][:2]) == ["30.88 ms to 34.88 ms", "43.81 ms to 47.81 ms"]
         assert list(table["verdict"]) == ["within", "outside", "informative"], "of the last nothing was measured"
-        assert list(table["publication"]) == ["", "", ""]
+        assert list(table["reproduction"]) == ["", "", ""]
 
     def test_the_publication_is_judged_by_the_prediction_and_not_by_what_was_measured(self) -> None:
         where = {"line": "128 kb/s", "ring": 2}
         table = self.table(PublishedFigure("cbr", "rtt.max", "ms", 47.0, "", where))
-        assert table.iloc[1][["verdict", "publication", "explanation"]].tolist() == ["outside", "as predicted", ""]
+        assert table.iloc[1][["verdict", "reproduction", "explanation"]].tolist() == ["outside", "as predicted", ""]
         table = self.table(PublishedFigure("cbr", "rtt.max", "ms", 52.0, "", where))
-        assert table.iloc[1][["publication", "explanation"]].tolist() == ["not reproduced", "Slow routers."]
+        assert table.iloc[1][["reproduction", "explanation"]].tolist() == ["not reproduced", "Slow routers."]
         table = self.table(PublishedFigure("cbr", "rtt.max", "ms", 47.0, "", where), fitted="The router's time.")
-        assert table.iloc[1][["publication", "explanation"]].tolist() == ["fitted", "The router's time."]
+        assert table.iloc[1][["reproduction", "explanation"]].tolist() == ["fitted", "The router's time."]
 
     def test_a_print_is_known_to_its_last_digit(self) -> None:
         where = {"line": "128 kb/s", "ring": 2}
         assert (
-            self.table(PublishedFigure("cbr", "rtt.max", "ms", 48.0, "", where))["publication"][1] == "not reproduced"
+            self.table(PublishedFigure("cbr", "rtt.max", "ms", 48.0, "", where))["reproduction"][1] == "not reproduced"
         )
         # 47.8125 ms is the greatest: 48 may be that where it is known to half of 0.375, and to no less.
         for resolution, said in ((0.5, "as predicted"), (0.375, "as predicted"), (0.374, "not reproduced")):
             figure = PublishedFigure("cbr", "rtt.max", "ms", 48.0, "", where, resolution=resolution)
-            assert self.table(figure)["publication"][1] == said
+            assert self.table(figure)["reproduction"][1] == said
 
     def test_an_expectation_of_what_was_not_planned_is_none(self) -> None:
         planned = comparing.Planned(self.cells)
@@ -446,4 +446,4 @@ class TestPredictions:
         rows = [(1.0, *became[kind]) for kind in kinds]
         # What is not published does not count.
         rows += [(math.nan, *each) for each in became.values()]
-        assert comparing.reproduced(pd.DataFrame(rows, columns=["published", "publication", "verdict"])) == said
+        assert comparing.reproduced(pd.DataFrame(rows, columns=["published", "reproduction", "verdict"])) == said

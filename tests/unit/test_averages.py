@@ -111,7 +111,7 @@ class TestAverages:
     )
     def test_what_becomes_of_a_published_average(self, keys: dict[str, str], told: tuple[str, str]) -> None:
         found = averages_table([average_of(**keys)], *sweep()).iloc[0]
-        assert (found["publication"], found["explanation"]) == told
+        assert (found["reproduction"], found["explanation"]) == told
 
     def test_cells_that_are_not_valid_are_left_out_and_counted(self) -> None:
         metrics, cells = sweep(invalid="policer=default,link=2Mbps,pir=5Mbps")
@@ -413,7 +413,7 @@ def test_all_of_a_bound_on_pairs() -> None:
         "excluded": 0,
         "unmeasured": 1,
         "verdict": "within",
-        "publication": "",
+        "reproduction": "",
         "explanation": "Ours.",
     }
     assert found.to_dict("records") == [

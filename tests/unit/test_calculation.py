@@ -264,12 +264,12 @@ def check_intervals() -> None:
     assert math.isnan(alone.low) and math.isnan(alone.high)
 
 
-def check_wide() -> None:
+def check_loose_bounds() -> None:
     table, summaries = cells(("a", 1, 1, 5e6, True))
-    assert expected(table, summaries, arm="a", at_least="1 Mb/s", at_most="9 Mb/s")["verdict"] == "wide"
+    assert expected(table, summaries, arm="a", at_least="1 Mb/s", at_most="9 Mb/s")["verdict"] == "loose bounds"
     assert expected(table, summaries, arm="a", at_least="4 Mb/s", at_most="6 Mb/s")["verdict"] == "within"
     unproven = expected(table, summaries, arm="a", at_least="4 Mb/s", at_most="6 Mb/s", unproven=True)
-    assert unproven["verdict"] == "wide"
+    assert unproven["verdict"] == "loose bounds"
 
 
 def check_worst() -> None:
@@ -366,7 +366,7 @@ CHECKS: list[Callable[[], None]] = [
     check_reports,
     check_shares,
     check_intervals,
-    check_wide,
+    check_loose_bounds,
     check_worst,
     check_idle,
     check_random_loss,

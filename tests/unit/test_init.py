@@ -28,7 +28,7 @@ PUBLISHED = [("policed", 1923000, "within", "as predicted"), ("shaped", 1916000,
 
 
 def published_figures(found: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return [tuple(row[key] for key in ("arm", "published", "verdict", "publication")) for row in found["comparison"]]
+    return [tuple(row[key] for key in ("arm", "published", "verdict", "reproduction")) for row in found["comparison"]]
 
 
 def test_its_experiment_runs_as_its_file_says(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,7 +61,7 @@ def test_its_values_are_shown_next_to_published_ones(project: Path, capsys: pyte
     file.write_text(file.read_text().replace("1916000", "1700000"))
     assert main(["run", "first-policy", "--lab", "simulated", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["comparison"]
-    assert [row["publication"] for row in rows] == ["as predicted", "not reproduced"]
+    assert [row["reproduction"] for row in rows] == ["as predicted", "not reproduced"]
 
 
 def test_playbooks_of_a_folder_are_not_run(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

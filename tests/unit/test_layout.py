@@ -58,7 +58,7 @@ def sweep_page(page: Page) -> Page:
     row = PairRow("bucket 187500 B", ["12", "3", "45"], "12345678 B", "23456789 B", "+90.0 %", ("a", "b"))
     pairs = PairSection("pairs", "Two", "Won.", "policer dynamic-rtt", "policer static", [("bucket", [row])], [row])
     words = dict.fromkeys(("title", "about", "reason", "interval", "lowest", "highest", "explanation"), LONG)
-    kept = {"verdict": "within", "publication": "not reproduced"}
+    kept = {"verdict": "within", "reproduction": "not reproduced"}
     of_figures = dict.fromkeys(("cells", "published", "measured", "difference", "tolerance"), "645802 B")
     metrics = [f"police.bucket.p9{each}_ms" for each in range(12)]
     note = NoteText("Notes", ["One."], metrics, [(LONG, ["12.34 ms"] * 12)])

@@ -478,7 +478,7 @@ NARROW = ["metric", "measured", "expected", "verdict"]
     [
         ("80", False, NARROW),
         ("120", False, [*NARROW, "published", "difference"]),
-        ("140", True, [*NARROW, "published", "difference", "predicted", "publication"]),
+        ("140", True, [*NARROW, "published", "difference", "predicted", "reproduction"]),
     ],
 )
 def test_a_narrow_terminal_shows_the_verdict_and_verbose_shows_all(

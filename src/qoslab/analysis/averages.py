@@ -51,7 +51,7 @@ def averages_table(
     `unmeasured` those that are valid and lack the figure. An average whose bounds are not met, or of which valid cells
     lack the metric, is `outside`; one of which most cells are not valid is `undecided`; one without bounds, or without
     a valid cell, also of the arm with which it compares, is `informative`. Of `pairs` those have rows for which bounds
-    are given: parts of their pairs of cells. `publication` and `explanation` are as in a comparison.
+    are given: parts of their pairs of cells. `reproduction` and `explanation` are as in a comparison.
     """
     rows = [row for each in wanted for row in _rows(each, metrics, cells)]
     rows += [row for each in pairs for row in _judged(each, metrics, cells)]
@@ -77,21 +77,21 @@ def _rows(wanted: Average, metrics: pd.DataFrame, cells: Sequence[CellSummary]) 
             "tolerance": wanted.tolerance,
             "reason": wanted.reason,
             **_measured(wanted, metrics, group, cells),
-            **_publication(wanted),
+            **_reproduction(wanted),
         }
 
 
-def _publication(wanted: Average) -> dict[str, str]:
+def _reproduction(wanted: Average) -> dict[str, str]:
     """Return whether the published average is within the bounds of the average, and if not, or not by itself, why."""
     published = wanted.figure(wanted.published)
     if published is None:
-        return {"publication": "", "explanation": wanted.fitted}
+        return {"reproduction": "", "explanation": wanted.fitted}
     agrees = wanted.model_copy(update={"worst_at_least": None, "worst_at_most": None}).holds(*[published] * 3)
     if agrees is False:
-        return {"publication": NOT_REPRODUCED, "explanation": wanted.explained}
+        return {"reproduction": NOT_REPRODUCED, "explanation": wanted.explained}
     if wanted.fitted:
-        return {"publication": FITTED, "explanation": wanted.fitted}
-    return {"publication": AS_PREDICTED if agrees else "", "explanation": ""}
+        return {"reproduction": FITTED, "explanation": wanted.fitted}
+    return {"reproduction": AS_PREDICTED if agrees else "", "explanation": ""}
 
 
 def _measured(
@@ -207,7 +207,7 @@ def _judged(pair: Pair, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> 
             "excluded": asked - trusted,
             "unmeasured": trusted - found,
             "verdict": verdict,
-            "publication": "",
+            "reproduction": "",
             "explanation": pair.fitted,
         }
 

@@ -23,7 +23,7 @@ from qoslab.analysis.verdicts import (
     OUTSIDE,
     OWN_REFERENCE,
     UNDECIDED,
-    WIDE,
+    LOOSE,
     WITHIN,
     undecided,
 )
@@ -39,7 +39,7 @@ from qoslab.results import CellSummary, tables
 COLUMNS = [
     *("article", "lab", "arm", "where", "metric", "unit", "predicted", "published"),
     *("measured", "low", "high", "n", "over", "excluded", "missing", "effect"),
-    *("tolerance", "reason", "verdict", "publication", "explanation"),
+    *("tolerance", "reason", "verdict", "reproduction", "explanation"),
 ]
 
 _Key = tuple[str, str, str]
@@ -259,7 +259,7 @@ def compare(
 
     Rows without an expectation are `informative`. `where` says which cells of the arm count; all where it is empty.
 
-    `predicted` is what the model says, for the `reason`. `verdict` tells whether the router does that; `publication`
+    `predicted` is what the model says, for the `reason`. `verdict` tells whether the router does that; `reproduction`
     whether the published figure is within the same bounds, whatever was measured: `as predicted`, `not reproduced` with
     what would explain it as `explanation`, or `fitted` where the bounds are not independent of it.
 
@@ -288,7 +288,7 @@ def compare(
                 "reason": expectation.reason,
                 "verdict": _verdict(expectation, measured),
             }
-            | _publication(expectation, figures.get(key))
+            | _reproduction(expectation, figures.get(key))
         )
     shown: list[_Key] = [(arm, metric, "") for arm, names in (show or {}).items() for metric in names]
     for key in dict.fromkeys(each for each in (*figures, *shown) if each not in expected):
@@ -315,23 +315,23 @@ def _row(key: _Key, unit: str, published: PublishedFigure | None, measured: Meas
         "tolerance": "",
         "reason": "",
         "verdict": INFORMATIVE,
-        "publication": "",
+        "reproduction": "",
         "explanation": "" if published is None else published.remark,
     }
 
 
-def _publication(expectation: Expectation, published: PublishedFigure | None) -> dict[str, str]:
+def _reproduction(expectation: Expectation, published: PublishedFigure | None) -> dict[str, str]:
     """Return whether the publication agrees with what the router has to do, and if not, why."""
     if published is None:
         return {"explanation": expectation.fitted}
     if not published.is_published:
         reference = format_value(published.value, expectation.unit)
-        return {"publication": OWN_REFERENCE, "explanation": f"Reference measurement, not published: {reference}."}
+        return {"reproduction": OWN_REFERENCE, "explanation": f"Reference measurement, not published: {reference}."}
     if not expectation.holds(published.value, uncertain=published.resolution / 2):
-        return {"publication": NOT_REPRODUCED, "explanation": expectation.explained}
+        return {"reproduction": NOT_REPRODUCED, "explanation": expectation.explained}
     if expectation.fitted:
-        return {"publication": FITTED, "explanation": expectation.fitted}
-    return {"publication": AS_PREDICTED, "explanation": ""}
+        return {"reproduction": FITTED, "explanation": expectation.fitted}
+    return {"reproduction": AS_PREDICTED, "explanation": ""}
 
 
 def impossible(comparison: pd.DataFrame) -> list[str]:
@@ -353,10 +353,10 @@ def reproduced(comparison: pd.DataFrame) -> str:
     published = comparison[comparison["published"].notna()]
     if published.empty:
         return ""
-    kinds, verdicts = published["publication"], published["verdict"]
+    kinds, verdicts = published["reproduction"], published["verdict"]
     agreed = kinds == AS_PREDICTED
     met, failed = (
-        int((agreed & verdicts.isin([WITHIN, WIDE])).sum()),
+        int((agreed & verdicts.isin([WITHIN, LOOSE])).sum()),
         int((agreed & verdicts.isin([OUTSIDE, IMPOSSIBLE])).sum()),
     )
     fitted, other, nothing = (int((kinds == kind).sum()) for kind in (FITTED, NOT_REPRODUCED, ""))
@@ -386,7 +386,7 @@ def _verdict(expectation: Expectation, measured: Measured) -> str:
         return UNDECIDED
     if not expectation.holds(measured.estimate.value):
         return OUTSIDE
-    return WIDE if expectation.wide else WITHIN
+    return LOOSE if expectation.loose else WITHIN
 
 
 def to_csv(comparison: pd.DataFrame) -> str:

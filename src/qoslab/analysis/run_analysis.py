@@ -16,7 +16,7 @@ from qoslab.analysis.saved import SavedCells, content_of
 from qoslab.analysis.shortened import averages_of_shortened, comparison_of_shortened, shortened
 from qoslab.analysis.statistics import estimate
 from qoslab.analysis.values import unexpected_values
-from qoslab.analysis.verdicts import INFORMATIVE, NOT_MEASURED, OUTSIDE, UNDECIDED, WIDE
+from qoslab.analysis.verdicts import INFORMATIVE, NOT_MEASURED, OUTSIDE, UNDECIDED, LOOSE
 from qoslab.errors import ExitStatus, RunInvalid
 from qoslab.lab_kinds import lab_kind
 from qoslab.model.comparison import PublishedFigure
@@ -80,7 +80,7 @@ class Outcome:
     def expected(self) -> int:
         """Return how many expectations and averages count for the verdict."""
         tables = (self.comparison, self.averages)
-        return sum(len(table) for table in tables) - self._count(INFORMATIVE) - self.wide
+        return sum(len(table) for table in tables) - self._count(INFORMATIVE) - self.loose
 
     @property
     def undecided(self) -> int:
@@ -88,9 +88,9 @@ class Outcome:
         return self._count(UNDECIDED)
 
     @property
-    def wide(self) -> int:
-        """Return how many values are within bounds that are too wide to count as passed."""
-        return self._count(WIDE)
+    def loose(self) -> int:
+        """Return the number of values within bounds that are too loose to count as passed."""
+        return self._count(LOOSE)
 
     def _count(self, verdict: str) -> int:
         return sum(int((table["verdict"] == verdict).sum()) for table in (self.comparison, self.averages))

@@ -37,7 +37,7 @@ def unexpected_values(
     rows = (
         {"article": "", "lab": lab, "arm": arm.name, "where": selection_text(where), "metric": metric}
         | {"unit": Reference.parse(metric).metric.unit, **measured.columns(), "verdict": INFORMATIVE}
-        | dict.fromkeys(("tolerance", "reason", "publication", "explanation"), "")
+        | dict.fromkeys(("tolerance", "reason", "reproduction", "explanation"), "")
         for arm in experiment.arms
         for names in [_named(experiment, arm, metrics, len(cells))]
         for where in _combinations(arm, cells)

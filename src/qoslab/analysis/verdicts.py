@@ -1,8 +1,8 @@
 """Verdicts on expected and on published values."""
 
 WITHIN = "within"
-WIDE = "wide"
-"""Value within wide bounds (`qoslab.model.expectations.Expectation.wide`): not counted as passed."""
+LOOSE = "loose bounds"
+"""Value within bounds that are too loose for a test (`qoslab.model.expectations.Expectation.loose`): not counted as passed."""
 OUTSIDE = "outside"
 INFORMATIVE = "informative"
 """Nothing is expected of it, or no valid cell tells."""

@@ -42,7 +42,7 @@ _STYLE = {
     "impossible": "bold red",
     "undecided": "bold yellow",
     "not measured": "yellow",
-    "wide": "dim green",
+    "loose bounds": "dim green",
     "informative": "dim",
 }
 
@@ -65,8 +65,8 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool, verbose
     kind = lab_kind(outcome.lab)
     if kind.remark:
         echo(kind.remark)
-    wide = not Console().is_terminal and "COLUMNS" not in os.environ
-    console = Console(width=WIDTH) if wide else Console()
+    redirected = not Console().is_terminal and "COLUMNS" not in os.environ
+    console = Console(width=WIDTH) if redirected else Console()
     width = WITH_ALL if verbose else console.width
     if len(outcome.comparison):
         console.print(_comparison(outcome.comparison, kind.found, width))
@@ -88,9 +88,9 @@ def _verdict(outcome: Outcome) -> str:
     """Return the meaning of the exit status, in words."""
     if not outcome.valid:
         return "\n  ".join(("The run is invalid; its values must not be trusted:", *map(one_line, outcome.reasons)))
-    wide = f"; {outcome.wide} more within wide bounds, not counted" if outcome.wide else ""
+    loose = f"; {outcome.loose} more within loose bounds, not counted" if outcome.loose else ""
     if not outcome.expected:
-        none = "All its expectations have wide bounds" if outcome.wide else "It has no expectations"
+        none = "All its expectations have loose bounds" if outcome.loose else "It has no expectations"
         return f"The run is valid. {none}, so there is no verdict."
     late = outcome.not_measured
     left = f"; {late} not measured, as the traffic was shortened (with --strict they fail)" if late else ""
@@ -103,7 +103,7 @@ def _verdict(outcome: Outcome) -> str:
         )
     if outcome.outside:
         return f"The run is valid; {failed}{left}."
-    return f"The run is valid; all {'measured ' if late else ''}values are within their tolerance{left}{wide}."
+    return f"The run is valid; all {'measured ' if late else ''}values are within their tolerance{left}{loose}."
 
 
 def _are(count: int) -> str:
@@ -133,7 +133,7 @@ def _comparison(comparison: pd.DataFrame, found: str, width: int) -> Table:
     predicted = width >= WITH_ALL and not comparison["predicted"].isna().all()
     numbers = [found, *(["published", "difference"] if published else []), *(["predicted"] if predicted else [])]
     names = [numbers[0], *(["expected", "verdict"] if judged else []), *numbers[1:]]
-    names += ["publication"] if published and width >= WITH_ALL else []
+    names += ["reproduction"] if published and width >= WITH_ALL else []
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("metric", min_width=METRIC_WIDTH)
     for name in names:
@@ -153,7 +153,7 @@ def _comparison(comparison: pd.DataFrame, found: str, width: int) -> Table:
             "published": _value(row, "published"),
             "difference": _difference(row["published"], row["measured"]),
             "predicted": _value(row, "predicted"),
-            "publication": row["publication"],
+            "reproduction": row["reproduction"],
         }
         metric = "  " + row["metric"] + (f" ({row['where']})" if row["where"] else "")
         _add_row(table, metric, *(cells[name] for name in names), style=_STYLE[row["verdict"]] if judged else "")
@@ -185,7 +185,7 @@ def _print_averages(console: Console, averages: pd.DataFrame, found: str, width:
     echo(f"{row['title']}: {about}")
     names = ["", found, "verdict"]
     names += ["cells", "difference"] if width >= WITH_PUBLISHED else []
-    names += ["lowest cell", "publication"] if width >= WITH_ALL else []
+    names += ["lowest cell", "reproduction"] if width >= WITH_ALL else []
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in names:
         table.add_column(name, justify="right" if name in ("cells", found, "difference") else "left")
@@ -199,7 +199,7 @@ def _print_averages(console: Console, averages: pd.DataFrame, found: str, width:
             "cells": cells_counted(each),
             "difference": _difference(each["published"], each["value"]),
             "lowest cell": lowest + (f" ({each['lowest_cell']})" if lowest and each["lowest_cell"] else ""),
-            "publication": each["publication"] or "",
+            "reproduction": each["reproduction"] or "",
         }
         _add_row(table, *(cells[name] for name in names), style=_STYLE[each["verdict"]])
     console.print(table)

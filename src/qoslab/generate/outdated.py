@@ -39,7 +39,7 @@ def outdated(baseline: Baseline, file: Path) -> Iterator[str]:
         "new": len(expected) - len(both),
         "gone": len(before) - len(both),
         "with other bounds": sum(now.tolerance != was.tolerance for now, was in both),
-        "with another verdict on the published value": sum(now.publication != was.publication for now, was in both),
+        "with another verdict on the published value": sum(now.reproduction != was.reproduction for now, was in both),
     }
     if found := [f"{count} {words}" for words, count in counts.items() if count]:
         yield f"expectations: {', '.join(found)}"
@@ -53,7 +53,7 @@ def with_present_remarks(baseline: Baseline, file: Path) -> Baseline:
 
     def present(row: RunFigure) -> RunFigure:
         now = expected.get(row.key)
-        same = now is not None and (now.tolerance, now.publication) == (row.tolerance, row.publication)
+        same = now is not None and (now.tolerance, now.reproduction) == (row.tolerance, row.reproduction)
         return replace(row, explanation=now.explanation) if now is not None and same else row
 
     return replace(baseline, rows=tuple(map(present, baseline.rows)))

@@ -16,7 +16,7 @@ from qoslab.results.baselines import Baseline, baselines_of
 WIDTH = 120
 BEGIN, END = "<!-- baseline: {} -->", "<!-- end of baseline -->"
 _BLOCK = re.compile(r"<!-- baseline: (\S+) -->\n.*?<!-- end of baseline -->", re.DOTALL)
-_INFORMATIVE, _WITHIN, _WIDE = "informative", "within", "wide"
+_INFORMATIVE, _WITHIN, _LOOSE = "informative", "within", "loose bounds"
 _NOT_REPRODUCED, _FITTED, _OWN_REFERENCE = "not reproduced", "fitted", "own reference"
 
 
@@ -86,11 +86,11 @@ def _remarks(rows: Iterable[RunFigure]) -> Iterator[str]:
 
 
 def _remark(row: RunFigure) -> str:
-    if row.publication == _NOT_REPRODUCED:
+    if row.reproduction == _NOT_REPRODUCED:
         return _NOT_REPRODUCED
     # Of a figure that nobody published, the explanation of an expectation is what was fitted.
-    unpublished = row.published is None and row.verdict != _INFORMATIVE and row.publication != _OWN_REFERENCE
-    return _FITTED if row.publication == _FITTED or unpublished else ""
+    unpublished = row.published is None and row.verdict != _INFORMATIVE and row.reproduction != _OWN_REFERENCE
+    return _FITTED if row.reproduction == _FITTED or unpublished else ""
 
 
 def _shown(row: RunFigure) -> bool:
@@ -103,7 +103,7 @@ def _run(baseline: Baseline) -> str:
     cells = "1 cell" if len(manifest.cells) == 1 else f"{len(manifest.cells)} cells"
     repetitions = max((each.repetition for each in manifest.cells), default=1)
     cells += f", {repetitions} repetitions each (medians, 95 % intervals)" if repetitions > 1 else ""
-    judged = [row for row in baseline.rows if row.verdict not in (_INFORMATIVE, _WIDE)]
+    judged = [row for row in baseline.rows if row.verdict not in (_INFORMATIVE, _LOOSE)]
     within = sum(row.verdict == _WITHIN for row in judged)
     return f"{manifest.started:%Y-%m-%d}, {cells}{took}; {within} of {len(judged)} expectations within"
 
@@ -129,7 +129,7 @@ def _measured(row: RunFigure | None) -> str:
     low, high = _value(row.low, row), _value(row.high, row)
     text += f" ({low} to {high})" if low != high else ""
     text += f"; lowest {row.lowest}" if row.lowest else ""
-    return text if row.verdict in (_WITHIN, _WIDE, _INFORMATIVE) else f"**{text}, {row.verdict}**"
+    return text if row.verdict in (_WITHIN, _LOOSE, _INFORMATIVE) else f"**{text}, {row.verdict}**"
 
 
 def _value(value: float | None, row: RunFigure) -> str:

@@ -63,8 +63,8 @@ DURATION = "duration"
 """Name of the experiment's traffic time in expressions, if no parameter has it."""
 FORMS = ("between", "at_least", "at_most", "equals", "within")
 """Keys of an expectation that bound the figure; exactly one of them is given."""
-WIDE_FACTOR = 3.0
-"""A bound whose greatest value is more than so many times its least is wide: a value within it shows little."""
+LOOSE_FACTOR = 3.0
+"""A bound whose greatest value is more than so many times its least is loose: a value within it shows little."""
 FIGURES = ("predicted", *FORMS, "possible")
 """Keys of an expectation that may hold expressions."""
 
@@ -110,7 +110,7 @@ class Expectation(Frozen):
     fitted: str = ""
     """Parts of the model that were fitted to this publication: the value does not count as reproduced."""
     unproven: bool = False
-    """True if no deliberate mistake of a router or of the analysis violates it: it is shown as wide and not counted."""
+    """True if no deliberate mistake of a router or of the analysis violates it: reports show `loose bounds` and do not count it."""
 
     @property
     def selection(self) -> str:
@@ -168,9 +168,9 @@ class Expectation(Frozen):
         )
 
     @property
-    def wide(self) -> bool:
+    def loose(self) -> bool:
         """True if a value within the bounds says little: the expectation is `unproven`, the greatest bound is more than
-        `WIDE_FACTOR` times the least, or nothing is outside them, as of a share of 0 % to 100 %."""
+        `LOOSE_FACTOR` times the least, or nothing is outside them, as of a share of 0 % to 100 %."""
         if self.unproven:
             return True
         least, greatest = self.bounds
@@ -180,7 +180,7 @@ class Expectation(Frozen):
             return False
         if least <= 0:
             return self.unit == "fraction" and greatest >= 1
-        return greatest > WIDE_FACTOR * least
+        return greatest > LOOSE_FACTOR * least
 
     def can_be(self, measured: float) -> bool:
         """Return whether a figure in `unit` is one that there can be at all."""

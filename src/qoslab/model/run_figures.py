@@ -65,7 +65,7 @@ class RunFigure:
     verdict: str
     """Verdict on the router."""
     predicted: float | None = None
-    publication: str = ""
+    reproduction: str = ""
     """The verdict on the publication."""
     explanation: str = ""
     """Explanation of a publication that contradicts the prediction, or of a fitted part."""
@@ -81,7 +81,7 @@ class RunFigure:
         `KeyError` without a verdict, `ValueError` for a number that is none.
         """
         numbers = {name: _number(row.get(name)) for name in ("measured", "low", "high", "published", "predicted")}
-        names = ("arm", "metric", "where", "unit", "tolerance", "publication", "explanation")
+        names = ("arm", "metric", "where", "unit", "tolerance", "reproduction", "explanation")
         words = {name: str(row.get(name) or "") for name in names}
         if row["verdict"] is None:
             raise ValueError("a row is cut off")

@@ -16,7 +16,7 @@ from typing import Any
 from pyats import aetest
 from pyats.easypy import runtime
 
-from qoslab.analysis.verdicts import IMPOSSIBLE, OUTSIDE, UNDECIDED, WIDE, WITHIN
+from qoslab.analysis.verdicts import IMPOSSIBLE, OUTSIDE, UNDECIDED, LOOSE, WITHIN
 from qoslab.cli.places import open_sweep
 from qoslab.cli.run import end_as_by_ctrl_c, prepare, report_of
 from qoslab.errors import QoslabError
@@ -134,7 +134,7 @@ def _each(steps: Any, expected: Sequence[Expected]) -> None:
     for each in expected:
         with steps.start(each.name, description=each.said, continue_=True) as step:
             _LOG.info("%s: %s", each.name, each.said)
-            if each.verdict in (WITHIN, WIDE):
+            if each.verdict in (WITHIN, LOOSE):
                 step.passed(each.said)
             elif each.verdict == OUTSIDE:
                 step.failed(each.said)

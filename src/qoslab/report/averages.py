@@ -36,7 +36,7 @@ class AverageRow:
     highest: str
     tolerance: str
     verdict: str
-    publication: str
+    reproduction: str
     explanation: str
 
 
@@ -101,7 +101,7 @@ def _average_row(row: dict[Any, Any]) -> AverageRow:
         highest=extreme("highest"),
         tolerance=text.bound(row["tolerance"]),
         verdict=row["verdict"],
-        publication=row["publication"] or "",
+        reproduction=row["reproduction"] or "",
         explanation=row["explanation"] or "",
     )
 

@@ -169,7 +169,7 @@ def _trends(shown: Sequence[RunSummary], alike: Sequence[RunSummary]) -> list[Tr
     trends = []
     for key, figure in by_run[alike[0].folder].items():
         moved = key in before and figure.moved_from(before[key])
-        if figure.verdict in ("informative", "wide") and not moved:
+        if figure.verdict in ("informative", "loose bounds") and not moved:
             continue
         past = [each for run in reversed(alike) if (each := by_run[run.folder].get(key)) is not None]
         cells = [by_run[run.folder].get(key) for run in shown]

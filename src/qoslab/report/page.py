@@ -14,7 +14,7 @@ from qoslab import __version__
 from qoslab.analysis.expected_comparison import reproduced
 from qoslab.analysis.run_analysis import Outcome
 from qoslab.analysis.statistics import effect_size
-from qoslab.analysis.verdicts import OUTSIDE, UNDECIDED, WIDE, WITHIN
+from qoslab.analysis.verdicts import OUTSIDE, UNDECIDED, LOOSE, WITHIN
 from qoslab.lab_kinds import lab_kind
 from qoslab.model.comparison import (
     FigureColumn,
@@ -74,7 +74,7 @@ class Figure:
     tolerance: str
     verdict: str
     """Verdict on the router."""
-    publication: str
+    reproduction: str
     """Verdict on the publication; empty if it or the model has no value."""
     explanation: str
     """Explanation of a contradiction, or of a fitted part."""
@@ -82,7 +82,7 @@ class Figure:
     @property
     def passed(self) -> bool:
         """True if nothing about it needs a reader's attention: it is within its tolerance."""
-        return self.verdict in (WITHIN, WIDE)
+        return self.verdict in (WITHIN, LOOSE)
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ class FigureGroup:
     @property
     def summary(self) -> str:
         """Return how many rows passed, in words."""
-        within, wide = (sum(row.verdict == verdict for row in self.rows) for verdict in (WITHIN, WIDE))
-        parts = [f"{within} within tolerance"] if within or not wide else []
-        return ", ".join([*parts, *([f"{wide} within wide bounds, not counted"] if wide else [])])
+        within, loose = (sum(row.verdict == verdict for row in self.rows) for verdict in (WITHIN, LOOSE))
+        parts = [f"{within} within tolerance"] if within or not loose else []
+        return ", ".join([*parts, *([f"{loose} within loose bounds, not counted"] if loose else [])])
 
 
 @dataclass(frozen=True)
@@ -296,7 +296,7 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
             "invalid", "✕", "Not valid", "The values of this run must not be trusted.", _some(outcome.reasons)
         )
     if total == 0:
-        why = "All expectations have wide bounds" if outcome.wide else "No expectations were set"
+        why = "All expectations have loose bounds" if outcome.loose else "No expectations were set"
         return Verdict("informative", "–", "No verdict", f"{why}; the values are below.", [])
     late = [] if not outcome.not_measured else [_too_short(outcome, experiment)]
     if outcome.undecided:
@@ -308,8 +308,8 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
         sentence = f"All {met} expected values are within tolerance." if total > 1 else "The expected value is met."
         if late:
             sentence = f"{met} of {total} expected values are within tolerance, the others were not measured."
-        if outcome.wide:
-            sentence += f" {outcome.wide} more are within wide bounds and not counted."
+        if outcome.loose:
+            sentence += f" {outcome.loose} more are within loose bounds and not counted."
         return Verdict("within", "✓", "Within tolerance", sentence, late)
     details = [*_failed(outcome, experiment), *late]
     verb = "is" if outcome.outside == 1 else "are"
@@ -422,7 +422,7 @@ def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Colle
                     difference=text.difference(row["measured"], row["published"], row["unit"]),
                     tolerance=text.bound(row["tolerance"]),
                     verdict="not valid" if doubtful else row["verdict"],
-                    publication=row["publication"],
+                    reproduction=row["reproduction"],
                     explanation=row["explanation"],
                 )
             )

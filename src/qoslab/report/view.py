@@ -132,7 +132,7 @@ class RunView:
                 "difference": row.difference,
                 "tolerance": row.tolerance,
                 "verdict": row.verdict,
-                "publication": row.publication,
+                "reproduction": row.reproduction,
             }
             for group in figure_groups(chosen, self.manifest, self.outcome.untrusted)
             for row in group.rows
@@ -158,7 +158,7 @@ class RunView:
                 "lowest",
                 "lowest_cell",
                 "verdict",
-                "publication",
+                "reproduction",
             ]
         ].set_index(["title", "each"])
 

@@ -311,7 +311,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("lowest_cell", pa.string()),
             ("highest", pa.float64()),
             ("highest_cell", pa.string()),
-            *((name, pa.string()) for name in ("tolerance", "reason", "verdict", "publication", "explanation")),
+            *((name, pa.string()) for name in ("tolerance", "reason", "verdict", "reproduction", "explanation")),
         ]
     ),
     "pairs": pa.schema(
