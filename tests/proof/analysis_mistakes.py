@@ -33,7 +33,7 @@ from qoslab.analysis.limiter_inference import limiter, releases
 from qoslab.analysis.limiter_inference.bucket import Arrivals
 from qoslab.analysis.metric_functions import CellFacts
 from qoslab.analysis.statistics import Values, WarmUp
-from qoslab.analysis.verdicts import UNDECIDED, LOOSE, WITHIN
+from qoslab.analysis.verdicts import LOOSE, UNDECIDED, WITHIN
 from qoslab.exchange.readers import base, flent
 from qoslab.genie import policy_map_interface
 

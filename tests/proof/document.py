@@ -55,7 +55,7 @@ def document(mistakes: Sequence[tuple[str, str]], files: Sequence[FileProof], mi
     """Return the document; `mistakes` are names and descriptions, `missing` the files that were not simulated."""
     caught = [name for name, _ in mistakes if any(file.noticed.get(name) for file in files)]
     lines = [
-        "# Deliberate mistakes",
+        "# Deliberate mistakes and independent implementations",
         "",
         "Written by `tox -e prove`: experiment files are simulated with each of these deliberate mistakes",
         "(`crates/mistakes`, `tests/proof/analysis_mistakes.py`). A row detects a mistake if it passes without it, but",
@@ -109,7 +109,8 @@ def _unmoved(file: FileProof, mistakes: Sequence[tuple[str, str]]) -> list[Row]:
 def _none(files: Sequence[FileProof], mistakes: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Yield the rows of each file that detect no mistake, and the files with untried mistakes."""
     yield "Either the catalogue lacks a mistake that they would detect, or no mistake can violate them. Their"
-    yield "expectations are marked `unproven` in the experiment files: reports show `loose bounds` and do not count them."
+    yield "expectations are marked `unproven` in the experiment files: reports show `loose bounds` and omit them from"
+    yield "the count."
     yield ""
     for file in files:
         if unmoved := _unmoved(file, mistakes):

@@ -19,11 +19,11 @@ from qoslab.analysis.verdicts import (
     FITTED,
     IMPOSSIBLE,
     INFORMATIVE,
+    LOOSE,
     NOT_REPRODUCED,
     OUTSIDE,
     OWN_REFERENCE,
     UNDECIDED,
-    LOOSE,
     WITHIN,
     undecided,
 )

@@ -16,7 +16,7 @@ from qoslab.analysis.saved import SavedCells, content_of
 from qoslab.analysis.shortened import averages_of_shortened, comparison_of_shortened, shortened
 from qoslab.analysis.statistics import estimate
 from qoslab.analysis.values import unexpected_values
-from qoslab.analysis.verdicts import INFORMATIVE, NOT_MEASURED, OUTSIDE, UNDECIDED, LOOSE
+from qoslab.analysis.verdicts import INFORMATIVE, LOOSE, NOT_MEASURED, OUTSIDE, UNDECIDED
 from qoslab.errors import ExitStatus, RunInvalid
 from qoslab.lab_kinds import lab_kind
 from qoslab.model.comparison import PublishedFigure

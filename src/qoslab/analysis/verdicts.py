@@ -2,7 +2,7 @@
 
 WITHIN = "within"
 LOOSE = "loose bounds"
-"""Value within bounds that are too loose for a test (`qoslab.model.expectations.Expectation.loose`): not counted as passed."""
+"""Value within bounds that are too loose for a test (`Expectation.loose`): not counted as passed."""
 OUTSIDE = "outside"
 INFORMATIVE = "informative"
 """Nothing is expected of it, or no valid cell tells."""

@@ -110,7 +110,8 @@ class Expectation(Frozen):
     fitted: str = ""
     """Parts of the model that were fitted to this publication: the value does not count as reproduced."""
     unproven: bool = False
-    """True if no deliberate mistake of a router or of the analysis violates it: reports show `loose bounds` and do not count it."""
+    """True if no deliberate mistake of a router or of the analysis violates it: reports show `loose bounds` and do not
+    count it."""
 
     @property
     def selection(self) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from pyats import aetest
 from pyats.easypy import runtime
 
-from qoslab.analysis.verdicts import IMPOSSIBLE, OUTSIDE, UNDECIDED, LOOSE, WITHIN
+from qoslab.analysis.verdicts import IMPOSSIBLE, LOOSE, OUTSIDE, UNDECIDED, WITHIN
 from qoslab.cli.places import open_sweep
 from qoslab.cli.run import end_as_by_ctrl_c, prepare, report_of
 from qoslab.errors import QoslabError

@@ -14,7 +14,7 @@ from qoslab import __version__
 from qoslab.analysis.expected_comparison import reproduced
 from qoslab.analysis.run_analysis import Outcome
 from qoslab.analysis.statistics import effect_size
-from qoslab.analysis.verdicts import OUTSIDE, UNDECIDED, LOOSE, WITHIN
+from qoslab.analysis.verdicts import LOOSE, OUTSIDE, UNDECIDED, WITHIN
 from qoslab.lab_kinds import lab_kind
 from qoslab.model.comparison import (
     FigureColumn,
