@@ -84,7 +84,7 @@ def test_a_clone_is_set_up_in_the_development_container() -> None:
 
 
 @pytest.mark.parametrize("base", ELSEWHERE)
-def test_a_clone_says_what_installs_what_it_needs_elsewhere(base: str) -> None:
+def test_a_clone_names_the_commands_of_other_distributions(base: str) -> None:
     folder = TOP / "tests/image"
     ignored = folder / "elsewhere.containerignore"
     build("--ignorefile", ignored, "--file", folder / "Containerfile.elsewhere", base=base)

@@ -130,7 +130,7 @@ def test_flent(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     tried("flent in", "flent", tools.version("flent"))
 
 
-def test_flent_converts_what_is_older(tools: Tools, tmp_path: Path) -> None:
+def test_flent_converts_its_older_formats(tools: Tools, tmp_path: Path) -> None:
     """What an older format is refused with, is a command that makes a file of it that is read."""
     old, new = tmp_path / "old.flent", tmp_path / "new.flent.gz"
     document = json.loads(gzip.decompress((TOP / "tests/recorded/foreign/tcp_2up.flent.gz").read_bytes()))

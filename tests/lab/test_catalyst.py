@@ -108,7 +108,7 @@ def test_the_voice_queue_loses_nothing_while_the_machine_stalls(shared: Lab, sta
     assert [sum(queue) for queue in figures["dropped"]] == [0, figures["dropped"][1][0], 0, 0]
 
 
-def test_what_a_switch_refuses_changes_nothing(shared: Lab) -> None:
+def test_a_command_refused_by_a_switch_changes_nothing(shared: Lab) -> None:
     set_up(shared, switch(), Fa0_1=ARTICLE)
     before = shared.ask("config")["config"]
     wrong = configuration(switch(), Fa0_1={**ARTICLE, "share": [0, 1, 1, 1]})

@@ -72,7 +72,7 @@ def shown(lab: Lab, command: str) -> list[str]:
 
 
 @pytest.mark.long
-def test_a_run_leaves_what_it_does_not_know_and_sends_none_of_it(clean: Path, cluttered: tuple[Lab, Path]) -> None:
+def test_a_run_leaves_unknown_lines_in_place_and_sends_none_of_them(clean: Path, cluttered: tuple[Lab, Path]) -> None:
     lab, inventory = cluttered
     running, startup = shown(lab, "show running-config"), shown(lab, "show startup-config")
     for lines in (running, startup):

@@ -85,7 +85,7 @@ def test_no_other_key_and_no_password_lets_in(file: Path, tmp_path: Path) -> Non
     assert "Permission denied (publickey)" in refused.stderr
 
 
-def test_each_host_has_a_key_of_its_own_and_the_files_are_private(file: Path) -> None:
+def test_each_host_has_its_own_key_in_a_private_file(file: Path) -> None:
     known = file.with_suffix(".known_hosts").read_text().split("\n")
     assert len({line.split()[2] for line in known if line}) == 2
     for path in (file, file.with_suffix(".key"), file.with_suffix(".known_hosts")):

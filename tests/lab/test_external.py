@@ -133,7 +133,7 @@ def iperf3_runs(lab: Lab) -> None:
     wait_until(lambda: sending(lab), "the client's iperf3 runs", RUN_S, lambda: str(programs(lab)))
 
 
-def test_an_experiment_runs_where_only_ssh_leads(clean: Path, exposed: tuple[Lab, Path]) -> None:
+def test_an_experiment_runs_on_hosts_reached_by_ssh_only(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     before = hosts(lab)
     if os.geteuid() != 0:
@@ -214,7 +214,7 @@ def test_two_hosts_are_one_machine_with_a_card_each(
         lab.down()
 
 
-def test_a_host_whose_connection_is_cut_is_clean_and_named(clean: Path, exposed: tuple[Lab, Path]) -> None:
+def test_a_host_with_a_cut_connection_is_cleaned_and_named(clean: Path, exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     before = hosts(lab)
     command = Command(
@@ -421,7 +421,7 @@ def _parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def test_what_even_the_keeper_left_the_next_agent_puts_back(exposed: tuple[Lab, Path]) -> None:
+def test_the_next_agent_restores_settings_that_the_watchdog_left(exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     before = state(lab, "client")
     first = agent(file, "client", "in place")

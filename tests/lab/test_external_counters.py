@@ -248,7 +248,7 @@ def test_cost_of_reading_counters_is_reported(ran: Ran) -> None:
 
 @pytest.mark.long
 @pytest.mark.quiet
-def test_figures_of_a_moment_are_there(ran_long: Ran) -> None:
+def test_metrics_at_a_trigger_are_measured(ran_long: Ran) -> None:
     """Readings each 3 s alone are too far apart."""
     found = ran_long.table("metrics").set_index("metric")
     moment = [name for name in found.index if name.endswith("@ time 5.7 s")]
@@ -388,7 +388,7 @@ def test_clocks_of_hosts_that_are_wrong_and_drift_move_no_series(ran: Ran) -> No
     assert not [each for each in ran.record.reasons if "clock" in each or "stamped" in each]
 
 
-def test_what_hosts_sent_is_what_the_router_counted(ran: Ran) -> None:
+def test_the_router_counts_the_packets_sent_by_hosts(ran: Ran) -> None:
     hosts = cards_of(CellFiles(ran.cell, CellIdentity("policed", (), 1)))
     assert hosts["client"]["eth0"].sent > 500 and hosts["server"]["eth0"].received > 300
     topology = load_sweep(EXPERIMENT, {}).experiment.topology
@@ -408,7 +408,7 @@ def test_what_hosts_sent_is_what_the_router_counted(ran: Ran) -> None:
     assert "client sent" in told and "R1 counts" in told
 
 
-def test_each_host_tells_how_late_it_was(ran: Ran) -> None:
+def test_each_host_reports_its_lateness(ran: Ran) -> None:
     stalls = ran.record.stalls
     assert set(stalls) == {"client", "server"}
     for each in stalls.values():

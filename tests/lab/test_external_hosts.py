@@ -47,7 +47,7 @@ def settled(lab: Lab, host: str) -> str:
 
 @pytest.mark.long
 @pytest.mark.parametrize("together", [False, True], ids=["in place", "namespace"])
-def test_ipv6_runs_where_only_ssh_leads(
+def test_ipv6_runs_on_hosts_reached_by_ssh_only(
     clean: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: bool
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -140,7 +140,7 @@ def behind_sudo(folder: Path, connection: str = "") -> str:
     return str(login)
 
 
-def test_a_card_by_which_the_host_is_reached_is_not_moved_behind_sudo(exposed: tuple[Lab, Path]) -> None:
+def test_the_management_nic_is_not_moved_behind_sudo(exposed: tuple[Lab, Path]) -> None:
     lab, file = exposed
     lab.run("client", ["ip", "route", "del", "default"], check=True)
     lab.run("client", ["tc", "qdisc", "del", "dev", "eth0", "root"], check=True)

@@ -82,7 +82,7 @@ def client_of(command: Command) -> int:
 
 
 @pytest.mark.long
-def test_a_client_that_is_stopped_for_a_moment_ends_in_time(clean: Path) -> None:
+def test_a_briefly_stopped_client_ends_in_time(clean: Path) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "3s", "--arm", "unrestricted")
     client = client_of(command)
     os.kill(client, signal.SIGSTOP)
@@ -106,7 +106,7 @@ def test_a_client_that_stays_stopped_makes_its_cell_invalid_at_its_deadline(clea
 
 
 @pytest.mark.long
-def test_ctrl_c_ends_a_run_whose_client_is_stopped(clean: Path) -> None:
+def test_ctrl_c_ends_a_run_with_a_stopped_client(clean: Path) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "60s", "--arm", "unrestricted")
     client = client_of(command)
     (lab,) = command.labs()
@@ -202,7 +202,7 @@ def test_a_clock_that_does_not_run_on_costs_the_cell(
 
 
 @pytest.mark.long
-def test_what_was_measured_until_then_is_reported(clean: Path) -> None:
+def test_cells_measured_before_a_fault_are_reported(clean: Path) -> None:
     arms = ("--arm", "unrestricted", "--arm", "policed")
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--jobs", "1", *arms)
     command.wait_for("policed/1: configure the routers")
@@ -242,7 +242,7 @@ def test_a_run_that_is_killed_leaves_no_password(clean: Path, moment: str) -> No
 @pytest.mark.parametrize(
     "workers", [(), pytest.param(("--scheduler", "local"), marks=pytest.mark.long)], ids=["threads", "processes"]
 )
-def test_what_a_simulated_run_leaves_when_it_is_killed(clean: Path, workers: tuple[str, ...]) -> None:
+def test_a_killed_simulated_run_leaves_only_its_folder(clean: Path, workers: tuple[str, ...]) -> None:
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "60s", "--lab", "simulated", *workers)
     wait_for_simulator(command)
     command.process.kill()

@@ -76,7 +76,7 @@ def configuration(folder: Path) -> str:
 
 
 @pytest.mark.long
-def test_a_door_opens_to_frr(frr: tuple[int, Path]) -> None:
+def test_the_proxy_logs_in_to_frr(frr: tuple[int, Path]) -> None:
     port, folder = frr
     before = configuration(folder)
     with AccessProxies({"R1": AccessMethod("127.0.0.1", port, user=getpass.getuser())}) as door:

@@ -123,7 +123,7 @@ def served(package: str, program: str, ports: int) -> Iterator[list[int]]:
         device.communicate()
 
 
-def test_fakenos_is_refused_for_what_it_says_of_itself(
+def test_fakenos_is_refused_by_its_show_version(
     clean: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

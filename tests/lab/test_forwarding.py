@@ -102,7 +102,7 @@ def nothing() -> dict[str, Any]:
         ("tc qdisc del dev Fa0-1 root", "tc qdisc add dev Fa0-1 root pfifo limit 100", "traffic control (pfifo)"),
     ],
 )
-def test_what_is_not_known_is_the_kernels(lab: Lab, undo: str, do: str, named: str) -> None:
+def test_packets_of_unknown_protocols_go_through_the_kernel(lab: Lab, undo: str, do: str, named: str) -> None:
     lab.run("R1", do)
     try:
         assert named in wait_for(lab, lambda found: found["through_kernel"] is not None)["through_kernel"]

@@ -167,7 +167,7 @@ def test_generic_traffic_shaping_delays_to_the_rate_and_holds_its_buffers(floode
     assert 3 <= received - delayed <= 6
 
 
-def test_priority_queueing_gives_low_what_high_leaves(flooded: dict[str, Flooded]) -> None:
+def test_priority_queueing_gives_low_the_rest_of_high(flooded: dict[str, Flooded]) -> None:
     case = flooded["priority"]
     (high_sent, high_received), (low_sent, low_received) = case.counted["high"], case.counted["low"]
     assert high_received == high_sent, "the high queue drops nothing below the line's rate"

@@ -105,7 +105,7 @@ def test_static_routes_are_in_the_kernel_s_table(routed: Lab) -> None:
     assert "C       10.2.0.0 is directly connected, FastEthernet0/1\n" in without
 
 
-def test_a_policy_counts_what_passes(routed: Lab) -> None:
+def test_a_policy_counts_passing_packets(routed: Lab) -> None:
     session(routed, "configure terminal", *POLICE.splitlines(), "end")
     try:
         session(routed, "clear counters", "")
@@ -545,7 +545,7 @@ while time.monotonic() < end:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user as well")
-def test_another_user_who_calls_without_end_delays_no_login(routed: Lab) -> None:
+def test_repeated_connections_of_another_user_delay_no_login(routed: Lab) -> None:
     ssh = routed.ssh("R1")
     command = [sys.executable, "-I", "-c", FLOOD, ssh.host, str(ssh.port), "65534"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

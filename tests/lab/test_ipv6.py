@@ -124,7 +124,7 @@ def test_both_families_are_routed(dual: Lab) -> None:
     assert ping6(dual, "server", "2001:db8:1::2") == 62
 
 
-def test_nothing_is_learnt_and_what_is_set_is_recorded(dual: Lab) -> None:
+def test_no_ipv6_setting_is_learnt_and_set_ones_are_recorded(dual: Lab) -> None:
     settings = dual.describe()["sysctls"]
     for node, forwarding in (("client", "0"), ("R1", "1")):
         assert settings[node]["net.ipv6.conf.all.forwarding"] == forwarding

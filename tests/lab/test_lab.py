@@ -40,7 +40,7 @@ def test_hosts_reach_each_other_and_nothing_else(lab: Lab) -> None:
     assert interfaces[1]["mtu"] == 1500
 
 
-def test_what_nobody_collects_does_not_hold_a_lab_up(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unread_output_does_not_stop_a_lab(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervision, "GONE_S", 1.0)
     # Orphans come to this process, which collects none: as a container's first process that is no init.
     assert ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1) == 0
@@ -76,7 +76,7 @@ def test_two_labs_with_the_same_addresses_do_not_meet(lab: Lab, name: str) -> No
         assert server.wait(PATIENCE_S) == 0
 
 
-def test_what_the_machine_is_short_of_is_no_defect_of_qoslab(lab: Lab) -> None:
+def test_a_shortage_of_the_machine_is_no_bug_of_qoslab(lab: Lab) -> None:
     limits = resource.prlimit(lab.pid, resource.RLIMIT_NOFILE)
     opened = {int(each.name) for each in Path(f"/proc/{lab.pid}/fd").iterdir()}
     free = min(set(range(len(opened) + 1)) - opened)
@@ -284,7 +284,7 @@ def test_kill_ends_the_descendants_of_a_command(lab: Lab) -> None:
     assert process.stdout.read() == ""
 
 
-def test_a_lab_ends_whose_command_is_stopped(name: str) -> None:
+def test_a_lab_with_a_stopped_command_ends(name: str) -> None:
     lab = Lab.up(TWO_HOSTS, name=name)
     traces = Traces(lab)
     process = lab.popen("client", ["sleep", "1000"])
@@ -321,7 +321,7 @@ def test_offloads_are_off(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("profile", ["modern", "legacy-2008"])
-def test_tcp_profile_is_what_a_connection_gets(lab: Lab, profile: str) -> None:
+def test_a_connection_gets_the_tcp_profile(lab: Lab, profile: str) -> None:
     wanted = TCP_PROFILES[profile]
     for host in lab.nodes:
         lab.apply_tcp_profile(host, wanted)
@@ -348,7 +348,7 @@ def test_tcp_profile_is_what_a_connection_gets(lab: Lab, profile: str) -> None:
     server.wait(PATIENCE_S)
 
 
-def test_a_host_that_is_flooded_tells_nobody_that_ports_are_closed(name: str) -> None:
+def test_a_flooded_host_sends_no_port_unreachable(name: str) -> None:
     described = TWO_HOSTS.model_dump(mode="json", exclude_none=True)
     for number, end in enumerate(described["links"][0]["ends"], 1):
         end["ipv6_address"] = f"fd00:1::{number}/64"
@@ -373,7 +373,7 @@ def test_an_unknown_congestion_control_is_refused(lab: Lab) -> None:
     assert "modprobe tcp_nonesuch" in caught.value.hint
 
 
-def test_what_the_kernel_refuses_is_named(lab: Lab) -> None:
+def test_a_refusal_of_the_kernel_is_named(lab: Lab) -> None:
     spaces = lab._supervisor.namespaces(["client"])
     try:
         again = next(each for each in wire(TWO_HOSTS).interfaces() if each.namespace == "client")
@@ -480,7 +480,7 @@ def test_root_does_without_a_user_namespace(name: str) -> None:
     assert done.stdout == "False 64\n", done.stderr
 
 
-def test_where_the_kernel_forbids_labs_the_error_says_what_to_do(name: str) -> None:
+def test_a_kernel_that_forbids_labs_gives_an_error_with_a_remedy(name: str) -> None:
     program = (
         "import sys;from labs import *;from qoslab.errors import MachineError\n"
         "try:\n    Lab.up(TWO_HOSTS, name=sys.argv[1])\n"

@@ -99,7 +99,7 @@ def test_doctor_finds_this_machine_well() -> None:
     assert checks["virtual lab"]["state"] == checks["TCP cubic"]["state"] == "ok"
 
 
-def test_doctor_says_what_is_missing_and_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_doctor_names_missing_requirements_and_remedies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("QOSLAB_QOS_ROUTER", str(tmp_path / "none"))
     done = qoslab("doctor")
     assert done.returncode == 2

@@ -68,7 +68,7 @@ def test_a_engine_router_routes_and_is_watched(name: str) -> None:
 
 
 @pytest.mark.parametrize("guests", [(), pytest.param(("R1",), marks=[pytest.mark.long, NEEDS_UML])], ids=["own", "uml"])
-def test_a_router_whose_kernel_queues_routes_counts_and_is_watched(name: str, guests: tuple[str, ...]) -> None:
+def test_a_tc_router_routes_counts_and_is_watched(name: str, guests: tuple[str, ...]) -> None:
     wires = ("client eth0 10.1.0.2/24 - R1 eth0 10.1.0.1/24", "R1 eth1 10.2.0.1/24 - server eth0 10.2.0.2/24")
     described = topology(client="host", R1="tc", server="host")(*wires, rate="10 Mb/s")
     qdisc = ["cake", "bandwidth", "8mbit"] if guests else ["pfifo", "limit", "20"]
@@ -132,7 +132,7 @@ def test_an_ios_router_routes_takes_logins_and_goes_with_the_lab(name: str) -> N
         socket.create_connection((login.host, login.port), 1)
 
 
-def test_a_router_may_not_have_the_name_of_the_labs_own_files(name: str) -> None:
+def test_a_router_named_like_a_file_of_the_lab_is_refused(name: str) -> None:
     with pytest.raises(ExperimentError, match="cannot be called iosd"):
         Lab.up(topology(iosd="engine")(), name=name)
 

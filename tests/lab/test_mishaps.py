@@ -296,7 +296,7 @@ def test_a_disk_that_is_full_costs_its_cell(rack: tuple[Lab, Path], clean: Path)
 
 
 @pytest.mark.long
-def test_a_host_whose_clock_is_set_while_traffic_runs_costs_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
+def test_a_clock_change_on_a_host_invalidates_its_cell(rack: tuple[Lab, Path], clean: Path) -> None:
     lab, file = rack
     before, kept = running(lab), hosts(lab)
     mark, python = clean / "set", clean / "python"

@@ -25,7 +25,7 @@ def test_a_program_has_no_switch_of_a_mistake(program: str) -> None:
 @pytest.mark.parametrize(
     "given", [["run", "--mistake", "ring-longer"], ["--mistake", "anything", "check"], ["--mistake=x"]]
 )
-def test_the_simulator_says_that_it_makes_no_mistake(given: list[str]) -> None:
+def test_the_released_simulator_refuses_deliberate_mistakes(given: list[str]) -> None:
     said = subprocess.run([own_program("qos-sim"), *given], input="", capture_output=True, text=True, check=False)
     assert (said.returncode, said.stdout) == (2, "")
     assert "this program makes none: only builds for tests know mistakes on purpose" in said.stderr

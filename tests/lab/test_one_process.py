@@ -62,7 +62,7 @@ def ask(lab: Lab, node: str, op: str, **keys: Any) -> dict[str, Any]:
     return asyncio.run(request())
 
 
-def test_each_router_is_its_own(chain: Lab) -> None:
+def test_routers_in_one_process_are_independent(chain: Lab) -> None:
     assert len(data_planes(chain)) == 1
     assert ping(chain, "client", SERVER) == 61
     assert [ask(chain, each, "hello")["router"] for each in ROUTERS] == list(ROUTERS)

@@ -51,7 +51,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return find_run(folder / "runs").path, run.stdout
 
 
-def test_what_does_not_depend_on_tcp_holds_exactly(done: tuple[Path, str]) -> None:
+def test_results_independent_of_tcp_are_exact(done: tuple[Path, str]) -> None:
     folder, _ = done
     rows: dict[tuple[str, str], dict[str, Any]] = {
         (row["arm"], row["metric"]): row for row in json.loads((folder / "comparison.json").read_text())
@@ -74,13 +74,13 @@ def test_what_does_not_depend_on_tcp_holds_exactly(done: tuple[Path, str]) -> No
     assert rows["policed", "goodput.sum"]["measured"] < 1e6 + 31250 * 8 / SECONDS
 
 
-def test_the_report_is_there_and_said(done: tuple[Path, str]) -> None:
+def test_the_report_exists_and_its_path_is_printed(done: tuple[Path, str]) -> None:
     folder, output = done
     assert "<html" in (folder / "report.html").read_text()[:500]
     assert f"runs/policing-vs-shaping/{folder.name}/report.html" in output
 
 
-def test_what_the_router_said_is_kept_and_parsed(done: tuple[Path, str]) -> None:
+def test_router_output_is_saved_and_parsed(done: tuple[Path, str]) -> None:
     folder, _ = done
     shown = (folder / "cells/shaped/1/observations/R1/during.show-policy-map-interface.txt").read_text()
     assert re.search(r"^          1000000/1000000   6250   25000     25000     25        3125", shown, re.MULTILINE)
@@ -91,7 +91,7 @@ def test_what_the_router_said_is_kept_and_parsed(done: tuple[Path, str]) -> None
     assert police["police"]["cir_bc_bytes"] == 31250
 
 
-def test_the_notebook_tells_the_story(done: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_notebook_shows_every_result(done: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
     import nbformat
     from nbclient import NotebookClient
 

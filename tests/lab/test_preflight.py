@@ -121,7 +121,7 @@ CONFIGURED = {
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("fault", CONFIGURED)
-def test_what_is_configured_wrongly_is_named(here: tuple[Lab, Path], collector: Collector, fault: str) -> None:
+def test_wrong_configuration_is_named(here: tuple[Lab, Path], collector: Collector, fault: str) -> None:
     lab, file = here
     wrong, right, expected = CONFIGURED[fault]
     configured(lab, "R1", *wrong)
@@ -227,7 +227,7 @@ def test_a_wrong_device_is_named(tmp_path: Path, collector: Collector) -> None:
 
 
 @pytest.mark.long
-def test_a_run_where_the_router_calls_its_interfaces_otherwise(tmp_path: Path, clean: Path) -> None:
+def test_a_run_with_other_interface_names_on_the_router(tmp_path: Path, clean: Path) -> None:
     swapped = topology(client="host", R1=ROUTER, server="host")(
         "client eth0 192.168.10.2/24 - R1 FastEthernet0/1 192.168.10.1/24",
         "R1 FastEthernet0/0 192.168.20.1/24 - server eth0 192.168.20.2/24",
@@ -285,7 +285,7 @@ def test_a_run_leaves_an_existing_policy_of_the_router(tmp_path: Path, clean: Pa
 
 
 @pytest.mark.long
-def test_a_run_in_a_project_with_names_of_its_own(tmp_path: Path, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_in_a_project_with_custom_names(tmp_path: Path, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the inventory of the documents: another model, other interfaces of routers and hosts, hosts in place."""
     project = topology(client="host", R1={"platform": "ios", "model": "2811"}, server="host")(
         "client eth1 192.168.10.2/24 - R1 FastEthernet0/1 192.168.10.1/24",
@@ -332,7 +332,7 @@ def test_a_run_in_a_project_with_names_of_its_own(tmp_path: Path, clean: Path, m
         ("0 ms", "link wan: found a round trip of "),
     ],
 )
-def test_what_the_line_delays_is_compared(tmp_path: Path, collector: Collector, made: str, expected: str) -> None:
+def test_the_delay_of_a_line_is_compared(tmp_path: Path, collector: Collector, made: str, expected: str) -> None:
     wanted, there = (make_plan(load_sweep(FILE, {"topology.links.wan.delay": each})) for each in ("25 ms", made))
     with exposed(tmp_path, "delay", there.experiment.topology) as (_, file):
         if made == "0 ms":
@@ -350,7 +350,7 @@ VARIES = {"delay": "30 ms", "jitter": "{size: 20 ms}", "loss": "{model: random, 
 @pytest.mark.long
 @pytest.mark.quiet
 @pytest.mark.parametrize("link", ["wan", *long_cases("second")])
-def test_what_the_line_makes_of_jitter_and_loss_is_compared(tmp_path: Path, collector: Collector, link: str) -> None:
+def test_the_jitter_and_loss_of_a_line_are_compared(tmp_path: Path, collector: Collector, link: str) -> None:
     """At a host, which asks for addresses, and between two routers, which ping."""
     source = FILE if link == "wan" else FILE.with_name("bucket-truth.yml")
     wanted = make_plan(load_sweep(source, {f"topology.links.{link}.{key}": value for key, value in VARIES.items()}))
@@ -393,7 +393,7 @@ def test_a_run_is_refused_with_all_findings_before_anything_is_changed(here: tup
     assert status == 0 and "policing-vs-shaping can be run on " in errors, errors + output
 
 
-def test_a_run_is_refused_where_host_keys_are_others(here: tuple[Lab, Path], clean: Path) -> None:
+def test_a_run_is_refused_if_host_keys_differ(here: tuple[Lab, Path], clean: Path) -> None:
     lab, file = here
     before = [state(lab, host) for host in ("client", "server")]
     known = file.with_suffix(".known_hosts").read_text().splitlines()

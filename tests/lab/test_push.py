@@ -227,7 +227,7 @@ def routers_of_a_run(rig: Rig, told: list[str]) -> Routers:
 
 
 @pytest.mark.long
-def test_who_holds_the_connection_may_die_before_all_is_restored(rig: Rig, tmp_path: Path) -> None:
+def test_routers_are_restored_after_the_connection_process_dies(rig: Rig, tmp_path: Path) -> None:
     routers = routers_of_a_run(rig, [])
     routers.configure(
         Cell(tmp_path / "cell", CellIdentity("a", (), 1)), {"R1": POLICE, "R2": POLICE}, [COMMAND], traffic=NO_TIME
@@ -270,7 +270,7 @@ def test_changes_by_others_stay_and_are_reported(rig: Rig, collector: Collector,
 
 
 @pytest.mark.long
-def test_what_the_router_has_of_its_own_is_not_overwritten(rig: Rig, collector: Collector, tmp_path: Path) -> None:
+def test_configuration_of_the_router_is_not_overwritten(rig: Rig, collector: Collector, tmp_path: Path) -> None:
     was = rig.running()
     own = TEMPLATE.format(name="Police", action="police cir 64000")
     collector.configure("R1", own.replace("!\n", "").splitlines())
@@ -334,7 +334,7 @@ service-p out Police
 
 
 @pytest.mark.long
-def test_what_an_engineer_pastes_is_taken_and_verified(rig: Rig) -> None:
+def test_a_pasted_configuration_is_accepted_and_verified(rig: Rig) -> None:
     intended = rig.intend("pasted", PASTED)
     assert "R1" in rig.session.carry_out(["apply", "verify"], intended=intended).changed
     assert rig.session.carry_out(["apply", "verify"], intended=intended).changed == frozenset()
@@ -351,7 +351,7 @@ def test_what_an_engineer_pastes_is_taken_and_verified(rig: Rig) -> None:
 
 
 @pytest.mark.long
-def test_a_router_that_is_not_back_is_told(rig: Rig, tmp_path: Path) -> None:
+def test_a_router_that_is_not_restored_is_reported(rig: Rig, tmp_path: Path) -> None:
     rig.session.carry_out(["apply"], intended=rig.intend("stays", POLICE))
     with pytest.raises(RouterError, match=r"(?s)not back .*`policy-map Police` is new"):
         rig.session.carry_out(["restore"], restore=tmp_path)
@@ -375,7 +375,7 @@ def test_an_interrupt_stops_ansible_and_the_routers_can_be_restored(rig: Rig) ->
 
 @pytest.mark.long
 @pytest.mark.quiet
-def test_what_is_under_way_ends_at_once(routers: Lab, tmp_path: Path) -> None:
+def test_running_tasks_end_at_once(routers: Lab, tmp_path: Path) -> None:
     """A router answers nothing, and it is seen elsewhere that it is gone.
 
     Ansible's connections have a second to say goodbye; ansible-runner would wait 3 to 5 s for the end of the task.
@@ -436,7 +436,7 @@ def test_observing_a_router_that_had_hung_up(routers: Lab, collector: Collector)
     assert collector.observe("R1", "show clock").parsed
 
 
-def test_a_refused_command_is_kept_with_its_reason(collector: Collector) -> None:
+def test_a_refused_command_is_recorded_with_its_reason(collector: Collector) -> None:
     observed = collector.observe("R1", "show tides")
     assert "% Invalid input" in observed.raw
     assert observed.data == {"unparsed": "the router refused the command: % Invalid input detected at '^' marker."}

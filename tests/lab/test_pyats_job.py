@@ -66,7 +66,7 @@ def test_each_cell_is_a_testcase_with_its_result(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_a_job_in_the_lab_of_an_inventory_says_that_its_routers_are_as_found(
+def test_a_job_in_a_real_lab_reports_restored_routers(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -95,7 +95,7 @@ def configured(lab: Lab) -> list[str]:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(("left", "result"), [((), "passed"), (("+ip host bob 10.9.9.9",), "passx"), (None, "failed")])
-def test_what_is_left_on_a_router_decides_the_result_of_the_cleanup(
+def test_remaining_configuration_fails_the_cleanup(
     left: tuple[str, ...] | None, result: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pyats.aetest.steps import Steps
@@ -121,7 +121,7 @@ def test_without_a_lab_its_cells_are_blocked(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_an_option_that_pyats_takes_for_its_own_is_refused(tmp_path: Path) -> None:
+def test_an_option_that_pyats_also_has_is_refused(tmp_path: Path) -> None:
     _, found, printed = job(tmp_path, "--experiment", "policing-vs-shaping", "--lab", "simulated")
     assert "found --lab (pyATS reads it as --label), expected --in-lab" in printed
     assert not any("/" in name for name in found)

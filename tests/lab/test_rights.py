@@ -99,7 +99,7 @@ GIVES_UP = {"dumpcap", "ping"}
 
 
 @pytest.mark.parametrize("name", RUN)
-def test_a_program_may_what_it_needs(lab: Lab, name: str, tmp_path: Path) -> None:
+def test_a_program_has_the_capabilities_that_it_needs(lab: Lab, name: str, tmp_path: Path) -> None:
     assert MAY.keys() == RUN.keys() and PROGRAMS.keys() == RUN.keys() - {"sleep"}
     program = str(own_program(name)) if name in OWN_PROGRAMS else name
     argv = [program, *RUN[name], *(["-w", str(tmp_path / "capture")] if name == "dumpcap" else [])]
@@ -143,7 +143,7 @@ def test_nothing_of_a_lab_has_files_that_it_does_not_need(lab: Lab) -> None:
         assert not shared, (status(pid)["Name"], shared)
 
 
-def test_daemons_give_up_what_they_needed_to_start(lab: Lab) -> None:
+def test_daemons_drop_the_capabilities_of_their_start(lab: Lab) -> None:
     starting = {"dac_override", "net_bind_service", "net_admin", "net_raw", "sys_ptrace", "sys_admin"}
     daemons = {status(pid)["Name"]: pid for pid in below(lab.pid)}
     plane = daemons.pop("qos-router")

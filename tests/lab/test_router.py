@@ -69,7 +69,7 @@ def test_packets_pass_both_ways(lab: Lab) -> None:
 
 
 @pytest.mark.quiet
-def test_what_was_sent_is_what_is_counted(lab: Lab) -> None:
+def test_sent_packets_are_counted(lab: Lab) -> None:
     send_udp(lab, SIZE, 500, 5e6)
     counters = interfaces(lab)
     for port, direction in ((IN, "input"), (OUT, "output")):

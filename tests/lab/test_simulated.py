@@ -137,7 +137,7 @@ def test_prints_are_parsed_and_a_probe_has_the_figures_of_its_print(tmp_path: Pa
     assert 0 < group["rtt_count"] < print_["rtt_count"], "it was asked for before the probe was read"
 
 
-def test_a_figure_of_a_moment_is_what_was_printed_then(clean: Path) -> None:
+def test_a_metric_at_a_trigger_equals_the_output_at_that_time(clean: Path) -> None:
     status, output, errors = run(clean, "run", "policing-vs-shaping", "--lab", "simulated", "--arm", "shaped")
     assert status == 0, errors + output
     (cell,) = RunFolder(newest_run(clean)).cells()

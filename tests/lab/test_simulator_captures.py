@@ -44,7 +44,7 @@ def fields(file: Path, *names: str, only: str = "") -> list[list[str]]:
     return [line.split("\t") for line in said.splitlines()]
 
 
-def test_tshark_finds_nothing_wrong_and_what_the_simulator_counted(tmp_path: Path) -> None:
+def test_tshark_finds_no_error_and_the_counts_of_the_simulator(tmp_path: Path) -> None:
     counts, files = simulate(tmp_path)
     wrong = "_ws.malformed || ip.checksum.status != 1 || (tcp && tcp.checksum.status != 1)"
     for name, file in files.items():

@@ -120,7 +120,7 @@ def test_a_vlan_is_policed_by_port(lab: Lab) -> None:
     assert profile(lab, 4, frames=0) == (0, 0), "the receiver's port is in no range, and sent nothing"
 
 
-def test_what_is_marked_down_keeps_its_queue(lab: Lab) -> None:
+def test_a_packet_marked_down_keeps_its_queue(lab: Lab) -> None:
     mapped = session(lab, "configure terminal", "mls qos map policed-dscp 34 to 8", "end", router="SW")
     assert "%" not in mapped
     police(lab, "policed-dscp-transmit")

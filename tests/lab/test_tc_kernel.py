@@ -218,7 +218,7 @@ def shares(flows: list[tuple[int, int, float]]) -> dict[int, float]:
     return totals
 
 
-def test_classes_share_what_priority_leaves_by_their_bandwidth() -> None:
+def test_classes_share_the_rest_of_priority_by_their_bandwidth() -> None:
     found = shares([(AF31, 1000, 3e5), (AF21, 600, 2e5), (0, 1400, 2e5), (EF, 200, 3e4)])
     assert found[AF31] / found[AF21] == pytest.approx(2, rel=0.03)
     assert found[AF21] / found[0] == pytest.approx(1, rel=0.03)

@@ -85,7 +85,7 @@ def carried_through(door: AccessProxies, collector: Collector, folder: Path) -> 
 
 
 @pytest.mark.long
-def test_without_a_door_ansible_cannot_log_in(old: Lab, tmp_path: Path) -> None:
+def test_without_a_proxy_ansible_cannot_log_in(old: Lab, tmp_path: Path) -> None:
     inventory = tmp_path / "inventory.json"
     with AnsibleSession(inventory, before=tmp_path / "before") as session:
         session.start()
@@ -95,7 +95,7 @@ def test_without_a_door_ansible_cannot_log_in(old: Lab, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("by", ["ssh", *long_cases("telnet")])
-def test_ansible_and_unicon_come_through_a_door(old: Lab, collector: Collector, by: str, tmp_path: Path) -> None:
+def test_ansible_and_unicon_log_in_through_a_proxy(old: Lab, collector: Collector, by: str, tmp_path: Path) -> None:
     login = old.ssh("R1")
     with AccessProxies({"R1": way(old, by)}, transcripts=tmp_path / "door") as door:
         door.open()

@@ -21,5 +21,7 @@ from survival import assert_survived
 pytestmark = pytest.mark.lab
 
 
-def test_whatever_happens(seed: int, clean: Path, undisturbed: Undisturbeds, tell: Callable[[str, str], None]) -> None:
+def test_a_run_survives_any_fault(
+    seed: int, clean: Path, undisturbed: Undisturbeds, tell: Callable[[str, str], None]
+) -> None:
     assert_survived(seed, clean, undisturbed, tell)

@@ -113,7 +113,7 @@ def test_every_experiment_is_in_the_gallery_with_its_report() -> None:
     assert all(file.is_file() for _, file, _ in links(Path("gallery.html")))
 
 
-def test_pages_show_what_commands_printed() -> None:
+def test_pages_show_the_output_of_commands() -> None:
     tutorial = soup(Path("tutorial.html")).get_text()
     for said in ("mine is made. Next:", "The run is valid", 'which the 3725 refuses at "priorty"', "exit status 2"):
         assert said in tutorial

@@ -146,7 +146,7 @@ def test_a_program_begins_at_its_instant_while_all_else_goes_on(either: HostAcce
         assert channel.close() == []
 
 
-def test_a_host_that_stood_still_tells_how_long(either: HostAccess, tmp_path: Path) -> None:
+def test_a_stalled_host_reports_the_duration(either: HostAccess, tmp_path: Path) -> None:
     channel = Channel("client", either, "a test")
     try:
         number, output = channel.start(["sleep", "60"], None, (tmp_path / "err").open("xb"))
@@ -164,7 +164,7 @@ def test_a_host_that_stood_still_tells_how_long(either: HostAccess, tmp_path: Pa
         channel.close()
 
 
-def test_a_host_that_stood_still_while_it_looked_at_programs_tells_so() -> None:
+def test_a_stall_during_the_program_check_is_reported() -> None:
     looked = threading.Event()
 
     def programs() -> list[tuple[str, int]]:
@@ -239,7 +239,9 @@ def test_silence_of_the_controller_ends_the_agent(way: HostAccess, tmp_path: Pat
         ("exit 9", "ssh ended with status 9", "by hand"),
     ],
 )
-def test_a_host_without_an_agent_says_why(way: HostAccess, tmp_path: Path, script: str, said: str, hint: str) -> None:
+def test_a_host_without_an_agent_gives_the_reason(
+    way: HostAccess, tmp_path: Path, script: str, said: str, hint: str
+) -> None:
     (tmp_path / "bin/ssh").write_text(f"#!/bin/sh\n{script}\n")
     with pytest.raises(DeviceError) as caught:
         Channel("client", way, "a test")
@@ -263,7 +265,7 @@ def test_journals_are_read_up_to_a_line_that_was_cut(tmp_path: Path, monkeypatch
     again.close()
 
 
-def test_what_is_put_back_comes_in_reverse(tmp_path: Path) -> None:
+def test_settings_are_restored_in_reverse_order(tmp_path: Path) -> None:
     path = tmp_path / "order"
     entries = [{"run": ["sh", "-c", f"echo {number} >>{shlex.quote(str(path))}"]} for number in (1, 2, 3)]
     failed = settings.put_back([*entries, {"run": ["false"]}])
@@ -296,9 +298,7 @@ def test_lines_of_ip_route_are_read_and_given_back() -> None:
         ({"tc -j": "htb"}, "eth1 has the queueing discipline htb"),
     ],
 )
-def test_what_the_machine_needs_itself_is_not_moved(
-    has: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_management_nic_is_not_moved(has: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def call(*words: str) -> str:
         found = has.get(" ".join(words[:2]), "")
         address = {"local": found, "prefixlen": 24, "scope": "global"}
@@ -315,7 +315,7 @@ def test_what_the_machine_needs_itself_is_not_moved(
         nic.check_movable("eth1")
 
 
-def test_a_program_of_ours_that_cannot_be_run_there_says_why(either: HostAccess) -> None:
+def test_a_program_that_cannot_run_on_a_host_gives_the_reason(either: HostAccess) -> None:
     channel = Channel("client", either, "a test")
     topology = EXPERIMENT.topology
     host = ExternalHost(channel, Place(topology, "client", HostSettings()))
@@ -350,7 +350,7 @@ def test_a_program_of_ours_that_cannot_be_run_there_says_why(either: HostAccess)
         ("", {}, [["route to 10.9.0.2", "", ""]]),
     ],
 )
-def test_what_is_in_force_is_compared(
+def test_active_settings_are_compared(
     route: str, sysctls: dict[str, str], found: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there = {
@@ -370,7 +370,7 @@ def test_what_is_in_force_is_compared(
     assert settings.differences({"net.ipv4.tcp_ecn": "0"}, {"10.9.0.2": metrics}) == found
 
 
-def test_behind_sudo_the_way_in_is_known_by_who_started_it(
+def test_behind_sudo_the_management_address_is_that_of_the_login(
     either: HostAccess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It waits for the command, to which it gives an environment of its own.
@@ -436,7 +436,7 @@ CARDS = """\
         ("ping: connect: Network is unreachable\n", 2, "", {}, [], "nobody answers to ping"),
     ],
 )
-def test_a_user_who_may_send_no_frames_pings_what_no_router_passes_on(
+def test_a_user_without_raw_sockets_pings_link_local_addresses(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     printed: str,

@@ -52,7 +52,7 @@ def test_an_interface_is_free_at_once_when_its_holder_is_killed() -> None:
     assert lock.holder(device) == "the run of bob"
 
 
-def test_what_a_holder_says_is_not_more_than_words() -> None:
+def test_the_name_of_a_lock_holder_is_sanitized() -> None:
     device = f"eth-{os.getpid()}-rude"
     process = held(device, "\x1b[2J\r\nbob" + "x" * 1000)
     try:
@@ -62,7 +62,7 @@ def test_what_a_holder_says_is_not_more_than_words() -> None:
         process.wait()
 
 
-def test_who_says_nothing_is_another_run() -> None:
+def test_a_lock_without_a_name_belongs_to_another_run() -> None:
     device = f"eth-{os.getpid()}-mute"
     process = held(device, "")
     try:

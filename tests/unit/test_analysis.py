@@ -197,7 +197,7 @@ class TestRun:
 
 
 @pytest.mark.parametrize("side", ["client", "server"])
-def test_a_flow_of_which_one_end_alone_is_kept_has_no_result(side: str, tmp_path: Path) -> None:
+def test_a_flow_with_the_output_of_one_end_has_no_result(side: str, tmp_path: Path) -> None:
     run = sample_run.make_run(tmp_path)
     cell, experiment, kind = run.cell("policed"), run.manifest().experiment, lab_kind("virtual")
     (flow,) = experiment.flows_of(experiment.arms[0])
@@ -216,7 +216,7 @@ def test_each_metric_is_yielded_by_one_function() -> None:
     assert sorted(registered()) == sorted(METRICS)
 
 
-def test_a_function_yields_what_it_is_registered_with() -> None:
+def test_a_metric_function_yields_its_registered_metrics() -> None:
     rogue = MetricFunction("flows", frozenset({"goodput.sum"}), lambda selection: iter([("police.bc", 1.0)]))
     empty = Selection(pd.DataFrame(), Whole(pd.DataFrame()), None, CellFacts({}, 1.0, {}, {}))
     with pytest.raises(ValueError, match=r"found the metric police\.bc, expected one of goodput\.sum"):

@@ -61,7 +61,7 @@ def figures(*names: str, cell: pd.DataFrame = CELL) -> dict[str, object]:
     return {name: missing if pd.isna(value) else value for name, value, missing in values}
 
 
-def test_counters_are_those_of_the_moment() -> None:
+def test_counters_are_those_at_the_trigger() -> None:
     counted = "police.exceeded_packets @ conformed_bytes 150000 B"
     share = "police.exceed_share(class-default) @ conformed_bytes 200 kB"
     timed = "police.conformed_packets @ time 2.5 s"
@@ -72,14 +72,14 @@ def test_counters_are_those_of_the_moment() -> None:
     }
 
 
-def test_what_is_of_during_is_of_the_moment() -> None:
+def test_rates_during_traffic_are_those_at_the_trigger() -> None:
     """Also of one after two thirds of the traffic, which is when it is without a moment."""
     depths = CELL.assign(queue_depth_packets=[0, 10, 20, 40], queue_discipline="fifo")
     early, late, plain = (f"class.queue_depth.during{at}" for at in (" @ time 1.5 s", " @ time 2.5 s", ""))
     assert figures(early, late, plain, cell=depths) == {early: 15, late: 30, plain: 20}
 
 
-def test_a_moment_that_never_comes_is_said() -> None:
+def test_a_trigger_that_never_fires_is_reported() -> None:
     late, much = "police.exceed_share @ time 10 s", "police.exceed_share @ conformed_bytes 1 MB"
     assert figures(late, much) == {
         late: "time 10 s never came: the last reading is of 3.0 s",
@@ -87,7 +87,7 @@ def test_a_moment_that_never_comes_is_said() -> None:
     }
 
 
-def test_what_happened_between_readings_far_apart_is_not_known() -> None:
+def test_values_between_distant_readings_are_missing() -> None:
     timed, counted = "police.exceed_share @ time 6 s", "police.exceeded_packets @ conformed_bytes 2500 kB"
     read, reached = "police.exceeded_packets @ time 20 s", "police.exceeded_packets @ conformed_bytes 2000 kB"
     assert figures(timed, counted, read, reached, cell=SHOWN) == {
@@ -134,7 +134,7 @@ def test_the_instant_of_a_reading_lies_within_the_error_of_a_figure() -> None:
         assert value is not None and error is not None and abs(value - 570) <= error + 1e-9 and error < 5.1
 
 
-def test_a_figure_that_one_reading_alone_tells_is_that_of_its_moment() -> None:
+def test_a_value_of_a_single_reading_is_taken_at_its_time() -> None:
     """A little earlier and later it is not known, so that nothing tells how wrong it may be."""
     told = readings((1.0, 100, 0), (2.0, 200, 0), (3.0, 300, 0)).assign(time_error_s=0.01)
     name = "class.packets @ time 2 s"
@@ -142,7 +142,7 @@ def test_a_figure_that_one_reading_alone_tells_is_that_of_its_moment() -> None:
     assert known(name, cell=once)[name] == (200, None, None)
 
 
-def test_a_figure_at_a_time_that_readings_hardly_tell_is_missing() -> None:
+def test_a_value_with_an_uncertain_time_is_missing() -> None:
     slow = readings((0.0, 0, 0), (1.0, 100, 0), (2.0, 300, 0)).assign(time_error_s=0.1)
     timed, named = (f"police.conformed_packets{of} @ time 1 s" for of in ("", "(class-default)"))
     said = "@ time 1 s: its readings only show that it is between 80 and 120"
@@ -156,7 +156,7 @@ def when(cell: pd.DataFrame, moment: str) -> float | Missing:
     return moment_s(cell, At.parse(moment))
 
 
-def test_when_a_moment_was() -> None:
+def test_the_time_of_a_trigger_is_found() -> None:
     assert when(CELL, "time 3 s") == 3.0
     assert when(CELL, "conformed_bytes 150000 B") == pytest.approx(1.5)
     # It had come to that before the first reading; and just at a reading.
@@ -168,7 +168,7 @@ def test_when_a_moment_was() -> None:
     assert when(of_two, "bytes 500 kB") == 2.0
 
 
-def test_why_nobody_knows_when_a_moment_was() -> None:
+def test_an_unknown_time_of_a_trigger_has_a_reason() -> None:
     assert when(CELL.iloc[:0], "time 1 s") == Missing("there are no counters over time")
     untold = CELL.assign(police_conformed_bytes=pd.NA)
     assert when(untold, "conformed_bytes 1 B") == Missing("conformed_bytes 1 B never came: nothing counted it")
@@ -180,7 +180,7 @@ def plain(cell: pd.DataFrame) -> pd.DataFrame:
     return cell.astype({str(name): float for name in cell.select_dtypes("number")})
 
 
-def test_the_readings_up_to_a_moment() -> None:
+def test_readings_up_to_a_trigger_are_selected() -> None:
     half = plain(readings((-1.0, 0, 0), (1.0, 100, 0), (1.5, 200, 50), (2.0, 300, 60)))
     later = plain(readings((2.5, 7, 0), (3.0, 8, 0)).assign(**{"class": "A"}))
     over = plain(readings((0.5, 1, 0), (1.0, 2, 0)).assign(**{"class": "B"}))
@@ -200,7 +200,7 @@ def test_the_readings_up_to_a_moment() -> None:
 
 
 @pytest.mark.parametrize("text", ["time 6 s", "conformed_bytes 1992832 B", "bytes 715690 B"])
-def test_a_moment_is_written_as_it_is_read(text: str) -> None:
+def test_a_trigger_is_formatted_as_it_is_parsed(text: str) -> None:
     assert str(At.parse(text)) == text
     whole = f"police.exceed_share(R1 class-default) @ {text}"
     assert str(Reference.parse(whole)) == whole
@@ -214,7 +214,7 @@ def test_a_moment_is_written_as_it_is_read(text: str) -> None:
         ("goodput.sum @ time 6 s", "of a metric of classes"),
     ],
 )
-def test_what_is_no_moment_is_refused(metric: str, said: str, tmp_path: Path) -> None:
+def test_an_invalid_trigger_is_refused(metric: str, said: str, tmp_path: Path) -> None:
     text = (ERRORS / "expectation-quantity.yml").read_text(encoding="utf-8")
     wanted = {"expectations": [{"arm": "policed", "metric": metric, "at_least": 1}]}
     file = tmp_path / "small.yml"

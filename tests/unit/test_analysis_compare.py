@@ -104,7 +104,7 @@ class TestMeasured:
         assert self.figure("a", bucket=1) == comparing.Measured(None, trusted=False, excluded=0, effect=NAN)
         assert math.isnan(self.figure("a", bucket=1).value)
 
-    def test_without_a_valid_cell_the_others_tell_and_are_not_trusted(self) -> None:
+    def test_without_a_valid_cell_invalid_ones_are_shown_and_not_trusted(self) -> None:
         expected = comparing.Measured(average([[8.0]]), False, 0, "R1 was not read", math.nan)
         assert str(self.figure("c")) == str(expected)
 
@@ -131,7 +131,7 @@ class TestMeasured:
         assert found.value == pytest.approx(10.1 / 4.5)
         assert (found.counted, found.planned, found.undecided) == (2, 6, True)
 
-    def test_what_either_arm_lacks_the_ratio_lacks(self) -> None:
+    def test_a_ratio_is_missing_if_either_arm_lacks_the_value(self) -> None:
         both = "R1 was not read; R2 was not read"
         assert self.figure("a/c").trusted is self.figure("c/a").trusted is False
         assert (self.figure("a/d").missing, self.figure("d/a").missing) == (
@@ -231,7 +231,7 @@ class TestCompare:
     def rows(self, *args: object, **keys: object) -> list[dict[str, object]]:
         return comparing.compare("A", self.measured, *args, **keys).to_dict("records")  # type: ignore[arg-type]
 
-    def test_a_row_of_a_published_figure_of_which_nothing_is_expected(self) -> None:
+    def test_a_published_value_without_expectation_has_a_row(self) -> None:
         figure = PublishedFigure("shaped/policed", "goodput.sum", "ratio", 1.25, "", remark="Of another line.")
         assert self.rows([figure], [], lab="simulated") == [
             {
@@ -259,7 +259,7 @@ class TestCompare:
             }
         ]
 
-    def test_a_row_of_an_expectation_of_which_nothing_is_published(self) -> None:
+    def test_an_expectation_without_a_published_value_has_a_row(self) -> None:
         wanted = expectation(
             arm="policed", metric="goodput.sum", at_least="1 b/s", reason="It passes.", fitted="The bucket."
         )
@@ -271,7 +271,7 @@ class TestCompare:
         (row,) = self.rows([], [], show={"policed": ["goodput.sum"]})
         assert [row[text] for text in texts] == ["b/s", "", "", "informative", "", ""]
 
-    def test_why_nothing_is_expected_explains_nothing_where_something_is(self) -> None:
+    def test_the_reason_for_no_expectation_is_omitted_if_there_is_one(self) -> None:
         figure = PublishedFigure("policed", "goodput.sum", "b/s", 841_000.0, "", remark="Nothing is expected.")
         (row,) = self.rows([figure], [expectation(arm="policed", metric="goodput.sum", at_least="1 b/s")])
         assert (row["reproduction"], row["explanation"]) == ("as predicted", "")
@@ -357,7 +357,7 @@ class TestPredictions:
         assert list(table["verdict"]) == ["within", "outside", "informative"], "of the last nothing was measured"
         assert list(table["reproduction"]) == ["", "", ""]
 
-    def test_the_publication_is_judged_by_the_prediction_and_not_by_what_was_measured(self) -> None:
+    def test_the_published_value_is_compared_with_the_prediction(self) -> None:
         where = {"line": "128 kb/s", "ring": 2}
         table = self.table(PublishedFigure("cbr", "rtt.max", "ms", 47.0, "", where))
         assert table.iloc[1][["verdict", "reproduction", "explanation"]].tolist() == ["outside", "as predicted", ""]
@@ -376,7 +376,7 @@ class TestPredictions:
             figure = PublishedFigure("cbr", "rtt.max", "ms", 48.0, "", where, resolution=resolution)
             assert self.table(figure)["reproduction"][1] == said
 
-    def test_an_expectation_of_what_was_not_planned_is_none(self) -> None:
+    def test_an_expectation_of_an_unplanned_cell_is_omitted(self) -> None:
         planned = comparing.Planned(self.cells)
         assert planned.has(["cbr", "other"], {}) and planned.has(["cbr"], {"ring": (2, 3)})
         assert not planned.has(["cbr", "absent"], {}) and not planned.has(["cbr"], {"ring": 3})
@@ -388,7 +388,7 @@ class TestPredictions:
         (found,) = comparing.Planned(self.cells).expected(wanted, Duration.parse("30 s"))
         assert found.at_most == Duration.parse("3 s")
 
-    def test_what_cannot_be_is_a_mistake_of_the_analysis(self) -> None:
+    def test_an_impossible_value_is_an_error_of_the_analysis(self) -> None:
         table = self.table(possible=("$(wait)", "$(wait + 8 ms)"))
         assert list(table["verdict"]) == ["within", "impossible", "informative"]
         assert comparing.impossible(table) == [
@@ -433,7 +433,7 @@ class TestPredictions:
             ),
         ],
     )
-    def test_what_became_of_the_published_figures_in_words(self, kinds: str, said: str) -> None:
+    def test_reproduced_values_are_summarized_in_a_sentence(self, kinds: str, said: str) -> None:
         became = {
             "m": ("as predicted", "within"),
             "o": ("as predicted", "outside"),

@@ -68,7 +68,7 @@ class TestCounters:
             "shape.active.during": 1,
         }
 
-    def test_a_depth_has_what_is_in_the_ring_where_a_print_has_one_figure(self) -> None:
+    def test_a_single_printed_depth_includes_the_ring(self) -> None:
         replies = [sample_run.counters_reply(second, "S", shape=True) for second in range(-1, 10)]
         queue = replies[7]["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]["queue"]
         queue |= {"depth_packets": 23, "in_ring_packets": 2}
@@ -147,13 +147,13 @@ class TestClasses:
         assert found["class.share"] == pytest.approx((30 - 10 / 6) / (30 - 10 / 6 + 70))
         assert found["class.drops"] == 11 * 10
 
-    def test_share_of_the_line_counts_what_no_counter_has(self) -> None:
+    def test_share_of_the_line_includes_uncounted_bytes(self) -> None:
         line = Line(rate_bps=10e6, extra_bytes=24)
         found = dict(class_figures(EachClass(self.table, 9.0, {("R1", "FastEthernet0/1"): line}), ClassSelector("A")))
         assert found["class.line_share"] == pytest.approx((30 - 10 / 6) * (1514 + 24) * 8 / 10e6)
         assert "class.line_share" not in self.figures("A")
 
-    def test_printed_rates_are_rounded_and_taken_at_the_moment_of_during(self) -> None:
+    def test_printed_rates_are_rounded_and_taken_during_traffic(self) -> None:
         found = self.figures("B")
         assert (found["class.offered.during"], found["class.dropped.during"]) == (1_211_000, 363_000)
         assert found["class.passed.during"] == 848_000
@@ -201,7 +201,7 @@ class TestClasses:
         assert every["class.offered"] == inner["class.offered"] == pytest.approx(40 * 1514 * 8)
         assert inner["class.share"] == 1
 
-    def test_the_table_names_every_class_and_what_is_wanted(self) -> None:
+    def test_the_table_has_every_class_and_the_wanted_columns(self) -> None:
         flows = flows_table(("x", 1.0, 100), ("y", 1.0, 300))
         wanted = [Reference.parse("class.passed(R1 FastEthernet0/1 A)"), Reference.parse("police.bc(nowhere A)")]
         seconds = {"a/1": 9.0}

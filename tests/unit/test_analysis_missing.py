@@ -45,7 +45,7 @@ def figures(*readings: list[dict[str, object]]) -> dict[str, float | Missing]:
 
 
 class TestPrintedDrops:
-    def test_bytes_that_no_print_tells_leave_no_passed_rate(self) -> None:
+    def test_without_printed_bytes_there_is_no_passed_rate(self) -> None:
         found = figures(
             printed(4.0, queueing(100, total_drops=10)),
             printed(8.0, queueing(500, total_drops=210)),
@@ -79,7 +79,7 @@ class TestPrintedDrops:
         assert found["class.dropped"] == 0
         assert isinstance(found["class.passed"], Missing)
 
-    def test_a_queue_whose_drops_are_not_printed(self) -> None:
+    def test_a_queue_without_printed_drops_has_no_drops(self) -> None:
         shaped = {"packets": 9, "bytes": 900, "shape_type": "average", "traffic_shaping": {"queue_depth": 3}}
         table = tables.frame("classes", printed(6.0, shaped))
         assert isinstance(dict(class_figures(EachClass(table, TRAFFIC_S), ClassSelector("A")))["class.drops"], Missing)
@@ -152,7 +152,7 @@ def flow(**known: Any) -> dict[str, object]:
     return CELL | row | known
 
 
-def test_losses_and_jitters_that_a_tool_does_not_tell() -> None:
+def test_losses_and_jitters_missing_from_a_tool_have_reasons() -> None:
     known = flow(stream=1, datagrams=10, lost=1, jitter_ms=0.5)
     whole = dict(goodput_figures(tables.frame("flows", [known, flow(stream=2, datagrams=10, lost=3, jitter_ms=1.5)])))
     assert (whole["datagrams.lost"], whole["datagrams.loss"], whole["datagrams.jitter"]) == (4, 0.2, 1.5)

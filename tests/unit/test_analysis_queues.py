@@ -123,7 +123,7 @@ def test_a_single_frame_is_one() -> None:
     assert each_of("queue", first) == [f"{PORT} 1", f"{PORT} 2"]
 
 
-def test_ports_by_what_they_dropped() -> None:
+def test_ports_are_selected_by_their_drops() -> None:
     def port(name: str, dropped: int, enqueued: int = 1) -> list[tuple[float, str, int, int, int, int]]:
         return [(at, name, 1, 1, int(at) * enqueued, int(at) * dropped) for at in (0.0, 1.0)]
 
@@ -150,7 +150,7 @@ def test_rates_of_queues_between_readings() -> None:
     assert nothing.empty and list(nothing.columns) == ["queue", "time_s", "enqueued", "dropped"]
 
 
-def test_counters_that_say_nothing_of_the_traffic_time() -> None:
+def test_counters_outside_the_traffic_time_are_missing() -> None:
     def dropped(*rows: tuple[float, int | None]) -> float | Missing:
         of_one = [(at, OTHER, 1, 1, 0, 0) for at in (0.0, 9.0)]
         cell = counted(*of_one, *((at, PORT, 1, 1, 0, count) for at, count in rows))

@@ -198,7 +198,7 @@ class TestSeries:
         assert charts.unit_of(greatest)[1] == unit
 
 
-def test_a_last_moment_of_a_server_is_no_peak() -> None:
+def test_the_last_short_interval_of_a_server_is_no_peak() -> None:
     sizes = [30_000, 31_250, 1_500]
     flows = pd.DataFrame(
         {

@@ -55,7 +55,7 @@ def test_invalid_cells_are_left_out() -> None:
     assert sorted(each.estimate.n for each in found) == [1, 2]
 
 
-def test_where_chooses_cells() -> None:
+def test_a_condition_selects_cells() -> None:
     found = sweeps.points(*run(figure), "dynamic", "goodput.sum", {"rtt": ("10 ms", "50 ms"), "connections": 1})
     assert [each.parameters["rtt"] for each in found] == ["10 ms", "50 ms"]
 

@@ -79,7 +79,7 @@ class TestThroughput:
         found = dict(throughput_figures(flows(1_448_000), policer(1504 * 800), {}, lines))
         assert found["goodput.of_pir.ip"] == pytest.approx(1)
 
-    def test_what_a_tool_does_not_tell_is_left_out(self) -> None:
+    def test_values_that_a_tool_does_not_report_are_omitted(self) -> None:
         found = dict(throughput_figures(flows(1_000_000, mss=None), policer(1e6), {"transfer": WAY}, {}))
         assert set(found) == {"goodput.of_pir", "goodput.of_bottleneck"}
 
@@ -120,7 +120,7 @@ class TestPaths:
 class TestHosts:
     TEXT = (RECORDED / "hosts" / "linux-6.txt").read_text()
 
-    def test_what_was_counted_in_between(self) -> None:
+    def test_counters_give_the_difference_of_two_readings(self) -> None:
         before = read_counters(self.TEXT, "before")
         after = before | {"Tcp.RetransSegs": before["Tcp.RetransSegs"] + 7}
         row = host_row("client", before, after, sends=True)
@@ -128,7 +128,7 @@ class TestHosts:
         found = dict(host_figures(tables.frame("hosts", [row]), 1448.0))
         assert found == {"tcp.retransmits": 7, "tcp.retransmitted": 7 * 1448, "tcp.timeouts": 0}
 
-    def test_a_damaged_file_says_so(self) -> None:
+    def test_a_damaged_file_is_reported(self) -> None:
         with pytest.raises(UserError, match=r"client.after.txt: found no TcpExt.TCPTimeouts"):
             read_counters("\n".join(self.TEXT.splitlines()[:8]), "client.after.txt")
         with pytest.raises(UserError, match="found 1 behind Tcp:"):
@@ -166,7 +166,7 @@ def test_queueing_delay_is_the_last_reading_and_the_greatest_of_several() -> Non
     assert "interface.delay.p99" not in dict(interface_figures(places_of(table, "Fa0/2")))
 
 
-def test_a_delay_that_no_show_command_tells_says_so() -> None:
+def test_a_delay_without_show_command_is_missing_with_the_reason() -> None:
     row: dict[str, object] = {"device": "R1", "interface": "Fa0/0", "output_drops": 0, "time_error_s": 0.1}
     table = tables.frame("interfaces", [row | {"time_s": time} for time in (1.0, 2.0)])
     found = dict(interface_figures(places_of(table, None)))

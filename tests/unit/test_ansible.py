@@ -48,7 +48,7 @@ REFUSED = {
 }
 
 
-def test_the_routers_own_words() -> None:
+def test_a_refusal_is_quoted_from_the_router() -> None:
     # on the screen the caret stands under the word; the message lacks the prompt before the line
     assert device_message(REFUSED) == "\n".join(
         ["police bogus 1", "       ^", "% Invalid input detected at '^' marker."]
@@ -73,13 +73,13 @@ def test_other_messages_stay_whole() -> None:
         ("KeyboardInterrupt", "KeyboardInterrupt"),
     ],
 )
-def test_where_a_process_of_ansibles_failed_is_not_shown(last: str, said: str) -> None:
+def test_the_location_of_a_failed_ansible_process_is_hidden(last: str, said: str) -> None:
     places = 'Task failed: Traceback (most recent call last):\n  File "connection.py", line 188, in send\n'
     message = f"{places}ConnectionRefusedError: [Errno 111] Connection refused\n\n{places}{last}\n"
     assert device_message({"msg": message}) == said
 
 
-def test_the_data_planes_own_words() -> None:
+def test_a_refusal_is_quoted_from_the_data_plane() -> None:
     said = {"ok": False, "error": {"code": "bad_config", "message": "policy_maps.P.classes[0].police.bc: negative"}}
     failed = {"msg": "non-zero return code", "rc": 1, "stdout": json.dumps(said), "stderr": ""}
     assert device_message(failed) == "policy_maps.P.classes[0].police.bc: negative"
@@ -89,7 +89,7 @@ def test_the_data_planes_own_words() -> None:
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-def test_what_a_door_says_is_no_refused_configuration(kind: Kind) -> None:
+def test_an_error_of_the_proxy_is_no_refused_configuration(kind: Kind) -> None:
     told = Trouble(kind, "the connection to R1 was lost")
     said = f"Task failed: b'class class-default\\r\\n% Error: {told}\\r\\nR1#'"
     error = _explain(Outcome(("apply",), (task(failed=True, result={"msg": said}),)), None)
@@ -98,7 +98,7 @@ def test_what_a_door_says_is_no_refused_configuration(kind: Kind) -> None:
     assert isinstance(error, PassingFault) is (kind in PASSING)
 
 
-def test_words_of_a_router_that_begin_like_a_doors_are_its_own() -> None:
+def test_a_router_message_like_one_of_the_proxy_is_the_routers() -> None:
     said = "Task failed: b'police bogus\\r\\n% Error: of some kind: bogus\\r\\nR1(config)#'"
     error = _explain(Outcome(("apply",), (task(failed=True, result={"msg": said}),)), None)
     assert error.message.startswith("R1 refused the configuration (apply):\n") and not isinstance(error, PassingFault)
@@ -226,7 +226,7 @@ def helper(tmp_path: Path, data: bytes) -> subprocess.CompletedProcess[bytes]:
     )
 
 
-def test_a_release_that_was_not_compared_keeps_its_own_helper(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_untested_release_of_ansible_keeps_its_helper(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (helper_choice.choose().note, len(helper_choice.choose().variables)) == ("", 2)
     monkeypatch.setattr(helper_choice, "version", lambda name: "2.99.1")
     chosen = helper_choice.choose()
@@ -264,11 +264,11 @@ def test_a_running_connection_is_informed_of_the_next_task(tmp_path: Path, monke
 @pytest.mark.parametrize(
     "data", [blocks(pickle.dumps({}), context(40022)), b"12\nbroken", b""], ids=["whole", "broken", "empty"]
 )
-def test_anything_else_is_left_to_ansibles_own_helper(tmp_path: Path, data: bytes) -> None:
+def test_other_connections_use_the_helper_of_ansible(tmp_path: Path, data: bytes) -> None:
     assert helper(tmp_path, data).stdout.decode() == f"original ['4711', 'task-1'] {len(data)}\n"
 
 
-def test_what_ios_config_is_given_may_be_rendered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_of_ios_config_may_be_templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes `src` through the templating of Ansible, which renders what is trusted: of some releases all."""
     from ansible._internal._datatag._tags import TrustedAsTemplate
     from ansible.parsing.dataloader import DataLoader
@@ -334,12 +334,12 @@ def test_nor_by_a_playbook_that_is_called_by_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [*ALWAYS, *IOS_MODULES])
-def test_what_a_session_loads_beforehand_is_there(name: str) -> None:
+def test_preloaded_modules_of_a_session_exist(name: str) -> None:
     """Where a release has moved a module, each task would load it again, and nothing else would tell."""
     assert importlib.util.find_spec(name) is not None
 
 
-def test_a_session_loads_it_in_the_process_whose_forks_do_the_tasks(tmp_path: Path) -> None:
+def test_a_session_preloads_modules_in_the_parent_of_its_workers(tmp_path: Path) -> None:
     first = yaml.safe_load((shipped("playbooks") / "session.yml").read_text())[0]
     (load,) = (task for task in first["tasks"] if "session_modules" in str(task))
     (tmp_path / "told_once.py").write_text("import os\nos.environ['TOLD_ONCE'] = str(os.getpid())\n")
@@ -424,7 +424,7 @@ def test_by_hand_a_configuration_is_for_its_user_alone_and_not_printed(tmp_path:
     assert "Read the running configuration" in printed and "FastEthernet0/0" not in printed
 
 
-def test_what_ansible_prints_is_kept_without_secrets(tmp_path: Path) -> None:
+def test_saved_output_of_ansible_has_no_secrets(tmp_path: Path) -> None:
     printed = 'fatal: [R1]: FAILED! => {"msg": "enable secret 5 $1$abcd$HIDDEN"}\n+snmp-server community HIDDEN\nok\n'
     _keep(tmp_path, Outcome(("restore",), (), output={"restore": printed}))
     kept = (tmp_path / "restore" / "stdout").read_text()

@@ -38,7 +38,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> api.Run:
     return api.open_run(str(sample_run.make_run(tmp_path_factory.mktemp("runs")).path))
 
 
-def test_checking_tells_arms_and_parameters() -> None:
+def test_validation_returns_arms_and_parameters() -> None:
     checked = api.load("tcp-friendly-policer")
     assert checked.name == "tcp-friendly-policer" and checked.arms == ("size", "grid")
     assert {"rtt", "pir", "bucket"} <= set(checked.parameters)
@@ -46,7 +46,7 @@ def test_checking_tells_arms_and_parameters() -> None:
     assert changed.title == "Mine" and changed.file == checked.file
 
 
-def test_what_does_not_hold_is_said() -> None:
+def test_invalid_input_raises_its_findings() -> None:
     with pytest.raises(ExperimentError, match="there is no such file"):
         api.load("nothing-like-it")
     with pytest.raises(UserError, match="duration: "):
@@ -57,7 +57,7 @@ def test_what_does_not_hold_is_said() -> None:
 
 @pytest.mark.parametrize("word", ["jobs", "repetitions"])
 @pytest.mark.parametrize("number", [0, -1, True, 1.5, "2"])
-def test_a_number_that_is_none_is_said(word: str, number: Any, tmp_path: Path) -> None:
+def test_an_invalid_number_is_reported(word: str, number: Any, tmp_path: Path) -> None:
     given: dict[str, Any] = {"duration": "1 s", word: number}
     with pytest.raises(UserError, match=re.escape(f"{word}: found {number!r}, expected a number from 1")):
         api.run("policing-vs-shaping", lab="simulated", root=tmp_path, **given)
@@ -65,7 +65,7 @@ def test_a_number_that_is_none_is_said(word: str, number: Any, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("duration", [10, 0, 1.5, b"10 s", Rate.parse("10 b/s")])
-def test_a_duration_that_is_none_is_said(duration: Any, tmp_path: Path) -> None:
+def test_an_invalid_duration_is_reported(duration: Any, tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=re.escape(f'duration: found {duration!r}, expected text with a unit, as "10 s"')
     ):
@@ -99,7 +99,7 @@ def test_every_graph_of_the_report_is_there(run: api.Run) -> None:
         run.graph("led")
 
 
-def test_the_page_names_what_there_is() -> None:
+def test_the_api_page_lists_every_public_name() -> None:
     named = {name for row in re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE) for name in re.findall(r"`(\w+)", row)}
     functions = {"load", "run", "open_run"}
     assert functions <= named and all(name in api.__all__ for name in functions)

@@ -102,7 +102,7 @@ def every_second(count: int, **row: int) -> pa.RecordBatch:
     )
 
 
-def test_less_or_more_than_arrived_names_who_disagrees() -> None:
+def test_a_mismatch_with_arrivals_names_the_tool() -> None:
     stream = every_second(10, source_port=40000)
     assert held(report(), [stream], (40000, 10_000)) == []
     assert held(report(stream_bytes=1460), [stream], (40000, 8_540)) == []
@@ -118,7 +118,7 @@ def test_less_or_more_than_arrived_names_who_disagrees() -> None:
     assert held(report(stream_bytes=100), both, (40000, 10_000), (40001, 9_799)) != []
 
 
-def test_what_comes_near_the_end_need_not_count() -> None:
+def test_packets_near_the_end_may_be_uncounted() -> None:
     later = every_second(14, source_port=40000)
     # Ten seconds after its first packet ten segments had come, and an eleventh did.
     assert held(report(), [later], (40000, 10_000)) == held(report(), [later], (40000, 14_000)) == []
@@ -186,7 +186,7 @@ def record(**changes: object) -> CellRecord:
     return made.model_copy(update=changes)
 
 
-def test_only_a_whole_capture_where_the_flow_ends_is_compared() -> None:
+def test_only_a_complete_capture_at_the_end_of_the_flow_is_compared() -> None:
     (found,) = reports_of(EXPERIMENT, record())
     assert (found.capture, found.flow.name, found.uncounted) == ("server", "transfer", Uncounted(1497))
     assert reports_of(EXPERIMENT, record(captures={})) == []
@@ -211,5 +211,5 @@ def test_only_a_whole_capture_where_the_flow_ends_is_compared() -> None:
         ("flood", {"protocol": "udp"}, Uncounted(0)),
     ],
 )
-def test_each_tool_says_what_it_may_not_count(name: str, changes: dict[str, object], uncounted: Uncounted) -> None:
+def test_each_tool_declares_its_uncounted_bytes(name: str, changes: dict[str, object], uncounted: Uncounted) -> None:
     assert tool(name).uncounted(FLOW.model_copy(update=changes)) == uncounted

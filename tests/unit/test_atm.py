@@ -110,7 +110,7 @@ def test_contracts(typed: str, contract: object) -> None:
         ("interface ATM1/0\n pvc 0/33\n  dialer pool-member 1", "no session is set up"),
     ],
 )
-def test_what_is_refused(text: str, refusal: str) -> None:
+def test_invalid_atm_configuration_is_refused(text: str, refusal: str) -> None:
     with pytest.raises(IosError) as refused:
         router(text)
     assert refusal in refused.value.message

@@ -74,7 +74,7 @@ def run_cell(found: RunCells, folder: RunFolder, name: str, *, valid: bool = Tru
     found.done(name, record)
 
 
-def test_only_what_is_missing_or_invalid_is_left(grid: Path, tmp_path: Path) -> None:
+def test_only_missing_or_invalid_cells_remain(grid: Path, tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "runs", "grid")
     plan = planned(grid)
     first = cells(folder, plan)
@@ -124,7 +124,7 @@ def test_a_changed_template_touches_only_its_cells(grid: Path, tmp_path: Path) -
     assert {str(cell.parameters["pir"]) for cell in wider.missing} == {"2 Mb/s"}
 
 
-def test_a_key_tells_the_tools_of_the_cell_from_others(grid: Path) -> None:
+def test_the_key_of_a_cell_depends_on_its_tools(grid: Path) -> None:
     cell = planned(grid).cells[0]
     key = cell_key(cell, TOOLS)
     assert key == make_task(cell, TOOLS).key == cell_key(cell, TOOLS | {"iperf": "iperf 3000"})
@@ -270,7 +270,7 @@ class TestJobs:
             jobs.learn(record(0.1, late=True), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 1
 
-    def test_nothing_is_added_to_what_is_nearly_late(self, grid: Path) -> None:
+    def test_no_lab_is_added_to_a_nearly_late_machine(self, grid: Path) -> None:
         for nearly in (record(0.1, behind_ns=15_000_000), record(0.1, sent_late_ms=0.6)):
             jobs, experiment = self.jobs(grid)
             assert "2 to 3 labs" in jobs.learn(record(0.1), experiment)  # type: ignore[arg-type]
@@ -289,7 +289,7 @@ class TestJobs:
         jobs.learn(record(3.0, began=after), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 1
 
-    def test_a_look_while_cells_run_adds_one_where_there_is_room(self, grid: Path) -> None:
+    def test_a_check_during_the_run_adds_a_lab_if_there_is_room(self, grid: Path) -> None:
         jobs, experiment = self.jobs(grid)
         assert jobs.look() == "2 to 3 labs side by side: the machine is busy for 20% of the time"
         jobs._machine.load = 0.38  # type: ignore[attr-defined]
@@ -336,7 +336,7 @@ class TestWhere:
         assert figure(metrics[1:2], {"pir": "1 Mb/s"}) == (7e5, False)
         assert figure(metrics, {"bucket": 1})[1] is False
 
-    def test_rows_of_a_comparison_tell_their_cells(self) -> None:
+    def test_rows_of_a_comparison_name_their_cells(self) -> None:
         expectation = Expectation.model_validate_json(
             '{"arm": "policed", "metric": "goodput.sum", "where": {"pir": "1 Mb/s"}, "at_least": "800 kb/s"}'
         )
@@ -350,7 +350,7 @@ class TestWhere:
             ["pir = 2 Mb/s", 1_900_000, 1.8e6, "informative"],
         ]
 
-    def test_only_what_was_planned_is_compared(self) -> None:
+    def test_only_planned_cells_are_compared(self) -> None:
         cells = [CellSummary(arm="policed", parameters={"pir": "1 Mb/s"}, repetition=1, valid=True)]
         assert Planned(cells).has(["policed"], {"pir": "1 Mb/s"}) and Planned(cells).has(["policed"], {})
         assert not Planned(cells).has(["policed"], {"pir": "2 Mb/s"})

@@ -40,7 +40,7 @@ def test_unchecked_items_are_reported_and_do_not_pass(audit: ModuleType, said: s
     assert audit.taken(look, True) == (0, "NOT RUN, as was asked for: it needs the database")
 
 
-def test_what_does_not_hold_is_worse(
+def test_a_failed_check_outranks_a_skipped_one(
     audit: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     looks = [audit.Look("a", program(0)), audit.Look("b", program(1, UNREACHED[0]), "the database")]

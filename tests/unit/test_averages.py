@@ -109,7 +109,9 @@ class TestAverages:
             ({"published": "92 %", "at_least": "93 %", "explained": "Why."}, ("not reproduced", "Why.")),
         ],
     )
-    def test_what_becomes_of_a_published_average(self, keys: dict[str, str], told: tuple[str, str]) -> None:
+    def test_a_published_average_is_compared_with_the_prediction(
+        self, keys: dict[str, str], told: tuple[str, str]
+    ) -> None:
         found = averages_table([average_of(**keys)], *sweep()).iloc[0]
         assert (found["reproduction"], found["explanation"]) == told
 
@@ -123,7 +125,7 @@ class TestAverages:
         assert found["verdict"].iloc[0] == "informative" and found["excluded"].iloc[0] == 12
         assert pd.isna(found["value"].iloc[0])
 
-    def test_the_interval_is_over_repetitions_where_there_are_some(self) -> None:
+    def test_the_interval_is_over_repetitions_if_there_are_any(self) -> None:
         wanted = [average_of(condition="pir <= link")]
         assert averages_table(wanted, *sweep())["over"].iloc[0] == "cells"
         found = averages_table(wanted, *sweep(repetitions=3)).iloc[0]
@@ -195,7 +197,7 @@ class TestJudgedPairs:
         assert list(found["title"]) == ["Static or dynamic: share not worse", "Static or dynamic: share better"]
         assert list(found["verdict"]) == ["within", "outside"]
 
-    def test_what_was_not_planned_decides_nothing_and_what_is_missing_does(self) -> None:
+    def test_missing_cells_count_and_unplanned_ones_do_not(self) -> None:
         wanted = [pair_of(not_worse_at_least="60 %")]
         metrics, cells = sweep()
         assert averages_table((), metrics, [cell for cell in cells if "dynamic" in cell.name], wanted).empty
@@ -231,7 +233,7 @@ class TestJudgedPairs:
         (("first", "equal", "equal"), {"first", "equal"}),
     ],
 )
-def test_what_the_publication_says_holds_of_the_most(winners: tuple[str, ...], holds: set[str]) -> None:
+def test_a_published_claim_is_judged_by_the_majority(winners: tuple[str, ...], holds: set[str]) -> None:
     for published in ("first", "second", "equal"):
         rows = [{"published": published, "first": "dynamic", "second": "default", "winner": each} for each in winners]
         assert claim(pd.DataFrame(rows)).endswith(", as found") == (published in holds), published
@@ -263,7 +265,7 @@ def over_least(**keys: object) -> Average:
 
 
 class TestLeast:
-    def test_the_least_that_does_as_well_is_what_counts(self) -> None:
+    def test_the_smallest_equivalent_parameter_counts(self) -> None:
         found = averages_table([over_least()], *static_sizes())
         assert list(found["each"]) == ["rtt = 10 ms", "rtt = 50 ms", "rtt = 90 ms"]
         # 6 kB are within a hundredth of 0.95, 24 kB of 0.97, since 8 kB are not; of 90 ms nothing is known.
@@ -273,7 +275,7 @@ class TestLeast:
         assert list(found["excluded"]) == [0, 0, 0] and list(found["unmeasured"]) == [0, 0, 1]
         assert cells_counted(found.iloc[2]) == "0, 1 without the figure"
 
-    def test_where_the_other_arm_was_not_run_nothing_is_decided(self) -> None:
+    def test_without_the_other_arm_there_is_no_verdict(self) -> None:
         metrics, cells = static_sizes()
         alone = [cell for cell in cells if cell.arm != "size"]
         found = averages_table([over_least()], metrics, alone)
@@ -285,7 +287,7 @@ class TestLeast:
         found = averages_table([over_least(better="lower")], *static_sizes())
         assert list(found["value"])[:2] == [4.0, 4.0], "where less is good the smallest does better"
 
-    def test_what_does_better_than_any_is_left_out(self) -> None:
+    def test_a_value_above_the_whole_curve_is_omitted(self) -> None:
         metrics, cells = static_sizes()
         better = metrics["cell"].str.startswith("grid") & (metrics["metric"] == "goodput.steady")
         metrics.loc[better, "value"] = 1.0
@@ -372,7 +374,7 @@ def test_all_of_a_pair() -> None:
         ([0.1, 0.2], [0.0, 0.0], math.inf, "first"),
     ],
 )
-def test_who_wins_a_pair(first: list[float], second: list[float], share: float, winner: str) -> None:
+def test_the_winner_of_a_pair_is_found(first: list[float], second: list[float], share: float, winner: str) -> None:
     cells = two(first, second)
     (row,) = pairs_table([pair_of(equal_within="50 %")], *cells).to_dict("records")
     assert (row["difference"], row["winner"]) == (share, winner) and math.isnan(row["low"]) and math.isnan(row["high"])
@@ -450,7 +452,7 @@ def test_an_average_that_nothing_measured_is_outside_of_any_bound() -> None:
     assert list(nothing["verdict"]) == ["outside"] * 3 + ["informative"]
 
 
-def test_an_average_tells_its_reason_and_its_worst_cells() -> None:
+def test_an_average_shows_its_reason_and_its_worst_cells() -> None:
     row = averages_table([average_of(condition="arm == 'grid'", reason="Why.")], *two([1.0], [0.5], links=2)).iloc[0]
     assert (row["reason"], row["lowest"], row["highest"]) == ("Why.", 0.5, 1.0)
     assert (row["lowest_cell"], row["highest_cell"]) == (
@@ -495,7 +497,7 @@ def test_the_report_shows_them(outcome: Outcome, tmp_path: Path, golden: Callabl
     golden(Path(__file__).parents[1] / "goldens" / "averages.html", part)
 
 
-def test_notes_tell_figures_of_some_cells() -> None:
+def test_notes_show_values_of_selected_cells() -> None:
     metrics, cells = sweep()
     parameters = pd.DataFrame([{f"matrix.{name}": value for name, value in cell.parameters.items()} for cell in cells])
     parameters["matrix.link"] = [int(cell.values["link"]) for cell in cells]

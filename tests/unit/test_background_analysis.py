@@ -48,7 +48,7 @@ def test_cells_that_were_read_before_give_the_same_bytes(tmp_path: Path) -> None
     assert results(folder) == at_once
 
 
-def test_a_cell_is_read_once_and_again_where_its_record_is_another(tmp_path: Path) -> None:
+def test_a_cell_is_read_again_only_if_its_record_changed(tmp_path: Path) -> None:
     folder = sample_run.make_run(tmp_path)
     readings, cell = readings_of(folder), folder.cells()[0]
     first = readings.of(cell.files())
@@ -91,7 +91,7 @@ def test_cells_are_taken_in_order_with_least_priority() -> None:
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
 
 
-def test_what_was_not_begun_is_left() -> None:
+def test_an_analysis_that_did_not_begin_is_skipped() -> None:
     seen: list[int] = []
     begun, go_on = threading.Event(), threading.Event()
 
@@ -126,7 +126,7 @@ def test_an_error_ends_it_and_is_left_to_the_analysis_at_the_end(where: str) -> 
     meanwhile.end()
 
 
-def test_nothing_is_waited_for_where_nothing_was_begun() -> None:
+def test_without_a_started_analysis_there_is_no_wait() -> None:
     BackgroundAnalysis(None, ignore, punctual=True).end()
     BackgroundAnalysis(lambda: lambda cell: (), ignore, punctual=True).end()
 

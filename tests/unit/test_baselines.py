@@ -26,7 +26,7 @@ KEPT = TOP / BASELINES / "policing-vs-shaping/simulated"
 ROW = RunFigure("a", "goodput.sum", "", "b/s", 1e6, None, None, 9e5, "", "within", 1e6, "as predicted")
 
 
-def test_what_is_as_it_was_is_no_change() -> None:
+def test_an_unchanged_experiment_has_no_changes() -> None:
     repeated = replace(ROW, arm="b", measured=1.2e6, low=0.9e6, high=1.5e6)
     then = [ROW, replace(ROW, arm="b", low=0.8e6, high=1.1e6), replace(ROW, arm="c", measured=None)]
     now = [replace(ROW, measured=1.04e6), repeated, replace(ROW, arm="c", measured=None)]
@@ -101,7 +101,7 @@ def test_a_run_is_compared_with_the_one_that_a_project_keeps(
     assert capsys.readouterr().out.endswith(f" values, 0 different from {kept}\n")
 
 
-def test_where_nothing_is_kept_the_hint_can_be_followed(
+def test_without_a_baseline_the_hint_can_be_followed(
     run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (run.parent / "latest").symlink_to(run.name)
@@ -116,7 +116,7 @@ def test_where_nothing_is_kept_the_hint_can_be_followed(
     assert main(["compare", str(run)]) == ExitStatus.WITHIN
 
 
-def test_the_baseline_of_a_checkouts_experiment_is_kept_by_its_command(
+def test_the_baseline_command_saves_an_experiment_of_the_checkout(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "experiments").mkdir()
@@ -145,7 +145,7 @@ def test_a_run_of_another_file_is_not_saved(
     assert not (tmp_path / BASELINES).exists()
 
 
-def test_a_run_is_kept_and_the_document_written(
+def test_a_run_is_saved_and_the_page_is_written(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(TOP / "experiments", tmp_path / "experiments")
@@ -169,7 +169,7 @@ def test_a_run_is_kept_and_the_document_written(
 SWEPT = TOP / BASELINES / "tcp-friendly-policer/simulated"
 
 
-def test_averages_are_kept_counted_and_compared(
+def test_averages_are_saved_counted_and_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = read(SWEPT)
@@ -204,7 +204,7 @@ def test_how_often_one_of_two_values_was_better_is_in_the_document() -> None:
 
 
 @pytest.mark.long
-def test_experiments_are_measured_and_kept_by_one_command(
+def test_one_command_measures_and_saves_experiments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -228,7 +228,7 @@ def test_experiments_are_measured_and_kept_by_one_command(
     assert "found a run with unreliable results (policed/1: " in capsys.readouterr().err
 
 
-def test_an_experiment_without_a_baseline_says_so(tmp_path: Path) -> None:
+def test_an_experiment_without_a_baseline_is_reported(tmp_path: Path) -> None:
     mark = "<!-- baseline: small -->\n<!-- end of baseline -->"
     said = "<!-- baseline: small -->\n\nNo run of `small` is kept.\n\n<!-- end of baseline -->"
     assert results_document(mark, tmp_path) == results_document(said, tmp_path) == said

@@ -54,7 +54,7 @@ def test_a_first_start_and_a_second(fresh: Path, quick: Path) -> None:
     assert [call.split()[0] for call in calls(clone)[3:]] == ["pip", "pip"], "packages change in place"
 
 
-def test_checks_need_no_environment_but_their_own(clone: Path) -> None:
+def test_checks_use_only_their_own_environment(clone: Path) -> None:
     (clone / ".qoslab/ready-test").write_text("")
     (clone / "tests").mkdir()
     (clone / "tests/run.py").write_text("import sys\nprint('checks', *sys.argv[1:])\n")
@@ -210,7 +210,7 @@ done
 """
 
 
-def test_what_a_command_starts_is_built_and_no_more(clone: Path) -> None:
+def test_only_the_programs_of_the_command_are_built(clone: Path) -> None:
     for name in PROGRAMS:
         (clone / "target/release" / name).unlink()
     cargo = cargo_that(clone, BUILDING)
@@ -329,7 +329,7 @@ def test_a_first_start_that_was_killed_at_any_step_is_made_up_for(fresh: Path, w
 
 
 @pytest.mark.long
-def test_the_steps_of_a_first_start_are_those_at_which_it_is_killed(fresh: Path) -> None:
+def test_every_step_of_a_first_start_has_a_kill_test(fresh: Path) -> None:
     (fresh / "target/release/qos-sim").unlink()
     how = stepping(fresh)
     first = start(fresh, "notebook", **how)
@@ -396,7 +396,7 @@ def test_another_s_clone_is_not_set_up_by_sudo(clone: Path) -> None:
     assert not (clone / ".venv").exists()
 
 
-def test_what_is_compiled_beforehand_is_there() -> None:
+def test_precompiled_modules_exist() -> None:
     """Nobody sees that the list names something else: what is not compiled then is where it is imported."""
     text = (TOP / "qoslab").read_text(encoding="utf-8")
     chosen = re.search(r"^imported=\(.*?\)$", text, re.MULTILINE | re.DOTALL)

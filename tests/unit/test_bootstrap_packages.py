@@ -38,7 +38,7 @@ def test_the_words_of_apt_are_read_in_any_language(clone: Path, bare: dict[str, 
     assert failed.returncode == 2 and "a package index cannot be reached" in failed.stderr
 
 
-def test_no_package_is_installed_where_none_may_be(clone: Path, bare: dict[str, str]) -> None:
+def test_no_package_is_installed_if_forbidden(clone: Path, bare: dict[str, str]) -> None:
     failed = start(clone, QOSLAB_NO_APT="1", **bare)
     assert failed.returncode == 2
     assert "missing: " in failed.stderr and "apt-get install --no-install-recommends" in failed.stderr
@@ -49,7 +49,7 @@ def test_no_package_is_installed_where_none_may_be(clone: Path, bare: dict[str, 
     assert failed.returncode == 2 and "only with apt-get" in failed.stderr
 
 
-def test_what_was_removed_since_the_first_start_is_missed(clone: Path, bare: dict[str, str]) -> None:
+def test_removed_requirements_are_detected_at_the_next_start(clone: Path, bare: dict[str, str]) -> None:
     (clone / ".qoslab/ready").write_text("")
     failed = start(clone, QOSLAB_NO_APT="1", **bare)
     assert failed.returncode == 2 and "qoslab: missing: iperf3 " in failed.stderr
@@ -105,7 +105,7 @@ def test_without_network_for_system_packages(clone: Path, bare: dict[str, str]) 
         ("pacman", "sudo pacman -S --needed ", {"iperf3", "iputils", "openssh", "wireshark-cli", "rust"}),
     ],
 )
-def test_other_distributions_get_their_own_commands(
+def test_other_distributions_get_their_package_commands(
     clone: Path, bare: dict[str, str], manager: str, words: str, packages: set[str]
 ) -> None:
     folder = clone.parent / "bin"
@@ -183,7 +183,7 @@ def test_no_package_is_installed_for_a_program_that_is_there_and_fails(
 @pytest.mark.parametrize(
     ("said", "installs"), [({"CI": "true"}, True), ({"DEBIAN_FRONTEND": "noninteractive"}, True), ({}, False)]
 )
-def test_without_a_terminal_packages_are_installed_only_where_that_was_said(
+def test_without_a_terminal_packages_are_installed_only_with_yes(
     clone: Path, bare: dict[str, str], said: dict[str, str], installs: bool
 ) -> None:
     ended = start(clone, "list", **{**bare, "DEBIAN_FRONTEND": "", **said})
@@ -206,7 +206,7 @@ def test_it_asks_on_a_terminal(
     assert (b"still missing after the installation" in said) == installs
 
 
-def test_it_asks_nobody_in_ci_even_where_that_has_a_terminal(clone: Path, bare: dict[str, str]) -> None:
+def test_it_asks_no_question_in_ci_with_a_terminal(clone: Path, bare: dict[str, str]) -> None:
     status, said = at_a_terminal(clone, "n\n", **{**bare, "CI": "true"})
     assert status == 2 and b"still missing after the installation" in said
     assert b"install with apt-get: " not in said

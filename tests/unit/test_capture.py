@@ -42,7 +42,7 @@ class TestDumpcap:
         assert not self.tool.is_running(STARTED.splitlines()[0])
         assert not self.tool.is_running(REFUSED), "it says that it is capturing before it has read the filter"
 
-    def test_failure_is_its_own_words(self) -> None:
+    def test_a_failure_quotes_dumpcap(self) -> None:
         assert self.tool.failure(ENDED) == ""
         assert self.tool.failure(REFUSED).startswith('Invalid capture filter "tcp porrt"')
 
@@ -125,7 +125,7 @@ class TestFilters:
         monkeypatch.setattr("qoslab.capture.filters.LIBRARIES", ("libnone.so.0",))
         assert filter_problem("tcp and and udp") is None
 
-    def test_what_they_compile_to_ends_with_a_verdict(self) -> None:
+    def test_compiled_filters_end_with_a_verdict(self) -> None:
         # jeq of the ether type with IPv6's is in what libpcap makes of "udp"; the last instruction returns.
         program = filter_program("udp")
         assert (21, 0x86DD) in {(code, operand) for code, _, _, operand in program}

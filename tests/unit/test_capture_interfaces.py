@@ -70,7 +70,7 @@ def test_infer_takes_both_sides_from_one_file(tmp_path: Path, capsys: pytest.Cap
     assert json.loads(capsys.readouterr().out)["packets"]["both"] == COUNT
 
 
-def test_infer_names_the_interfaces_where_the_wanted_one_has_no_packets(
+def test_infer_lists_the_interfaces_if_the_wanted_one_has_no_packets(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = str(both_sides(tmp_path / "both.pcapng"))
@@ -106,7 +106,7 @@ def test_import_reads_the_chosen_interface_alone(tmp_path: Path, name: str, capt
     assert dict(totals) == {capture: COUNT, "alone": COUNT}
 
 
-def test_import_lists_the_interfaces_where_the_chosen_one_has_no_packets(
+def test_import_lists_the_interfaces_if_the_chosen_one_has_no_packets(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     both = both_sides(tmp_path / "both.pcapng")

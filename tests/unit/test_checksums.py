@@ -46,7 +46,7 @@ def put(path: Path, content: bytes) -> Path:
         (9, 2, "2 lines (9 bytes)"),
     ],
 )
-def test_a_size_is_said_in_words(size: int, lines: int | None, words: str) -> None:
+def test_a_size_is_formatted_with_a_unit(size: int, lines: int | None, words: str) -> None:
     assert FileSeal(bytes=size, lines=lines, sha256=HELLO).size == words
 
 
@@ -100,7 +100,7 @@ def test_the_files_of_a_cell_are_all_but_its_record(tmp_path: Path) -> None:
     ]
 
 
-def test_the_state_of_a_folder_names_each_file_with_what_a_touch_changes(tmp_path: Path) -> None:
+def test_the_state_of_a_folder_has_the_size_and_time_of_each_file(tmp_path: Path) -> None:
     paths = [put(tmp_path / name, b"123") for name in ("b.txt", "a/z.txt", "cell.json")]
     (tmp_path / "link").symlink_to("nowhere")
     before = state_of(tmp_path)
@@ -111,7 +111,7 @@ def test_the_state_of_a_folder_names_each_file_with_what_a_touch_changes(tmp_pat
     assert [old[0] for old, new in zip(before, state_of(tmp_path), strict=True) if old != new] == [str(paths[0])]
 
 
-def test_a_sealed_text_begins_with_the_digest_of_what_was_given() -> None:
+def test_a_sealed_text_begins_with_its_digest() -> None:
     text = b'{\n  "a": 1\n}\n'
     digest = hashlib.sha256(text).hexdigest().encode()
     content = sealed(text)
@@ -137,18 +137,18 @@ def test_only_an_object_as_pydantic_lays_it_out_is_sealed(text: bytes) -> None:
         b'{\n  "seal": "' + b"0" * 63 + b'",\n  "a": 1\n}\n',
     ],
 )
-def test_nothing_speaks_for_what_has_no_seal(content: bytes) -> None:
+def test_a_file_without_seal_has_no_checksum(content: bytes) -> None:
     assert unsealed(content) == (content, False)
 
 
-def test_a_file_that_is_what_was_written_does_not_differ(tmp_path: Path) -> None:
+def test_an_unchanged_file_does_not_differ(tmp_path: Path) -> None:
     path = put(tmp_path / "a.txt", b"hello")
     assert difference(path, "a.txt", written(b"hello", 0)) == ""
     # Lines are counted for people; another version may count those of other files.
     assert difference(path, "a.txt", written(b"hello")) == ""
 
 
-def test_a_difference_is_said_in_whole_sentences(tmp_path: Path) -> None:
+def test_a_difference_is_a_full_sentence(tmp_path: Path) -> None:
     path = put(tmp_path / "a.txt", b"hello")
     assert difference(path, "x/a.txt", written(b"1\n2\n", 2)) == (
         "x/a.txt: 2 lines (4 bytes) were written, 0 lines (5 bytes) are there"
@@ -173,7 +173,7 @@ def test_a_file_larger_than_any_of_a_cell_is_not_read(tmp_path: Path, monkeypatc
     assert difference(path, "a.pcapng", written(b"hello")) == "a.pcapng: 5 bytes were written, 5 bytes are there"
 
 
-def test_the_differences_of_a_cell_are_of_its_own_files_alone(tmp_path: Path) -> None:
+def test_the_differences_of_a_cell_concern_only_its_files(tmp_path: Path) -> None:
     cell = tmp_path / "cell"
     for name in ("cell.json", "same.txt", "cut.txt", "z.txt", "more/b.txt"):
         put(cell / name, b"1\n")

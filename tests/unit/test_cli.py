@@ -63,7 +63,7 @@ def test_exit_status(
     assert (out, err.endswith(message)) == ("", True)
 
 
-def test_our_own_fault_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     pretend(monkeypatch, ZeroDivisionError("oh"))
     assert main(["pretend"]) == ExitStatus.OUR_FAULT
     error = capsys.readouterr().err
@@ -227,7 +227,7 @@ def test_running_out_of_open_files_is_reported(most: int, tmp_path: Path) -> Non
         (ValueError("x"), ""),
     ],
 )
-def test_what_the_machine_has_no_more_of_is_no_defect(error: Exception, said: str) -> None:
+def test_exhausted_resources_are_no_bug(error: Exception, said: str) -> None:
     assert shortage_behind(error).startswith(said) and bool(shortage_behind(error)) == bool(said)
     try:
         try:

@@ -110,7 +110,7 @@ def test_a_pool_of_this_machine_is_there_for_the_run(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.long
-def test_what_comes_of_a_cell_gives_way_to_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_a_cell_replace_its_streamed_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = Fake(tmp_path, 1, TWO_CELLS, attempts=2)
     pool_runs(monkeypatch, "shows_what_comes")
     crew(fake, LOCAL, monkeypatch, dies_once)
@@ -120,7 +120,7 @@ def test_what_comes_of_a_cell_gives_way_to_its_files(tmp_path: Path, monkeypatch
             assert [file.name for file in (fake.folder.path / folder).iterdir()] == ["cell.json"]
 
 
-def test_what_is_counted_elsewhere_comes_where_the_cell_will_be(tmp_path: Path) -> None:
+def test_counts_of_a_remote_worker_arrive_in_the_folder_of_the_cell(tmp_path: Path) -> None:
     identity = CellIdentity("one", (), 1)
     here = Cell(tmp_path / "here", identity)
     there = Cell(tmp_path / "there", identity, coming=here.coming)
@@ -159,7 +159,9 @@ def children() -> list[str]:
     return found
 
 
-def test_where_every_worker_dies_a_cell_is_tried_so_often(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_is_retried_a_limited_number_of_times_if_workers_die(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake = Fake(tmp_path, 1, Options(only=(*TWO_CELLS.only, ("connections", "1"))), attempts=2)
     pool_runs(monkeypatch, "dies")
     crew(fake, LOCAL, monkeypatch, dies)
@@ -171,7 +173,7 @@ def test_where_every_worker_dies_a_cell_is_tried_so_often(tmp_path: Path, monkey
 
 
 @pytest.mark.long
-def test_where_every_worker_of_a_cluster_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_fails_if_every_worker_of_a_cluster_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask starts its processes again; the cell is lost with its first."""
     fake = Fake(tmp_path, 1, Options(only=(*TWO_CELLS.only, ("connections", "1"))))
     with distributed.LocalCluster(
@@ -187,7 +189,7 @@ def test_where_every_worker_of_a_cluster_dies(tmp_path: Path, monkeypatch: pytes
     assert "the workers that ran it died, the last was tcp://" in summary.reasons[0]
 
 
-def test_a_pool_that_is_left_ends_what_is_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leaving_a_pool_ends_running_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As Ctrl-C does: the process is told, by the end of its connection, and ends by itself."""
     fake = Fake(tmp_path, 1, TWO_CELLS)
     pool_runs(monkeypatch, "waits_for_the_end")
@@ -199,7 +201,7 @@ def test_a_pool_that_is_left_ends_what_is_running(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("worker", ["sends_too_many_files", "sends_a_large_file", "sends_no_archive"])
-def test_what_a_worker_sends_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worker: str) -> None:
+def test_messages_of_a_worker_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worker: str) -> None:
     fake = Fake(tmp_path, 1, TWO_CELLS)
     pool_runs(monkeypatch, worker)
     monkeypatch.setattr(remote, "MOST_FILES", 100)

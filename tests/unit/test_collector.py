@@ -49,14 +49,14 @@ warm.join()
 
 @pytest.mark.long
 @pytest.mark.parametrize("after_s", ["0", "0.01", "0.02"])
-def test_what_is_asked_while_all_is_imported_waits(after_s: str) -> None:
+def test_a_request_during_imports_waits(after_s: str) -> None:
     # Unicon's plugins import Genie: threads that begin at different ends lock each other out.
     told = subprocess.run([sys.executable, "-c", MEANWHILE, after_s], capture_output=True, text=True, check=False)
     assert (told.returncode, told.stderr) == (0, "")
     assert "reason=''" in told.stdout
 
 
-def test_a_reason_stands_where_nothing_is_parsed(collector: Collector) -> None:
+def test_an_unparsed_reading_has_a_reason(collector: Collector) -> None:
     assert collector.parse("show tides", "high\n").data == {"unparsed": "there is no parser for 'show tides' of ios"}
 
 

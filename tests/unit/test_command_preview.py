@@ -36,7 +36,9 @@ def test_every_line_is_listed_in_order_with_each_rollback(golden: Callable[[Path
     golden(GOLDENS / "sent-policing-vs-shaping.txt", shown)
 
 
-def test_one_way_that_was_chosen_and_what_probes_enter(golden: Callable[[Path, str], None]) -> None:
+def test_the_preview_has_the_chosen_rollback_method_and_the_probes_commands(
+    golden: Callable[[Path, str], None],
+) -> None:
     settings = {
         name: RouterSettings(rollback=way, rollback_margin=Duration.parse("5 min"))
         for name, way in (("a1", "archive"), ("a2", "none"))
@@ -64,7 +66,7 @@ arms:
 """
 
 
-def test_each_cell_begins_its_own_time_and_a_way_that_does_not_last_is_left_out(tmp_path: Path) -> None:
+def test_each_cell_restarts_its_timer_and_short_methods_are_omitted(tmp_path: Path) -> None:
     file = tmp_path / "long.yml"
     file.write_text(LONG)
     plan = make_plan(load_sweep(file, {}), Options(lab="external"))

@@ -85,7 +85,7 @@ def test_runs_and_experiments_wherever_they_are_taken(tmp_path: Path, monkeypatc
     assert offered("lab", "up", "srr") == ["srr-3750"]
 
 
-def test_arms_and_parameters_are_read_of_what_need_not_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arms_and_parameters_are_completed_from_invalid_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is checked for them, which takes seconds of a sweep."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sweep, "make_sweep", None)
@@ -167,7 +167,7 @@ class Terminal:
 
 
 @pytest.mark.long
-def test_bash_completes_what_has_an_equals_sign(tmp_path: Path) -> None:
+def test_bash_completes_values_after_an_equals_sign(tmp_path: Path) -> None:
     """A real one, which takes words apart at that sign and adds a blank behind what it completed."""
     bash = Terminal(tmp_path)
     try:

@@ -50,7 +50,7 @@ def test_a_host_and_a_router_that_disagree_make_the_record_invalid(cell: Cell) -
     assert Readings([], captures=False).of(cell.files()).problems == record.reasons
 
 
-def test_where_all_count_the_same_the_record_is_valid(cell: Cell) -> None:
+def test_with_equal_counts_the_record_is_valid(cell: Cell) -> None:
     record = concluded(cell, 10)
     assert (record.valid, record.disagreeing, record.reasons) == (True, False, ())
 
@@ -150,16 +150,14 @@ def observed(cell: Cell, command: str, raw: str, data: dict[str, Any]) -> tuple[
         "more nvram:startup-config",
     ],
 )
-def test_of_a_configuration_lines_are_kept_without_secrets(cell: Cell, command: str) -> None:
+def test_saved_configuration_lines_have_no_secrets(cell: Cell, command: str) -> None:
     # A parser that knows the command may have the secret alone, in which nothing tells what it is.
     raw, data = observed(cell, command, PRINTED, {"snmp": {"community": "PLANTED"}})
     assert raw == WITHOUT
     assert data == {"unparsed": "a configuration, with its secrets removed"}
 
 
-def test_what_no_command_is_known_to_print_is_kept_without_secrets_too(
-    cell: Cell, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unparsed_output_has_no_secrets_either(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qoslab.run.cell.journal.KNOWN", Redaction(["zebra-crossing-47"]))
     said = "password 7 PLANTED"
     data = {"up": True, "lines": [1, None, said, {"text": "by zebra-crossing-47"}], "rate": 2.5}
@@ -172,7 +170,7 @@ def test_what_no_command_is_known_to_print_is_kept_without_secrets_too(
     }
 
 
-def test_what_has_no_secrets_is_kept_as_it_is(cell: Cell) -> None:
+def test_output_without_secrets_is_unchanged(cell: Cell) -> None:
     said = " Service-policy output: Police\n\n    Class-map: class-default (match-any)\n      0 packets, 0 bytes\n"
     data = {"FastEthernet0/1": {"service_policy": {"output": {"policy_name": "Police"}}}}
     assert observed(cell, "show policy-map interface FastEthernet0/1", said, data) == (said, data)

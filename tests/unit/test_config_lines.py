@@ -109,7 +109,7 @@ class-map match-any C
 """
 
 
-def test_what_no_packet_of_a_lab_has_matches_nothing() -> None:
+def test_a_criterion_that_no_lab_packet_has_matches_nothing() -> None:
     device = parse_config(CLASS, hardware("ios-xe"))
     config = compile_device(device)
     criteria = config["class_maps"]["C"]["criteria"]
@@ -202,7 +202,7 @@ def test_marks_that_no_packet_has_let_it_pass() -> None:
     assert "exceed-action set-mpls-exp-topmost-transmit 3" in render(device)
 
 
-def test_a_flow_queue_has_a_limit_of_its_own() -> None:
+def test_a_flow_queue_has_its_own_limit() -> None:
     text = "policy-map X\n class VOICE\n  bandwidth 1000\n  fair-queue 64 queue-limit 20\n"
     for generation in ("hqf", "ios-xe"):
         device = parse_config(BEFORE + text, hardware(generation))

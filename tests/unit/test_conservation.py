@@ -83,7 +83,7 @@ def found(interfaces: Any, classes: Any = NO_POLICY, hosts: Any = None, uncounte
     return list(disagreements(TOPOLOGY, of_hosts, rows_of(interfaces), rows_of(classes), uncounted))
 
 
-def test_what_came_in_left_or_was_dropped() -> None:
+def test_received_packets_are_sent_or_dropped() -> None:
     assert found(counted()) == []
     # A few that devices say by themselves.
     assert found(counted(**{WAN: {"output_packets": 3030}})) == []
@@ -120,7 +120,7 @@ def test_drops_of_several_classes_are_added_up_and_those_inside_are_in_them() ->
     assert "900 dropped" in told and "100 are nowhere" in told
 
 
-def test_a_port_counts_what_its_queue_dropped_and_its_policer_the_rest() -> None:
+def test_a_port_counts_queue_drops_and_its_policer_the_rest() -> None:
     """Of a class that tells what it policed, and not what it dropped otherwise."""
     interfaces = counted(**{WAN: {"output_drops": 600}})
     assert found(interfaces, classes({"A": {"tail": None, "police": 400}})) == []
@@ -129,7 +129,7 @@ def test_a_port_counts_what_its_queue_dropped_and_its_policer_the_rest() -> None
     assert "600 dropped" in found(interfaces, classes({"A": {"tail": None, "police": None}}))[0]
 
 
-def test_what_access_lists_denied_was_dropped() -> None:
+def test_packets_denied_by_access_lists_count_as_dropped() -> None:
     denied = {"denied_input_packets": 700, "denied_output_packets": 300}
     assert found(counted(**{WAN: {"output_drops": 0, **denied}})) == []
     (told,) = found(counted(**{WAN: {"output_drops": 500, **denied}}), classes({"A": {"police": 100}}, "input"))
@@ -162,7 +162,7 @@ def test_a_port_with_subinterfaces_counts_for_all_of_them() -> None:
     assert "6000 packets that came in" in told and "1000 are nowhere" in told
 
 
-def test_drops_of_an_input_policy_and_what_waits() -> None:
+def test_drops_of_an_input_policy_and_waiting_packets_count() -> None:
     interfaces = counted(**{WAN: {"output_drops": 0}})
     assert len(found(interfaces)) == 1
     assert found(interfaces, policy("input", police=1000)) == []
@@ -178,7 +178,7 @@ def test_drops_of_an_input_policy_and_what_waits() -> None:
     assert found(interfaces, shaped) == []
 
 
-def test_what_waits_in_the_queue_of_a_shaper() -> None:
+def test_packets_in_the_queue_of_a_shaper_count() -> None:
     interfaces = counted(**{WAN: {"output_drops": 900}})
     shaped = policy("output")
     shaped["queue_discipline"], shaped["queue_depth_packets"] = "fifo", 0
@@ -189,7 +189,7 @@ def test_what_waits_in_the_queue_of_a_shaper() -> None:
     assert found(interfaces, shaped) == []
 
 
-def test_what_is_not_known_is_not_compared() -> None:
+def test_unknown_counts_are_not_compared() -> None:
     wrong = {WAN: {"output_drops": 0}}
     assert found(counted(**wrong), uncounted=("R1",)) == []
     assert found(counted(**{WAN: {"output_drops": None}}), policy("output", tail=None)) == []
@@ -212,7 +212,7 @@ def test_a_host_and_its_router_that_do_not_count_the_same() -> None:
     assert "server received 2800 packets by eth0, and R1 counts 3000 that FastEthernet0/1 sent" in told
 
 
-def test_what_one_counter_does_not_tell_others_do() -> None:
+def test_a_missing_counter_is_replaced_by_others() -> None:
     hosts = HOSTS | {"client": {"eth0": HostCount(4000, 2200, 4_000_000)}}
     (told,) = found(counted(**{LAN: {"input_packets": None}}), hosts=hosts)
     assert "client received 2200 packets by eth0" in told
@@ -227,7 +227,7 @@ def test_of_two_cards_one_cuts_segments_itself() -> None:
     assert "client sent 4200 packets by eth1" in told
 
 
-def test_what_real_routers_and_switches_say_by_themselves_in_a_long_cell() -> None:
+def test_own_packets_of_real_devices_in_a_long_cell_are_tolerated() -> None:
     # A probe a second for ten minutes, and spanning tree and keepalives of a switch and a router.
     probes, length_s = 600, 600
     said = length_s // 2 + length_s // 10
@@ -254,7 +254,7 @@ def test_a_card_that_cuts_segments_itself_is_not_compared() -> None:
     assert found(counted(), hosts=HOSTS | {"client": {"eth0": HostCount(400, 2000, 4_000_000)}}) == []
 
 
-def test_what_a_line_lost_is_no_difference() -> None:
+def test_loss_on_a_line_is_no_difference() -> None:
     hosts = HOSTS | {"server": {"eth0": HostCount(2000, 2800, 120_000)}}
     assert found(counted(**{WAN: {"link_output_lost_packets": 200}}), hosts=hosts) == []
     hosts = HOSTS | {"client": {"eth0": HostCount(4100, 2000, 4_000_000)}}
@@ -338,7 +338,7 @@ class TestCell:
         ]
 
     @pytest.mark.parametrize(("file", "line"), [("ios", ""), ("before.ios", "!"), ("running.ios", "!")])
-    def test_a_router_that_drops_what_nobody_counts(self, cell: Cell, file: str, line: str) -> None:
+    def test_uncounted_drops_of_a_router_are_reported(self, cell: Cell, file: str, line: str) -> None:
         self.count(cell, **{LAN: {"input": 500, "output": 300}, WAN: {"input": 300, "output": 400}})
         configuration = cell.configuration(f"R1.{file}")
         configuration.write_text(f"interface {WAN}\n ip access-group 101 in\n{line}")
@@ -348,14 +348,14 @@ class TestCell:
         assert self.told(cell) == []
 
     @pytest.mark.parametrize("words", ["ip access-group 101 in", "ipv6 traffic-filter A in", "ip verify unicast"])
-    def test_a_real_router_does_not_tell_what_it_denied(self, cell: Cell, words: str) -> None:
+    def test_denied_packets_of_a_real_router_are_not_compared(self, cell: Cell, words: str) -> None:
         self.read(cell, -1, 5, lost=600)
         assert len(self.told(cell)) == 1
         cell.configuration("R1.ios").write_text(f"interface {LAN}\n {words}\n")
         assert self.told(cell) == []
 
     @pytest.mark.parametrize(("begun_s", "disagreements"), [(-1, 1), (-595, 0)])
-    def test_what_a_real_router_says_by_itself(self, cell: Cell, begun_s: int, disagreements: int) -> None:
+    def test_own_packets_of_a_real_router_are_tolerated(self, cell: Cell, begun_s: int, disagreements: int) -> None:
         """On each of its two lines, for six seconds and for ten minutes."""
         self.read(cell, begun_s, 5, lost=600)
         assert len(self.told(cell)) == disagreements
@@ -365,7 +365,7 @@ class TestCell:
         (told,) = self.told(cell)
         assert told.startswith("the last counters of R1 were taken 2.0 s before the end of the traffic")
 
-    def test_what_is_damaged(self, cell: Cell) -> None:
+    def test_damaged_frames_are_reported(self, cell: Cell) -> None:
         self.card(cell, "client", 500, 300)
         whole = cell.host_cards("client").read_text()
         for text in (whole[:-5], whole.replace("eth0", "eth1", 1), "[" * 100_000, "[]"):

@@ -48,7 +48,7 @@ def figures(traffic: str | None) -> dict[str, Any]:
     return dict(conversation_figures(table if traffic is None else table[table["traffic"] == traffic], TRAFFIC_S))
 
 
-def test_rows_name_the_traffic_whose_packet_is_next() -> None:
+def test_rows_name_the_traffic_of_the_next_packet() -> None:
     table = rows()
     assert len(table) == 12 + 2 * 6
     assert table["traffic"].value_counts().to_dict() == {"flood": 12, "session": 6}

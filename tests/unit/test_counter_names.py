@@ -53,5 +53,5 @@ def test_every_reason_to_drop_has_columns_and_a_heading() -> None:
     assert set(FATES) == {"offered", "sent", "queued", *DROP_REASONS}
 
 
-def test_a_record_of_health_has_all_that_the_daemon_tells() -> None:
+def test_the_health_record_has_every_value_of_the_daemon() -> None:
     assert set(Health.model_fields) == set(get_type_hints(program_formats.Health))

@@ -157,7 +157,7 @@ def floors() -> list[list[str]]:
     return [re.findall(r"`(\w+)`", line.split(":", 1)[0]) for line in lines]
 
 
-def test_the_floors_list_what_there_is() -> None:
+def test_the_list_of_minimum_versions_is_complete() -> None:
     listed = [name for floor in floors() for name in floor]
     there = {path.stem if path.is_file() else path.name for path in ENGINE.iterdir()} - {"lib"}
     assert len(listed) == len(set(listed))

@@ -86,7 +86,7 @@ def verified(run: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     return status, told.out
 
 
-def test_what_is_whole_is_said_to_be(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_undamaged_run_is_reported_as_such(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, said = verified(run, capsys)
     assert status == 0 and said.startswith("2 cells, ") and "all checksums match" in said
     assert RunFolder(run).damaged() == {}
@@ -222,7 +222,7 @@ def test_an_added_file_outside_the_cells_is_named(run: Path, capsys: pytest.Capt
 
 
 @pytest.mark.parametrize("damage", [cut, empty, flip])
-def test_damage_of_what_was_changed_on_routers_is_named(
+def test_damage_to_recorded_router_changes_is_named(
     run: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None]
 ) -> None:
     changes = {"R1": RouterChanges(arms={"policed": ("+policy-map Police",)}, left=(), why="")}

@@ -100,7 +100,7 @@ def test_commands_are_run_when_the_site_is_built_or_excused() -> None:
     assert [f"{page}: {command}" for page, text in left.items() for command in not_run(page, text)] == []
 
 
-def test_an_excuse_goes_with_what_it_was_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exemption_of_a_removed_command_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     excused = [*((page, "") for page in EXCUSED), *EXCUSED_COMMANDS]
     monkeypatch.setattr(f"{__name__}.EXCUSED", {})
     monkeypatch.setattr(f"{__name__}.EXCUSED_COMMANDS", {})
@@ -108,13 +108,13 @@ def test_an_excuse_goes_with_what_it_was_for(monkeypatch: pytest.MonkeyPatch) ->
     assert [(page, start) for page, start in excused if not any(each.startswith(start) for each in left[page])] == []
 
 
-def test_what_is_no_command_is_found() -> None:
+def test_a_nonexistent_command_is_found() -> None:
     text = "    ./qoslab run x --jbs 4   # c\n$ qoslab rum x | tail\n    qoslab lab dwn NAME\n    qoslab run … --jbs\n"
     assert [complaint(words).partition(" ")[0] for _, words in commands(text)] == ["No", "found", "No"]
     assert complaint(["figure", "a", "--format", "gif"]).startswith("Invalid value for '--format'")
 
 
-def test_what_is_not_run_is_found() -> None:
+def test_a_command_that_is_not_run_is_found() -> None:
     text = (
         "    qoslab run a\n```console\n$ qoslab run b \\\n --jobs 4 | tail\n$ A=1 qoslab run c\n    qoslab run d\n```\n"
         "```text\n$ qoslab run e\n```\n    ./qoslab run […]\n"

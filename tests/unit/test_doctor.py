@@ -42,7 +42,7 @@ def test_missing_packages_of_a_lab_do_not_hide_other_results(
         ("", {"ssh": "install what Debian has as openssh-client"}),
     ],
 )
-def test_what_is_missing_is_named_as_this_distribution_does(
+def test_missing_packages_have_the_names_of_the_distribution(
     monkeypatch: pytest.MonkeyPatch, manager: str, told: dict[str, str]
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda name, **_: f"/usr/bin/{name}" if name == manager else None)

@@ -62,7 +62,7 @@ def test_text_stays_text() -> None:
     assert not re.search(r"[<>`]|\bscript\b.*\(", mermaid(topology, title).split("\n")[1])
 
 
-def test_what_is_drawn_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_draws_the_topology(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "pair.yml"
     file.write_text(
         "nodes: {a: {platform: host}, b: {platform: host}}\nlinks:\n  - name: wire\n    rate: 10 Mb/s\n    ends:\n"

@@ -40,7 +40,9 @@ from qoslab.model.expectations import Expectation
         ([5.0, math.inf], [5.3, 5.0], 1.0, APART),
     ],
 )
-def test_what_two_labs_say_of_each_other(first: list[float], second: list[float], margin: float, word: str) -> None:
+def test_two_labs_are_compared_by_equivalence(
+    first: list[float], second: list[float], margin: float, word: str
+) -> None:
     middle = sorted(second)[len(second) // 2] - sorted(first)[len(first) // 2]
     found = agreement(first, second, middle, margin)
     assert found.word == word
@@ -76,7 +78,7 @@ def test_a_test_needs_three_repetitions_each_or_nineteen_and_one() -> None:
         (None, "goodput.sum", "b/s", 2e6, 1e5, "5 % of the greater"),
     ],
 )
-def test_where_a_margin_comes_from(
+def test_the_source_of_a_margin_is_named(
     bounds: dict[str, Any] | None, metric: str, unit: Any, figure: float, margin: float, basis: str
 ) -> None:
     expectation = None

@@ -60,7 +60,7 @@ def test_in_95_of_100_cases_it_is_no_farther_from_the_median_of_all(count: int) 
         (5, 100, 5, 100, 70),
     ],
 )
-def test_what_passed_is_bounded_by_sizes_that_packets_can_have(
+def test_passed_bytes_are_bounded_by_possible_packet_sizes(
     packets: int, size: int, passed: int, value: float, error: float
 ) -> None:
     found = passed_bytes(packets, size, passed, 14)

@@ -128,7 +128,7 @@ def test_flent_gets_the_version_of_ip(
     assert data_file(manifest, summary, cell, *rows)["metadata"]["IP_VERSION"] == version
 
 
-def test_what_went_to_flent_comes_back(request_: ExportRequest, tmp_path: Path) -> None:
+def test_an_export_to_flent_can_be_imported(request_: ExportRequest, tmp_path: Path) -> None:
     folder = write_export(EXPORTS["flent"], request_, tmp_path / "out")
     back = read_foreign(folder / "policing-vs-shaping-policed-1.flent.gz")
     assert len(back.rows["flows"]) == 4
@@ -210,7 +210,7 @@ def test_a_licence_or_an_author_that_is_none(request_: ExportRequest, tmp_path: 
 
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("words", [("--licence", "do what you like"), ("--author", "Ada <ada@example.org>")])
-def test_a_licence_is_refused_where_it_has_no_place(
+def test_a_licence_is_refused_for_formats_without_one(
     request_: ExportRequest,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -58,7 +58,7 @@ def test_a_compiled_file_that_was_cut_off_is_named_and_removed(copied: Path) -> 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&- >/dev/full", ">/dev/full"])
 @pytest.mark.parametrize("arguments", [("schema",), ("validate", "none.yml"), ("nonsense",)], ids=" ".join)
-def test_what_cannot_be_printed_is_no_verdict(tmp_path: Path, redirection: str, arguments: tuple[str, ...]) -> None:
+def test_unprintable_output_is_no_verdict(tmp_path: Path, redirection: str, arguments: tuple[str, ...]) -> None:
     found = ended(tmp_path, *arguments, shell=f'exec "$@" {redirection}')
     stdout_alone_matters = arguments == ("schema",) and redirection == "2>/dev/full"
     assert found.returncode == (0 if stdout_alone_matters else 2), found.stderr

@@ -163,7 +163,7 @@ def refusal(text: str) -> ExpressionError:
         ("if(off, 1 / 0, 2)", 2),
     ],
 )
-def test_what_an_expression_means(text: str, value: Value) -> None:
+def test_an_expression_has_its_value(text: str, value: Value) -> None:
     found = parse_expression(text).evaluate(VALUES)
     assert found == value and type(found) is type(value)
 
@@ -196,7 +196,7 @@ def test_what_an_expression_means(text: str, value: Value) -> None:
         ("if(on, 1, 2, 3)", 'found 4 values in if(…) of "if(on, 1, 2, 3)", expected a condition and two values'),
     ],
 )
-def test_what_cannot_be_read_is_refused_where_it_stops_making_sense(text: str, said: str) -> None:
+def test_a_syntax_error_is_reported_at_its_position(text: str, said: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         parse_expression(text)
     assert (caught.value.message, caught.value.hint) == (said, "")
@@ -241,7 +241,7 @@ def test_what_cannot_be_read_is_refused_where_it_stops_making_sense(text: str, s
         ("max(on, 1 s, 2 s)", "found max of a truth value and a duration, expected quantities of one kind"),
     ],
 )
-def test_what_has_no_value_is_refused_with_the_expression(text: str, said: str) -> None:
+def test_an_expression_without_value_is_refused(text: str, said: str) -> None:
     error = refusal(f" {text} ")
     assert (error.message, error.hint) == (f"{text}: {said}", "")
 
@@ -297,7 +297,7 @@ def test_a_figure_without_a_value_is_refused_with_the_expression(text: str, said
     assert (caught.value.message, caught.value.hint) == (f"{text}: {said}", hint)
 
 
-def test_a_truth_value_is_what_holds() -> None:
+def test_a_condition_has_a_truth_value() -> None:
     assert parse_expression("pir < link").holds(VALUES) is True
     assert parse_expression("pir > link").holds(VALUES) is False
     for text, kind in (("pir", "rate"), (" count ", "number"), ("queue", "text")):
@@ -323,7 +323,7 @@ def test_numbers_have_at_most_thirty_digits() -> None:
         assert caught.value.message == "found a number of 31 digits, expected at most 30"
 
 
-def test_results_have_at_most_thirty_digits_and_what_leads_to_them_may_have_more() -> None:
+def test_results_have_at_most_thirty_digits_and_steps_may_have_more() -> None:
     values: dict[str, Value] = {"a": LARGEST, "r": Rate(LARGEST)}
     assert parse_expression("a").evaluate(values) == LARGEST
     assert parse_expression("0 - a").evaluate(values) == -LARGEST

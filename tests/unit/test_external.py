@@ -114,7 +114,7 @@ def test_nothing_that_reaches_a_device_is_taken_from_a_run(
     assert main(["run", str(EXPERIMENT), *asked, "--resume", "--dry-run"]) == ExitStatus.WITHIN
 
 
-def test_the_plan_names_who_is_reached_and_left(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_plan_names_used_and_unused_devices(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # What an inventory comes to is kept for the process, and other tests ask the example's own file.
     rack = shutil.copy(TOP / "inventory/hardware.example.yml", inventory)
     assert main(["plan", str(EXPERIMENT), "--lab", str(rack), "--arm", "policed"]) == ExitStatus.WITHIN
@@ -131,7 +131,9 @@ def test_the_plan_names_who_is_reached_and_left(inventory: Path, capsys: pytest.
         ('platform: ios, model: "3725"', "platform: engine", "found the platform engine of R1"),
     ],
 )
-def test_what_no_real_lab_does_has_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_settings_impossible_in_a_real_lab_are_reported_with_their_line(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
     text = EXPERIMENT.read_text()
     assert old in text
     (placed,) = (kind for kind in LABS.values() if kind.placed)

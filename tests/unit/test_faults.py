@@ -38,7 +38,7 @@ class Dying:
 KILLED = DaemonFailure("R1", -9, "one\ntwo\nthree\nfour\nfive\nsix\n")
 
 
-def test_what_died_how_and_its_last_words() -> None:
+def test_a_dead_process_is_named_with_its_status_and_last_output() -> None:
     assert Dying([]).death() == ""
     assert Dying([KILLED, DaemonFailure("iosd", 1, "")]).death() == (
         "the lab stopped:  R1: its daemon was killed by SIGKILL; it said: two / three / four / five / six; "

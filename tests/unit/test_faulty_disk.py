@@ -274,7 +274,7 @@ class PowerLoss:
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("names", [False, True], ids=["what was synced", "and names of empty files"])
 @pytest.mark.parametrize("words", [RUN, HERE], ids=["sent", "here"])
-def test_power_may_be_lost_at_any_moment(
+def test_a_power_loss_at_any_time_leaves_a_readable_run(
     whole: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -389,7 +389,7 @@ def test_a_run_may_be_killed_at_any_write(
             assert set(raw_of(run).values()) == set(raw_of(whole).values()), state.name
 
 
-def test_what_is_appended_and_cut_is_no_valid_cell(whole: Path, tmp_path: Path) -> None:
+def test_a_truncated_record_is_no_valid_cell(whole: Path, tmp_path: Path) -> None:
     """Counters of a lab in real time are appended to a file that has its name already."""
     run = Path(shutil.copytree(whole, tmp_path / whole.name))
     (cell,) = RunFolder(run).cells()

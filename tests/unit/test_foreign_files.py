@@ -137,7 +137,7 @@ MIB = 2**20
         ("iperf-udp-kbytes.server", [("", "udp", 2.0023, 1029 * 1024, 514 * 1024 * 8, None, None, 717, 0)], 2),
     ],
 )
-def test_what_iperf_prints_for_people(file: str, flows: list[tuple[object, ...]], count: int) -> None:
+def test_text_output_of_iperf_is_read(file: str, flows: list[tuple[object, ...]], count: int) -> None:
     found = read_foreign(RECORDED / f"foreign/{file}.txt")
     assert found.form.split()[0] == file.split("-")[0]
     given = [tuple(row.get(key) for key in FLOW) for row in found.rows["flows"]]
@@ -172,7 +172,7 @@ def test_parts_that_iperf3_omits_are_left_out(file: str, parts: list[tuple[float
     [ONE + b"\n" + IDLE, b"\n" + ONE + b"\n\n", "".join(EVENTS).encode(), "\r\n".join(map(str.strip, EVENTS)).encode()],
     ids=["of a server", "with blank lines", "events", "events of Windows"],
 )
-def test_other_forms_of_iperf3_json_say_the_same(tmp_path: Path, content: bytes) -> None:
+def test_other_forms_of_iperf3_json_give_the_same_values(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "iperf3-omitted.client.json"
     file.write_bytes(content)
     assert read_foreign(file) == read_foreign(RECORDED / "foreign/iperf3-omitted.client.json")
@@ -204,7 +204,7 @@ def test_both_directions_of_iperf3_json_are_named_as_in_its_text(file: str, side
         ("traffic/iperf3-udp.server", [((750 - 54) * 500, None), ((171 - 110) * 500, None)]),
     ],
 )
-def test_bytes_of_iperf3_json_are_what_arrived(file: str, given: list[tuple[int, int | None]]) -> None:
+def test_bytes_of_iperf3_json_are_those_received(file: str, given: list[tuple[int, int | None]]) -> None:
     found = read_foreign(RECORDED / f"{file}.json")
     flows = [(row["bytes"], row["sender_bps"]) for row in found.rows["flows"]]
     assert flows == [(count, rate and pytest.approx(rate, abs=1)) for count, rate in given]
@@ -460,7 +460,7 @@ def test_the_arm_of_a_compressed_file_is_that_of_the_plain_one(tmp_path: Path, f
         assert read_foreign(packed).name == read_foreign(plain).name == plain.stem
 
 
-def test_every_file_is_an_arm_of_its_own(tmp_path: Path) -> None:
+def test_every_file_is_a_separate_arm(tmp_path: Path) -> None:
     """Also where a file is called as the second of a name would be."""
     files = [tmp_path / name for name in ("x/a.csv", "y/a.csv", "a (2).csv", "z/a.csv")]
     for number, file in enumerate(files):
@@ -474,7 +474,7 @@ def test_every_file_is_an_arm_of_its_own(tmp_path: Path) -> None:
     assert values == {("a", 0), ("a (3)", 1), ("a (2)", 2), ("a (4)", 3)}
 
 
-def test_a_column_of_a_csv_has_its_own_steps(tmp_path: Path) -> None:
+def test_columns_of_a_csv_may_have_different_steps(tmp_path: Path) -> None:
     rows = ["time_s,late_kbps,seldom_kbps", "1,,", "2,,8", "3,80,", "4,80,8", "5,,"]
     (tmp_path / "mine.csv").write_text("\n".join(rows))
     found = read_foreign(tmp_path / "mine.csv")

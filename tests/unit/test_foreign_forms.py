@@ -60,7 +60,7 @@ def test_sub_series_of_flent_are_samples_and_no_streams(tmp_path: Path, stream: 
 
 
 @pytest.mark.parametrize("computed", ["TCP upload sum", "TCP upload::sum", "TCP upload::avg", "TCP totals"])
-def test_what_flent_computed_is_no_stream(tmp_path: Path, computed: str) -> None:
+def test_values_computed_by_flent_are_no_streams(tmp_path: Path, computed: str) -> None:
     series: dict[str, Sequence[float | None]] = {"TCP upload::1": [1.0], "TCP upload::2": [1.0], computed: [2.0]}
     found = read_foreign(flent_file(tmp_path / "a.flent.gz", series, dict.fromkeys(series, MBITS)))
     assert len(found.rows["flows"]) == 2 and not found.samples
@@ -92,7 +92,7 @@ def test_a_value_after_a_gap_counts_for_the_gap(tmp_path: Path) -> None:
     assert not any("stream 2 has" in note for note in found.notes)
 
 
-def test_stream_that_starts_later_is_placed_where_it_ran(tmp_path: Path) -> None:
+def test_a_stream_that_starts_later_keeps_its_times(tmp_path: Path) -> None:
     """At the start it would add to a stream that had ended, and the sum would be flat."""
     series: dict[str, Sequence[float | None]] = {
         "TCP upload::1": [4.0] * 10 + [None] * 10,

@@ -154,7 +154,7 @@ def test_a_topology_of_netlab_becomes_ours(tmp_path: Path) -> None:
         ("name: three", "name: [three", r"three\.clab\.yml:2:"),
     ],
 )
-def test_what_has_no_counterpart_is_refused(
+def test_features_without_counterpart_are_refused(
     tmp_path: Path, old: str, new: str, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert old in CONTAINERLAB
@@ -173,7 +173,7 @@ def test_what_has_no_counterpart_is_refused(
         ("  groups:\n", "  kinds: {linux: {image: frr}}\n  groups:\n", "engine"),
     ],
 )
-def test_the_image_tells_a_router_of_containerlab_from_a_host(
+def test_a_containerlab_node_is_a_router_or_host_by_its_image(
     tmp_path: Path, old: str, new: str, platform: str
 ) -> None:
     text = CONTAINERLAB.replace(old, new, 1)
@@ -196,7 +196,7 @@ def test_the_image_tells_a_router_of_containerlab_from_a_host(
         ("10.42.42.0/30", "10.42.42.0/99", "expected an IPv4 prefix for two ends"),
     ],
 )
-def test_what_netlab_has_beyond_is_refused(
+def test_further_features_of_netlab_are_refused(
     tmp_path: Path, old: str, new: str, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert old in NETLAB
@@ -214,7 +214,7 @@ def test_a_link_that_leads_nowhere_is_left_alone(tmp_path: Path, capsys: pytest.
     assert "found a file from before" in capsys.readouterr().err and file.is_symlink()
 
 
-def test_other_kinds_are_taken_where_the_user_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_kinds_are_accepted_with_the_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = CONTAINERLAB.replace("cisco_iol", "nokia_srlinux")
     status, file = made(tmp_path, text, "--as", "nokia_srlinux=engine", "--rate", "10 Mb/s")
     assert status == 0

@@ -70,7 +70,7 @@ def _pasted(fragment: Fragment) -> tuple[Device, str | None]:
 
 
 @pytest.mark.parametrize("name", sorted({fragment.file for fragment in FRAGMENTS}))
-def test_a_fragment_is_taken_whole_unless_it_says_what_lacks(name: str) -> None:
+def test_a_fragment_is_accepted_unless_a_gap_is_named(name: str) -> None:
     wrong = []
     for fragment in (each for each in FRAGMENTS if each.file == name):
         device, refusal = _pasted(fragment)
@@ -90,7 +90,7 @@ def test_450_of_500_fragments_are_taken_whole() -> None:
     assert sum(fragment.lacks is None for fragment in FRAGMENTS) >= 450
 
 
-def test_what_was_pasted_can_be_taken_back() -> None:
+def test_pasted_lines_can_be_removed() -> None:
     for fragment in FRAGMENTS[::7]:
         device, refusal = _pasted(fragment)
         if refusal is None:

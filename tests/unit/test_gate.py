@@ -59,7 +59,7 @@ def test_a_run_that_must_not_be_trusted_is_an_error(tmp_path: Path) -> None:
     assert error.text == "policed/1: R1: the kernel dropped 7 frames"
 
 
-def test_what_xml_has_no_place_for_is_left_out(tmp_path: Path) -> None:
+def test_characters_invalid_in_xml_are_omitted(tmp_path: Path) -> None:
     experiment = json.loads(json.dumps(sample_run.EXPERIMENT))
     experiment["compare"]["expectations"][2]["reason"] = "bell \x07 <b> & \ufffe"
     folder = sample_run.make_run(tmp_path, experiment=experiment)
@@ -75,7 +75,7 @@ def summary(run: RunFolder, before: RunFolder | None, link: str = "") -> str:
     return gate.markdown(outcome, run.manifest(), read_run(run.path), old, lead, link)
 
 
-def test_the_summary_says_what_moved(run: RunFolder) -> None:
+def test_the_summary_lists_changed_values(run: RunFolder) -> None:
     other = run.path.with_name("20260101T000000Z")
     shutil.copytree(run.path, other)
     rows = json.loads((other / "comparison.json").read_text())
@@ -148,7 +148,7 @@ def test_page_gives_the_least_difference_of_a_changed_value() -> None:
 
 
 @pytest.mark.parametrize("page", ["docs/internals/architecture.md", "index.html"])
-def test_pages_say_when_a_value_has_changed(page: str, run: RunFolder) -> None:
+def test_pages_define_a_changed_value(page: str, run: RunFolder) -> None:
     if page == "index.html":  # of runs of which one is compared with the one before
         shutil.copytree(run.path, run.path.with_name("20260101T000000Z"))
         render_index(run.path.parents[1])
@@ -180,7 +180,7 @@ def test_a_run_before_may_have_a_unit_that_is_not_known(run: RunFolder) -> None:
 
 
 @pytest.mark.long
-def test_the_picture_leaves_out_what_is_far_above(run: RunFolder) -> None:
+def test_the_chart_omits_lines_far_above_the_others(run: RunFolder) -> None:
     graph = build_page(run, analyse(run)).lead
     assert graph is not None
     figure = graph.figure
@@ -192,7 +192,7 @@ def test_the_picture_leaves_out_what_is_far_above(run: RunFolder) -> None:
 
 
 @pytest.mark.long
-def test_notes_stand_where_a_figure_is_expected(run: RunFolder) -> None:
+def test_annotations_point_to_the_line_of_the_expectation(run: RunFolder) -> None:
     text = run.experiment_text()
     warning, note = gate.notes_at(analyse(run), text)
     assert (warning.line, warning.level) == (1, "warning")
@@ -203,7 +203,7 @@ def test_notes_stand_where_a_figure_is_expected(run: RunFolder) -> None:
     assert lost.line == 1
 
 
-def test_the_command_writes_what_is_asked_for(
+def test_the_command_writes_the_requested_files(
     run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -224,7 +224,7 @@ def test_the_command_writes_what_is_asked_for(
 
 
 @pytest.mark.long
-def test_a_kept_baseline_is_enough_to_compare_with(
+def test_a_saved_baseline_suffices_for_a_comparison(
     run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -322,7 +322,7 @@ def test_paths_are_those_of_the_repository(
     assert in_repository("", {}) == ""
 
 
-def test_a_test_case_says_where_its_figure_is_expected(run: RunFolder) -> None:
+def test_a_test_case_has_the_file_and_line_of_its_expectation(run: RunFolder) -> None:
     text, outcome = run.experiment_text(), analyse(run)
     (suite,) = ElementTree.fromstring(gate.junit(outcome, run.manifest(), "experiments/mine.yml", text))
     assert {case.get("file") for case in suite} == {"experiments/mine.yml"}

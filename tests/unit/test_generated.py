@@ -30,7 +30,7 @@ def test_generated_files_are_current(path: str) -> None:
 
 
 @pytest.mark.long
-def test_the_command_says_that_nothing_is_stale(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_reports_that_no_file_is_stale(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", "--check"]) == 0
     assert capsys.readouterr().out == ""
 
@@ -68,7 +68,7 @@ def test_a_key_that_the_data_plane_adds_is_typed(schemas: Path) -> None:
     ]
 
 
-def test_what_a_program_reads_may_lack_what_has_a_default() -> None:
+def test_fields_with_a_default_may_be_omitted_in_input() -> None:
     text = formats_module(TOP)
     assert of("ShapeConfig", text).splitlines() == [
         "    bc: NotRequired[ShapeBurst | None]",
@@ -82,7 +82,7 @@ def test_what_a_program_reads_may_lack_what_has_a_default() -> None:
     assert of("PolicyClassPart", text).splitlines().count("    name: NotRequired[str]") == 1
 
 
-def test_a_type_that_two_schemas_tell_differently_is_refused(schemas: Path) -> None:
+def test_a_type_that_differs_between_schemas_is_refused(schemas: Path) -> None:
     change(schemas, "qos-sim-result", lambda types: types["Count"]["properties"].update(more={"type": "integer"}))
     with pytest.raises(ValueError, match="qos-sim-result has another Count than the schemas before it"):
         formats_module(schemas)

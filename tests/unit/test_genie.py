@@ -160,7 +160,7 @@ def subset(part: Any, whole: Any, path: str = "") -> None:
 
 
 @pytest.mark.parametrize("name", ["queueing.hqf", "police.classic"])
-def test_it_says_all_that_genies_own_parser_says(name: str) -> None:
+def test_our_parser_returns_everything_that_genie_returns(name: str) -> None:
     theirs = parse("iosxe", "show policy-map interface", read(name))
     ours = parse("ios", "show policy-map interface", read(name))
     assert theirs.parsed is not None
@@ -194,7 +194,7 @@ def test_commands_that_genie_has_for_ios_xe_only() -> None:
 
 
 @pytest.mark.parametrize("name", ["show_policy-map", "show_class-map"])
-def test_what_is_configured_is_parsed_as_genie_does_for_ios_xe(name: str) -> None:
+def test_configuration_is_parsed_like_genie_for_ios_xe(name: str) -> None:
     command = name.replace("_", " ")
     theirs, ours = parse("iosxe", command, read(name)), parse("ios", command, read(name))
     assert theirs.parsed is not None
@@ -229,7 +229,7 @@ def test_forms_of_a_policer(line: str, expected: dict[str, Any]) -> None:
     assert parsed == {"policy_map": {"P": {"class": {"class-default": {"police": expected}}}}}
 
 
-def test_bandwidth_in_per_cent_is_the_classes_own() -> None:
+def test_bandwidth_in_percent_belongs_to_the_class() -> None:
     parsed = parse_policy_map("  Policy Map P\n    Class C\n      bandwidth 20 (%)\n")
     assert parsed["policy_map"]["P"]["class"]["C"] == {"bandwidth_percent": 20}
 
@@ -301,7 +301,7 @@ QUEUE = """\
         ("show vlans", VLANS),
     ],
 )
-def test_output_parsed_without_genie_is_what_genie_gives(command: str, text: str) -> None:
+def test_output_parsed_without_genie_equals_that_of_genie(command: str, text: str) -> None:
     found = direct.parse(command, text)
     assert direct.parses(command) and found == parse("ios", command, text)
     assert found is not None and found.parsed

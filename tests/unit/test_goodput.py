@@ -90,7 +90,7 @@ def test_shares_of_flows_of_other_times_add_up_to_all() -> None:
     assert parts == [pytest.approx(20 / 26), pytest.approx(6 / 26)]
 
 
-def test_fairness_is_of_the_time_in_which_all_ran() -> None:
+def test_fairness_is_of_the_time_with_all_flows() -> None:
     """The long flow has the line for itself for eight seconds, and shares it evenly for two."""
     flows, intervals = cell((flow("long", 0, 10, 9e6), 1), (flow("short", 0, 2, 5e6), 1))
     intervals.loc[intervals["traffic"] == "long", "bytes"] = [5e6 / 8] * 2 + [10e6 / 8] * 8
@@ -99,7 +99,7 @@ def test_fairness_is_of_the_time_in_which_all_ran() -> None:
     assert isinstance(fairness(*apart), Missing)
 
 
-def test_what_each_gets_together_adds_up() -> None:
+def test_shares_of_flows_add_up_to_the_total() -> None:
     flows, intervals = MIXED[0].iloc[:2], MIXED[1][MIXED[1]["traffic"] != "late"]
     every = dict(together(intervals, intervals, flows))["goodput.together"]
     each = [
@@ -124,7 +124,7 @@ def test_all_bits_are_in_some_step(rows: list[tuple[int, int, int, float]]) -> N
     assert float(bits.sum()) <= float(flows["bytes"].sum()) * 8 + 1e-6 and (seconds > 0).all()
 
 
-def test_flows_that_were_only_reported_have_what_was_reported() -> None:
+def test_imported_flows_have_their_reported_values() -> None:
     _, intervals = ENDS
     assert total_bps(reported_flows(intervals)) == pytest.approx(total_bps(ENDS[0]))
 

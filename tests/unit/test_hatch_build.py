@@ -137,7 +137,7 @@ def test_no_programs_are_built_for_a_working_copy_or_other_systems(
     assert data == {"force_include": {}, "shared_data": pages} and list(tmp_path.iterdir()) == []
 
 
-def test_what_zig_needs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_requirements_of_zig_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool(tmp_path, "cargo", "#!/bin/sh\n")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("QOSLAB_TARGET", "aarch64-unknown-linux-gnu.2.17")
@@ -146,7 +146,7 @@ def test_what_zig_needs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         hook.initialize("standard", {"force_include": {}, "shared_data": {}})
 
 
-def test_the_name_tells_the_newest_glibc_that_is_asked_for(tmp_path: Path) -> None:
+def test_the_wheel_name_has_the_newest_required_glibc(tmp_path: Path) -> None:
     machine = platform.machine()
     own = hatch_build.platform_tag([Path(os.path.realpath("/bin/ls"))])
     found = re.fullmatch(rf"manylinux_2_(\d+)_{machine}", own)

@@ -48,7 +48,7 @@ def test_the_base_holds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["YAML: a key that is no text", "YAML: a value that is no text"])
-def test_what_is_no_text_is_found_where_it_stands(tmp_path: Path, name: str) -> None:
+def test_a_file_that_is_no_text_is_refused_with_its_line(tmp_path: Path, name: str) -> None:
     file = written(tmp_path, CASES[name])
     with pytest.raises(ExperimentError) as raised:
         load_experiment(file)
@@ -102,7 +102,7 @@ def test_links_lead_nowhere_else(tmp_path: Path, what: str) -> None:
     assert "expected a file below" in raised.value.message or "no file" in raised.value.message
 
 
-def test_a_project_has_its_published_figures_beside_its_experiments(tmp_path: Path) -> None:
+def test_a_project_has_published_values_next_to_its_experiments(tmp_path: Path) -> None:
     text = BASE + "compare: {article: A, published: ../reports/published/p.csv}\n"
     figures = {"reports/published/p.csv": "arm,metric,unit,value,source\n"}
     written(tmp_path, figures)
@@ -155,7 +155,7 @@ def test_foreign_text_is_shown_and_not_obeyed() -> None:
     assert printable("Zürich\t→ 10 µs\n") == "Zürich\t→ 10 µs\n"
 
 
-def test_list_shows_foreign_titles_and_what_is_broken(
+def test_list_shows_titles_and_broken_files_safely(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -249,7 +249,7 @@ def _as_python_has_it(expression: str) -> str:
 @example("a+?", [""])
 @example("a*+a", ["a"])
 @given(st.lists(PIECES, max_size=8).map("".join), st.lists(st.text("abc.(", max_size=6), max_size=4))
-def test_expressions_match_what_they_match_elsewhere(expression: str, lines: list[str]) -> None:
+def test_regular_expressions_match_like_those_of_python(expression: str, lines: list[str]) -> None:
     try:
         expected = re.compile(_as_python_has_it(expression))
         found = Regexp(expression)

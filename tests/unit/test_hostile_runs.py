@@ -147,7 +147,7 @@ def said_so_far(run: Path, *lines: str) -> None:
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", LINES)
-def test_what_a_hostile_run_says_is_told_or_left_out(run: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_text_of_a_hostile_run_is_escaped_or_omitted(run: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     line, status, said = LINES[name]
     said_so_far(run, line)
     for words in (["watch", str(run)], ["watch", str(run), "--json"]):
@@ -185,7 +185,7 @@ def test_hostile_counters_are_watched(run: Path, key: str, value: str) -> None:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_counters_are_told_with_their_line(tmp_path: Path, damage: str) -> None:
+def test_damaged_counters_are_reported_with_their_line(tmp_path: Path, damage: str) -> None:
     cell = Cell(tmp_path, CellIdentity("a", (), 1))
     (tmp_path / "counters").mkdir()
     (tmp_path / "counters" / "R1.jsonl").write_text(DAMAGE[damage] + "\n")
@@ -283,7 +283,7 @@ def test_files_without_end_are_not_read(
     assert re.search(f"policed/1: {said}", capsys.readouterr().out)
 
 
-def test_changes_without_end_say_nothing(run: Path, small_machine: None) -> None:
+def test_an_oversized_file_of_changes_is_ignored(run: Path, small_machine: None) -> None:
     file = run / "restore" / "1" / "changes.json"
     file.parent.mkdir(parents=True)
     file.write_text("{}")

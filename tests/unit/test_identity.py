@@ -134,7 +134,7 @@ def test_a_worker_with_another_program_is_refused(planned: Cell, monkeypatch: py
     assert isinstance(caught.value, UserError) and "same programs" in caught.value.hint
 
 
-def test_what_expected_figures_ask_for_reaches_who_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demands_of_expectations_reach_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its experiment has no expectations, here and where a worker runs it."""
     told: dict[str, Demand] = {}
 
@@ -155,7 +155,7 @@ def test_what_expected_figures_ask_for_reaches_who_measures(monkeypatch: pytest.
     assert told == {"unrestricted": Demand(), **asked}
 
 
-def test_a_figure_of_another_moment_is_another_result(tmp_path: Path) -> None:
+def test_a_value_at_another_trigger_is_another_result(tmp_path: Path) -> None:
     def keys(file: Path) -> dict[str, str]:
         plan = make_plan(load_sweep(file, {}), Options(lab="simulated"))
         return {cell.identity.arm: cell_key(cell, {}) for cell in plan.cells}
@@ -168,7 +168,7 @@ def test_a_figure_of_another_moment_is_another_result(tmp_path: Path) -> None:
     assert {arm for arm, key in before.items() if after[arm] != key} == {"shaped"}
 
 
-def test_a_run_names_what_made_it_and_resumes_with_that_only(
+def test_a_run_resumes_only_with_the_version_that_began_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], another: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)

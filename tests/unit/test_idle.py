@@ -113,7 +113,7 @@ def test_a_policy_that_traffic_meets_has_no_warning(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_can_do_nothing_is_found_before_the_run(tmp_path: Path, template: str, expected: str) -> None:
+def test_ineffective_configuration_is_found_before_the_run(tmp_path: Path, template: str, expected: str) -> None:
     (found,) = warned(written(tmp_path, template))
     assert expected in found
 

@@ -27,12 +27,12 @@ def packages(stage: str) -> set[str]:
     return set(found[1].replace("\\", " ").split())
 
 
-def test_it_has_what_doctor_asks_for() -> None:
+def test_the_image_meets_every_check_of_doctor() -> None:
     needed = {package for _, _, package, need in TOOLS if need == "required"}
     assert needed - {"coreutils"} <= packages("product")
 
 
-def test_what_a_clone_needs_for_its_checks_is_in_the_development_container() -> None:
+def test_the_development_container_has_every_requirement_of_the_checks() -> None:
     """As the bootstrap finds out; what it would install it could not keep."""
     bootstrap = (TOP / "qoslab").read_text()
     missing = bootstrap[bootstrap.index("missing() {") : bootstrap.index("python_packages() {")]
@@ -44,7 +44,7 @@ def test_what_a_clone_needs_for_its_checks_is_in_the_development_container() -> 
     assert {"cargo", "rustc", "rust-clippy", "rustfmt", "python3-venv"} <= packages("devcontainer")
 
 
-def test_the_build_gets_what_the_wheel_is_made_from_and_no_more() -> None:
+def test_the_build_context_has_only_the_sources_of_the_wheel() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text())
     sources = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
     lines = (TOP / ".containerignore").read_text().splitlines()
@@ -96,7 +96,7 @@ def in_build(folder: Path, step: str, qoslab: str) -> subprocess.CompletedProces
 
 
 @pytest.mark.parametrize(("line", "called"), LAST_LINES.items())
-def test_elsewhere_what_the_bootstrap_ends_with_is_typed(tmp_path: Path, line: str, called: str | None) -> None:
+def test_other_systems_type_the_last_command_of_the_bootstrap(tmp_path: Path, line: str, called: str | None) -> None:
     for status in (0, 2):
         done = in_build(tmp_path, steps()[1], f"echo '{line}' >&2; exit {status}")
         typed = status == 2 and called is not None

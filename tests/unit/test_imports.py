@@ -85,7 +85,7 @@ def _imports(file: Path) -> Iterator[tuple[int, str]]:
 FILES = sorted(file for file in PACKAGE.rglob("*.py") if file.parent != PACKAGE or file.name != "__init__.py")
 
 
-def test_the_table_lists_what_there_is() -> None:
+def test_the_table_lists_every_package() -> None:
     assert len(ORDER) == len(set(ORDER))
     assert {module_of(file) for file in FILES} <= set(ORDER), (
         "add the module to a table of docs/internals/architecture.md"

@@ -126,7 +126,7 @@ end
 """As a router in service prints: most lines are none of what was asked for, and many none that the model knows."""
 
 
-def test_a_router_in_service_has_what_was_asked_for() -> None:
+def test_a_router_in_service_with_the_wanted_configuration_verifies() -> None:
     assert configuration_differences(ASKED, RUNNING) == []
 
 
@@ -254,7 +254,7 @@ def test_the_order_of_classes_matters() -> None:
     ]
 
 
-def test_what_was_there_before_may_stay() -> None:
+def test_earlier_configuration_may_stay() -> None:
     before = "version 12.4\naccess-list 10 permit 10.0.0.1\npolicy-map P\n class class-default\n  set dscp ef\nend\n"
     asked = "access-list 10 permit 10.0.0.2\npolicy-map P\n class class-default\n  set cos 1\n"
     now = before.replace("0.1\n", "0.1\naccess-list 10 permit 10.0.0.2\n").replace("ef\n", "ef\n  set cos 1\n")
@@ -332,7 +332,7 @@ def shipped_configurations() -> list[tuple[str, str, Topology, str]]:
     return found
 
 
-def test_what_the_experiments_ask_for_verifies_and_is_missing_before() -> None:
+def test_shipped_configurations_are_missing_before_and_verify_after() -> None:
     configurations = shipped_configurations()
     assert len(configurations) > 30 // every(5)
     login = {"user": "lab", "password": "lab", "enable": "lab"}

@@ -30,7 +30,7 @@ def test_a_later_value_takes_the_place_of_an_earlier_one() -> None:
     ]
 
 
-def test_what_is_on_by_default_is_printed_when_it_is_off() -> None:
+def test_a_default_is_printed_when_it_is_disabled() -> None:
     assert lines("no service pad") == ["no service pad"]
     assert lines("no service pad\nservice pad") == []
     assert lines("no ip http server") == ["no ip http server"]
@@ -50,13 +50,13 @@ def test_no_takes_a_line_back() -> None:
     assert lines("archive\n path flash:a\n maximum 5\n no maximum") == ["archive", " path flash:a"]
 
 
-def test_a_block_is_kept_with_its_indentation_and_may_be_pasted_again() -> None:
+def test_an_inert_block_is_stored_with_its_indentation() -> None:
     block = ["key chain K", " key 1", "  key-string a", " key 2", "  key-string a"]
     assert lines("\n".join(block)) == block
     assert lines("\n".join(block + block)) == block
 
 
-def test_a_block_ends_where_another_command_begins() -> None:
+def test_a_block_ends_at_the_next_command() -> None:
     """Typed without indentation, a line belongs to the block unless a command begins like it."""
     device = parse_config("ip dhcp pool P\nnetwork 10.0.0.0 255.0.0.0\nhostname R9\n", HARDWARE)
     assert device.hostname == "R9"
@@ -76,7 +76,7 @@ def test_inert_lines_are_reported_once_each() -> None:
 SHAPED = "policy-map P\n class class-default\n  shape average 128000\n"
 
 
-def test_shapers_keep_what_answers_to_frame_relay() -> None:
+def test_shapers_accept_frame_relay_adaptation() -> None:
     text = f"{SHAPED}  shape adaptive 64000\n  shape fecn-adapt\n  shape adaptive 56000"
     printed = ["  shape average 128000", "  shape adaptive 56000", "  shape fecn-adapt"]
     assert [line for line in lines(text) if "shape" in line] == printed
@@ -102,19 +102,19 @@ def test_shapers_keep_what_answers_to_frame_relay() -> None:
         ("shape adaptive", "Incomplete command"),
     ],
 )
-def test_what_classes_lack_is_refused(line: str, said: str) -> None:
+def test_commands_that_classes_lack_are_refused(line: str, said: str) -> None:
     with pytest.raises(IosError, match=said):
         parse_config(f"{SHAPED}  {line}", HARDWARE)
     # What is beside it is taken.
     parse_config(f"{SHAPED}  police rate 8000 bps burst 1500\n  random-detect\n  fair-queue", HARDWARE)
 
 
-def test_what_would_have_an_effect_is_refused_with_the_reason() -> None:
+def test_effective_commands_are_refused_with_the_reason() -> None:
     with pytest.raises(IosError, match="% Not supported: addresses are not translated"):
         parse_config("ip nat inside source list 1 interface FastEthernet0/0 overload", HARDWARE)
 
 
-def test_what_stands_below_a_refused_line_configures_nothing_else() -> None:
+def test_lines_below_a_refused_line_configure_nothing_else() -> None:
     session = ConfigSession(Device(HARDWARE))
     refused = []
     pasted = """interface FastEthernet0/0
@@ -146,7 +146,7 @@ hostname R1"""
     assert session.device == expected
 
 
-def test_an_indented_line_is_kept_for_nothing_else() -> None:
+def test_an_indented_line_belongs_only_to_its_block() -> None:
     with pytest.raises(IosError, match="Invalid input"):
         parse_config("interface fa0/0\n snmp-server location A\n", HARDWARE)
     assert lines("interface fa0/0\nsnmp-server location A\n") == ["snmp-server location A"]
@@ -158,7 +158,7 @@ def test_a_user_has_one_password() -> None:
     assert lines("username a password 7 0822455D0A16\nno username a") == []
 
 
-def test_kept_lines_are_taken_back_and_put_back() -> None:
+def test_inert_lines_are_removed_and_restored() -> None:
     after = render(parse_config("no service pad\narchive\n path flash:\n maximum 3\nntp server 10.0.0.1\n", HARDWARE))
     before = render(parse_config("archive\n path tftp:\ninterface fa0/0\n no ip redirects\n", HARDWARE))
     assert undo_lines(before, after, HARDWARE) == [

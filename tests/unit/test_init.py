@@ -31,7 +31,7 @@ def published_figures(found: dict[str, Any]) -> list[tuple[Any, ...]]:
     return [tuple(row[key] for key in ("arm", "published", "verdict", "reproduction")) for row in found["comparison"]]
 
 
-def test_its_experiment_runs_as_its_file_says(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_experiment_of_init_meets_its_expectations(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "first-policy", "--lab", "simulated", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["valid"] and published_figures(found) == PUBLISHED
@@ -79,7 +79,7 @@ def test_playbooks_of_a_folder_are_not_run(project: Path, monkeypatch: pytest.Mo
     assert given["envvars"]["ANSIBLE_ROLES_PATH"] == str(shipped("playbooks") / "roles")
 
 
-def test_what_is_there_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_existing_files_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
     assert main(["init", str(mine)]) == 0  # an empty folder may be taken
@@ -108,7 +108,7 @@ def test_an_empty_folder_is_taken_by_any_of_its_names(
 
 
 @pytest.mark.parametrize("number", [1, 5])
-def test_an_empty_folder_stays_empty_where_not_all_can_be_made(
+def test_an_empty_folder_stays_empty_if_init_fails(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -125,7 +125,7 @@ def test_an_empty_folder_stays_empty_where_not_all_can_be_made(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "/proc/nobody/mine"]) == 2
     assert "/proc/nobody/mine: cannot be written: " in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

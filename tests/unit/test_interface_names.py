@@ -44,7 +44,7 @@ def test_an_answer_has_the_experiments_names() -> None:
     assert NAMES.from_device(None) is None
 
 
-def test_a_port_of_the_devices_own_is_not_the_experiments() -> None:
+def test_a_port_outside_the_experiment_is_not_renamed() -> None:
     names = InterfaceNames({"FastEthernet0/0": "FastEthernet1/0", "FastEthernet0/1": "FastEthernet0/1"})
     said = {"FastEthernet0/0": "management", "FastEthernet1/0": "test", "FastEthernet0/0.7": "own", "Vlan1": "made"}
     read = names.from_device(said)

@@ -76,7 +76,7 @@ def test_clients_of_a_near_device_get_its_timeouts() -> None:
 
 
 @pytest.mark.parametrize("lab", [True, False])
-def test_ansible_gives_back_what_was_written(tmp_path: Path, lab: bool) -> None:
+def test_ansible_reads_the_written_inventory(tmp_path: Path, lab: bool) -> None:
     path = tmp_path / "inventory.json"
     switch = IosAccess("192.0.2.4", "u", "p", group=SWITCH_GROUP)
     routers = {

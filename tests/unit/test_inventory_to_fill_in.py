@@ -100,7 +100,7 @@ def test_every_experiment_has_one_that_lacks_nothing(file: Path, tmp_path: Path)
     }
 
 
-def test_it_has_what_the_experiment_knows_and_marks_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_template_has_known_values_and_marks_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["draw", "policing-vs-shaping", "--set", "topology.links.wan.delay=10 ms", "--format", "inventory"]
     assert main(words) == 0
     assert capsys.readouterr().out == INVENTORY

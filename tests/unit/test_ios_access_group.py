@@ -73,7 +73,7 @@ def test_a_list_that_nobody_has_configured_filters_nothing() -> None:
         ("ip access-group EDGE", "% Incomplete command"),
     ],
 )
-def test_what_cannot_filter_is_refused(line: str, reason: str) -> None:
+def test_an_access_group_that_cannot_filter_is_refused(line: str, reason: str) -> None:
     with pytest.raises(IosError, match=reason):
         apply(configured(LISTS), f"interface Serial0/0\n{line}\n")
 
@@ -86,7 +86,7 @@ def test_a_list_of_the_other_ip_version_is_reported() -> None:
     assert "access_groups_input" not in compile_device(router.device)["interfaces"]["FastEthernet0/0"]
 
 
-def test_a_subinterface_has_its_own() -> None:
+def test_a_subinterface_has_its_own_access_group() -> None:
     text = f"{LISTS}interface FastEthernet0/1.10\n encapsulation dot1Q 10\n ip access-group 7 in\n"
     part = compile_device(configured(text))["interfaces"]["FastEthernet0/1"]["subinterfaces"]["FastEthernet0/1.10"]
     assert part["access_groups_input"] == ["7"]
@@ -101,7 +101,7 @@ def test_filters_are_replaced_and_taken_back() -> None:
         assert render(present) == render(wanted)
 
 
-def test_what_is_in_force_is_compared_by_meaning() -> None:
+def test_configurations_are_compared_by_meaning() -> None:
     running = render(configured(FILTERS))
     assert configuration_differences(FILTERS, running) == []
     found = configuration_differences(FILTERS.replace("access-group 7 out", "access-group EDGE out"), running)
@@ -130,7 +130,7 @@ def test_show_ip_interface_names_the_lists() -> None:
     assert "2001:DB8::1/64" in addresses
 
 
-def test_a_switch_still_says_why_not() -> None:
+def test_a_switch_gives_the_reason_of_a_refusal() -> None:
     device = Device(switch_hardware())
     with pytest.raises(IosError, match="packets are not filtered"):
         apply(device, "interface GigabitEthernet1/0/1\nip access-group 7 in\n")

@@ -325,7 +325,7 @@ def test_the_documented_policy_commands_exist(generation: Generation) -> None:
         ("banner motd #x#", "no banner motd"),
     ],
 )
-def test_what_is_printed_can_be_taken_back(typed: str, taken_back: str) -> None:
+def test_printed_configuration_can_be_removed(typed: str, taken_back: str) -> None:
     device = configured(typed)
     assert device != configured("")
     apply(device, taken_back)

@@ -108,7 +108,7 @@ LEAST_DRAWS, MOST_DRAWS = by_level(short=2, long=20), by_level(short=4, long=200
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_each_printed_line_has_a_key_of_its_own(family: str) -> None:
+def test_each_printed_line_has_its_own_key(family: str) -> None:
     """Two lines in one place with one key would be two values of one setting, of which one would be lost."""
     chassis = FAMILIES[family]
     found: set[str] = set()
@@ -264,7 +264,7 @@ def test_configurations_as_a_router_prints_them_are_read() -> None:
 @pytest.mark.parametrize(
     ("before", "after"), [("hostname R1\nrouter ospf 1\n", ""), ("", "hostname R1\nrouter ospf 1\n")]
 )
-def test_what_cannot_be_read_is_named(before: str, after: str) -> None:
+def test_unreadable_lines_are_named(before: str, after: str) -> None:
     which = "before" if before else "after"
     with pytest.raises(IosError, match=f"the configuration {which}:2: the device refuses this line\n *router ospf 1"):
         undo_lines(before, after, hardware())
@@ -273,7 +273,7 @@ def test_what_cannot_be_read_is_named(before: str, after: str) -> None:
 ROUTED = "ip route 10.9.0.0 255.255.0.0 10.0.1.1\ninterface Fa0/1\n ip address 10.0.1.1 255.255.255.0\n"
 
 
-def test_a_route_to_what_became_an_own_address() -> None:
+def test_a_route_to_a_later_address_of_the_router_is_removed() -> None:
     """The router took both, in this order, so its print is read, and both are written anew in this order."""
     assert undone(ROUTED, "") == [
         "ip route 10.9.0.0 255.255.0.0 10.0.1.1",

@@ -32,7 +32,7 @@ SHAPE = "traffic-shape rate 64000 8000 8000"
         (" description fair-queue\n ip address 10.0.0.1 255.255.255.0\n tx-ring-limit 3\n", "", []),
     ],
 )
-def test_what_stays_in_force(own: str, asked: str, found: list[str]) -> None:
+def test_existing_qos_that_stays_active_is_named(own: str, asked: str, found: list[str]) -> None:
     before = f"{LIST}priority-list 2 protocol ip high\ninterface FastEthernet0/0\n {RATE}\n{PLACE}{own}"
     assert own_queueing(before, asked, "Serial0/1/0", HARDWARE) == found
 

@@ -67,7 +67,7 @@ def configured(text: str = CONFIGURATION, version: str = "15.1") -> Device:
     return made
 
 
-def test_the_running_configuration_prints_what_was_typed_and_reads_it_back() -> None:
+def test_the_running_configuration_prints_and_parses_typed_lines() -> None:
     made = configured()
     text = render(made)
     assert PRINTED in text
@@ -114,7 +114,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("line", "message"), REFUSED)
-def test_what_is_refused_says_why_and_changes_nothing(line: str, message: str) -> None:
+def test_a_refusal_has_a_reason_and_changes_nothing(line: str, message: str) -> None:
     made = configured(CONFIGURATION + "ip access-list extended Old\n permit ip any any\n")
     before = made.copy()
     with pytest.raises(IosError) as caught:
@@ -149,7 +149,7 @@ def test_a_list_of_one_family_is_replaced_by_one_of_the_other() -> None:
     ]
 
 
-def test_what_is_in_force_is_compared_by_meaning() -> None:
+def test_configurations_are_compared_by_meaning() -> None:
     running = render(configured())
     assert configuration_differences(CONFIGURATION, running) == []
     asked = "ipv6 access-list Voice\n permit udp 2001:db8:0:0::7/32 any range 16384 32767 dscp 46\n"

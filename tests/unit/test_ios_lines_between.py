@@ -83,7 +83,7 @@ ROUTED_PORTS = (
 )
 
 
-def test_what_a_macro_leaves_is_all_that_is_entered_after_a_second_look() -> None:
+def test_lines_of_a_macro_are_entered_after_a_second_comparison() -> None:
     """The first had everything written anew: addresses changed places, and a class did that another policy has."""
     port = "interface gi1/0/15\n queue-set 2\n"
     before, after = (
@@ -103,7 +103,7 @@ def test_what_a_macro_leaves_is_all_that_is_entered_after_a_second_look() -> Non
     ]
 
 
-def test_it_is_said_where_no_lines_lead_back() -> None:
+def test_a_configuration_that_no_lines_restore_is_reported() -> None:
     with pytest.raises(QoslabError) as raised:
         lines(SHARED.format(60, 10), SHARED.format(10, 60), anew="nothing")
     assert (raised.value.message, raised.value.hint) == (
@@ -112,7 +112,7 @@ def test_it_is_said_where_no_lines_lead_back() -> None:
     )
 
 
-def test_what_is_changed_in_place_comes_in_the_order_of_the_running_configuration() -> None:
+def test_changes_in_place_follow_the_order_of_the_running_configuration() -> None:
     before = "ip route 10.9.0.0 255.255.0.0 10.0.1.1\ninterface Fa0/0\n description d\n"
     assert lines(before, "") == [
         "interface FastEthernet0/0",
@@ -195,12 +195,12 @@ def test_thresholds_go_with_random_detect(before: str, after: str, sent: list[st
         ("password 7 0822455D0A16", "password 7 094F471A1A0A", ["username u password 7 0822455D0A16"]),
     ],
 )
-def test_a_user_is_taken_off_first_where_something_would_be_left(before: str, after: str, sent: list[str]) -> None:
+def test_a_user_is_removed_first_if_a_part_would_remain(before: str, after: str, sent: list[str]) -> None:
     """A password takes the place of another one; beside a level it would stand."""
     assert lines(f"username u {before}\n", f"username u {after}\n") == sent
 
 
-def test_what_is_kept_below_a_line_is_its_text() -> None:
+def test_lines_stored_below_a_line_are_its_text() -> None:
     text = "archive\n path flash:\nkey chain K\n key 1\n  key-string a\nntp server 10.0.0.1\n"
     found = tree(parse_config(text, hardware())).children
     assert {key: block.text for key, block in found.items() if block.text} == {

@@ -35,7 +35,7 @@ def test_the_figures_are_printed_in_their_places() -> None:
     assert sizes(device) == (1400, 1280)
 
 
-def test_protocols_follow_the_line_where_they_were_the_same() -> None:
+def test_protocol_mtus_follow_the_interface_if_they_were_equal() -> None:
     """Cisco, "mtu": a change alters the MTU of IP where that had the same value."""
     device = configured(f"{PORT} mtu 1400\n")
     assert sizes(device) == (1400, 1400)
@@ -100,7 +100,7 @@ def test_they_are_taken_back() -> None:
         assert render(present) == render(wanted)
 
 
-def test_screens_say_them() -> None:
+def test_show_commands_print_both_mtus() -> None:
     router = FakeRouter()
     apply(router.device, f"{PORT} mtu 1450\n ip mtu 1400\n ipv6 address 2001:DB8:1::1/64\n ipv6 mtu 1300\n")
     assert "  MTU 1450 bytes, BW 100000 Kbit" in typed(router, "show interfaces FastEthernet0/1\n")

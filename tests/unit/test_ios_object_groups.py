@@ -48,7 +48,7 @@ def groups(text: str = TEXT) -> Device:
     return configured(text, "hqf")
 
 
-def test_groups_are_printed_as_they_are_and_what_they_hold_first() -> None:
+def test_groups_are_printed_after_their_members() -> None:
     device = groups()
     lines = lines_of(device)
     start = lines.index("object-group service APPS")
@@ -126,7 +126,7 @@ def test_the_groups_are_shown() -> None:
         ("object-group network NEW\naccess-list 101 permit ip any object-group NEW", "% Object group NEW is empty"),
     ],
 )
-def test_what_does_not_hold_is_refused(lines: str, reason: str) -> None:
+def test_invalid_object_groups_are_refused(lines: str, reason: str) -> None:
     with pytest.raises(IosError, match=reason):
         apply(groups(), lines)
 
@@ -180,7 +180,7 @@ def grouped_devices(draw: DrawFn) -> Device:
 
 
 @given(grouped_devices())
-def test_what_is_expanded_has_no_groups(device: Device) -> None:
+def test_expanded_lists_have_no_groups(device: Device) -> None:
     for each in device.access_lists.values():
         for entry in each.entries:
             found = expanded(device, entry)

@@ -161,7 +161,7 @@ def test_an_interface_queues_in_one_way(first: str, second: str, what: str) -> N
 
 
 @pytest.mark.parametrize("other", ["fair-queue", "service-policy output Mark", "priority-group 3"])
-def test_what_goes_together(other: str) -> None:
+def test_compatible_queueing_commands_are_accepted(other: str) -> None:
     first = "no fair-queue\npriority-group 1" if other.startswith("priority") else "traffic-shape rate 8000"
     text = f"policy-map Mark\nclass class-default\nset dscp ef\ninterface Serial0/0\n{first}\n{other}\n"
     assert other in lines_of(configured(text))

@@ -99,7 +99,7 @@ def test_a_line_in_another_place_is_entered_again_behind_the_others() -> None:
     assert after == before
 
 
-def test_what_is_in_force_is_compared_by_meaning() -> None:
+def test_configurations_are_compared_by_meaning() -> None:
     running = render(configured(LINES))
     assert configuration_differences(LINES.replace("set-dscp-continue ef", "set-dscp-continue 46"), running) == []
     other = LINES.replace("64000 8000 8000", "64000 8000 9000")

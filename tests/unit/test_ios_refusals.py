@@ -303,7 +303,7 @@ def test_clients_take_no_notice_for_an_error() -> None:
     assert refusal_in(answer) is None
 
 
-def test_ansible_is_given_its_own_words_and_ours() -> None:
+def test_ansible_matches_error_patterns_of_cisco_and_ours() -> None:
     theirs = [(each.pattern.decode(), each.flags & re.I) for each in TerminalModule.terminal_stderr_re]
     given = [(each["pattern"], each.get("flags", "")) for each in ansible_words()]
     assert given == [
@@ -320,7 +320,7 @@ def test_hqf_keeps_one_percent_for_class_default() -> None:
         configured(text.format(40), "hqf")
 
 
-def test_hqf_admission_counts_kilobits_where_attached() -> None:
+def test_hqf_admission_counts_kilobits_of_the_interface() -> None:
     text = "policy-map Big\nclass Data\nbandwidth {}\ninterface s0/0\nbandwidth 1000\nservice-policy output Big"
     configured(text.format(990), "hqf")
     with pytest.raises(IosError, match="Sum total of class bandwidths exceeds 99 percent"):
@@ -367,7 +367,7 @@ def test_refusals_of_the_later_generation(text: str, said: str) -> None:
     check_refusal(parse_config(BASE, hardware("hqf")), text, said)
 
 
-def test_bandwidth_of_an_interface_is_not_taken_below_what_is_reserved() -> None:
+def test_the_bandwidth_of_an_interface_cannot_go_below_the_reserved_rate() -> None:
     device = configured(
         "policy-map P\nclass Data\nbandwidth 700\ninterface s0/0\nbandwidth 1000\nservice-policy output P"
     )
@@ -376,7 +376,7 @@ def test_bandwidth_of_an_interface_is_not_taken_below_what_is_reserved() -> None
     assert device.interfaces["Serial0/0"].bandwidth_kbps == 1000
 
 
-def test_the_reservable_share_is_not_taken_below_what_is_reserved() -> None:
+def test_the_reservable_share_cannot_go_below_the_reserved_rate() -> None:
     device = configured(
         "policy-map P\nclass Data\nbandwidth 900\ninterface s0/0\nbandwidth 1000\nmax-reserved-bandwidth 90\n"
         "service-policy output P"

@@ -101,7 +101,7 @@ AFTER = changed(
 )
 
 
-def test_only_what_was_pushed_is_taken_back() -> None:
+def test_only_pushed_lines_are_rolled_back() -> None:
     found = restoration(BEFORE, AFTER, [PUSHED], HARDWARE)
     assert (found.lines, found.left) == (UNDONE, ())
 
@@ -141,7 +141,7 @@ def test_changes_by_others_stay_and_are_reported_by_restore(old: str, new: str, 
     assert (found.lines, found.left) == (UNDONE, (told,))
 
 
-def test_what_others_added_to_something_of_the_runs_goes_with_it() -> None:
+def test_lines_added_to_an_object_of_the_run_go_with_it() -> None:
     others = changed(AFTER, ("police 1000000", "set dscp af11\n  police 1000000"))
     found = restoration(BEFORE, others, [PUSHED], HARDWARE)
     assert (found.lines, found.left) == (UNDONE, ())
@@ -161,7 +161,7 @@ def test_a_policy_of_the_runs_that_others_use_is_no_line_away() -> None:
         restoration(BEFORE, others, [PUSHED], HARDWARE)
 
 
-def test_two_configurations_of_which_one_may_not_be_undone_yet() -> None:
+def test_an_object_still_in_use_is_removed_in_a_second_pass() -> None:
     first = "policy-map A\n class class-default\n  shape average 64000\ninterface fa0/0\n service-policy output A\n"
     after = changed(
         AFTER,
@@ -172,7 +172,7 @@ def test_two_configurations_of_which_one_may_not_be_undone_yet() -> None:
     assert found.left == ()
 
 
-def test_what_is_not_undone_is_named() -> None:
+def test_remaining_lines_are_named() -> None:
     assert unrestored(BEFORE, BEFORE, [PUSHED], HARDWARE) == []
     assert set(unrestored(BEFORE, AFTER, [PUSHED], HARDWARE)) == {
         "interface FastEthernet0/0: `service-policy input Police` is new",
@@ -204,7 +204,7 @@ def test_what_is_not_undone_is_named() -> None:
         ("interface fa0/1\n service-policy input Police\n", []),
     ],
 )
-def test_what_the_device_has_of_its_own_is_not_overwritten(asked: str, found: list[str]) -> None:
+def test_existing_objects_of_the_device_are_not_overwritten(asked: str, found: list[str]) -> None:
     assert collisions(BEFORE, asked, HARDWARE) == found
 
 
@@ -564,7 +564,7 @@ def test_undo_of_apply_on_a_switch_is_nothing(before: Device, other: Device, see
 @settings(
     max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-def test_what_somebody_else_did_is_still_there(push: tuple[Device, str], theirs: str) -> None:
+def test_changes_by_others_remain(push: tuple[Device, str], theirs: str) -> None:
     before, text = push
     assume(theirs.split()[0] not in text or not theirs.startswith("load"))
     if theirs.startswith("load"):

@@ -74,7 +74,7 @@ def test_of_two_configurations_the_second_may_have_failed_that_undoes_the_first(
     )
 
 
-def test_a_line_that_the_model_does_not_take_is_taken_back_where_it_stands() -> None:
+def test_an_unmodelled_line_is_removed_in_its_place() -> None:
     pushed = f"policy-map Own\n class Mine\n  {STRANGE}\n"
     after = changed(BEFORE, ("  bandwidth 100\n", f"  bandwidth 100\n  {STRANGE}\n"))
     assert back(BEFORE, after, pushed) == Restoration(("policy-map Own", " class Mine", f"  no {STRANGE}"), ())
@@ -99,7 +99,7 @@ def test_unmodelled_lines_are_reported_except_in_removed_blocks() -> None:
     assert unrestored(gone, BEFORE, [POLICY], HARDWARE) == [], "others did that"
 
 
-def test_what_others_attached_is_read_after_what_it_refers_to() -> None:
+def test_attachments_by_others_are_parsed_after_their_targets() -> None:
     theirs = "policy-map Theirs\n class class-default\n  set dscp cs1\n"
     after = changed(
         BEFORE,
@@ -113,7 +113,7 @@ def test_what_others_attached_is_read_after_what_it_refers_to() -> None:
     )
 
 
-def test_why_it_cannot_be_taken_back_alone_is_said() -> None:
+def test_a_line_that_cannot_be_removed_alone_has_a_reason() -> None:
     """Somebody attached what the run had made."""
     attached = (" description lan\n", " description lan\n service-policy input Police\n")
     after = changed(BEFORE, ("policy-map Own\n", f"{POLICY}policy-map Own\n"), attached)
@@ -155,7 +155,7 @@ def test_a_policy_unchanged_by_the_run_is_not_rewritten() -> None:
         back(SHARES, after, after.partition("interface")[0])
 
 
-def test_a_list_of_the_devices_own_is_named() -> None:
+def test_a_list_of_the_device_is_named() -> None:
     had = "access-list 101 permit ip any any\n"
     assert collisions(had, had.replace("permit", "deny"), HARDWARE) == [
         "it has its own `access-list 101`, with other content"

@@ -21,7 +21,7 @@ def said(router: FakeRouter, text: str, command: str) -> str:
     return printed.rsplit(f"#{command}\n", 1)[1].rpartition("\n")[0]
 
 
-def test_a_configuration_is_kept_on_flash_and_outlasts_a_change() -> None:
+def test_a_configuration_on_flash_outlasts_a_change() -> None:
     router = FakeRouter("2811")
     copied = said(router, COPY, "copy running-config flash:before.cfg")
     size = len(router.flash["before.cfg"])
@@ -45,7 +45,7 @@ def test_a_copy_over_a_file_is_asked_for() -> None:
     assert router.flash["before.cfg"] != "old\n"
 
 
-def test_flash_of_class_b_is_erased_before_a_copy_where_that_is_confirmed() -> None:
+def test_class_b_flash_is_erased_before_a_copy_if_confirmed() -> None:
     router = FakeRouter("2811")
     with_soldered_flash(router)
     router.flash["image"] = "x"
@@ -59,7 +59,7 @@ def test_flash_of_class_b_is_erased_before_a_copy_where_that_is_confirmed() -> N
     assert "Erase of flash: complete\n" in erased and set(router.flash) == {"before.cfg"}
 
 
-def test_what_is_not_there_and_what_has_no_room() -> None:
+def test_a_copy_of_a_missing_or_too_large_file_is_refused() -> None:
     router = FakeRouter("2811")
     missing = "%Error opening flash:none (No such file or directory)"
     for command in ("more flash:none", "delete /force flash:none", "configure replace flash:none force"):
@@ -101,7 +101,7 @@ def test_a_file_that_is_refused_changes_nothing() -> None:
     assert router.device == before
 
 
-def test_differences_are_shown_below_what_they_belong_to() -> None:
+def test_differences_are_shown_below_their_parent_lines() -> None:
     router = FakeRouter("2811")
     typed(router, COPY)
     command = "show archive config differences flash:before.cfg"
@@ -143,7 +143,7 @@ def test_a_change_has_to_be_confirmed() -> None:
     assert said(router, "configure confirm\r", "configure confirm") == "%No Rollback Confirmed Change pending"
 
 
-def test_what_counts_down_happens_once_and_not_when_it_was_put_off() -> None:
+def test_an_expired_timer_acts_once_and_a_restarted_one_later() -> None:
     happened: list[int] = []
 
     async def run() -> None:

@@ -59,7 +59,7 @@ def test_articles_configurations(name: str) -> None:
 @settings(
     max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-def test_what_is_printed_reads_back_as_the_same_device(device: Device) -> None:
+def test_a_printed_configuration_parses_to_the_same_device(device: Device) -> None:
     text = render(device)
     again = parse_config(text, device.hardware)
     assert again == device
@@ -108,7 +108,7 @@ def test_shape_is_printed_with_the_blanks_of_its_generation(generation: Generati
 @settings(
     max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-def test_clients_that_go_by_indentation_see_what_belongs_together(device: Device) -> None:
+def test_indentation_shows_the_blocks_of_a_configuration(device: Device) -> None:
     # `random-detect` is one blank deeper than its neighbours, on routers too; that is all a client has to know.
     text = re.sub(r"(?m)^ {5}random-detect", "    random-detect", render(replace(device, banner_motd=None)))
     items = NetworkConfig(indent=1, contents=text).items
@@ -121,7 +121,7 @@ def test_clients_that_go_by_indentation_see_what_belongs_together(device: Device
         assert [word.split()[0] for word in rest] == (["police"] if "-action " in item.text else [])
 
 
-def test_what_show_running_config_prints_is_read() -> None:
+def test_output_of_show_running_config_is_parsed() -> None:
     device = parse_config("hostname R9\nbanner motd @\nhello\n@", hardware())
     text = f"Building configuration...\n\nCurrent configuration : 1234 bytes\n{render(device)}"
     assert parse_config(text, hardware()) == device
@@ -196,7 +196,7 @@ end
 """Of the routing process, the sampler, the translation and the tunnel the model knows nothing."""
 
 
-def test_lines_that_the_model_does_not_have_stay_where_they_stand() -> None:
+def test_unmodelled_lines_keep_their_place() -> None:
     hardware = Hardware("3725", ("FastEthernet0/0", "FastEthernet0/1"))
     blank = Device(hardware)
     blank.clutter = clutter_of(read_running(CLUTTERED, hardware))

@@ -202,7 +202,7 @@ def test_history() -> None:
 
 @given(st.lists(st.sampled_from([*"ab c", "\x7f", "\x02", "\x06", "\x01", "\x05", "\x17", "\x15", "\x0b", "\x04"])))
 @settings(max_examples=examples(200), deadline=None)
-def test_the_screen_shows_what_is_on_the_line(keys: list[str]) -> None:
+def test_the_terminal_shows_the_edited_line(keys: list[str]) -> None:
     """Whatever is typed, a terminal that obeys backspaces shows exactly the line that is carried out."""
     screen, cursor = "", 0
     printed: list[str] = []
@@ -389,7 +389,7 @@ def test_ping_counts_answers() -> None:
     )
 
 
-def test_ping_is_stopped_by_control_c_and_what_follows_is_carried_out() -> None:
+def test_ping_is_stopped_by_control_c_and_later_commands_run() -> None:
     router = FakeRouter()
     router.outcomes = []
     text = typed(router, "ping 10.0.0.1\r\x03show privilege\r")

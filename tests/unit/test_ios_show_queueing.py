@@ -174,7 +174,7 @@ def test_the_earlier_generation(golden: Callable[[Path, str], None]) -> None:
     golden(GOLDENS / "show_policy-map_interface.classic-queueing.txt", classic_print())
 
 
-def test_genie_reads_what_it_knows_of_the_later_generation() -> None:
+def test_genie_parses_the_later_generation() -> None:
     parsed = ShowPolicyMapInterface(device=Mock()).parse(output=hqf_print())
     shared = parsed["Serial0/1/0"]["service_policy"]["output"]["policy_name"]["WAN"][
         "queue_stats_for_all_priority_classes"

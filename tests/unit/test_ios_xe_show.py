@@ -194,7 +194,7 @@ def test_rates_are_kilobits_with_three_zeros_behind_them() -> None:
     assert "conformed 17000 bps, exceeded 0000 bps\n" in text
 
 
-def test_matches_have_no_counters_of_their_own() -> None:
+def test_matches_have_no_counters() -> None:
     lines = [line.strip() for line in printed().splitlines()]
     at = lines.index("Match:  dscp ef (46)")
     assert "packets" not in lines[at + 1]

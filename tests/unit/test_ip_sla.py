@@ -166,7 +166,7 @@ def test_the_data_plane_gets_every_setting() -> None:
     assert operations["8"]["schedule"] is None
 
 
-def test_the_responder_is_for_whom_the_router_can_reach() -> None:
+def test_the_responder_answers_reachable_senders() -> None:
     device = Device(HARDWARE)
     apply(
         device,
@@ -218,7 +218,7 @@ def test_operations_take_ipv6_from_12_4_20_t_on() -> None:
     assert "Invalid input" in _refusal(classic, "icmp-echo 2001:DB8::1")
 
 
-def test_what_is_of_one_version_of_ip_is_refused_with_the_other() -> None:
+def test_an_option_of_one_ip_version_is_refused_with_the_other() -> None:
     session = ConfigSession(Device(HQF))
     session.execute("ip sla 1")
     assert "Invalid input" in _refusal(session, "icmp-jitter 2001:DB8::1")

@@ -79,7 +79,7 @@ RECORDS = {
 
 
 @pytest.mark.parametrize("name", RECORDS)
-def test_no_value_that_a_run_has_kept_is_a_fault_of_qoslab(tmp_path: Path, name: str) -> None:
+def test_no_mutation_of_a_saved_value_causes_a_traceback(tmp_path: Path, name: str) -> None:
     run = sample_run.make_run_of_one_arm(tmp_path).path
     (file,) = run.rglob(name)
     before = {path: path.read_bytes() for path in (*run.rglob("cell.json"), run / "manifest.json")}

@@ -87,7 +87,7 @@ def test_a_refusal_names_code_and_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answer", [None, b"{", b"[]\n", b"nonsense\n", b'{"ok"\n'])
-def test_what_is_no_answer_is_a_data_plane_that_is_down(tmp_path: Path, answer: bytes | None) -> None:
+def test_an_invalid_answer_means_a_dead_data_plane(tmp_path: Path, answer: bytes | None) -> None:
     async def work(client: ControlClient) -> None:
         with pytest.raises(DataPlaneDownError):
             await client.hello()
@@ -235,7 +235,7 @@ def test_a_refused_edit_leaves_everything(tmp_path: Path, refuser: str) -> None:
     with_router(tmp_path, answer, work)
 
 
-def test_what_neither_data_plane_nor_kernel_need_know_is_not_sent(tmp_path: Path) -> None:
+def test_unchanged_configuration_is_not_sent(tmp_path: Path) -> None:
     sent = 0
 
     def answer(request: dict[str, Any]) -> bytes:

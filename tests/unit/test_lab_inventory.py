@@ -96,7 +96,7 @@ def test_an_inventory_has_ways_and_settings(tmp_path: Path) -> None:
     assert lacking(EXPERIMENT, found.nodes, file) == []
 
 
-def test_ssh_is_the_users_own_with_what_the_inventory_says() -> None:
+def test_ssh_uses_the_users_settings_and_those_of_the_inventory() -> None:
     assert ssh_command(HostAccess("lab-client"))[-2:] == ["--", "lab-client"]
     command = ssh_command(HostAccess("h", 2200, "u", "/k", "/known", arguments=("-J", "there")))
     text = " ".join(command)
@@ -168,7 +168,7 @@ def test_ssh_is_the_users_own_with_what_the_inventory_says() -> None:
         ),
     ],
 )
-def test_what_does_not_hold_is_named_with_its_line(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_invalid_entries_are_named_with_their_line(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert old in INVENTORY
     text = INVENTORY.replace(old, new, 1)
     file = write(tmp_path, text)
@@ -178,7 +178,7 @@ def test_what_does_not_hold_is_named_with_its_line(tmp_path: Path, old: str, new
     assert "secret" not in str(caught.value)
 
 
-def test_an_inventory_without_hosts_says_where_they_go(tmp_path: Path) -> None:
+def test_an_inventory_without_hosts_names_their_group(tmp_path: Path) -> None:
     text = INVENTORY.replace("    host:\n", "    hosts:\n")
     with pytest.raises(UserError, match="found no host in ") as caught:
         parse_lab(listed(text), write(tmp_path, text))
@@ -190,7 +190,7 @@ def nodes(**ways: str) -> Nodes:
     return Nodes(hosts, {"R1": RouterSettings()}, {"client": "a", "server": "b", "R1": "c", **ways})
 
 
-def test_every_node_has_a_device_of_its_own(tmp_path: Path) -> None:
+def test_every_node_has_its_own_device(tmp_path: Path) -> None:
     file = write(tmp_path, INVENTORY)
     there = nodes()
     missing = Nodes({"client": HostSettings(), "servr": HostSettings()}, {}, {})
@@ -302,7 +302,7 @@ def test_a_link_with_delay_is_refused_until_somebody_makes_it(tmp_path: Path) ->
         ),
     ],
 )
-def test_who_makes_a_links_delay_is_known(tmp_path: Path, value: str, said: str) -> None:
+def test_the_node_that_delays_a_link_is_known(tmp_path: Path, value: str, said: str) -> None:
     text = INVENTORY.replace(
         "qoslab_isolate: namespace", f"qoslab_isolate: namespace\n        qoslab_emulated_by: {value}"
     )
@@ -407,9 +407,7 @@ def test_the_key_of_a_router_is_taken(tmp_path: Path) -> None:
     assert "-o IdentityFile=/keys/rack -o IdentitiesOnly=yes" in cli["ssh_options"]
 
 
-def test_what_hosts_have_of_passwords_is_kept_out_of_everything(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_passwords_of_hosts_are_hidden_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RACK_SUDO", "grass-hopper-of-hosts")
     given = listed(INVENTORY)
     given["_meta"]["hostvars"]["client"]["ansible_become_password"] = "grass-hopper-of-hosts"

@@ -39,7 +39,7 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> None:
         ("mount and PID namespaces", errno.EPERM, 0, "seccomp=unconfined"),
     ],
 )
-def test_what_the_kernel_forbids(
+def test_forbidden_system_calls_are_reported(
     monkeypatch: pytest.MonkeyPatch, stage: str, number: int, user: int, words: str
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: user)
@@ -102,11 +102,11 @@ def test_a_name_in_use_and_the_unexpected() -> None:
     ("number", "killed"),
     [(signal.SIGKILL, True), (signal.SIGTERM, True), (signal.SIGSEGV, False), (signal.SIGABRT, False)],
 )
-def test_who_is_killed_by_the_machine(number: signal.Signals, killed: bool) -> None:
+def test_an_out_of_memory_kill_is_reported(number: signal.Signals, killed: bool) -> None:
     assert DaemonFailure("R1", -number, "").killed == killed
 
 
-def test_who_ends_by_itself_is_not_killed() -> None:
+def test_a_process_that_ends_is_not_reported_as_killed() -> None:
     assert not DaemonFailure("R1", 1, "").killed
 
 

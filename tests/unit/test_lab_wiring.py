@@ -72,7 +72,7 @@ def test_ports_are_those_of_the_control_protocol() -> None:
     assert "client" not in wiring.ports
 
 
-def test_only_what_no_ios_configures_is_configured() -> None:
+def test_only_nodes_without_ios_are_configured() -> None:
     wiring = wire(ROUTED)
     by_place = {(each.namespace, each.name): each for each in wiring.interfaces()}
     assert [*map(str, by_place["client", "eth0"].addresses)] == ["10.1.0.2/24"]
@@ -134,7 +134,7 @@ def test_both_families_have_their_addresses_gateways_and_neighbours() -> None:
     }
 
 
-def test_ipv6_is_on_where_there_are_addresses_and_nothing_is_learnt() -> None:
+def test_ipv6_is_enabled_only_with_addresses_and_nothing_is_learnt() -> None:
     wiring = wire(DUAL)
     assert wiring.ipv6_settings("client") == {"net.ipv6.conf.eth0.disable_ipv6": 0}
     assert wiring.ipv6_settings("R1.dp") == {}
@@ -186,7 +186,7 @@ def test_jitter_and_loss_are_those_of_the_control_protocol() -> None:
     assert wire(impaired, seed=4).ports["R1"]["FastEthernet0/0"]["link"]["seed"] != link["seed"]
 
 
-def test_a_link_between_two_hosts_has_a_data_plane_where_it_is_emulated() -> None:
+def test_an_emulated_link_between_hosts_has_a_data_plane() -> None:
     ends = [end("a", "eth0", "10.0.0.1/24"), end("b", "eth0", "10.0.0.2/24")]
     wired = wire(
         topology(
@@ -232,7 +232,7 @@ SECOND = {"a": HOST, "b": HOST, "c": HOST}
         (topology({"R1": {"platform": "engine"}, "R1.dp": HOST}), "namespace R1.dp"),
     ],
 )
-def test_what_cannot_be_wired_is_refused(bad: Topology, message: str) -> None:
+def test_impossible_wiring_is_refused(bad: Topology, message: str) -> None:
     with pytest.raises(ExperimentError, match=message):
         wire(bad)
 
@@ -250,7 +250,7 @@ def test_clutter_comes_to_its_blocks_of_a_startup_configuration_or_is_refused() 
         cluttered(text, ROUTED, "R1", RouterLogins(clutter="hostname R9\n"))
 
 
-def test_the_startup_configuration_says_everything_once_and_ios_takes_it() -> None:
+def test_the_startup_configuration_has_each_line_once() -> None:
     login = {"user": "lab", "password": "word", "enable": "secret"}
     text = startup_config(ROUTED, "R1", login)
     assert text.splitlines() == [
@@ -295,7 +295,7 @@ def test_the_router_process_gets_places_and_memory_links() -> None:
     }
 
 
-def test_a_line_between_hosts_has_a_namespace_and_no_kernel_of_its_own() -> None:
+def test_a_line_between_hosts_has_its_own_namespace_and_no_kernel() -> None:
     ends = [end("a", "eth0", "10.0.0.1/24"), end("b", "eth0", "10.0.0.2/24")]
     slow = {"name": "slow", "rate": "10 Mb/s", "delay": "10 ms", "ends": ends}
     wiring = wire(topology({"a": HOST, "b": HOST}, slow))

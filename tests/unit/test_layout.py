@@ -210,7 +210,7 @@ def focus(tab: Browser, selector: str) -> None:
     raise AssertionError(f"no tabulator comes to {selector}")
 
 
-def test_keys_do_what_a_mouse_does(tab: Browser, urls: dict[str, str]) -> None:
+def test_keys_replace_the_mouse(tab: Browser, urls: dict[str, str]) -> None:
     tab.open(urls["plain"], width=400)
     tab.press("Tab")
     tab.press("Enter")

@@ -115,7 +115,7 @@ def test_line_before_a_policer_is_no_limiter_of_another_rate(line: int, limit: i
         assert found.kind == "unexplained" and found.rate_bps is None
 
 
-def test_line_before_a_policer_is_the_line_where_its_queue_drops_nothing() -> None:
+def test_a_line_before_a_policer_is_inferred_without_queue_drops() -> None:
     found = inferred([Line(1_200_000, 1200), Policer(10**6, 6000)], paced(1_300_000, 700, 4000), 700)
     assert found.kind == "line" and found.rate_bps is not None
     assert found.rate_bps.value == pytest.approx(1_200_000, rel=1e-5)
@@ -136,7 +136,7 @@ def test_losses_before_a_line_are_not_of_its_queue() -> None:
     assert "lost while its queue was not full" in "\n".join(found.lines())
 
 
-def test_shaper_whose_interval_is_filled_by_one_packet_has_its_interval() -> None:
+def test_the_interval_of_a_shaper_with_one_packet_per_interval_is_inferred() -> None:
     tc_ns = 10 * SECOND // 1000
     devices = [TickShaper(256_000, tc_ns, 640, 64, 0), Line(100 * 10**6, 10**6)]
     found = inferred(devices, paced(384_000, 320, 3000), 320)

@@ -256,7 +256,7 @@ class TestLimiters:
         assert found.burst_bytes is not None and found.burst_bytes.value == pytest.approx(31250, abs=100)
 
     @pytest.mark.parametrize(("ahead_s", "drift"), [(3.7, 50e-6), (-3.7, -50e-6), (0.2, 0.0)])
-    def test_what_two_clocks_that_are_apart_tell_is_right_or_withheld(self, ahead_s: float, drift: float) -> None:
+    def test_results_of_two_clocks_are_right_or_withheld(self, ahead_s: float, drift: float) -> None:
         passed = policed(self.time_s, self.size, 1e6, 31250)
         of_policer = np.where(passed, self.time_s + 0.001, np.nan)
         for out in (of_policer, shaped(self.time_s, self.size, 1e6, 0.025, 64)):
@@ -335,7 +335,7 @@ class TestLimiters:
         (row,) = joined.by_flow().to_dict("records")
         assert (row["packets"], row["lost"], row["remarked"]) == (5000, 0, int((~conformed).sum()))
 
-    def test_what_is_counted_is_chosen(self) -> None:
+    def test_the_counted_layer_is_inferred(self) -> None:
         counted = self.size - 14
         passed = policed(self.time_s, counted, 1e6, 31250)
         joined = join(*captured(self.time_s, self.size, np.where(passed, self.time_s + 0.001, np.nan)))
@@ -354,7 +354,7 @@ class TestJoining:
         joined = join(before.assign(identity=alike), after.assign(identity=alike))
         assert (joined.packets["out_s"] - joined.packets["in_s"]).to_numpy() == pytest.approx(0.004)
 
-    def test_who_overtakes_is_counted(self) -> None:
+    def test_overtaking_packets_are_counted(self) -> None:
         out = self.time_s + 0.001
         out[50] = out[53] + 0.005
         joined = join(*captured(self.time_s, self.size, out))
@@ -429,7 +429,7 @@ def files(
     return str(folder / "before.pcap"), str(folder / "after.pcap.gz")
 
 
-def test_two_buckets_are_said_to_be_two() -> None:
+def test_two_buckets_are_reported() -> None:
     time_s, size = Load(1, 1.6e6, equal=False, paced=True).packets()
     passed = policed_by_two(time_s, size, 1e6, 20000, 30000)
     found = infer(join(*captured(time_s, size, np.where(passed, time_s + 0.001, np.nan))))
@@ -471,7 +471,7 @@ class TestCommand:
     time_s = np.arange(1, 3001) * 514 * 8 / 1.5e6
     passed = policed(time_s, np.full(3000, 514.0), 1e6, 31250)
 
-    def test_what_it_says(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_the_command_prints_the_inferred_limiter(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         table = tmp_path / "joined.parquet"
         assert main(["infer", *files(tmp_path, self.passed, self.time_s), "--table", str(table)]) == 0
         said = capsys.readouterr().out

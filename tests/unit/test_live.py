@@ -152,7 +152,7 @@ class TestRates:
 
 
 class TestWatchedRun:
-    def test_it_follows_what_the_run_says_and_counts(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
+    def test_the_live_page_follows_events_and_counters(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
         folder, said, cell = going_on
         run = WatchedRun(folder)
         run.look()
@@ -179,9 +179,7 @@ class TestWatchedRun:
         told: dict[Any, float] = {}
         assert len(list(lines(run, told))) == 3 and list(lines(run, told)) == []
 
-    def test_what_comes_of_a_cell_is_not_taken_twice_when_it_is_whole(
-        self, going_on: tuple[RunFolder, ProgressFile, Cell]
-    ) -> None:
+    def test_a_finished_cell_is_counted_once(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
         folder, said, cell = going_on
         run = WatchedRun(folder)
         readings = printed(3)
@@ -196,7 +194,7 @@ class TestWatchedRun:
         points = next(iter(run.shown()[0].rates.classes.values()))
         assert [point.time_s for point in points] == pytest.approx([2, 4])
 
-    def test_a_run_that_was_killed_is_said_to_have_broken_off(
+    def test_a_killed_run_is_shown_as_interrupted(
         self, going_on: tuple[RunFolder, ProgressFile, Cell], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("qoslab.live.watched.SILENT_S", 0.0)
@@ -357,7 +355,7 @@ class TestServer:
             if name in ("", "live.js"):
                 assert b"http" not in content.replace(b"http-equiv", b"")
 
-    def test_what_is_seen_grows(self, view: LiveView, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
+    def test_live_values_grow(self, view: LiveView, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
         def drawn() -> int:
             return len(json.loads(ask(view.url + "data.json")[1])["cells"][0]["graphs"][0]["data"][0]["x"])
 
@@ -443,7 +441,7 @@ class TestServer:
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize("options", [["--metrics", "PORT"], ["--live", "--port", "PORT"]], ids=lambda each: each[0])
-    def test_a_run_whose_port_is_taken_leaves_nothing(
+    def test_a_run_with_a_used_port_leaves_nothing(
         self,
         tmp_path: Path,
         options: list[str],
@@ -537,7 +535,7 @@ def test_values_so_far_are_shown_except_of_a_sweep_in_real_time(
     assert FIGURES_EVERY_S == 1
 
 
-def test_the_page_says_how_often_a_command_line_is_read() -> None:
+def test_the_page_names_the_polling_interval() -> None:
     page = (TOP / "docs/reports.md").read_text()
     told = re.search(r"as `qoslab_show_every` says, every (.*?) by default, or every (.*?) where", page)
     assert told is not None and [Duration.parse(each).seconds for each in told.groups()] == [SELDOM_S, OFTEN_S]

@@ -115,7 +115,7 @@ def test_an_idle_login_ends(device: FakeDevice, way: Callable[[FakeDevice], Awai
 
 @pytest.mark.long
 @WAYS
-def test_who_does_not_read_is_waited_for(
+def test_a_client_that_does_not_read_is_waited_for(
     device: FakeDevice, way: Callable[[FakeDevice], Awaitable[Client]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its commands are carried out when it has read the answers of those before, so that no answers pile up."""
@@ -147,7 +147,7 @@ def test_who_does_not_read_is_waited_for(
 
 
 @pytest.mark.long
-def test_a_long_answer_is_read_to_its_end_by_who_is_slow(device: FakeDevice) -> None:
+def test_a_slow_client_reads_a_long_answer_to_its_end(device: FakeDevice) -> None:
     lines = "".join(f"access-list 101 permit udp any any eq {number}\n" for number in range(1, 3000))
 
     async def run() -> str:
@@ -162,7 +162,7 @@ def test_a_long_answer_is_read_to_its_end_by_who_is_slow(device: FakeDevice) -> 
 
 
 @WAYS
-def test_what_is_typed_ahead_without_end_waits_with_the_client(
+def test_endless_input_waits_at_the_client(
     device: FakeDevice, way: Callable[[FakeDevice], Awaitable[Client]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     most = 0

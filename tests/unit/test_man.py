@@ -68,7 +68,7 @@ def test_generate_writes_the_files_that_are_out_of_date(
     )
 
 
-def test_they_go_where_man_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_manual_pages_are_installed_in_the_path_of_man(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from qoslab.cli.man import user_folder
 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))

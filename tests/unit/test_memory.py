@@ -34,7 +34,7 @@ def held(text: str) -> int:
     return queued(parse_config(text, MODELS["3725"].hardware("hqf"), source="R1.ios")) // FRAME
 
 
-def test_queues_are_counted_where_packets_wait() -> None:
+def test_queues_count_waiting_packets() -> None:
     before = held("")
     # 64 queues of a fourth of 400 in the child; the parent hands on, and the interface holds 200 instead of 1000.
     assert held(CLASSES) - before == 64 * 100 + 200 - 1000

@@ -47,7 +47,7 @@ def experiment(**changes: object) -> Experiment:
     return Experiment.model_validate(data | changes)
 
 
-def test_an_arm_takes_what_it_does_not_say_from_the_experiment() -> None:
+def test_an_arm_inherits_from_the_experiment() -> None:
     whole = experiment()
     plain, own = whole.arms
     assert [flow.name for flow in whole.flows_of(plain)] == ["t"]
@@ -85,7 +85,7 @@ def test_the_experiment_is_immutable_and_strict() -> None:
             experiment(**wrong)
 
 
-def test_legacy_profile_is_what_is_documented_of_windows_2000() -> None:
+def test_the_legacy_profile_follows_the_documents_on_windows_2000() -> None:
     profile = TCP_PROFILES["legacy-2008"]
     assert (profile.congestion_control, profile.sack, profile.timestamps) == ("reno", True, False)
     assert (profile.recovery, profile.early_retrans, profile.frto, profile.initcwnd) == (0, 0, 0, 2)

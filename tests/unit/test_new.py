@@ -69,7 +69,7 @@ def test_a_model_that_is_no_router_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_runs_and_meets_what_it_expects(
+def test_a_new_experiment_meets_its_expectations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -146,7 +146,7 @@ def dialogue(folder: Path, *answers: str) -> tuple[int, str]:
     return process.wait(60), shown.replace("\r\n", "\n")
 
 
-def test_what_no_option_says_is_asked_on_a_terminal(tmp_path: Path) -> None:
+def test_missing_options_are_asked_on_a_terminal(tmp_path: Path) -> None:
     # The third answer is none of those that there are, and is asked for again; an empty one takes what stands there.
     status, shown = dialogue(tmp_path, "2", "police", "fast", "3 Mb/s", "tcp", "4", "20ms", "")
     assert status == 0, shown
@@ -167,7 +167,7 @@ def test_what_no_option_says_is_asked_on_a_terminal(tmp_path: Path) -> None:
     assert "police cir {{ rate }}" in (tmp_path / "experiments/templates/mine.ios.j2").read_text()
 
 
-def test_only_what_counts_is_asked(tmp_path: Path) -> None:
+def test_only_relevant_options_are_asked(tmp_path: Path) -> None:
     """Of a voice no connections; and a priority queue is not offered traffic without marks."""
     status, shown = dialogue(tmp_path, "", "priority", "", "voice", "", "")
     assert status == 0, shown
@@ -196,7 +196,7 @@ def test_a_dialogue_that_is_broken_off_writes_nothing(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be(
+def test_impossible_options_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -61,7 +61,7 @@ def test_the_only_notebook_needs_no_name(tmp_path: Path, monkeypatch: pytest.Mon
     assert notebook.find_notebook(None) == Path("analysis/b.ipynb")
 
 
-def test_a_shipped_notebook_is_copied_once_to_where_the_user_works(
+def test_a_shipped_notebook_is_copied_once_to_the_working_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

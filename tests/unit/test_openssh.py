@@ -18,7 +18,7 @@ def understood(*options: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", ["keys", "my rack/keys", "1\t2", 'a "rack"', "back\\slash", "it's", "Zürich", "#1"])
-def test_a_file_is_the_one_that_is_meant(tmp_path: Path, name: str) -> None:
+def test_a_settings_file_is_found_by_its_path(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     found = understood(*with_host_keys(file), *with_identity(file))
     assert (found["userknownhostsfile"], found["stricthostkeychecking"]) == (str(file), "true")

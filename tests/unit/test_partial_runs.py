@@ -44,7 +44,7 @@ def test_each_row_is_of_the_cells_that_have_it(folder: Path) -> None:
     assert not any(whole(row) for row in kept.rows)
 
 
-def test_parameters_tell_the_cells() -> None:
+def test_parameters_select_the_cells() -> None:
     kept = read(SWEPT)
     cells = [(cell.arm, cell.parameters) for cell in kept.manifest.cells if cell.parameters["line"] == "128 kb/s"]
     part = left_out(("--only line=128kb/s",), cells)
@@ -66,7 +66,7 @@ def narrowed(folder: Path, kept: Path = BEFORE) -> Path:
     return folder
 
 
-def test_a_run_of_one_arm_is_compared_in_what_it_has(
+def test_a_run_of_one_arm_is_compared_in_that_arm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -122,7 +122,7 @@ def test_a_report_has_no_rows_of_them() -> None:
     assert [{measured for _, measured in pairs} for _, pairs in table.rows] == [{"–/–/–"}] * 2
 
 
-def test_a_report_and_a_summary_say_of_what_part_they_are(tmp_path: Path) -> None:
+def test_a_report_and_a_summary_name_the_part_that_was_run(tmp_path: Path) -> None:
     run = sample_run.make_run(tmp_path)
     outcome, manifest = analyse(run), run.manifest()
     run.write_manifest(manifest.model_copy(update={"overrides": ("--duration 10 s", "--arm policed", "--arm shaped")}))
@@ -135,7 +135,7 @@ def test_a_report_and_a_summary_say_of_what_part_they_are(tmp_path: Path) -> Non
     assert "Of a part" not in gate.markdown(outcome, manifest, read_run(run.path), None, page.lead, "")
 
 
-def test_a_notebook_of_the_whole_is_said_to_lack_something(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_notebook_of_a_partial_run_reports_missing_arms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = narrowed(tmp_path / "a/b")
     notebook.tell_of_a_part(run)
     told = f"{run} covers only a part of its file (--arm policed): the notebook shows only that part\n"

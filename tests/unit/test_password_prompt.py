@@ -32,7 +32,7 @@ def words(source: Path) -> dict[str, tuple[str | None, str | None]]:
     return {name: (each.password, each.enable) for name, each in found.items() if isinstance(each, IosAccess)}
 
 
-def test_what_is_not_there_is_asked_for_and_read_from_then_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_passwords_are_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rack = tmp_path / "rack.yml"
     rack.write_text(RACK)
     before = words(rack)

@@ -41,7 +41,7 @@ def test_rates_have_suffixes_in_the_later_generation(line: str, printed: str) ->
 
 
 @pytest.mark.parametrize("rate", ["7.9k", "1.5", "1e6", "2t", "0.0000000001m"])
-def test_what_is_no_rate_is_refused(rate: str) -> None:
+def test_an_invalid_rate_is_refused(rate: str) -> None:
     with pytest.raises(IosError, match="Invalid input"):
         parse_config(f"policy-map P\n class class-default\n  shape average {rate}\n", hardware())
 

@@ -31,7 +31,7 @@ def joined(pieces: list[pa.RecordBatch]) -> dict[str, list[int]]:
 
 
 @pytest.mark.parametrize("piece", [1, 7, 1000])
-def test_reads_what_tshark_reads(piece: int) -> None:
+def test_reads_the_same_packets_as_tshark(piece: int) -> None:
     found = joined(list(read_packets(RECORDED / "four-streams.pcapng", piece=piece)))
     with (RECORDED / "four-streams.csv").open() as handle:
         rows = list(csv.DictReader(handle))
@@ -92,7 +92,7 @@ def frame(*, vlan: bool, options: int, protocol: int, fragment: int, ports: tupl
         max_size=12,
     ),
 )
-def test_reads_what_was_written(
+def test_reads_written_captures(
     tmp_path_factory: pytest.TempPathFactory, order: str, packets: list[tuple[int, bytes, int]]
 ) -> None:
     file = tmp_path_factory.mktemp("pcapng") / "x.pcapng"
@@ -191,7 +191,7 @@ def test_another_link_type_is_refused(tmp_path: Path) -> None:
 
 @settings(max_examples=examples(40), deadline=None)
 @given(cut=st.integers(0, 200), noise=st.binary(max_size=40), at=st.integers(0, 3000))
-def test_damaged_files_raise_the_modules_own_error(
+def test_damaged_files_raise_the_error_of_the_module(
     tmp_path_factory: pytest.TempPathFactory, cut: int, noise: bytes, at: int
 ) -> None:
     whole = (RECORDED / "four-streams.pcapng").read_bytes()[:6000]
@@ -263,7 +263,7 @@ def test_a_packet_is_the_same_on_every_link(tmp_path: Path, linktype: int, befor
     assert (one["source_port"], one["source"]) == ([7], [0x0A000001])
 
 
-def test_an_identity_is_of_what_routers_leave_alone(tmp_path: Path) -> None:
+def test_an_identity_has_only_fields_that_routers_leave_alone(tmp_path: Path) -> None:
     def changed(**places: int) -> bytes:
         data = bytearray(IP + bytes(60))
         for place, value in places.items():

@@ -24,7 +24,7 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
         yield caller, stack.enter_context(listener.accept()[0])
 
 
-def test_it_is_whose_process_made_it(pair: tuple[socket.socket, socket.socket]) -> None:
+def test_the_peer_is_the_user_of_the_connecting_process(pair: tuple[socket.socket, socket.socket]) -> None:
     caller, called = pair
     assert owner_of_peer(called) == os.geteuid() and owner_of_peer(caller) == os.geteuid()
     assert is_own(called)

@@ -103,7 +103,7 @@ def test_traffic_lasts_until_the_last_flow_ends() -> None:
     assert traffic_time(ARTICLE, arm.model_copy(update={"traffic": ()})) == seconds(0)
 
 
-def test_background_outlasts_what_it_is_for() -> None:
+def test_background_traffic_outlasts_the_measured_flows() -> None:
     flow = ARTICLE.traffic[0]
     load = flow.model_copy(update={"name": "load", "background": True})
     late = flow.model_copy(update={"name": "late", "start_after": Duration(2_500_000_000)})

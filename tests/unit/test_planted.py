@@ -37,7 +37,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert list(folder.rglob("*.ran")) == []
 
 
-def test_what_is_planted_is_what_python_would_import(tmp_path: Path) -> None:
+def test_planted_modules_are_importable_by_python(tmp_path: Path) -> None:
     (tmp_path / "pathlib.py").write_text(CODE)
     words = python_module("ipykernel_launcher", "--version")
     assert words[1] == "-P"

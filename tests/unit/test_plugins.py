@@ -76,7 +76,7 @@ def test_a_name_of_ours_is_not_taken_over(acme: None) -> None:
     assert TOOLS.fingerprint("ramp").startswith("tool ramp: acme-qos 1.2, SHA-256 ")
 
 
-def test_what_does_not_load_is_named_with_its_package(acme: None) -> None:
+def test_a_broken_plugin_is_named_with_its_package(acme: None) -> None:
     with pytest.raises(PluginError, match=r'the tool "broken" of the package acme-qos 1\.2 .* does not load: Module'):
         tool("broken")
     with pytest.raises(PluginError, match=r"acme-qos 1\.2 .* is none: it has no check; .*; its name is \"hole\""):
@@ -85,7 +85,7 @@ def test_what_does_not_load_is_named_with_its_package(acme: None) -> None:
     assert set(LEFT_OUT) == {("tools", "broken"), ("tools", "hollow")}
 
 
-def test_an_experiment_runs_with_what_another_package_adds(
+def test_an_experiment_runs_with_additions_of_a_plugin(
     acme: None, project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ["run", "mine", "--lab", "simulated", "--duration", "1s", "--arm", "policed"]
@@ -117,7 +117,7 @@ def test_a_figure_is_offered_to_the_shell(acme: None) -> None:
     assert "acme_qos" not in sys.modules, "nobody waits at a key for another package to load"
 
 
-def test_a_figure_whose_function_fails_is_missing_with_the_reason(acme: None) -> None:
+def test_a_metric_of_a_failing_function_is_missing_with_the_reason(acme: None) -> None:
     (function,) = [each for each in functions_of("flows") if "acme.fails" in each.names]
     selection = SimpleNamespace(rows=pd.DataFrame({"flow": [1]}))
     ((name, figure),) = function.call(selection)  # type: ignore[arg-type]
@@ -152,7 +152,7 @@ def _holds(word: str, named: str) -> bool:
     return word not in TOOLS.own and not re.search(r"faulty|nothing_there|GONE", named)
 
 
-def test_conformance_says_what_does_not_hold(acme: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_conformance_names_each_failed_requirement(acme: None, capsys: pytest.CaptureFixture[str]) -> None:
     for kind, name in (
         ("tools", "ramp"),
         ("platforms", "bsd"),
@@ -177,10 +177,10 @@ def test_conformance_says_what_does_not_hold(acme: None, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize("name", ["iperf3", "iperf", "flood"])
-def test_our_own_tools_conform(name: str) -> None:
+def test_built_in_tools_conform(name: str) -> None:
     assert list(conformance.problems_of_tool(name, TOOLS[name])) == []
 
 
 @pytest.mark.parametrize("name", ["host", "ios", "engine"])
-def test_our_own_platforms_conform(name: str) -> None:
+def test_built_in_platforms_conform(name: str) -> None:
     assert list(conformance.problems_of_platform(name, PLATFORMS[name])) == []

@@ -166,7 +166,7 @@ def test_hqf_divides_as_published() -> None:
     assert rates == [Rate(400e3), Rate(600e3), Rate(1e6)]
 
 
-def test_remaining_percent_divides_what_priority_leaves() -> None:
+def test_remaining_percent_divides_the_rest_of_priority() -> None:
     text = f"{CLASSES}policy-map P\n class A\n    priority 500\n class B\n    bandwidth remaining percent 40\n{WAN}"
     assert [values(text, name).busy for name in ("A", "B", "class-default")] == [Rate(500e3), Rate(600e3), Rate(900e3)]
 
@@ -492,7 +492,7 @@ def test_other_input_is_refused_with_one_sentence(text: str, named: str, capsys:
     assert "\n" not in caught.value.message and "expected" in caught.value.message
 
 
-def test_switch_is_refused_where_a_router_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_switch_is_refused_as_a_router(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "sw.txt"
     file.write_text(switch("trust dscp"))
     assert main(["policy", str(file), "--model", "3725"]) == ExitStatus.USER_MISTAKE
@@ -537,7 +537,7 @@ def test_difference_names_the_values_that_changed() -> None:
     assert all(each.startswith("FastEthernet0/0 output, class-default") for each in found)
 
 
-def test_difference_names_what_came_and_went() -> None:
+def test_a_difference_names_added_and_removed_lines() -> None:
     old, new = policy("shape average 64000"), policy("police 64000")
     found = differences(answer(old), answer(new))
     assert any("shaper rate: 64 kb/s -> -" in each for each in found)

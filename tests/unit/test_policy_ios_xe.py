@@ -138,14 +138,14 @@ def test_thresholds_in_percent_are_of_the_limit() -> None:
         ),
     ],
 )
-def test_what_classes_get_when_all_are_busy(rate_bps: int, lines: list[str], expected_kbps: dict[str, float]) -> None:
+def test_rates_of_classes_when_all_are_busy(rate_bps: int, lines: list[str], expected_kbps: dict[str, float]) -> None:
     found = below_a_shaper(rate_bps, *lines)
     kbps = {name: each.busy.bps / 1000 for name, each in found.items() if each.busy}
     assert kbps == pytest.approx(expected_kbps, rel=0.001)
     assert not any(each.estimate for each in found.values())
 
 
-def test_minimum_rates_share_what_priority_leaves_of_them() -> None:
+def test_minimum_rates_share_the_rest_of_priority() -> None:
     lines = ["class C1", " priority", " police 6000000", "class C2", " bandwidth 6000", "class C3", " bandwidth 2000"]
     found = below_a_shaper(10_000_000, *lines)
     assert {name: each.busy and each.busy.bps for name, each in found.items()} == pytest.approx(

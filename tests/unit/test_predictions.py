@@ -100,7 +100,7 @@ def test_probes_meet_in_the_ring(kbps: int, ring: int) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_what_is_not_reproduced_is_explained(name: str) -> None:
+def test_values_that_are_not_reproduced_are_explained(name: str) -> None:
     """The report says of a publication that is not as predicted what would explain it."""
     experiment = loaded(name)
     known = published(name, experiment)
@@ -147,7 +147,7 @@ def test_every_figure_of_an_article_is_accounted_for(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_every_row_of_a_table_says_what_it_is_and_of_when(name: str) -> None:
+def test_every_table_row_has_its_source_and_time(name: str) -> None:
     """The moment that the publication tells, or that it does not say; and where it was taken, unless it is derived."""
     rows = rows_of(name, loaded(name))
     assert [each.source for each in rows if not each.kind or not each.moment] == []

@@ -22,7 +22,7 @@ from qoslab.run.real.preflight.facts import OnCable, RoundTrips
 from qoslab.run.real.preflight.locks import held
 
 
-def test_nothing_is_found_where_all_is_well() -> None:
+def test_a_correct_lab_has_no_findings() -> None:
     assert look(facts()) == []
     assert proofs(facts()) == {"lan": "proven", "wan": "proven"}
 
@@ -200,7 +200,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
 
 
 @pytest.mark.parametrize("fault", WRONG)
-def test_what_is_wrong_is_named_and_refused(fault: str) -> None:
+def test_faults_of_the_lab_are_named_and_refused(fault: str) -> None:
     changed, expected = WRONG[fault]
     refused = refusal(look(facts(**changed)))
     assert refused is not None
@@ -368,7 +368,7 @@ def test_another_model_may_stand_for_the_experiments() -> None:
     assert str(found).startswith("R1: found a 3725, expected a IOSv; ")
 
 
-def test_what_is_only_noted_refuses_nothing() -> None:
+def test_notes_refuse_nothing() -> None:
     worn = {**UP, "FastEthernet0/0": port(MACS["Fa0"], "192.168.10.1/24", errors={"CRC errors": 3})}
     found = look(facts(ports=worn, address="192.168.10.1", server={"clock_ahead_ms": -3700.0, "free": 10**8}))
     assert refusal(found) is None
@@ -402,7 +402,7 @@ def test_how_sure_a_link_is() -> None:
     assert proofs(facts(client=silent, neighbours=(("Fa0/0", "client", "eth0"),)))["lan"] == "proven"
 
 
-def test_a_switch_says_at_which_port_it_has_learnt_a_host() -> None:
+def test_a_learnt_mac_address_locates_a_host() -> None:
     silent = {"cables": {"eth0": OnCable({}, None, "")}}
     there = {MACS["client"]: "Fa0/0"}
     assert proofs(facts(client=silent, learnt=there))["lan"] == "proven"
@@ -500,7 +500,7 @@ def emulated(**link: Any) -> Experiment:
         ({"loss": {"model": "gilbert-elliott", "p": "1 %", "r": "9 %"}}, RoundTrips(20, (0.3,) * 20, 2000, 1650), ""),
     ],
 )
-def test_what_links_delay_and_lose_is_compared(link: dict[str, Any], trips: RoundTrips, expected: str) -> None:
+def test_delay_and_loss_of_links_are_compared(link: dict[str, Any], trips: RoundTrips, expected: str) -> None:
     cables = {"eth0": OnCable({"192.168.20.1": (MACS["Fa1"],)}, trips)}
     found = [str(each) for each in look(facts(emulated(**link), server={"cables": cables}))]
     assert [each.partition(";")[0] for each in found] == ([f"link wan: {expected}"] if expected else [])

@@ -108,7 +108,7 @@ Serial0/0/0 is up, line protocol is up
 """  # noqa: W291
 
 
-def test_what_ping_says_is_read() -> None:
+def test_output_of_ping_is_parsed() -> None:
     text = "Success rate is 80 percent (4/5), round-trip min/avg/max = 48/52/60 ms\n"
     assert round_trips(text) == RoundTrips(5, (48.0, 52.0, 52.0, 60.0), summed=True)
     nobody = "Success rate is 0 percent (0/5)\n"
@@ -137,7 +137,7 @@ def test_the_reason_for_unparsed_router_output_is_recorded(printed: str, why: st
     assert (bool(found.ports), found.unread) == (not why, why)
 
 
-def test_facts_are_read_from_what_a_router_prints() -> None:
+def test_facts_are_parsed_from_router_output() -> None:
     found = read()
     assert (found.ios, found.release, found.board, found.refused) == (True, "15.1(4)M4", "FTX1234A5BC", "")
     there = found.ports["GigabitEthernet0/1"]
@@ -159,7 +159,7 @@ def test_neighbours_are_read_of_cdp_and_lldp() -> None:
     )
 
 
-def test_a_neighbour_that_lldp_tells_proves_a_cable_or_refuses_it() -> None:
+def test_an_lldp_neighbour_confirms_or_refutes_a_cable() -> None:
     told = LLDP.replace("Gi0/1", "Fa0/1").replace("Gi0/2", "Fa0/0").replace("R3.example.org", "R1.example.org")
     swapped = read(**{"show lldp neighbors detail": told}).neighbours
     assert swapped == (("FastEthernet0/1", "R1", "FastEthernet0/0"),)

@@ -38,7 +38,7 @@ def test_a_leader_takes_its_session_with_it(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", list(BEHIND))
-def test_who_leads_no_session_leaves_that_of_others_alone(language: str) -> None:
+def test_a_process_without_its_own_session_changes_no_priority(language: str) -> None:
     """It would take the senders, and the user's terminal, with it, and only root can undo that."""
     before = subprocess.run(["cat", "/proc/self/autogroup"], capture_output=True, text=True, check=False).stdout
     said = subprocess.run(COMMANDS[language], capture_output=True, text=True, check=True)
@@ -46,7 +46,7 @@ def test_who_leads_no_session_leaves_that_of_others_alone(language: str) -> None
     assert own == str(BEHIND[language]) and group == before.split()
 
 
-def test_who_has_less_already_keeps_it() -> None:
+def test_a_lower_priority_is_not_raised() -> None:
     """An ordinary user's process under `nice` would be refused more."""
     command = ["nice", "-n", "19", sys.executable, "-c", PYTHON]
     said = subprocess.run(command, capture_output=True, text=True, start_new_session=True, check=False)

@@ -100,7 +100,7 @@ def test_an_echo_operation_is_read_run_by_run(tmp_path: Path) -> None:
     assert (tmp_path / "probes" / f"{router.prober.probe.name}.txt").read_text().count("operation id") == 4
 
 
-def test_the_plan_tells_of_probes() -> None:
+def test_the_plan_shows_probes() -> None:
     made = experiment(
         probe("icmp-jitter", "R1", "client", start_after="3 s"), probe("udp-echo", "client", "R1", port=5000)
     )

@@ -164,7 +164,7 @@ def test_the_image_is_tried_each_week() -> None:
     assert [step["if"] for step in pushed] == ["github.ref_type == 'tag'"]
 
 
-def test_the_fuzzers_lock_file_knows_what_the_crates_need() -> None:
+def test_the_fuzz_lock_file_has_all_dependencies_of_the_crates() -> None:
     """It is of a workspace of its own, which no check of every day builds."""
     text = (TOP / "fuzz/Cargo.lock").read_text(encoding="utf-8")
     locked = {each["name"]: each for each in tomllib.loads(text)["package"]}

@@ -71,7 +71,7 @@ def test_rows_that_no_mistake_violates_are_labelled_in_their_experiments() -> No
     assert labelled == listed
 
 
-def test_a_mistake_may_violate_what_is_labelled() -> None:
+def test_a_mistake_may_violate_a_labelled_row() -> None:
     compare = load_sweep(TOP / "experiments/policing-vs-shaping.yml").experiment.compare
     assert compare is not None and any(each.unproven for each in compare.expectations)
     proven = prove.as_proven(compare)
@@ -103,7 +103,7 @@ MISTAKES = [(name, f"{name} is wrong") for name in NOTICED]
 PROOF = FileProof("one", "0", 3, 5, 7.4, [*SEEN, ("b", "y")], [("c", "x")], NOTICED, [])
 
 
-def test_what_notices_and_what_does_not_is_written() -> None:
+def test_detecting_and_other_rows_are_written() -> None:
     held = {("a", "x"): "within", ("a", "y"): "within", ("b", "x"): "outside"}
     file = prove.File("one", None, (), [], verdicts=held)  # type: ignore[arg-type]
     found = {("a", "x"): "outside", ("a", "y"): "within", ("b", "x"): "within"}
@@ -129,7 +129,7 @@ def test_rows_that_notice_no_mistake_are_listed() -> None:
     assert "one" not in none(replace(PROOF, held=SEEN)).partition("violate them.")[2], "all notice one"
 
 
-def test_what_was_found_is_read_as_it_was_written() -> None:
+def test_saved_proofs_are_read_back() -> None:
     assert FileProof.of(json.loads(json.dumps(asdict(PROOF)))) == PROOF
 
 
@@ -146,7 +146,7 @@ def test_mistakes_are_made_separately_and_reported_with_their_results(monkeypatc
     ]
 
 
-def test_what_metrics_are_computed_from_is_kept_cell_by_cell() -> None:
+def test_inputs_of_metrics_are_cached_by_cell() -> None:
     kept: list[tuple[str, ...]] = []
     computing = patch.object(analysis, "metrics_of_cell", lambda *given: len(given))
     with computing, prove.recorded("metrics_of_cell", kept):

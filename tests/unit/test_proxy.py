@@ -109,7 +109,7 @@ def test_a_client_is_let_in_at_the_privileged_prompt(
         assert not [secret for secret in SECRETS if secret in text]
 
 
-def test_a_password_of_a_door_opens_that_door_only(modern: FakeDevice) -> None:
+def test_a_proxy_password_is_valid_for_that_proxy_only(modern: FakeDevice) -> None:
     with (
         AccessProxies({"R1": by_ssh(modern), "R2": by_ssh(modern)}) as door,
         AccessProxies({"R1": by_ssh(modern)}) as other,
@@ -184,7 +184,7 @@ def known_hop(device: FakeDevice, home: Path, patch: pytest.MonkeyPatch) -> Hop:
 
 
 @pytest.mark.parametrize("through", ["", " through 127.0.0.1"])
-def test_no_common_algorithm_says_which_option_would_help(
+def test_without_a_common_algorithm_the_missing_option_is_named(
     through: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with FakeDevice(tmp_path, "old") as device:
@@ -201,7 +201,7 @@ def test_no_common_algorithm_says_which_option_would_help(
     assert "qoslab_old_ssh: true" in found.value.hint
 
 
-def test_where_nobody_knows_what_a_device_offers_both_ways_out_are_named() -> None:
+def test_with_unknown_algorithms_both_remedies_are_named() -> None:
     way = AccessMethod("127.0.0.1", 22, "ssh", USER)
     hint = _algorithm_trouble(way, [], "no match").trouble.hint
     assert "qoslab_old_ssh: true" in hint and "qoslab_reach: telnet" in hint
@@ -375,7 +375,7 @@ def test_a_client_is_answered_after_any_error(modern: FakeDevice) -> None:
     ("reach", "port", "expected"),
     [("ssh", 22, 22), ("ssh", 2222, 2222), ("telnet", 22, 23), ("telnet", 2023, 2023)],
 )
-def test_where_no_port_is_named_each_way_has_its_own(
+def test_without_a_port_each_transport_has_its_default(
     reach: Literal["ssh", "telnet"], port: int, expected: int, tmp_path: Path
 ) -> None:
     way = way_to(tmp_path / "rack.yml", IosAccess("r1", USER, PASSWORD, port), RouterSettings(reach=reach))

@@ -31,7 +31,7 @@ def test_the_longer_of_two_that_begin_alike_goes_as_a_whole() -> None:
     assert Redaction(["swordfish", "swordfish-2"]).masked("swordfish-2 swordfish") == "<removed> <removed>"
 
 
-def test_what_was_known_before_stays_hidden() -> None:
+def test_earlier_secrets_stay_hidden() -> None:
     redaction = Redaction(["correct horse"])
     redaction.know("battery staple")
     redaction.know(None, "")

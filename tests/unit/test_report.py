@@ -134,7 +134,7 @@ class TestPage:
         assert page.verdict.kind == "within"
         assert page.verdict.sentence == "All 4 expected values are within tolerance."
 
-    def test_invalid_run_says_why_and_keeps_its_graphs(self, tmp_path: Path) -> None:
+    def test_an_invalid_run_has_reasons_and_graphs(self, tmp_path: Path) -> None:
         folder = sample_run.make_run(tmp_path, valid=False)
         page = build_page(folder, analyse(folder))
         assert page.verdict.kind == "invalid"
@@ -296,7 +296,7 @@ class TestPage:
         ]
         assert len({graph.id for graph in page.graphs}) == len(page.graphs)
 
-    def test_what_devices_say_cannot_become_markup(self, tmp_path: Path) -> None:
+    def test_device_output_cannot_become_markup(self, tmp_path: Path) -> None:
         folder = sample_run.make_run(tmp_path)
         evil = "</pre></script><script>alert('1')</script>"
         base = folder.cell("policed").observation("R1", "during", "show policy-map interface")
@@ -385,7 +385,7 @@ class TestBrowser:
 class TestReaders:
     """Who reads with a keyboard, a screen reader, a phone or in the dark."""
 
-    def test_tables_have_captions_and_what_scrolls_can_be_reached(self, run: RunFolder) -> None:
+    def test_tables_have_captions_and_scrolling_parts_have_focus(self, run: RunFolder) -> None:
         page = re.sub(r"<script\b.*?</script>", "", run.report.read_text(encoding="utf-8"), flags=re.DOTALL)
         tables_of = re.findall(r"<table.*?</table>", page, flags=re.DOTALL)
         assert len(tables_of) > 8
@@ -443,7 +443,7 @@ class TestSize:
         assert status == status_of(run) in (0, 1)
         assert (run / "report.html").stat().st_size < 1_500_000
 
-    def test_what_draws_is_what_its_makers_publish(self) -> None:
+    def test_the_chart_library_equals_the_published_one(self) -> None:
         folder = shipped("reports/plotly")
         bundle = (folder / "plotly-basic.min.js").read_bytes()
         assert sha256(bundle).hexdigest() in (folder / "README.md").read_text(encoding="utf-8")

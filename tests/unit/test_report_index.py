@@ -94,7 +94,7 @@ def test_a_cell_that_was_not_needed_is_not_invalid(root: Path) -> None:
     assert read_run(newest).invalid == 1
 
 
-def test_what_a_run_says_cannot_become_markup(root: Path) -> None:
+def test_text_of_a_run_cannot_become_markup(root: Path) -> None:
     newest = max(next(root.iterdir()).iterdir())
     manifest = json.loads((newest / "manifest.json").read_text())
     manifest["experiment"]["title"] = manifest["commit"] = "</h2><script>alert(1)</script>"
@@ -162,7 +162,7 @@ class TestMoved:
     def test_a_figure_that_is_no_longer_measured_is_one(self) -> None:
         assert replace(FIGURE, measured=None).moved_from(FIGURE)
 
-    def test_intervals_decide_where_there_are_any(self) -> None:
+    def test_intervals_decide_if_there_are_any(self) -> None:
         wide = replace(FIGURE, low=0.8e6, high=1.2e6)
         assert not replace(wide, measured=1.15e6, low=1.1e6, high=1.2e6).moved_from(wide)
         assert replace(wide, measured=1.3e6, low=1.25e6, high=1.4e6).moved_from(wide)

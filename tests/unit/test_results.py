@@ -158,7 +158,7 @@ def test_records_survive_the_file(tmp_path: Path) -> None:
     assert record().traffic_started == NOW
 
 
-def test_times_count_from_where_traffic_was_to_start() -> None:
+def test_times_count_from_the_planned_start_of_traffic() -> None:
     """The first flow tells it, though it is to start two seconds later; the other began as much later as it was to."""
     (first,) = record().flows
     late = {"traffic": "later", "started": NOW + timedelta(seconds=2.93), "start_after_s": 3.0}
@@ -245,7 +245,7 @@ def test_observations_of_odd_commands_have_plain_names(tmp_path: Path) -> None:
     assert cell.files().parsed("R1", "during", "show policy-map interface FastEthernet0/1") is None
 
 
-def test_health_says_why_figures_do_not_hold() -> None:
+def test_health_gives_reasons_for_invalid_values() -> None:
     assert Health.model_validate(HEALTH).reasons("R1") == Health.model_validate(HEALTH).lateness("R1", 30) == ()
     assert Health.model_validate(HEALTH).warnings("R1", 30) == ()
     bad = Health.model_validate(HEALTH | {"lost_input": 3, "behind_ns": 310_000_000})

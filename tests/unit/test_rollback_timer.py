@@ -127,9 +127,7 @@ def test_else_an_applet_puts_a_copy_in_force(device: FakeDevice, door: AccessPro
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_an_applet_has_time_for_a_long_configuration_where_the_release_can(
-    known: bool, device: FakeDevice, door: AccessProxies
-) -> None:
+def test_an_applet_has_maxrun_if_the_release_supports_it(known: bool, device: FakeDevice, door: AccessProxies) -> None:
     router = device.router
     router.device = Device(MODELS["2811"].hardware(), hostname="R1")
     router.chassis = MODELS["2811"]
@@ -149,7 +147,7 @@ def test_an_applet_has_time_for_a_long_configuration_where_the_release_can(
     guard.disarm()
 
 
-def test_flash_keeps_its_files_where_the_router_offers_to_erase_it(device: FakeDevice, door: AccessProxies) -> None:
+def test_flash_keeps_its_files_if_the_router_offers_to_erase_it(device: FakeDevice, door: AccessProxies) -> None:
     router = device.router
     with_soldered_flash(router)
     router.flash["c2600-ik9o3s-mz.124-15.T14.bin"] = "the router's own image"
@@ -166,7 +164,7 @@ def test_an_applet_that_does_not_count_is_no_rollback_method(device: FakeDevice,
     assert applets(device.router.device) == {} and device.router.flash == {}
 
 
-def test_what_is_wanted_is_taken_or_refused(device: FakeDevice, door: AccessProxies) -> None:
+def test_a_requested_rollback_method_is_used_or_refused(device: FakeDevice, door: AccessProxies) -> None:
     typed(device.router, "write memory\r")
     with pytest.raises(UserError, match="archive: %No archive is configured"):
         rollback(door, 5, "archive").arm(MINUTE)
@@ -187,7 +185,7 @@ def test_it_counts_whole_minutes_for_the_traffic_and_some_more(duration: str, af
     assert minutes_of(settings, Duration.parse(duration)) == minutes
 
 
-def test_each_cell_has_the_time_of_its_own_traffic(device: FakeDevice, door: AccessProxies) -> None:
+def test_the_timer_of_a_cell_covers_its_traffic(device: FakeDevice, door: AccessProxies) -> None:
     configured(device, "archive", "path flash:saved")
     router = device.router
     longest = Duration.parse("120 min")
@@ -286,7 +284,7 @@ def test_an_expired_rollback_timer_is_reported_at_the_next_cell(device: FakeDevi
     stop(door.ask, "R1", "archive")
 
 
-def test_what_a_router_is_asked_leaves_it_as_it_was(device: FakeDevice, door: AccessProxies) -> None:
+def test_questions_leave_a_router_unchanged(device: FakeDevice, door: AccessProxies) -> None:
     clock, version = door.ask("R1", "show clock", "show version")
     assert clock == "*10:20:30.123 UTC Mon Mar 2 2026"
     assert version.startswith("Cisco IOS Software") and version.endswith("Configuration register is 0x2102")
@@ -295,7 +293,7 @@ def test_what_a_router_is_asked_leaves_it_as_it_was(device: FakeDevice, door: Ac
     assert device.asked == 1
 
 
-def test_those_that_have_begun_are_stopped_where_another_cannot(device: FakeDevice, tmp_path: Path) -> None:
+def test_started_timers_are_stopped_if_another_cannot_start(device: FakeDevice, tmp_path: Path) -> None:
     configured(device, "archive", "path flash:saved")
     (tmp_path / "other").mkdir()
     with FakeDevice(tmp_path / "other") as other:

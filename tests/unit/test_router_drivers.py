@@ -16,7 +16,7 @@ BEFORE = "hostname R1\n!\nend\n"
 PUSHED = "policy-map Mine\n class class-default\n  police 64000\n"
 
 
-def test_what_was_kept_and_not_sent_leaves_known_what_is_in_force(tmp_path: Path) -> None:
+def test_an_unsent_configuration_leaves_the_active_one_known(tmp_path: Path) -> None:
     """The disk may be full when the next router's is to be kept: then nothing is sent to any."""
     state = RestoreState(tmp_path / "before")
     state.make()

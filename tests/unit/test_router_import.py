@@ -236,7 +236,7 @@ def test_simulated_classes_have_the_rates_of_the_input(tmp_path: Path, monkeypat
     assert passed["class.passed(class-default/REALTIME)"] == pytest.approx(856_000 + 85_600, rel=0.01)
 
 
-def test_load_is_stated_where_the_input_has_no_counters(tmp_path: Path) -> None:
+def test_an_assumed_load_is_stated_without_counters(tmp_path: Path) -> None:
     made = imported(tmp_path, {"a.txt": CONFIGS["881-pppoe"]})
     assert [each.bps for each in made.offered.flows] == [1_250_000, 1_250_000]
     assert "no counters in the input: the load is 50% of the rate" in made.offered.notes[-1]
@@ -389,7 +389,7 @@ def test_policy_of_a_tunnel_is_on_the_port_that_carries_it_alone(tmp_path: Path)
     assert any("the about 73 bytes of the tunnel are not counted" in each for each in record["routers"][0]["notes"])
 
 
-def test_policy_of_a_tunnel_is_left_out_where_the_port_has_other_packets(tmp_path: Path) -> None:
+def test_a_tunnel_policy_is_omitted_if_the_port_has_other_packets(tmp_path: Path) -> None:
     made = imported(tmp_path, {"a.txt": CONFIGS["c8000v-cloud"]})
     record = json.loads((made.folder / "import.json").read_text())
     assert record["routers"][0]["policies"] == []
@@ -398,7 +398,7 @@ def test_policy_of_a_tunnel_is_left_out_where_the_port_has_other_packets(tmp_pat
     )
 
 
-def test_subinterfaces_of_a_port_have_ports_of_their_own(tmp_path: Path) -> None:
+def test_subinterfaces_of_a_port_become_ports(tmp_path: Path) -> None:
     made = imported(tmp_path, {"a.txt": CONFIGS["asr1001x-subif"]})
     (router,) = made.network.routers.values()
     carriers = {each.port: each.carrier for each in router.attached}

@@ -20,7 +20,7 @@ def taken(readings: Readings, count: int) -> list[float]:
     return times
 
 
-def test_without_moments_it_is_each_second() -> None:
+def test_without_triggers_readings_are_each_second() -> None:
     readings = Readings(100.0)
     assert taken(readings, 2) == [100, 101]
     readings.start(101.3)
@@ -37,7 +37,7 @@ def test_without_moments_it_is_each_second() -> None:
         (1.95, [101, 102, 102.25, 103]),
     ],
 )
-def test_a_moment_is_read_once(moment: float, times: list[float]) -> None:
+def test_a_trigger_is_read_once(moment: float, times: list[float]) -> None:
     readings = Readings(100.0, [moment])
     assert taken(readings, 1) == [100]
     # Until the traffic has a beginning nobody knows when it is.
@@ -52,7 +52,7 @@ def test_a_moment_is_read_once(moment: float, times: list[float]) -> None:
 )
 @example(zero=0.25, moments=[0.5, 0.625, 0.75])
 @example(zero=0.0, moments=[1.0])
-def test_each_moment_is_read_and_no_second_is_left_out(zero: float, moments: list[float]) -> None:
+def test_each_trigger_is_read_and_no_second_is_omitted(zero: float, moments: list[float]) -> None:
     readings = Readings(0.0, moments)
     readings.start(zero)
     times = taken(readings, 60)

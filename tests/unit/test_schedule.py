@@ -193,7 +193,7 @@ def test_a_late_cell_is_tried_so_often_and_then_counted_as_invalid(tmp_path: Pat
     assert ATTEMPTS == 3, "of a sweep, where nobody says otherwise"
 
 
-def test_an_interrupt_reaches_those_who_wait(tmp_path: Path) -> None:
+def test_an_interrupt_reaches_waiting_workers(tmp_path: Path) -> None:
     fake = Fake(tmp_path, 2)
     begun = threading.Event()
 
@@ -261,7 +261,7 @@ class TestSpare:
                 fake.jobs.pace(beside_s)
             assert fake.jobs.spare == spare
 
-    def test_none_where_there_are_no_further_cells(self, tmp_path: Path) -> None:
+    def test_no_lab_is_added_without_further_cells(self, tmp_path: Path) -> None:
         assert Jobs(4, 4).spare == 0 and Jobs(4, 5).workers == 5 and Jobs(None, 1).workers == 1
 
 
@@ -269,7 +269,7 @@ def broken(task: CellTask) -> dict[str, Any]:
     return {"valid": False, "fault": True, "reasons": ("the lab stopped:  R1: its daemon was killed by SIGKILL",)}
 
 
-def test_a_cell_whose_lab_failed_is_tried_again(tmp_path: Path) -> None:
+def test_a_cell_of_a_failed_lab_is_retried(tmp_path: Path) -> None:
     fake = Fake(tmp_path, 1, attempts=3)
     names = [cell.name for cell in fake.plan.cells]
     tried: dict[str, int] = {}
@@ -285,7 +285,7 @@ def test_a_cell_whose_lab_failed_is_tried_again(tmp_path: Path) -> None:
     assert any("killed by SIGKILL; it is run again" in note for note in fake.said.notes)
 
 
-def test_a_cell_whose_hosts_and_routers_did_not_count_the_same_is_tried_again(tmp_path: Path) -> None:
+def test_a_cell_with_different_counts_is_retried(tmp_path: Path) -> None:
     fake = Fake(tmp_path, 1, attempts=2)
     name = fake.plan.cells[1].name
     tried: list[str] = []

@@ -284,7 +284,7 @@ def test_lines_of_a_template_keep_their_places(
                 assert word in sources[place.file][place.line - 1]
 
 
-def test_a_text_that_is_read_again_is_not_what_somebody_made_of_it() -> None:
+def test_a_changed_result_does_not_affect_the_cached_text() -> None:
     text = "a: [1, {b: 2}]\na: 3\n"
     first = parse_document(text, "f")
     first.data["a"][1]["b"] = 9

@@ -57,7 +57,7 @@ def test_it_goes_when_its_process_is_killed() -> None:
     assert gone(folder)
 
 
-def test_it_stays_when_what_its_guard_waits_by_is_killed() -> None:
+def test_a_scratch_folder_stays_if_the_helper_of_its_guard_is_killed() -> None:
     with Scratch("run") as made:
         guard = made._guard.pid
         children = Path(f"/proc/{guard}/task/{guard}/children")
@@ -73,7 +73,7 @@ def test_it_stays_when_what_its_guard_waits_by_is_killed() -> None:
         assert made.path.exists()
 
 
-def test_the_next_run_removes_what_even_the_guard_left() -> None:
+def test_the_next_run_removes_abandoned_folders() -> None:
     with subprocess.Popen([sys.executable, "-c", MAKER], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         path, guard = process.stdout.readline().split()
@@ -84,7 +84,7 @@ def test_the_next_run_removes_what_even_the_guard_left() -> None:
     assert not Path(path).exists()
 
 
-def test_what_is_in_use_or_of_others_stays(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_in_use_or_of_other_users_stay(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine, unknown, reused = (temporary / f"qoslab-{name}" for name in ("mine", "unknown", "reused"))
     for folder in (mine, unknown, reused):
         folder.mkdir()
@@ -98,7 +98,7 @@ def test_what_is_in_use_or_of_others_stays(temporary: Path, monkeypatch: pytest.
     assert mine.exists() and unknown.exists() and not reused.exists()
 
 
-def test_what_a_process_of_another_pid_namespace_has_stays(temporary: Path) -> None:
+def test_folders_of_another_pid_namespace_stay(temporary: Path) -> None:
     folder = temporary / "qoslab-elsewhere"
     folder.mkdir()
     # Its number is another process's here.
@@ -117,7 +117,7 @@ def long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_sockets_have_room_where_the_temporary_folder_has_a_long_path(long: Path) -> None:
+def test_sockets_fit_in_a_temporary_folder_with_a_long_path(long: Path) -> None:
     folder = own_folder("ansible")
     try:
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700

@@ -210,7 +210,7 @@ def test_asking_and_printing_is_no_comparison(text: str) -> None:
     assert not list(comparisons(ast.parse(text), PLATFORM))
 
 
-def test_every_kind_of_lab_has_what_runs_its_cells() -> None:
+def test_every_kind_of_lab_has_a_worker() -> None:
     for kind in LABS.values():
         found = machinery(kind)
         assert isinstance(found, Machinery)

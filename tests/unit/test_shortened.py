@@ -63,7 +63,7 @@ interface FastEthernet0/1
         ("", OUTSIDE),
     ],
 )
-def test_a_value_for_which_traffic_was_too_short_is_not_measured(reason: str, verdict: str) -> None:
+def test_a_value_beyond_shortened_traffic_is_not_measured(reason: str, verdict: str) -> None:
     rows = pd.DataFrame({"missing": [reason] * 2, "measured": [float("nan"), 1.0], "verdict": [OUTSIDE] * 2})
     assert list(comparison_of_shortened(rows)["verdict"]) == [verdict, OUTSIDE]
 

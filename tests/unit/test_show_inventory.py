@@ -79,7 +79,7 @@ def test_no_neighbour_answers() -> None:
     assert "% CDP is not enabled\n" in typed(router, "conf t\rno cdp run\rend\rshow cdp neighbors\r")
 
 
-def test_the_log_tells_what_has_no_effect() -> None:
+def test_the_log_names_inert_lines() -> None:
     log = parsed("show logging")
     assert log["logging"]["buffer"]["messages_logged"] == 2
     assert log["logs"] == [
@@ -98,7 +98,7 @@ def test_memory_and_files() -> None:
 
 
 @pytest.mark.parametrize("command", ["show users", "show boot", "show version", "show clock", "show ip route"])
-def test_what_else_genie_reads(command: str) -> None:
+def test_genie_parses_further_show_commands(command: str) -> None:
     assert parsed(command)
 
 
@@ -137,7 +137,7 @@ def test_file_systems() -> None:
         ("show clock detail", "No time source"),
     ],
 )
-def test_services_say_what_runs(command: str, line: str) -> None:
+def test_show_commands_list_running_services(command: str, line: str) -> None:
     assert line in shown(command).splitlines()
 
 

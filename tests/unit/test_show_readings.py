@@ -51,7 +51,7 @@ class TestWhen:
         apart = [after - before for before, after in zip([0.0, *times], times, strict=False)]
         assert max(apart) <= every * 1.0001 and min(apart) > 0
 
-    def test_a_moment_of_which_a_figure_is_expected_has_one_on_each_side(self) -> None:
+    def test_an_expected_trigger_has_a_reading_on_each_side(self) -> None:
         experiment = load_sweep(TOP / "experiments/policing-vs-shaping.yml", {}).experiment
         demands = {arm.name: demand(experiment, arm.name) for arm in experiment.arms}
         assert demands["shaped"] == Demand(times_s=(5.7,)) and demands["policed"] == Demand(by_counter=True)
@@ -60,7 +60,7 @@ class TestWhen:
         assert reading_times(30.0, 10.0, [10.0, 9.4, 0.3, 29.8, 40.0]) == [0.8, 8.9, 9.5, 10.0, 10.5, 20.0, 29.3, 30.0]
         assert reading_times(9.0, 3.0, [3.4, 6.0]) == [3.0, 3.9, 5.5, 6.0, 6.5, 9.0]
 
-    def test_readings_go_on_where_flows_last_longer_than_rates_are_counted(self) -> None:
+    def test_readings_continue_until_the_flows_end(self) -> None:
         assert reading_times(30.0, 10.0, [50.0], 60.0) == [10.0, 20.0, 30.0, 40.0, 49.5, 50.0, 50.5]
         assert reading_times(30.0, 10.0, (), 60.5) == [10.0, 20.0, 30.0, 40.0, 50.0, 60.0]
         assert reading_times(30.0, 10.0, (), 12.0) == reading_times(30.0, 10.0)
@@ -71,7 +71,7 @@ class TestWhen:
         assert traffic_s == 2 * length_s and [each for each in times if 110 < each < 120] == [114.5, 115.5]
 
     @given(st.floats(1, 600), st.floats(0.5, 60), st.lists(st.floats(0.1, 600), max_size=4))
-    def test_moments_add_readings_and_take_none_away(self, length: float, every: float, moments: list[float]) -> None:
+    def test_triggers_only_add_readings(self, length: float, every: float, moments: list[float]) -> None:
         times = reading_times(length, every, moments)
         assert set(reading_times(length, every)) <= set(times) and times == sorted(times)
         for moment in moments:
@@ -83,7 +83,7 @@ class TestWhen:
                 ]
                 assert apart and max(apart) < APART_S - 1
 
-    def test_a_moment_that_a_counter_says_is_between_readings_that_are_near(self) -> None:
+    def test_a_counter_trigger_is_between_near_readings(self) -> None:
         """Nobody knows it before. What an inventory says comes first, since reading costs the router time."""
         often, seldom = Demand(by_counter=True), Demand(times_s=(5.7,))
         assert period_s(None, seldom) == 10 and 0 < period_s(None, often) < APART_S - 0.4
@@ -144,7 +144,7 @@ class TestSampler:
             router, topology("policing-vs-shaping"), every, cell, Demand(), length_s=TRAFFIC_S, traffic_s=TRAFFIC_S
         )
 
-    def test_what_a_router_does_not_answer_is_not_asked_again(self, tmp_path: Path) -> None:
+    def test_an_unanswered_command_is_not_repeated(self, tmp_path: Path) -> None:
         busy = "CPU utilization for five seconds: 12%/3%; one minute: 5%; five minutes: 4%\n"
         interface = "show interfaces FastEthernet0/1"
         router = Router({interface: "counters", "show policy-map interface": "", LOAD: busy})
@@ -166,7 +166,7 @@ class TestSampler:
         sampler.keep()
         assert sampler.error is not None and "R1 has hung up" in str(sampler.error)
 
-    def test_nothing_begins_where_the_first_reading_fails(self, tmp_path: Path) -> None:
+    def test_no_reading_follows_a_failed_first_one(self, tmp_path: Path) -> None:
         router = Router({"show interfaces FastEthernet0/1": "counters"}, fails_after=3)
         sampler = self.sampler(router, tmp_path)
         with pytest.raises(DeviceError, match="R1 has hung up"), sampler:
@@ -239,7 +239,7 @@ class TestRows:
             ("something new", None),
         ],
     )
-    def test_all_that_a_print_tells_of_an_interface(self, said: str, strategy: str | None) -> None:
+    def test_every_value_of_show_interfaces_is_read(self, said: str, strategy: str | None) -> None:
         text = SERIAL.replace("weighted fair", said)
         parsed = parse("ios", "show interfaces Serial0/1/0", text).parsed
         assert parsed is not None
@@ -275,13 +275,13 @@ class TestRows:
             "queue_available_bandwidth_kbps": 1500,
         }
 
-    def test_what_our_parser_does_not_read_genies_may(self) -> None:
+    def test_genie_parses_output_that_our_parser_does_not(self) -> None:
         parsed = {"Serial0/1/0": {"queues": {"queue_strategy": "fifo"}}}
         ((_, row),) = reading_rows("a1", [reading("show interfaces Serial0/1/0", parsed, 2.0)], SECOND, {}, nobodys)
         assert row["queue_strategy"] == "fifo"
         assert instants(1, 2 * SECOND + 1, 1) == {"time_s": 1.0, "time_error_s": 1.0}
 
-    def test_what_a_print_leaves_out_of_an_interface_is_not_there(self) -> None:
+    def test_values_missing_from_the_output_are_missing(self) -> None:
         command = reading("show interfaces Serial0/1/0", {"Serial0/1/0": {}}, 2.0)
         ((_, row),) = reading_rows("a1", [command], SECOND, {}, nobodys)
         assert {name: value for name, value in row.items() if value is not None}.keys() == {
@@ -315,7 +315,7 @@ class TestRows:
         between = reading(policy, {}, 1.0) | {"before_ns": 3, "after_ns": 6}
         assert last_counted([between]) == 4
 
-    def test_a_print_that_tells_nothing_has_no_rows(self) -> None:
+    def test_an_empty_output_has_no_rows(self) -> None:
         statistics = "show mls qos interface GigabitEthernet1/0/15 statistics"
         prints = [
             (statistics, {}),
@@ -472,7 +472,7 @@ def _plain(value: Any) -> Any:
 
 @settings(max_examples=examples(200))
 @given(st.lists(st.tuples(st.integers(34, 1514), st.booleans()), min_size=1, max_size=60))
-def test_what_passed_is_within_its_bound(sent: list[tuple[int, bool]]) -> None:
+def test_passed_bytes_are_within_their_bound(sent: list[tuple[int, bool]]) -> None:
     sizes = [size for size, _ in sent]
     passed = [size for size, went in sent if went]
     found = passed_bytes(len(sizes), sum(sizes), len(passed), 14)
@@ -514,7 +514,7 @@ class TestEstimates:
         assert isinstance(passed, Estimate) and 0 < error_of(passed) < 0.02 * passed
         assert found["class.line_share"] == pytest.approx(30 * 1503 * 8 / 2e6)
 
-    def test_or_missing_where_the_bound_is_wide(self) -> None:
+    def test_a_value_with_a_wide_bound_is_missing(self) -> None:
         found = self.figures(700)
         assert found["class.offered"] == pytest.approx(40 * 700 * 8)
         assert isinstance(found["class.passed"], Missing)

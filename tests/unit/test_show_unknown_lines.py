@@ -102,7 +102,7 @@ def test_the_schema_takes_unknown_lines_at_all_places() -> None:
 
 
 @pytest.mark.parametrize("marking", ["mpls experimental imposition 1", "fr-de", "atm-clp"])
-def test_a_mark_that_is_not_modelled_is_kept_with_its_counter(marking: str) -> None:
+def test_an_unmodelled_mark_has_its_counter(marking: str) -> None:
     text = PRINT.replace(
         "        dscp ef\n          Packets marked 40\n", f"        {marking}\n          Packets marked 40\n"
     )
@@ -174,7 +174,7 @@ def test_the_policy_of_the_control_plane_is_parsed() -> None:
     assert list(found) == ["Control Plane"]
 
 
-def test_counts_of_thousands_of_digits_are_kept_as_unknown() -> None:
+def test_counts_of_thousands_of_digits_are_unknown() -> None:
     line = f"{'9' * 5000} packets, 1 bytes"
     text = PRINT.replace("7 packets, 700 bytes", line)
     default = parsed(text)["Serial0/1"]["service_policy"]["input"]["policy_name"]["IN"]["class_map"]["class-default"]

@@ -117,7 +117,7 @@ def test_unsimulated_parts_of_ipv6_are_reported() -> None:
         assert problem in list(router.problems)
 
 
-def test_a_flood_is_what_the_program_sends() -> None:
+def test_a_simulated_flood_equals_that_of_the_program() -> None:
     sets = {
         "arms.policed.traffic": "[{name: a, tool: flood, protocol: udp, from: client, to: server, size: 570 B, "
         "rate: 1 Mb/s}, {name: b, tool: flood, protocol: udp, from: client, to: server, delay: 2 ms, "
@@ -131,7 +131,7 @@ def test_a_flood_is_what_the_program_sends() -> None:
     assert (iperf["payload_bytes"], iperf["rate_bps"], iperf.get("rate_layer")) == (1470, 1_000_000, None)
 
 
-def test_repetitions_and_flows_have_seeds_of_their_own() -> None:
+def test_repetitions_and_flows_have_different_seeds() -> None:
     made = [scenario(task) for task in tasks("policing-vs-shaping", repetitions=3, arms=("policed", "shaped"))]
     assert len({each["seed"] for each in made}) == 3, "the same in all arms, another in each repetition"
     again = [scenario(task) for task in tasks("policing-vs-shaping", repetitions=3, arms=("policed", "shaped"))]
@@ -218,7 +218,7 @@ def test_a_kernel_is_refused_with_the_alternative_named() -> None:
         ("observe", "[{node: R1, command: show policy-map}]", "observe[0].command", '"show policy-map"'),
     ],
 )
-def test_what_is_not_modelled_is_refused(path: str, value: str, where: str, found: str) -> None:
+def test_unmodelled_features_are_refused(path: str, value: str, where: str, found: str) -> None:
     listed = dict(findings("policing-vs-shaping", {path: value}))
     assert listed[where].startswith(f"found {found}")
     load_sweep(EXPERIMENTS / "policing-vs-shaping.yml", {path: value})  # which the virtual lab does
@@ -398,6 +398,6 @@ def test_broken_figures_are_no_figures(change: dict[str, Any]) -> None:
 
 
 @given(st.text() | st.binary().map(repr) | st.sampled_from(["{}", "[]", '{"program": "qos-sim", "format": 2}']))
-def test_what_is_no_result_is_said_to_be_none(text: str) -> None:
+def test_an_invalid_result_is_reported(text: str) -> None:
     with pytest.raises(SimulationError, match="its output is not a result"):
         read_result(text)

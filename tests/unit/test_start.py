@@ -55,7 +55,7 @@ def imported(folder: Path, *arguments: str) -> set[str]:
     ],
     ids=" ".join,
 )
-def test_what_reads_experiments_imports_nothing_heavy(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_reading_experiments_imports_no_heavy_library(arguments: tuple[str, ...], tmp_path: Path) -> None:
     assert imported(tmp_path, *arguments) == set()
 
 

@@ -52,7 +52,7 @@ LEAST_COVERED = 0.92
 
 @pytest.mark.long
 @pytest.mark.parametrize("count", [2, 3, 4, 6])
-def test_intervals_cover_the_truth_as_often_as_they_say(count: int) -> None:
+def test_intervals_cover_the_truth_at_their_level(count: int) -> None:
     generator = np.random.default_rng(3)
     hits = dict.fromkeys(("estimate", "skewed", "average", "cells", "ratio", "cells of both", "difference"), 0)
     for _ in range(SAMPLED):
@@ -205,7 +205,7 @@ def test_credit_hidden_in_scatter_may_be_known_from_the_bucket() -> None:
 
 
 @given(st.integers(0, 2**32), st.floats(0.1, 5.0))
-def test_what_a_bucket_lets_through_at_once_is_no_steady_goodput(seed: int, credit: float) -> None:
+def test_the_burst_of_a_bucket_is_no_steady_goodput(seed: int, credit: float) -> None:
     """Whatever moves from a second to the next, a cumulated count says the rate but for what moves at its ends."""
     moved = np.diff(np.random.default_rng(seed).uniform(0, 0.1, 41))
     series = 1.0 + moved
@@ -257,13 +257,13 @@ def test_advised_repetitions_grow_with_the_spread_and_shrink_with_the_difference
     ("effect", "number"),
     [(0.5, 64), (0.8, 26), (1.0, 17), (5.65, 3), (5.66, 2), (6.0, 2), (8.0, 2), (20.0, 2), (1e6, 2)],
 )
-def test_advice_is_the_least_number_with_which_a_t_test_has_the_power(effect: float, number: int) -> None:
+def test_advice_is_the_least_number_that_gives_a_t_test_its_power(effect: float, number: int) -> None:
     """In standard deviations. J. Cohen, "Statistical power analysis", 1988, table 2.4.1 has the first three; with two
     in each arm the power is 0.7996 for 5.65 and 0.8007 for 5.66, by the noncentral t distribution."""
     assert repetitions_for([-1.0, 0.0, 1.0], effect) == number
 
 
-def test_advice_where_nothing_varies_is_two() -> None:
+def test_advice_without_variance_is_two() -> None:
     assert repetitions_for([10.0, 10.0, 10.0], 1.0) == 2
 
 
@@ -323,7 +323,7 @@ def test_ratio_of_two_arms() -> None:
     assert ratio([[4.0], [8.0]], [[2.0]]) == Estimate(3.0, NAN, NAN, 3)
 
 
-def test_a_ratio_over_what_may_be_0_has_no_interval() -> None:
+def test_a_ratio_over_a_possible_zero_has_no_interval() -> None:
     assert ratio([[4.0, 4.0]], [[1.0, 3.0]]) == Estimate(2.0, NAN, NAN, 4)
 
 
@@ -335,7 +335,7 @@ def test_a_ratio_over_0_is_none_and_is_not_warned_of() -> None:
     assert ratio([[1.0, 2.0]], [[0.0, 4.0]]) == Estimate(0.75, NAN, NAN, 4)
 
 
-def test_a_series_whose_autocovariances_add_up_to_nothing_is_judged_too() -> None:
+def test_a_series_with_zero_sum_of_autocovariances_is_judged() -> None:
     """A simulated flow's: segments of eight at a time, of which the rule for the number of lags divides by zero."""
     series = [11584.0 * segments for segments in (41, 42, 37, 47, 42, 35, 47, 42, 38, 44)]
     found = warm_up(series)

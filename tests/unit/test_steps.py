@@ -84,7 +84,7 @@ def journal_of(cell: PlannedCell, folder: Path) -> Journal:
 
 
 @pytest.mark.parametrize("kind", LABS.values(), ids=lambda kind: kind.name)
-def test_what_is_opened_is_what_is_planned(kind: LabKind, tmp_path: Path) -> None:
+def test_opened_steps_are_the_planned_ones(kind: LabKind, tmp_path: Path) -> None:
     everything = [key for module in carried_out_by(kind.name) for key in opened(module)]
     planned_somewhere: set[str] = set()
     assert len(cells_of(kind)) > 1
@@ -134,7 +134,7 @@ def test_during_is_two_thirds_into_the_traffic() -> None:
     assert 3 * DURING == 2
 
 
-def test_observations_are_planned_at_the_moments_of_the_experiment() -> None:
+def test_observations_are_planned_at_the_triggers_of_the_experiment() -> None:
     def asked(cell: PlannedCell) -> list[tuple[str, str]]:
         wanted = [each for each in cell.experiment.observe if not each.arms or cell.arm in each.arms]
         return sorted((each.node, str(moment)) for each in wanted for moment in each.moments)

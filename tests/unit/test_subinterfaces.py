@@ -167,7 +167,7 @@ def test_a_child_needs_a_shaper_above() -> None:
     )
 
 
-def test_help_says_dot1q_as_the_device_writes_it() -> None:
+def test_help_writes_dot1q_like_the_device() -> None:
     session = ConfigSession(device())
     session.execute("interface Fa0/0.300")
     assert session.prompt == "(config-subif)"

@@ -114,7 +114,7 @@ def test_expressions_know_units(text: str, value: object) -> None:
         ("(" * 40 + "1" + ")" * 40, "more than 32 brackets"),
     ],
 )
-def test_what_means_nothing_is_refused(text: str, said: str) -> None:
+def test_an_invalid_sweep_is_refused(text: str, said: str) -> None:
     with pytest.raises(ExpressionError, match=said):
         parse_expression(text).evaluate(VALUES)
 
@@ -153,7 +153,7 @@ def test_a_grid_becomes_cells(grid: Path) -> None:
     assert last.matrix is None and last.compare is None
 
 
-def test_include_exclude_and_an_arm_of_its_own(grid: Path) -> None:
+def test_include_and_exclude_and_a_separate_arm(grid: Path) -> None:
     sets = {
         "matrix.exclude": "[{rtt: 50 ms, connections: [1, 4]}]",
         "matrix.include": "[{link: 50 Mb/s, rtt: [1 ms, 2 ms], pir: 1 Mb/s, connections: 2}]",
@@ -216,7 +216,7 @@ OWN = """
 
 
 @pytest.mark.parametrize("first", [False, True], ids=["behind", "first"])
-def test_an_arm_with_traffic_of_its_own_needs_no_parameter_of_the_others(tmp_path: Path, first: bool) -> None:
+def test_an_arm_with_separate_traffic_needs_no_parameter_of_the_others(tmp_path: Path, first: bool) -> None:
     text = GRID.replace("arms:\n", "arms:" + OWN) if first else GRID + OWN.lstrip("\n")
     sweep = load_sweep(experiment_file(tmp_path, "grid.yml", text))
     cells = {cell.name: sweep.resolve(cell.identity) for cell in make_plan(sweep).cells}
@@ -276,7 +276,7 @@ def digests(file: Path, sets: dict[str, str] | None = None) -> dict[str, str]:
     return {cell.folder: sweep.digest(cell) for cell in cells(sweep)}
 
 
-def test_a_cells_digest_changes_with_what_defines_it(grid: Path) -> None:
+def test_the_digest_of_a_cell_changes_with_its_definition(grid: Path) -> None:
     grid.write_text(GRID + CALM)
     before = digests(grid)
     assert len(set(before.values())) == len(before) == 13

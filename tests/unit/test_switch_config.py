@@ -62,7 +62,7 @@ def test_the_article_s_configuration(golden: Callable[[Path, str], None]) -> Non
 
 @given(switches(macros=True))
 @QUIET
-def test_what_is_printed_reads_back_as_the_same_switch(device: Device) -> None:
+def test_a_printed_configuration_parses_to_the_same_switch(device: Device) -> None:
     text = render(device)
     again = parse_config(text, device.hardware)
     assert again == device
@@ -224,7 +224,7 @@ def port_lines(text: str) -> list[str]:
     return [line.strip() for line in render_interface(device, "GigabitEthernet1/0/15").splitlines()[1:]]
 
 
-def test_interface_commands_are_kept_while_qos_is_off() -> None:
+def test_interface_commands_are_stored_while_qos_is_off() -> None:
     lines = port_lines("srr-queue bandwidth limit 70\nqueue-set 2\nmls qos trust dscp\npriority-queue out")
     assert lines == ["srr-queue bandwidth limit 70", "queue-set 2", "priority-queue out", "mls qos trust dscp"]
 
@@ -254,7 +254,7 @@ def test_interface_commands_are_kept_while_qos_is_off() -> None:
         ),
     ],
 )
-def test_what_a_port_keeps(text: str, lines: list[str]) -> None:
+def test_a_port_keeps_its_commands_across_modes(text: str, lines: list[str]) -> None:
     assert port_lines(text) == lines
 
 
@@ -311,7 +311,7 @@ def test_global_lines(text: str, lines: list[str]) -> None:
 AUTO_QOS = "interface gi1/0/15\nauto qos voip {}\n"
 
 
-def test_auto_qos_writes_what_printed_configurations_have() -> None:
+def test_auto_qos_writes_the_lines_of_published_configurations() -> None:
     device = configured(AUTO_QOS.format("trust"))
     lines = [line.strip() for line in render(device).splitlines()]
     for line in (
@@ -339,7 +339,7 @@ def test_auto_qos_writes_what_printed_configurations_have() -> None:
     assert "mls qos" in render(device).splitlines()
 
 
-def test_auto_qos_for_a_phone_polices_it_and_keeps_what_was_configured() -> None:
+def test_auto_qos_for_a_phone_polices_it_and_keeps_earlier_lines() -> None:
     device = configured(
         "mls qos queue-set output 2 buffers 25 25 25 25\nmls qos map cos-dscp 0 8 16 24 32 40 48 57\n"
         + AUTO_QOS.format("cisco-phone")

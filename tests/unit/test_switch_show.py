@@ -201,7 +201,7 @@ def test_genie_parses_every_screen(switch: FakeRouter, screen: str) -> None:
     assert parsed(screen, shown(switch, screen))
 
 
-def test_what_a_limit_is_printed_as_is_what_the_port_sends() -> None:
+def test_the_printed_limit_is_the_rate_of_the_port() -> None:
     """One table in the data plane and one in the show command: the same limits, the same figures."""
     constants = (TESTS.parent / "crates/qos-core/src/config/catalyst_constants.rs").read_text(encoding="utf-8")
     (table,) = re.findall(r"OPERATIONAL_BANDWIDTH: \[\(u32, u32\); \d+\] = \[(.*)\];", constants)
@@ -251,7 +251,7 @@ def found(switch: FakeRouter, command: str) -> dict[str, Any]:
     return parsed(command, shown(switch, command))
 
 
-def test_what_the_parsers_find_of_ports(switch: FakeRouter) -> None:
+def test_parsers_read_port_settings(switch: FakeRouter) -> None:
     of = partial(found, switch)
     assert of("show mls qos") == {"enabled": True, "rewrite_ip_dscp": True}
     port = of("show mls qos interface GigabitEthernet1/0/17")["interface"]["GigabitEthernet1/0/17"]
@@ -281,7 +281,7 @@ def test_what_the_parsers_find_of_ports(switch: FakeRouter) -> None:
     assert of("show mls qos input-queue")["queue"]["1"]["priority"] == 20
 
 
-def test_what_the_parsers_find_of_maps_and_counters(switch: FakeRouter) -> None:
+def test_parsers_read_maps_and_counters(switch: FakeRouter) -> None:
     of = partial(found, switch)
     maps = of("show mls qos maps")["map"]
     assert set(maps) == {
@@ -316,7 +316,7 @@ def test_what_the_parsers_find_of_maps_and_counters(switch: FakeRouter) -> None:
     }
 
 
-def test_genie_s_own_parsers_take_the_rest(switch: FakeRouter) -> None:
+def test_parsers_of_genie_read_the_rest(switch: FakeRouter) -> None:
     device = type("Device", (), {"os": "ios"})()
     text = shown(switch, f"show interfaces {PORT}")
     found = ShowInterfaces(device).parse(output=text)[PORT]

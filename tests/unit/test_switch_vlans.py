@@ -98,7 +98,7 @@ def test_the_data_plane_has_the_policy_by_vlan_and_ports_one_by_one() -> None:
         ("class-map New\nmatch input-interface" + " gi1/0/1" * 7, "Invalid input"),
     ],
 )
-def test_what_is_refused_and_changes_nothing(text: str, refusal: str) -> None:
+def test_a_refusal_changes_nothing(text: str, refusal: str) -> None:
     device = configured()
     with pytest.raises(IosError, match=refusal):
         apply(device, text)
@@ -172,7 +172,7 @@ def test_a_macro_does_not_attach_a_policy_to_a_vlan_based_port() -> None:
     assert other == device, "in whichever order"
 
 
-def test_what_is_in_force_is_compared_by_meaning() -> None:
+def test_configurations_are_compared_by_meaning() -> None:
     running = render(configured())
     asked = BASE.replace("Gi1/0/2 - gi 1/0/4", "gigabitethernet1/0/2 - GigabitEthernet1/0/4")
     for before in (None, render(configured("")), running):

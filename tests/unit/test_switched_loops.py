@@ -76,7 +76,7 @@ def test_parallel_links_are_a_circle() -> None:
         {"A": port(2, TRUNK, "switchport trunk native vlan 7"), "B": port(2, "switchport access vlan 9")},
     ],
 )
-def test_what_takes_it_apart(apart: dict[str, str]) -> None:
+def test_a_loop_is_broken_by_the_expected_changes(apart: dict[str, str]) -> None:
     assert found(PAIR, apart) == []
 
 
@@ -163,7 +163,9 @@ SOME_KINDS = st.tuples(st.sampled_from(sorted(PORTS)), st.sampled_from(sorted(PO
 
 @given(ends=st.lists(SOME_TWO, max_size=5), kinds=st.lists(SOME_KINDS, min_size=5, max_size=5))
 @example(ends=[("A", "B"), ("B", "C"), ("A", "C")], kinds=[("trunk", "as it comes")] * 5)
-def test_found_exactly_where_a_broadcast_goes_round(ends: list[tuple[str, str]], kinds: list[tuple[str, str]]) -> None:
+def test_a_loop_is_found_exactly_if_a_broadcast_returns(
+    ends: list[tuple[str, str]], kinds: list[tuple[str, str]]
+) -> None:
     links: list[Ends] = [((near, number), (far, number)) for number, (near, far) in enumerate(ends, 1)]
     configured: dict[str, str] = {}
     for sides, said in zip(links, kinds, strict=False):

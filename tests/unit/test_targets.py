@@ -92,7 +92,7 @@ def left(place: Path) -> dict[str, str]:
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("target", [NOTHING, Path("file/below")], ids=str)
 @pytest.mark.parametrize("command", WRITING)
-def test_a_place_where_nothing_can_be_written_is_named(
+def test_an_unwritable_target_is_named(
     run: RunFolder,
     place: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -130,7 +130,7 @@ def test_a_device_is_written_to_and_not_replaced(
         (Path("mine/out"), Path("mine"), "found no right to write in the folder mine, expected one"),
     ],
 )
-def test_what_may_not_be_written_is_refused(
+def test_a_forbidden_target_is_refused(
     run: RunFolder,
     place: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -162,7 +162,7 @@ def little_room() -> Iterator[None]:
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("command", [*WRITING, *FIXED])
-def test_what_there_is_no_room_for_is_named_and_leaves_nothing(
+def test_a_full_disk_is_named_and_leaves_no_file(
     run: RunFolder, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     monkeypatch.chdir(place)
@@ -179,7 +179,7 @@ def test_what_there_is_no_room_for_is_named_and_leaves_nothing(
     assert left(place) == before
 
 
-def test_generated_files_are_as_before_where_there_is_no_room(
+def test_generated_files_are_unchanged_on_a_full_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def full(disk: Disk, path: Path, content: bytes) -> None:
@@ -195,9 +195,7 @@ def test_generated_files_are_as_before_where_there_is_no_room(
     assert left(tmp_path) == {"made.md": "old"}
 
 
-def test_pages_of_a_manual_stay_where_there_is_no_room_for_new_ones(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_manual_pages_stay_on_a_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = {"qoslab.1": "old", "qoslab-gone.1": "older", "other.1": "of others"}
     for name, text in old.items():
         (tmp_path / name).write_text(text)

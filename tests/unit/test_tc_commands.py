@@ -218,7 +218,7 @@ def test_mistakes_have_their_place(lines: list[str], place: str, said: str, hint
     assert caught.value.near == hint
 
 
-def test_every_kind_reads_its_own_words() -> None:
+def test_every_qdisc_kind_parses_its_options() -> None:
     for kind in KINDS.values():
         with pytest.raises(TcError, match=f"expected a parameter of {kind.name}"):
             compiled(f"tc qdisc add dev eth0 root {kind.name} nonsense")

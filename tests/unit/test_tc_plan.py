@@ -86,7 +86,7 @@ def test_refusal_names_the_action_and_the_class() -> None:
     assert "policy-map IN, class GOLD: police violate-action: single rate, three colours" in caught.value.message
 
 
-def test_single_rate_policer_whose_colours_have_one_action_is_one_bucket() -> None:
+def test_a_single_rate_policer_with_one_action_is_one_bucket() -> None:
     text = (
         "policy-map P\n class class-default\n  police 1000000 31250 62500 conform-action transmit exceed-action drop\n"
     )

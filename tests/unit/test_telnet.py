@@ -10,7 +10,7 @@ from qoslab.system.telnet import DO, DONT, ECHO, IAC, SB, SE, SUPPRESS_GO_AHEAD,
 TERMINAL_TYPE = 24
 
 
-def test_a_server_says_that_it_echoes_and_confirms_nothing_twice() -> None:
+def test_a_telnet_server_announces_echo_once() -> None:
     server = Telnet.server()
     assert server.opening() == bytes((IAC, WILL, ECHO, IAC, WILL, SUPPRESS_GO_AHEAD))
     assert server.receive(bytes((IAC, DO, ECHO, IAC, DO, SUPPRESS_GO_AHEAD))) == (b"", b"")
@@ -19,7 +19,7 @@ def test_a_server_says_that_it_echoes_and_confirms_nothing_twice() -> None:
     assert server.receive(bytes((IAC, DONT, ECHO))) == (b"", b"")
 
 
-def test_what_is_not_known_is_refused() -> None:
+def test_an_unknown_telnet_option_is_refused() -> None:
     client = Telnet.client()
     proposed = bytes((IAC, WILL, ECHO, IAC, DO, TERMINAL_TYPE, IAC, WILL, TERMINAL_TYPE))
     refused = bytes((IAC, WONT, TERMINAL_TYPE, IAC, DONT, TERMINAL_TYPE))

@@ -124,7 +124,7 @@ FILES = ["project/.github/workflows/qos.yml", "project/.gitlab-ci.yml", "templat
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("variables", [{}, {"QOSLAB": ""}], ids=["unset", "empty"])
-def test_nothing_is_installed_where_no_wheel_is_named(name: str, variables: dict[str, str], machine: Machine) -> None:
+def test_without_a_wheel_nothing_is_installed(name: str, variables: dict[str, str], machine: Machine) -> None:
     """No index has qoslab: what a stranger puts there under that name must not be run."""
     done = machine.run(script_of(name), LAB="simulated", QOSLAB_LAB="simulated", **variables)
     assert done.returncode != 0 and machine.calls() == []
@@ -132,7 +132,7 @@ def test_nothing_is_installed_where_no_wheel_is_named(name: str, variables: dict
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_files_have_no_wheel_of_their_own(name: str) -> None:
+def test_the_templates_name_no_wheel(name: str) -> None:
     told = re.findall(r"^ *QOSLAB: *(.*)", (TOP / name).read_text(encoding="utf-8"), re.MULTILINE)
     assert told in ([], ["${{ vars.QOSLAB }}"])
 
@@ -186,7 +186,7 @@ def in_gitlab(machine: Machine, **variables: str) -> subprocess.CompletedProcess
 @pytest.mark.parametrize(
     ("lab", "extras"), [("simulated", ""), ("virtual", "[lab,devices]"), ("inventory/mine.yml", "[lab,devices]")]
 )
-def test_the_template_installs_what_its_lab_needs(lab: str, extras: str, machine: Machine) -> None:
+def test_the_template_installs_the_requirements_of_its_lab(lab: str, extras: str, machine: Machine) -> None:
     machine.program("apt-get", "unshare")
     done = in_gitlab(machine, QOSLAB_LAB=lab)
     assert done.returncode == 0, done.stderr
@@ -230,7 +230,7 @@ def test_options_with_an_open_quote_are_refused(machine: Machine) -> None:
     assert "QOSLAB_OPTIONS: found --arm 'a b, expected words with closed quotes" in done.stderr
 
 
-def test_nothing_says_to_install_qoslab_by_its_name() -> None:
+def test_no_text_installs_qoslab_by_its_name() -> None:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=TOP, capture_output=True, text=True, check=True).stdout
     files = [Path(name) for name in listed.split("\0") if name and not name.startswith(("tests/", "crates/"))]
     kinds = {"", ".md", ".py", ".yml", ".yaml", ".json", ".toml", ".ini", ".txt"}
@@ -273,7 +273,7 @@ def in_github(machine: Machine, text: str, **variables: str) -> subprocess.Compl
 @pytest.mark.parametrize(
     ("lab", "extras"), [("simulated", ""), ("virtual", "[lab,devices]"), ("i.yml", "[lab,devices]")]
 )
-def test_the_action_installs_what_the_lock_files_name(lab: str, extras: str, machine: Machine) -> None:
+def test_the_action_installs_the_locked_versions(lab: str, extras: str, machine: Machine) -> None:
     machine.program("python")
     for name in ("python", "uv"):
         tool = machine.folder / "qoslab-tools/bin" / name
@@ -337,7 +337,7 @@ def test_the_status_of_the_run_is_that_of_the_step(status: int, machine: Machine
     assert not (machine.folder / "qoslab-junit.xml").exists()  # of the use before
 
 
-def test_each_use_of_the_action_in_a_job_has_an_artifact_of_its_own(machine: Machine) -> None:
+def test_each_use_of_the_action_in_a_job_has_its_own_artifact(machine: Machine) -> None:
     for _ in range(3):
         done = in_github(machine, "artifact=", JOB="qos", INDEX="1")
         assert done.returncode == 0, done.stderr
@@ -368,7 +368,7 @@ def test_the_workflow_uses_the_action_for_each_lab(lab: str, machine: Machine, m
     assert main([*words[:ends], *words[ends + 4 :], "--dry-run"]) == 0
 
 
-def test_a_matrix_of_labs_is_what_the_template_takes(machine: Machine) -> None:
+def test_the_template_accepts_a_matrix_of_labs(machine: Machine) -> None:
     page = (TOP / "docs/comparing.md").read_text(encoding="utf-8")
     blocks = [YAML(typ="safe").load(each) for each in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
     (job,) = [each["policies"] for each in blocks if "parallel" in each.get("policies", {})]
@@ -430,7 +430,7 @@ def test_a_tag_of_another_version_is_not_released(machine: Machine) -> None:
     assert machine.run(release()[1], TAG="v0.2.0").returncode != 0 and machine.calls() == []
 
 
-def test_only_what_was_tried_is_released_and_only_that_job_may_write() -> None:
+def test_only_tested_files_are_released_by_the_only_writing_job() -> None:
     workflow = load(".github/workflows/wheels.yml")
     job, _ = release()
     assert workflow["permissions"] == {"contents": "read"}

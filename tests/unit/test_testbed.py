@@ -120,7 +120,7 @@ def test_pyats_itself_finds_nothing_wrong_with_it(
     assert "Link 'wan' has only one interface" not in done.stdout and "ERROR" not in done.stdout, done.stdout
 
 
-def test_secrets_stand_in_it_only_where_that_is_asked_for(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_testbed_has_secrets_only_on_request(inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for secrets, word in (("ask", "%ASK{password of R1}"), ("plain", "planted-password-9"), ("env", "%ENV{")):
         assert main(["testbed", "--lab", str(inventory), "--secrets", secrets]) == 0
         printed = capsys.readouterr().out
@@ -186,7 +186,7 @@ def test_genie_learns_qos_of_ios_and_compares_it_without_counters() -> None:
     assert "cir_bps: 2000000" in difference(police.replace("cir 1000000", "cir 2000000"))
 
 
-def test_an_installation_tells_genie_of_our_packages() -> None:
+def test_an_installation_registers_our_parsers_with_genie() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     assert project["entry-points"] == {
         "genie.libs.parser": {"qoslab": PACKAGE},

@@ -45,7 +45,7 @@ def test_unknown_tool_names_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_registry_name_is_the_tools_own(name: str) -> None:
+def test_the_registry_name_is_that_of_the_tool(name: str) -> None:
     assert TOOLS[name].name == name
 
 
@@ -66,7 +66,7 @@ class TestIpv6:
         assert "-V" in commands.server and "-V" in commands.client
         assert "-V" not in tool("iperf").commands(flow(tool="iperf"), seconds(3), ENDS, "reno").client
 
-    def test_who_speaks_what(self) -> None:
+    def test_each_tool_has_its_protocols(self) -> None:
         assert {name: each.families for name, each in TOOLS.items()} == {
             "iperf3": (4, 6),
             "iperf": (4, 6),
@@ -98,7 +98,7 @@ class TestCommands:
         assert commands.listener == Listener("tcp", 5201)
         assert commands.deadline_s > 30
 
-    def test_flows_own_congestion_control_wins(self) -> None:
+    def test_the_congestion_control_of_a_flow_wins(self) -> None:
         for name in ("iperf3", "iperf"):
             assert "cubic" in tool(name).commands(flow(congestion_control="cubic"), seconds(1), ENDS, "reno").client
 
@@ -171,7 +171,7 @@ class TestIperf3:
             ("server-terminated", "iperf3 client.*the server has terminated.*iperf3 server.*interrupt"),
         ],
     )
-    def test_failures_name_side_and_own_words(self, name: str, said: str) -> None:
+    def test_failures_name_the_side_and_quote_the_tool(self, name: str, said: str) -> None:
         with pytest.raises(TrafficError, match=said) as caught:
             tool("iperf3").parse(flow(), seconds(4), *recorded(f"iperf3-{name}", "json"))
         assert caught.value.exit_status == ExitStatus.RUN_INVALID
@@ -232,7 +232,7 @@ class TestIperf2:
             ("server-killed", "client.*tcp write failed: Broken pipe"),
         ],
     )
-    def test_failures_name_side_and_own_words(self, name: str, said: str) -> None:
+    def test_failures_name_the_side_and_quote_the_tool(self, name: str, said: str) -> None:
         with pytest.raises(TrafficError, match=said):
             tool("iperf").parse(flow(tool="iperf"), seconds(4), *recorded(f"iperf-{name}", "txt"))
 
@@ -352,7 +352,7 @@ class TestFlood:
             ({"delay": Duration(1), "size": Size(100), "may_fail": True}, "cannot fail"),
         ],
     )
-    def test_what_it_cannot_do(self, keys: dict[str, object], said: str) -> None:
+    def test_unsupported_traffic_is_refused(self, keys: dict[str, object], said: str) -> None:
         (problem,) = tool("flood").check(flow(**({"tool": "flood", "protocol": "udp"} | keys)))
         assert said in problem.message
 
@@ -395,7 +395,7 @@ class TestFlood:
         assert ends(1, 0, 0, 0, 0, 0, 0) == 2.0
         assert ends(1, 1, 1, 1, 0, 1, 0, 0, 0, 0) == 3.0
 
-    def test_its_sender_tells_what_it_left_out_and_how_late_it_was(self) -> None:
+    def test_the_sender_reports_skipped_packets_and_lateness(self) -> None:
         client, server = recorded("flood-lossy", "jsonl")
         pace = tool("flood").parse(noise(), seconds(10), client, server).pace
         # The latest were at least as late as the greatest that it tells apart, which is no figure.
@@ -404,7 +404,7 @@ class TestFlood:
         pace = tool("flood").parse(noise(), seconds(10), Output(refused), server).pace
         assert pace is not None and pace.shortfall == 3224 / 100_000
 
-    def test_what_nobody_received_is_a_result(self) -> None:
+    def test_no_received_packet_is_a_result(self) -> None:
         client, server = recorded("flood-lossy", "jsonl")
         total = json.loads(server.stdout.splitlines()[-1])
         total["received"] |= {"packets": 0, "bytes": 0, "payload_bytes": 0, "sources": []}
@@ -417,7 +417,7 @@ class TestFlood:
         with pytest.raises(TrafficError, match="no room for 3 datagrams"):
             tool("flood").parse(noise(), seconds(10), client, Output(text))
 
-    def test_failures_name_side_and_own_words(self) -> None:
+    def test_failures_name_the_side_and_quote_the_tool(self) -> None:
         said = Output("", "flood: cannot use 10.0.0.1:0 as the local address: Cannot assign requested address\n", 1)
         with pytest.raises(TrafficError, match=r'flood client, traffic "transfer": cannot use 10\.0'):
             tool("flood").parse(noise(), seconds(1), said, Output(""))
@@ -460,7 +460,7 @@ class TestMayFail:
         with pytest.raises(TrafficError, match="figures of 0 streams, expected 4"):
             tool("iperf").parse(flow(tool="iperf", streams=4), seconds(4), *recorded("iperf-blocked", "txt"))
 
-    def test_what_arrived_in_time_counts(self) -> None:
+    def test_only_packets_in_time_count(self) -> None:
         client, server = recorded("iperf-tcp", "txt")
         report = read_report(server.stdout)
         cut = "\n".join(line for line in server.stdout.splitlines() if "0.0000-1." in line or "connected" in line)

@@ -336,7 +336,7 @@ def test_addresses_of_both_directions_are_swapped() -> None:
 # Interfaces
 
 
-def test_serial_lines_and_subinterfaces_count_their_own_headers() -> None:
+def test_serial_lines_and_subinterfaces_count_their_headers() -> None:
     text = SHAPED.format(version="17.6").replace(
         "interface GigabitEthernet0/0/1\n", "interface GigabitEthernet0/0/1.30\n encapsulation dot1Q 30\n"
     )
@@ -397,7 +397,7 @@ def scope_of(text: str = EDGE) -> tuple[Any, Any]:
         ("service-policy output QUEUES", ["interface GigabitEthernet0/0/0", "service-policy output QUEUES"]),
     ],
 )
-def test_a_line_is_typed_where_it_fits(change: str, lines: list[str]) -> None:
+def test_a_line_of_the_change_is_typed_in_the_matching_mode(change: str, lines: list[str]) -> None:
     device, scope = scope_of()
     assert list(apply_changes(device, [change], scope).lines) == lines
 

@@ -37,7 +37,7 @@ def observe(when: str, more: str = "") -> str:
     return f"{{node: R1, command: {SHOW}, when: {when}{more}}}"
 
 
-def test_a_moment_is_a_word_a_time_or_a_counter() -> None:
+def test_a_trigger_is_a_word_a_time_or_a_counter() -> None:
     found = experiment(observe("during"), observe("[before, {time: 6 s}]"), observe("{conformed_bytes: 1992832 B}"))
     assert [each.moments for each in found.observe] == [
         ("during",),
@@ -91,7 +91,7 @@ def test_a_router_is_looked_at_so_often_and_no_more() -> None:
     )
 
 
-def test_the_plan_says_when() -> None:
+def test_the_plan_shows_the_trigger() -> None:
     found = experiment(observe("[{time: 2 s}, {conformed_bytes: 5 kB}]"), observe("{time: 1 s}", ", arms: [policed]"))
     arms = {arm.name: found.model_copy(update={"arms": (arm,)}) for arm in found.arms}
     steps = {
@@ -119,7 +119,7 @@ def test_classes_of_output_policies_count() -> None:
     assert counted(Trigger(bytes=Size(1)), cast(Any, {"interfaces": ports})) == 1007
 
 
-def test_a_simulation_goes_to_the_sample_of_the_moment() -> None:
+def test_a_simulation_advances_to_the_sample_of_the_trigger() -> None:
     history = History([counters(1000 * second, 100 + second) for second in range(5)])
 
     def last(found: History | str) -> float:
@@ -209,7 +209,7 @@ def waited(
     return journal
 
 
-def test_a_lab_is_asked_until_the_moment_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lab_is_polled_until_the_trigger_fires(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "MOST_S", 0.01)
     assert waited(FakeJournal(CONFORMED)).said == [("conformed_bytes 3 kB", "R1 at 3000 B")]
     assert waited(FakeJournal(SOON)).said == [("time 10 ms", "R1 at 0 B")]

@@ -25,7 +25,7 @@ counts = st.integers(min_value=0, max_value=10**21)
 @example(Rate, 0)
 @example(Size, 1024000)
 @example(Duration, 0)
-def test_what_is_printed_is_read_back(kind: type[Quantity], count: int) -> None:
+def test_printed_quantities_are_parsed_back(kind: type[Quantity], count: int) -> None:
     quantity = kind(count)
     assert kind.parse(str(quantity)) == quantity
     assert re.match(kind.PATTERN, str(quantity))
@@ -169,7 +169,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("kind", "text", "said", "proposal"), REFUSED, ids=lambda value: str(value)[:20])
-def test_what_is_refused_and_what_is_proposed(kind: type[Quantity], text: str, said: str, proposal: str) -> None:
+def test_a_refused_quantity_has_a_proposal(kind: type[Quantity], text: str, said: str, proposal: str) -> None:
     words = {
         "bare": f'found "{text}" without a unit, expected {EXPECTED[kind]}',
         "unit": f'found "{text}" with the unit "{text.lstrip("0123456789. ")}", expected one of {PROPOSED[kind]}',

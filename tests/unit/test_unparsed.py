@@ -71,7 +71,7 @@ CLASSES = """\
 """
 
 
-def test_of_other_parsers_lines_count_without_which_they_say_the_same() -> None:
+def test_for_other_parsers_lines_without_effect_are_unparsed() -> None:
     from qoslab.analysis.unparsed import _without_effect
 
     assert list(_without_effect("show class-map", CLASSES.splitlines(), genie)) == ["Class Map is odd today"]

@@ -68,7 +68,7 @@ class TestRouters:
         assert warning == "R1: its packets in transit went through the kernel: nftables are in use"
         assert through.reasons("R1") == through.lateness("R1", TRAFFIC_S) == ()
 
-    def test_a_late_packet_counts_where_the_next_router_goes_by_time(self) -> None:
+    def test_a_late_packet_counts_if_the_next_router_depends_on_time(self) -> None:
         def with_p999(ns: int) -> Health:
             punctual, late = (HEALTH["lateness_ns"] | {"p999": each, "max": each} for each in (1_000, ns))
             return health(lateness_ns=late, lateness_by_port={"Fa0/0": punctual, "Fa0/1": late})
@@ -144,7 +144,9 @@ class TestSeries:
             ({"switch": {}}, ("B",)),
         ],
     )
-    def test_who_takes_whose_frames_by_time(self, second: dict[str, Any], fed: tuple[str, ...]) -> None:
+    def test_lateness_is_attributed_to_the_next_timed_router(
+        self, second: dict[str, Any], fed: tuple[str, ...]
+    ) -> None:
         expected = {"A": {"FastEthernet0/1": fed} if fed else {}, "B": {}}
         assert fed_routers(self.TOPOLOGY, {"A": self.config(), "B": second}, self.THERE) == expected
 
@@ -201,7 +203,7 @@ def sent(*rates: float | None) -> list[StreamResult]:
     return [StreamResult(number, None, 1.0, 0, 0.0, sender_bps=rate) for number, rate in enumerate(rates, 1)]
 
 
-def test_which_arms_expect_a_figure_that_one_packet_decides() -> None:
+def test_arms_with_expectations_that_one_packet_decides_are_known() -> None:
     def deciding(name: str) -> list[str]:
         experiment = load_sweep(EXPERIMENTS / f"{name}.yml", {}).experiment
         return [arm.name for arm in experiment.arms if demand(experiment, arm.name).one_packet]
@@ -240,7 +242,7 @@ class TestSenders:
         bunched = SenderRecord(shortfall=0.0, late_p99_ms=SENDER_LATE_MS * 1.01, late_max_ms=7.25, lost=0.5)
         assert len(bunched.lateness("x", one_decides=True)) == 1
 
-    def test_what_the_receivers_missed(self) -> None:
+    def test_packets_missed_by_receivers_are_counted(self) -> None:
         def found(*streams: tuple[int | None, int | None]) -> float | None:
             results = tuple(
                 StreamResult(number, None, 1.0, 0, 0.0, datagrams=datagrams, lost=lost)
@@ -269,7 +271,7 @@ class TestSenders:
         assert record is not None and record.late_p99_ms == 1.5 and len(record.lateness("p")) == 1
         assert probe_sender([], 20_000_000) is None
 
-    def test_what_an_iperf_sent_of_its_rate(self) -> None:
+    def test_the_achieved_rate_of_an_iperf_sender_is_known(self) -> None:
         assert datagram_pace(udp(), sent(990e3, 970e3)) == Pace(pytest.approx(0.02))
         assert datagram_pace(udp(), sent(1.01e6)) == Pace(0.0)
         assert datagram_pace(udp(), sent(1e6, None)) is None

@@ -28,7 +28,7 @@ def tool(folder: Path, name: str, text: str) -> None:
     file.chmod(0o755)
 
 
-def test_auditwheel_has_to_find_what_the_name_says(
+def test_auditwheel_must_confirm_the_tag_of_the_name(
     wheels: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
@@ -95,7 +95,7 @@ def test_programs_have_to_give_the_repository_s_results(
         wheels.tried(wheel, wheels.platform.machine())
 
 
-def test_another_processor_without_qemu_is_said_not_to_be_tried(
+def test_a_foreign_wheel_without_qemu_is_reported_as_untested(
     wheels: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

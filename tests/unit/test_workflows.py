@@ -29,7 +29,7 @@ def test_actions_are_named_by_commit(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
-def test_jobs_may_write_only_what_they_publish(file: Path) -> None:
+def test_jobs_have_write_permission_only_for_their_releases(file: Path) -> None:
     workflow: dict[str, Any] = YAML(typ="safe").load(file.read_text())
     assert workflow["permissions"] == {"contents": "read"}
     for name, job in workflow["jobs"].items():

@@ -60,7 +60,7 @@ def qoslab(python: Path, folder: Path, *words: str) -> subprocess.CompletedProce
     return call([python.parent / "qoslab", *words], folder, PATH="/usr/bin:/bin")
 
 
-def test_it_holds_the_programs_and_says_where_they_run(wheel: Path, python: Path, tmp_path: Path) -> None:
+def test_the_wheel_has_the_programs_and_its_platform(wheel: Path, python: Path, tmp_path: Path) -> None:
     kind, _, machines = wheel.name.removesuffix(".whl").partition("-none-")
     assert kind == "qoslab-0.1.0-py3"
     assert re.fullmatch(rf"manylinux_2_\d+_{platform.machine()}(\.musllinux_1_1_\w+)?", machines)
@@ -76,7 +76,7 @@ def test_it_holds_the_programs_and_says_where_they_run(wheel: Path, python: Path
         assert call([path, "--version"], tmp_path).stdout.startswith(path.name)
 
 
-def test_without_cargo_it_says_what_is_missing(tmp_path: Path) -> None:
+def test_a_build_without_cargo_names_the_missing_program(tmp_path: Path) -> None:
     argv = [UV, "build", "--wheel", "--python", sys.executable, "-o", tmp_path, TOP]
     done = call(argv, tmp_path, PATH=str(tmp_path))
     assert done.returncode != 0 and list(tmp_path.glob("*.whl")) == []
@@ -99,7 +99,7 @@ def test_the_sources_hold_all_that_the_wheel_is_made_from(tmp_path: Path) -> Non
     assert not any(name.startswith(("target", ".venv", "tests")) for name in inside)
 
 
-def test_it_holds_what_lies_beside_the_code(wheel: Path) -> None:
+def test_the_wheel_has_the_data_files(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         inside = {name.removeprefix("qoslab/data/") for name in archive.namelist() if name.startswith("qoslab/data/")}
     folders = ("analysis", "docs/schema", "experiments", "inventory", "playbooks", "project", "reports/published")
@@ -125,7 +125,7 @@ def test_man_finds_its_pages(python: Path, tmp_path: Path) -> None:
     assert "Run an experiment in a lab" in done.stdout
 
 
-def test_it_leaves_out_what_simulation_does_not_need(python: Path, tmp_path: Path) -> None:
+def test_the_wheel_omits_dependencies_that_the_simulation_does_not_need(python: Path, tmp_path: Path) -> None:
     names = "('ansible', 'pyats', 'distributed', 'asyncssh')"
     asked = f"import importlib.util as u; print([name for name in {names} if u.find_spec(name)])"
     assert call([python, "-c", asked], tmp_path).stdout == "[]\n"
@@ -148,7 +148,7 @@ def test_a_cell_is_simulated_and_reported(python: Path, tmp_path: Path) -> None:
     assert "plotly" in (folder / "report.html").read_text()
 
 
-def test_what_an_extra_would_bring_is_named(python: Path, tmp_path: Path) -> None:
+def test_a_missing_extra_is_named(python: Path, tmp_path: Path) -> None:
     done = qoslab(python, tmp_path, "lab", "list")
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
@@ -157,7 +157,7 @@ def test_what_an_extra_would_bring_is_named(python: Path, tmp_path: Path) -> Non
     ]
 
 
-def test_doctor_tells_all_that_a_virtual_run_lacks(python: Path, tmp_path: Path) -> None:
+def test_doctor_lists_all_missing_requirements_of_a_virtual_run(python: Path, tmp_path: Path) -> None:
     done = qoslab(python, tmp_path, "doctor", "--json")
     assert (done.returncode, done.stderr) == (2, "")
     checks = {each["name"]: each for each in json.loads(done.stdout)["checks"]}
