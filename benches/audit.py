@@ -1,13 +1,13 @@
-"""Looks at what others have made of what is installed and built in: licences, sources, known weaknesses, inventories.
+"""Audit the dependencies: licences, sources, known weaknesses and inventories.
 
     python benches/audit.py [--offline] [--python INTERPRETER]
 
-Each look is told with what came of it. Inventories (CycloneDX) are written to target/audit. The status is 1 where
-something does not hold, 2 where a look could not be taken because its database was not in reach: nothing is passed that
-was not looked at. With `--offline` what needs a database is left out, which is told too.
+Each check is printed with its result. Inventories (CycloneDX) are written to target/audit. The exit status is 1 if a
+check fails, and 2 if a check could not run because its database is unreachable. `--offline` skips and lists the checks
+that need a database.
 
-`tox -e audit` has the programs, and an environment of requirements/run.txt whose interpreter it gives; deny.toml and
-`tool.pip-licenses` in pyproject.toml say what may be.
+`tox -e audit` has the programs, and an environment of requirements/run.txt whose interpreter it passes; deny.toml and
+`tool.pip-licenses` in pyproject.toml list the permitted licences and sources.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ OUT_OF_REACH = re.compile(
     r"unable to (?:load|fetch)|error sending request|ServiceError)[^\n]*",
     re.IGNORECASE,
 )
-"""What the programs say where a database is not to be had."""
+"""Messages of the programs if a database is unreachable."""
 NOT_HERE = "--offline was specified"
-"""What cargo says where it would have to download a crate: those of other systems are named by the lock file, too."""
+"""Message of cargo if it would have to download a crate; the lock file also names those of other systems."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Look:
     about: str
     command: tuple[str, ...]
     database: str = ""
-    """What it asks over the network; empty where everything is here."""
+    """The database that it asks over the network; empty if it needs none."""
 
 
 def looks(python: Path) -> tuple[Look, ...]:
@@ -97,7 +97,7 @@ def taken(look: Look, offline: bool) -> tuple[int, str]:
 
 
 def gather() -> None:
-    """Inventories of crates, which are written beside each, to the folder of all."""
+    """Move the inventories of the crates to the common folder."""
     for file in ROOT.glob("crates/*/*.cdx.json"):
         shutil.move(file, MADE / file.name)
 

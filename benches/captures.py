@@ -1,4 +1,4 @@
-"""Measures how fast captures are read, beside tshark in the same run; prints a section for internals/performance.md.
+"""Measure the speed of reading captures, against tshark in the same run; print a section for internals/performance.md.
 
     python benches/captures.py [--packets 388000] [--write]
 

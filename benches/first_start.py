@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from page import head, tell
 
 AIMS_S = {"simulated": 180, "virtual": 300}
-"""From the command to the report."""
+"""Greatest time from the command to the report."""
 EXPERIMENT = "policing-vs-shaping"
 SCRIPT = f"""
 begin=$EPOCHREALTIME
@@ -35,7 +35,7 @@ status=${{PIPESTATUS[0]}}
 echo "first start: $begin $EPOCHREALTIME $status"
 """
 STARTED = re.compile(r"^[\d.]+ (?:.*: lab up|\d+ cells? at a time)")
-"""What `run` says first, once all is set up."""
+"""First output of `run` after the setup."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class First:
     status: str
 
     def row(self) -> str:
-        """Of the table."""
+        """Return the row of the table."""
         met = "met" if self.whole <= AIMS_S[self.lab] and self.status in ("0", "1") else "**not met**"
         figures = {"0": "all within", "1": "some outside"}.get(self.status, f"status {self.status}")
         return (
@@ -59,7 +59,7 @@ class First:
 
 
 def first_start(machine: str, command: str, lab: str) -> First:
-    """On a fresh machine. `SystemExit` where it does not tell its times."""
+    """Measure a first start on a fresh machine. `SystemExit` if it reports no times."""
     words = [*shlex.split(command), "bash", "-c", SCRIPT.replace("LAB", lab)]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False)
     end = re.search(r"^first start: ([\d.]+) ([\d.]+) (.*)$", done.stdout, re.MULTILINE)
@@ -74,7 +74,7 @@ def first_start(machine: str, command: str, lab: str) -> First:
 
 
 def section(rows: list[First]) -> str:
-    """For the page of performance."""
+    """Return the section for the page of performance."""
     made = (
         f"Made by `benches/first_start.py`, one after the other: `./qoslab --yes run experiments/{EXPERIMENT}.yml` in "
         "a fresh clone on a machine with nothing but git and sudo, downloads and compiling included. Virtual: its 5 "

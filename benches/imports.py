@@ -1,9 +1,9 @@
-"""Measures how long commands take to start, and what they import; prints a section for internals/performance.md.
+"""Measure the start time and the imports of commands; print a section for internals/performance.md.
 
     python benches/imports.py [--runs 5] [--write]
 
-Processor time of each command with all processes that it starts, least of the runs; and the time of its own imports as
-`python -X importtime` tells it, with the packages of others that take longest. Byte code is cached.
+The processor time of each command includes all processes that it starts, and is the least of the runs; the time of its
+own imports is that of `python -X importtime`, with the slowest packages of others. Byte code is cached.
 """
 
 from __future__ import annotations

@@ -28,10 +28,10 @@ HEADING = "### Instructions a packet"
 AGAINST = "### Against the engine before its rules were corrected"
 COMMAND = ("cargo", "bench", "--locked", "-q", "-p", "benches", "--bench", "instructions")
 PACKETS = 20_000
-"""Of a benchmark; the frames of `parse` are as many."""
+"""Number of packets of a benchmark, and of frames of `parse`."""
 WIDTH = 120
 MOST_PER_CENT = 1.0
-"""By how much a row may be above that of the commit it is compared with."""
+"""Greatest excess of a row over that of the compared commit."""
 
 CLASSES_WAIT = (
     "Classes that all have packets waiting, class by class in turn; with flows of which each class has its part, at",

@@ -1,20 +1,19 @@
-"""Whether experiments come to the same through an inventory as in the virtual lab, expectation by expectation.
+"""Compare the results of experiments on an inventory with those in the virtual lab, expectation by expectation.
 
     python benches/inventory.py                                        # the published ones, whole: a night
     python benches/inventory.py hqf-nested --write                     # one of them; its section of the report
-    python benches/inventory.py srr-3750 -- --arm srr --duration 8s    # what stands behind -- is for all runs
+    python benches/inventory.py srr-3750 -- --arm srr --duration 8s    # options after -- are for all runs
 
-Each experiment is run in the virtual lab, cell after cell as on a rack, and in the same lab behind SSH (`lab up
---expose`), where nothing but command lines and agents leads. A sweep over links is run a lab at a time. Runs are kept
-in --folder and not made again. The table says of each expectation what both found; the exit status is 1 where a verdict
-is another or a figure is missing that the virtual lab has, 3 where only a cell was invalid.
+Each experiment runs in the virtual lab, one cell at a time as on a rack, and in the same lab behind SSH (`lab up
+--expose`), reached only by command lines and agents. A sweep over links runs one lab at a time. Runs are saved in
+--folder and not repeated. The table has both results of each expectation; the exit status is 1 if a verdict differs or
+a value of the virtual lab is missing, and 3 if only a cell was invalid.
 
-With --control the virtual lab is measured twice. How often its two medians lie in each other's interval says how often
-chance alone lets them: independent samples of a few repetitions do not always.
+With --control the virtual lab is measured twice. The share of its medians that lie in each other's interval is the
+effect of chance: independent samples of a few repetitions do not always agree.
 
-With --again cells that were not valid are measured once more in the runs that are kept, which tell of each attempt.
-With --at-once more runs than one go on at a time: for slow links, whose labs leave processors idle. Which cells were
-late or stalled is told as ever.
+With --again invalid cells of saved runs are measured once more; the runs record each attempt. With --at-once several
+runs go on at a time: for slow links, whose labs leave processors idle. Late and stalled cells are reported as always.
 """
 
 from __future__ import annotations
@@ -58,11 +57,11 @@ EXPERIMENTS: dict[str, tuple[str, ...]] = {
     "tx-ring-limit": (),
     "tcp-friendly-policer": ("--arm", "size"),
 }
-"""Those with a publication, and what of them is run."""
+"""The experiments with published values, and the part of each to run."""
 VIRTUAL, INVENTORY, CONTROL = "virtual", "inventory", "control"
 """Kinds of runs: in the virtual lab, through an inventory of it, in the virtual lab once more."""
 ALONE = ("--jobs", "1")
-"""For the virtual lab. A rack has one cell at a time; beside another a cell has fewer processors."""
+"""Options of the virtual lab. A rack runs one cell at a time; in parallel a cell has fewer processors."""
 INFORMATIVE = "informative"
 """The verdict on figures of which no repetition is valid."""
 MEASURED = (0, 1, 3)
@@ -75,9 +74,9 @@ class Lab:
 
     experiment: str
     name: str
-    """For folders."""
+    """Name for folders."""
     topology: str
-    """As a file of a topology."""
+    """Topology file."""
     only: tuple[str, ...]
     """The options that choose its cells."""
 
@@ -89,24 +88,24 @@ class Pair:
     virtual: dict[str, Any]
     inventory: dict[str, Any]
     error: float = 0.0
-    """By how much the one of the inventory may be wrong, since show commands tell it."""
+    """Greatest error of the inventory's value, which comes from show commands."""
     control: dict[str, Any] | None = None
-    """In the virtual lab once more."""
+    """Value of the second run in the virtual lab."""
 
     @property
     def measured(self) -> tuple[dict[str, Any], ...]:
-        """What was found, in the order of the table."""
+        """Return the measured values, in the order of the table."""
         return (self.virtual, *((self.control,) if self.control else ()), self.inventory)
 
     @property
     def place(self) -> str:
-        """What it is of."""
+        """Return its subject."""
         where = f" ({self.virtual['where']})" if self.virtual.get("where") else ""
         return f"{self.virtual['arm']}{where} {self.virtual['metric']}"
 
     @property
     def verdict(self) -> str:
-        """What became of it."""
+        """Return its verdict."""
         one, other = self.virtual, self.inventory
         if INFORMATIVE in (one["verdict"], other["verdict"]) and one["verdict"] != other["verdict"]:
             return "not judged: a cell was invalid"
@@ -118,7 +117,7 @@ class Pair:
 
     @property
     def within(self) -> bool:
-        """Whether each median is in the other's interval, the error of the readings added; or they are equal."""
+        """Return whether each median is in the other's interval plus the error of the readings, or they are equal."""
         return near(self.virtual, self.inventory, self.error)
 
     @property
@@ -128,7 +127,7 @@ class Pair:
 
 
 def near(row: dict[str, Any], other: dict[str, Any], error: float = 0.0) -> bool:
-    """Whether two medians are in each other's interval, or equal; a figure that is missing is near a missing one."""
+    """Return whether two medians are in each other's interval, or equal; two missing values are near."""
     one, two = _measured(row), _measured(other)
     if one is None or two is None:
         return one is two
@@ -147,7 +146,7 @@ def _has(row: dict[str, Any], value: float, error: float) -> bool:
 
 
 def errors(folder: Path) -> dict[tuple[str, str], float]:
-    """By how much figures of a run may be wrong, the most of its cells, by arm and metric."""
+    """Return the greatest error of the values of a run, by arm and metric."""
     rows = pd.read_parquet(folder / "tables" / "metrics.parquet", columns=["arm", "metric", "error"]).dropna()
     return {
         (str(arm), str(name)): float(most)
@@ -172,9 +171,9 @@ def labs_of(name: str, chosen: Sequence[str]) -> Iterator[Lab]:
 
 
 numbers = count()
-"""Of the labs that are up, whose names differ."""
+"""Numbers of the running labs, whose names differ."""
 broken = Event()
-"""Whether no run is to be begun any more."""
+"""True if no further run may begin."""
 started: list[subprocess.Popen[bytes]] = []
 
 
@@ -228,7 +227,7 @@ def _exposed(lab: Lab, place: Path, words: Sequence[str]) -> int:
 
 @contextmanager
 def pool_of(at_once: int) -> Iterator[ThreadPoolExecutor]:
-    """Where runs go on; if one of them or this command fails, the others are ended."""
+    """Run a pool of runs; if one of them or this command fails, end the others."""
     with ThreadPoolExecutor(at_once) as pool:
         try:
             yield pool
@@ -291,7 +290,7 @@ def title(name: str, words: Sequence[str]) -> str:
 
 
 def section(name: str, found: Sequence[Pair], reasons: Sequence[str], words: Sequence[str], at_once: int = 1) -> str:
-    """What the report says of an experiment."""
+    """Return the section of the report on an experiment."""
     same = sum(pair.verdict.startswith("same") for pair in found)
     within = sum(pair.within for pair in found)
     controlled = any(pair.control is not None for pair in found)

@@ -1,16 +1,16 @@
-"""Measures what a busy machine does to figures that a run calls valid; prints a Markdown section for performance.md.
+"""Measure the effect of a busy machine on values that a run calls valid; print a section for performance.md.
 
     python benches/load.py [--repetitions 4] [--duration 27s] [--busy 4] [--only ring=1] [--write]
 
-The constant flood of `tx-ring-limit`, whose longest round trip is arithmetic: a whole ring before the probe and what is
-left of a packet on the line, whichever a cell's dozen operations met: quiet cells, too, differ by up to half a packet.
-So each cell is measured as often on a machine that does nothing else as, afterwards, with processes beside it that are
-busy all the time; no cell of those is tried again. Two stamps of whole milliseconds may differ by one for nothing, so
-that a maximum may lie 1 ms outside of what quiet cells had. Maxima of random sizes are luck, and left out. The exit
-status is 1 where one of a valid cell lies further away, or where fewer than three cells of four are valid.
+The longest round trip of the constant flood of `tx-ring-limit` follows from arithmetic: a whole ring before the probe,
+and the rest of a packet on the line. Quiet cells also differ by up to half a packet, because it depends on the dozen
+operations of a cell. So each cell is measured equally often on an idle machine and next to busy processes, where no
+cell is retried. Two stamps of whole milliseconds may differ by one without a cause, so a maximum may lie 1 ms beyond
+those of quiet cells. Maxima of random sizes depend on chance and are left out. The exit status is 1 if a maximum of a
+valid cell lies further away, or if fewer than three cells of four are valid.
 
-Takes half an hour as it stands. Needs the programs of `crates/` (`cargo build --locked --release`) and nothing else on
-the machine.
+It takes half an hour. It needs the programs of `crates/` (`cargo build --locked --release`) and an otherwise idle
+machine.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ EXPERIMENT = ROOT / "experiments" / "tx-ring-limit.yml"
 HEADING = "## Load in parallel to a run"
 METRIC = "rtt.max"
 MOVED_MS = 1.0
-"""By so much a maximum may lie outside of those of quiet cells: IP SLA's stamps are whole milliseconds."""
+"""Greatest distance of a maximum from those of quiet cells: IP SLA's stamps are whole milliseconds."""
 LEAST_VALID = 15 / 20
 QUIET_ATTEMPTS = "3"
-"""At each cell that the others are compared with; beside busy processes no cell is tried again."""
+"""Attempts at each reference cell; next to busy processes no cell is retried."""
 LINES, RINGS = "matrix.line", "matrix.ring"
 
 
@@ -48,9 +48,9 @@ class Maxima:
 
     valid: dict[tuple[float, float], list[float]]
     invalid: dict[tuple[float, float], list[float]]
-    """Of cells that are not to be trusted, nan where nothing was measured."""
+    """Values of invalid cells, nan if nothing was measured."""
     reasons: tuple[str, ...]
-    """Why they are not, with their names."""
+    """Reasons of the invalid cells, with their names."""
 
 
 @contextmanager
@@ -84,7 +84,8 @@ def maxima(made: RunFolder) -> Maxima:
 
 
 def rows(quiet: Maxima, loaded: Maxima) -> tuple[list[str], int, int, float]:
-    """The table; how many cells there were beside busy processes, how many of them valid; by what a maximum moved."""
+    """Return the table, the number of cells next to busy processes, the number of valid ones, and the differences of a
+    maximum."""
     lines = ["| line, ring | quiet, ms | valid beside busy processes, ms | not valid, ms |", "|---|---|---|---|"]
     counted, trusted, moved = 0, 0, 0.0
     for place in sorted({*loaded.valid, *loaded.invalid}):

@@ -1,4 +1,4 @@
-"""What the benchmarks share: their page in the documents, and the line that names the machine."""
+"""The page of the benchmarks in the documents, and the line that names the machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import textwrap
 from pathlib import Path
 
 WIDTH = 120
-"""Of a line of a document."""
+"""Greatest width of a line of a document."""
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "internals" / "performance.md"
 
 

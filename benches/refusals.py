@@ -1,12 +1,12 @@
-"""How soon a run in a lab of real devices is refused: `python benches/refusals.py [--write] [--repetitions N]`.
+"""Measure the time until a run on real devices is refused: `python benches/refusals.py [--write] [--repetitions N]`.
 
-A virtual lab behind SSH on loopback stands for a rack. In turns something in it is made wrong as in a rack, and `qoslab
-run` is started on it, as a user does: the time is from there to its end, with the start of Python. Whoever is named is
-compared with what was made wrong. Then a run begins, and a second user wants the same lab; when the first is killed, it
-is measured how soon the hosts are free for others.
+A virtual lab behind SSH on loopback stands for a rack. One fault of a rack after another is made in it, and `qoslab
+run` is started on it, as a user does: the time includes the start of Python. The named device must be the faulty one.
+Then a run begins, and a second user wants the same lab; after the first run is killed, the time until the hosts are
+free for others is measured.
 
-`--write` writes the section of internals/performance.md. Ends with 1 where the longest takes longer than it may. Wants
-a machine that does nothing else.
+`--write` writes the section of internals/performance.md. The exit status is 1 if the longest time exceeds its limit.
+It needs an otherwise idle machine.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ PATIENCE_S = 120.0
 FREE = "hosts free after SIGKILL"
 SECOND = "a second user"
 WRONG_S = 15.0
-"""What a look at all nodes may take, with the start of what it needs."""
+"""Greatest time of a check of all nodes, with the start of its programs."""
 AT_MOST_S = {SECOND: 5.0, FREE: 5.0}
-"""What else may: nobody waits for logins, or for more than a host's patience."""
+"""Greatest further time: no login, and no more than the timeout of a host."""
 
 LAN = "client eth0 192.168.10.2/24 - R1 FastEthernet0/0 192.168.10.1/24"
 WAN = "R1 FastEthernet0/1 192.168.20.1/24 - server eth0 192.168.20.2/24"
@@ -55,7 +55,7 @@ ADDRESS = "ip address {} 255.255.255.0"
 
 @dataclass(frozen=True)
 class Wrong:
-    """What is wrong in a lab, and what has to be said of it."""
+    """A fault in a lab, and the message that must name it."""
 
     what: str
     expected: str
@@ -167,7 +167,7 @@ def refused(inventory: Path, folder: Path, expected: str) -> float:
 
 
 def second_user(lab: Lab, inventory: Path, folder: Path) -> tuple[float, float]:
-    """How soon somebody is refused while a run is under way; and how soon its hosts are free when it is killed."""
+    """Measure the time until a second user is refused, and until its hosts are free after the first is killed."""
     others = shutil.copy(inventory, folder / "others.yml")
     with subprocess.Popen(
         command(inventory, "60s"), cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -195,12 +195,12 @@ def _held(lab: Lab) -> bool:
 
 
 def at_most(what: str) -> float:
-    """How long it may take, in seconds."""
+    """Return the greatest allowed time, in seconds."""
     return AT_MOST_S.get(what, WRONG_S)
 
 
 def too_long(found: dict[str, list[float]]) -> list[str]:
-    """What took longer than it may."""
+    """Return the measurements that took longer than allowed."""
     return [what for what, each in found.items() if max(each) > at_most(what)]
 
 

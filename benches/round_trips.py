@@ -146,7 +146,7 @@ def echoed(lab: Lab, server: str, pings: int) -> list[float]:
 
 
 def spread(times_ms: list[float], pings: int) -> str:
-    """How many were answered; least, median, 90 %, most."""
+    """Return the number of answers, and their least, median, 90 % and greatest value."""
     ordered = sorted(times_ms)
     figures = ordered[0], statistics.median(ordered), ordered[len(ordered) * 9 // 10], ordered[-1]
     return f"{len(ordered)} of {pings} | {' | '.join(f'{each:.3f}' for each in figures)}"

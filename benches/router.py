@@ -1,19 +1,18 @@
-"""Measures `qos-router` against the kernel in the same namespaces; prints a section for internals/performance.md.
+"""Measure `qos-router` against the kernel in the same namespaces; print a section for internals/performance.md.
 
     python benches/router.py [--seconds 2] [--pairs 5] [--write]
 
-Throughput: a UDP flood from the client, counted where it enters the server, through `qos-router` (links of 10 Gb/s, so
-that they do not limit) and through the kernel with HTB on the outgoing interface, in turns. The flood comes from
-iperf3, as in an experiment, and from `flood`, which hands over one datagram in a system call, or 32 ("batches"); each
-with its shortest packets and with full ones. The path through the kernel is walked within the sender's system call,
-that through `qos-router` by the daemon on another core. So with cores to themselves the ratio tends to the quotient of
-the sender's and the daemon's processor time a packet; where other work competes, the daemon's share is a second one to
-lose. Offloads are off.
+Throughput: a UDP flood from the client, counted at the server's interface, alternately through `qos-router` (links of
+10 Gb/s, so that they do not limit) and through the kernel with HTB on the outgoing interface. The flood comes from
+iperf3, as in an experiment, and from `flood`, with one datagram or 32 ("batches") in a system call; each with its
+shortest packets and with full ones. The kernel forwards within the sender's system call, `qos-router` in the daemon on
+another core. So with free cores the ratio tends to the quotient of the sender's and the daemon's processor time per
+packet; with competing work the daemon loses a second share. Offloads are off.
 
 Spacing: a flood of twice the rate into a link of `qos-router`, and into the kernel with TBF, of the same rate; arrival
-times are the kernel's at the server, where nothing runs meanwhile.
+times are those of the kernel at the server, which runs nothing else during the test.
 
-Needs `cargo build --release -p qos-router -p flood` and a machine that does nothing else.
+Needs `cargo build --release -p qos-router -p flood` and an otherwise idle machine.
 """
 
 from __future__ import annotations

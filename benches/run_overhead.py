@@ -1,17 +1,15 @@
-"""Measures what a run costs beside its traffic; prints a Markdown section for docs/internals/performance.md.
+"""Measure the time of a run in addition to its traffic; print a Markdown section for docs/internals/performance.md.
 
     python benches/run_overhead.py [--seconds 10] [--runs 3] [--inventory] [--write]
 
-The three arms of the first experiment, one lab, one after another: wall time of the whole command minus traffic time.
-Where the time goes is told from the steps that the run kept of itself. Then the same arms side by side, as a run has
-them by default, and all arms in virtual time: wall time of the whole command. Processor time is of the command and of
-all that it waits for. Each distribution has a section of its own, since it decides which Python, and so which
-ansible-core, a run has.
+The three arms of the first experiment run in one lab, one after another: wall time of the whole command minus traffic
+time, divided into the steps that the run recorded. Then the same arms run in parallel, as by default, and all arms in
+virtual time: wall time of the whole command. Processor time includes all child processes. Each distribution has its own
+section, since it determines the Python, and so the ansible-core, of a run.
 
-With `--inventory` it is instead what a run and each of its cells take more where the same lab is reached by SSH alone,
-as real devices are: of three arms and of one, so that the difference is two cells. Once as an exposed lab is reached,
-whose routers end with it, and once with the countdown that puts a router back which is left alone, as real ones have it
-unless they are asked to do without.
+With `--inventory` it measures the additional time of a run and of each cell if the same lab is reached only by SSH,
+like real devices: of three arms and of one, so that the difference is two cells. Once like an exposed lab, whose
+routers end with it, and once with the rollback timer that real routers have by default.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ EXPERIMENT = ROOT / "experiments" / "policing-vs-shaping.yml"
 ARMS = ("unrestricted", "policed", "shaped")
 HEADING = "## Through an inventory"
 MORE_OF_RUN_S, MORE_OF_CELL_S = 5, 1
-"""What it may take more through an inventory."""
+"""Greatest additional time through an inventory."""
 NO_COUNTDOWN = "qoslab_dead_man: none"
 CONFIGURE = "configure the routers"
 CARRIED_OUT = re.compile(r"^(?:ok|changed): \[", re.MULTILINE)
@@ -55,7 +53,7 @@ CARRIED_OUT = re.compile(r"^(?:ok|changed): \[", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Took:
-    """What a command took, in seconds."""
+    """Duration of a command, in seconds."""
 
     wall: float
     processor: float
@@ -76,14 +74,14 @@ def qoslab(folder: Path, *arguments: str) -> Took:
 
 @dataclass(frozen=True)
 class Alone:
-    """What three arms in one lab took."""
+    """Durations of three arms in one lab."""
 
     took: Took
-    """Beside the traffic."""
+    """Time in addition to the traffic."""
     steps: dict[str, float]
     """The time of each kind of step, in seconds."""
     tasks: int
-    """That Ansible carried out on the router while it was configured."""
+    """Tasks of Ansible on the router during its configuration."""
 
 
 def one_by_one(folder: Path, seconds: int) -> Alone:
@@ -103,7 +101,7 @@ def one_by_one(folder: Path, seconds: int) -> Alone:
 
 
 def side_by_side(folder: Path, seconds: int) -> tuple[Took, int]:
-    """Run once as by default; what it took, and the attempts that were late and made again."""
+    """Run once with the default options; return the time and the number of repeated late attempts."""
     took = qoslab(folder, "--duration", f"{seconds}s", *(f"--arm={arm}" for arm in ARMS))
     manifest = json.loads((folder / "runs/policing-vs-shaping/latest/manifest.json").read_text())
     return took, sum(len(cell["earlier"]) for cell in manifest["cells"])
@@ -111,7 +109,7 @@ def side_by_side(folder: Path, seconds: int) -> tuple[Took, int]:
 
 @dataclass(frozen=True)
 class Costs:
-    """What there is beside the traffic, in seconds of wall time."""
+    """Wall time in addition to the traffic, in seconds."""
 
     run: float
     """Once in a run, however many cells it has."""
@@ -138,7 +136,8 @@ def without(text: str, line: str) -> str:
 
 
 def inventory_section(folder: Path, seconds: int, runs: int) -> str:
-    """What it costs to reach a lab by SSH alone, in turns with the lab as it is, so that both see the same machine."""
+    """Measure the cost of reaching a lab by SSH only, alternating with the lab itself so that both see the same
+    machine."""
     made = "`python benches/run_overhead.py --inventory --write`, one cell after the other"
     about = page.head(f"{made}, each with {seconds} s of traffic, which is not counted.")
     places = {"": folder / "here.yml", ", with countdowns": folder / "guarded.yml"}
@@ -191,7 +190,7 @@ def in_words(took: Sequence[Took]) -> str:
 
 
 def wrapped(text: str) -> str:
-    """As lines of a document; those of an item of a list are indented."""
+    """Return lines of a document; those of a list item are indented."""
     indent = "  " if text.startswith("- ") else ""
     return textwrap.fill(text, page.WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 

@@ -1,10 +1,10 @@
-"""Measures what sweeps cost beside their traffic; prints a Markdown section for docs/internals/performance.md.
+"""Measure the time of sweeps in addition to their traffic; print a Markdown section for docs/internals/performance.md.
 
     python benches/sweep.py [--seconds 20] [--cells 16] [--jobs 1 4] [--write]
 
 Counting cells and the bookkeeping need no lab; the rest runs a grid with two round-trip times (so that labs change) on
-this machine. Two figures tell what a cell costs beside its traffic: of the whole command, from start to report; and
-between the start of the first traffic and the end of the last, which is what each further cell adds.
+this machine. Two values give the time of a cell in addition to its traffic: of the whole command, from start to report;
+and between the start of the first traffic and the end of the last, which each further cell adds.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class _Silent:
 
 
 def swept(folder: Path, platform: str, seconds: int, cells: int, jobs: int) -> dict[str, float]:
-    """Run a grid; seconds beside the traffic."""
+    """Run a grid; return the seconds in addition to the traffic."""
     file = grid(folder, platform=platform, seconds=seconds, rtts=2, pirs=max(cells // 2, 1), connections=1)
     command = [QOSLAB, "run", str(file), "--jobs", str(jobs), "--attempts", "1"]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -1,12 +1,12 @@
-"""Measures what `qos-router` loses as a switch; prints a Markdown section for docs/internals/performance.md.
+"""Measure the loss of `qos-router` as a switch; print a Markdown section for docs/internals/performance.md.
 
     python benches/switch.py [--seconds 5] [--write]
 
 From 1 Gb/s to 100 Mb/s with the egress port of the article's last phase (`share 30 70 1 1`, `limit 70`): voice of
 13 Mb/s and 200 Mb/s of full frames, on a quiet machine, with a daemon that is stopped for 200 ms again and again, and
-beside busy processes. The senders skip what they are late with, so that beside busy processes they offer less.
+next to busy processes. The senders skip late packets, so that next to busy processes they offer less.
 
-Needs `cargo build --release -p qos-router -p flood`; the first row a machine that does nothing else.
+Needs `cargo build --release -p qos-router -p flood`; the first row an otherwise idle machine.
 """
 
 from __future__ import annotations

@@ -47,9 +47,9 @@ SAYS = (
     "those of connections that lost in one burst end together; on a machine with several processors some are a tick "
     "late, which is not modelled and parts them."
 )
-"""What can be read in the table."""
+"""Conclusions from the table."""
 PORT = "5201"
-"""Of the receiver."""
+"""Port of the receiver."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Segment:
     length: int
     acknowledged: int
     reported: tuple[int, ...]
-    """Where blocks begin that were received beyond a gap."""
+    """Starts of blocks received beyond a gap."""
 
     def told(self, since_s: float, first: int) -> str:
         """A line of a trace; bytes are counted from `first`."""
@@ -76,7 +76,7 @@ class Segment:
 
 @dataclass
 class Trace:
-    """What the captures of a variant show."""
+    """Captures of a variant."""
 
     goodput_kbps: list[float] = field(default_factory=list)
     dropped_percent: list[float] = field(default_factory=list)
@@ -121,7 +121,7 @@ def shown(segments: Sequence[Segment]) -> list[str]:
 
 
 def silences(segments: Sequence[Segment]) -> Iterator[tuple[float, float]]:
-    """How long each was that a segment ended which had been sent before, and when it ended, in seconds."""
+    """Return the length and the end of each silence that a retransmitted segment ended, in seconds."""
     seen: set[int] = set()
     last = None
     for segment in segments:

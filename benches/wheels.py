@@ -1,12 +1,12 @@
-"""Wheels with the programs inside, for machines other than this one too: built, judged by auditwheel, and tried.
+"""Build wheels with the programs, also for other machines; check them with auditwheel and run them.
 
     tox -e wheels                                            # x86-64 and aarch64, glibc 2.17 or newer
     tox -e wheels -- x86_64-unknown-linux-gnu.2.28 --to dist
 
-A target is named as cargo-zigbuild does; rustup brings its standard library (`rustup target add`), zig links. Programs
-of another processor run under qemu's user emulation where it is installed (Debian: qemu-user-static, and the C library
-in libc6-arm64-cross, named by QEMU_LD_PREFIX=/usr/aarch64-linux-gnu): each tells its version, and the simulator's
-results and the columns of a capture have to be those of the repository and of its own build, byte for byte.
+Targets have the names of cargo-zigbuild; rustup installs the standard library (`rustup target add`), zig links.
+Programs of another processor run under qemu's user emulation if it is installed (Debian: qemu-user-static, and the C library in
+libc6-arm64-cross, named by QEMU_LD_PREFIX=/usr/aarch64-linux-gnu): each prints its version, and the simulator's results
+and the columns of a capture must equal those of the repository and of its own build, byte for byte.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def judge(wheel: Path) -> str:
 
 
 def runner(machine: str) -> list[str] | None:
-    """What stands before a program of a machine so that it runs here; None where it cannot."""
+    """Return the command prefix that runs a program of a machine here; None if there is none."""
     if machine == platform.machine():
         return []
     emulator = shutil.which(f"qemu-{machine}-static") or shutil.which(f"qemu-{machine}")
@@ -84,7 +84,7 @@ def runner(machine: str) -> list[str] | None:
 
 
 def tried(wheel: Path, machine: str) -> str:
-    """What was run of a wheel's programs; `WheelError` where one does not work or gives other results."""
+    """Run the programs of a wheel. `WheelError` if one fails or gives other results."""
     before = runner(machine)
     if before is None:
         return f"not run: no qemu-{machine}-static here"
@@ -112,7 +112,7 @@ def tried(wheel: Path, machine: str) -> str:
 
 
 def output(command: list[str]) -> bytes:
-    """What a program prints; `WheelError` where it fails."""
+    """Return the output of a program. `WheelError` if it fails."""
     done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip()

@@ -83,7 +83,7 @@ def steps(uv: str, scratch: Path) -> list[Step]:
 
 
 def section(found: list[Step]) -> str:
-    """For the page of performance."""
+    """Return the section for the page of performance."""
     made = (
         "Made by `benches/without_a_clone.py`: the wheel without extras, in an empty folder, from a cache that holds "
         f"what is downloaded. Aim of an installation and a run: {AIM_S} s."

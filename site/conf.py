@@ -1,4 +1,5 @@
-"""How Sphinx builds the site: pages are docs/**/*.md, what runs on them is in `console`, links in `reference`."""
+"""Configuration of the Sphinx site: pages are docs/**/*.md, their programs run in `console`, links are in
+`reference`."""
 
 from __future__ import annotations
 

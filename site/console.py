@@ -84,12 +84,12 @@ def file_of(block: nodes.literal_block) -> str | None:
 
 
 def is_program(block: nodes.literal_block) -> bool:
-    """Whether it is Python that runs."""
+    """Return whether Python runs it."""
     return block.get("language") == "python" and file_of(block) is None
 
 
 class Page:
-    """What the blocks of one page do, in their order."""
+    """Blocks of one page, in their order."""
 
     def __init__(self, docname: str, blocks: list[nodes.literal_block]) -> None:
         self.docname = docname
@@ -102,7 +102,7 @@ class Page:
         self.key = hashlib.sha256(f"{_sources()} {text}".encode()).hexdigest()
 
     def outputs(self) -> list[list[tuple[str, str, str]]]:
-        """Of each block its commands, what each printed and where; of the last build where nothing has changed."""
+        """Return the commands of each block with output and folder; those of the last build if nothing has changed."""
         kept = self.folder / "outputs.json"
         if kept.exists():
             found = json.loads(kept.read_text(encoding="utf-8"))
@@ -205,6 +205,6 @@ def _shown(block: nodes.literal_block, said: list[tuple[str, str, str]]) -> list
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Tell Sphinx of it."""
+    """Register the extension with Sphinx."""
     app.add_transform(RunCommands)
     return {"parallel_read_safe": False, "parallel_write_safe": True}

@@ -41,7 +41,7 @@ def _add_rustdoc(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Tell Sphinx of it."""
+    """Register the extension with Sphinx."""
     app.setup_extension("sphinx_click")
     app.add_lexer("ios", TextLexer)
     app.connect("source-read", _beside)

@@ -1,4 +1,4 @@
-"""Whether a process is there. In a container nobody may bury those whose parents have ended."""
+"""Check for the existence of a process; zombies whose parent has ended do not count."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def alive(pid: int) -> bool:
-    """Whether the process is there and not merely unburied."""
+    """Return whether the process exists and is no zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -19,11 +19,11 @@ import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PATIENCE_S = 60.0
-"""How long an answer may take on a busy machine."""
+"""Greatest time of an answer on a busy machine."""
 _KEYS = {"Tab": 9, "Enter": 13, " ": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 """Keys that can be pressed, with the codes that they have in Windows."""
 _TEXTS = {"Enter": "\r", " ": " "}
-"""What some of them type."""
+"""Text of some keys."""
 
 
 class Browser:
@@ -72,13 +72,13 @@ class Browser:
         self.tell("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
     def tell(self, expression: str) -> Any:
-        """What an expression of JavaScript comes to; a promise is waited for."""
+        """Return the value of an expression of JavaScript; wait for a promise."""
         said = self.do("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in said, said["exceptionDetails"]
         return said["result"].get("value")
 
     def wait(self, expression: str) -> None:
-        """Until an expression holds."""
+        """Wait until an expression is true."""
         until = time.monotonic() + PATIENCE_S
         while not self.tell(expression):
             assert time.monotonic() < until, expression
@@ -92,7 +92,7 @@ class Browser:
         self.do("Input.dispatchKeyEvent", type="keyUp", **named)
 
     def across(self) -> float:
-        """How wide the page is with what sticks out, in pixels: on a phone that makes its window wider, too."""
+        """Return the width of the page with overflowing parts, in pixels: on a phone they widen its window."""
         width: float = self.tell("Math.max(document.scrollingElement.scrollWidth, document.body.scrollWidth)")
         return width
 

@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures and hooks of all tests."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _inherited_signals() -> list[str]:
 
 @pytest.fixture(autouse=True)
 def signals_stay() -> Iterator[None]:
-    """What a process ignores or blocks, so does every program that a later test starts from it."""
+    """Check that no test changes ignored or blocked signals, which later programs would inherit."""
     before = _inherited_signals()
     yield
     assert _inherited_signals() == before, "this test changed which signals its process ignores or blocks"

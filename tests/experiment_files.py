@@ -8,7 +8,7 @@ TEMPLATES = EXPERIMENTS / "templates"
 
 
 def experiment_file(folder: Path, name: str, text: str) -> Path:
-    """Write `text` to `folder`/`name`, beside a copy of the experiments' templates that the test may change."""
+    """Write `text` to `folder`/`name`, next to a copy of the experiments' templates that the test may change."""
     shutil.copytree(TEMPLATES, folder / "templates", dirs_exist_ok=True)
     file = folder / name
     file.write_text(text)

@@ -1,4 +1,4 @@
-"""Captures of somebody who means harm, and what is told of each: none gives a figure, none takes time or memory."""
+"""Hostile captures and their error messages: none gives a value, none takes time or memory."""
 
 from __future__ import annotations
 
@@ -61,4 +61,4 @@ CAPTURES: dict[str, tuple[bytes, str]] = {
         "is stamped at no time that there is",
     ),
 }
-"""What each is, and what is said of it."""
+"""Captures by subject, each with its message."""

@@ -143,7 +143,7 @@ EXPRESSIONS = {
     "unknown": "__import__('os')",
     "attribute": "p.__class__",
 }
-"""Of parameters."""
+"""Expressions of parameters."""
 
 MATRIX = BASE.replace("to: server}", "to: server, start_after: $(p) s}") + "matrix: "
 CROSSED = MATRIX.replace("tool: iperf3", "tool: iperf3, window: $(q) kB")
@@ -168,7 +168,7 @@ CHANGES = {
     "many repetitions": "title: One\nrepetitions: 1000000000000",
     "a null character": "title: One\0",
 }
-"""In place of the title."""
+"""Replacements for the title."""
 
 CONFIGURED = {
     "nonsense": "frobnicate\n",

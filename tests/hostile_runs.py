@@ -1,4 +1,4 @@
-"""Run folders of somebody who means harm, who seals anew what he has changed.
+"""Run folders of an attacker, who reseals the changed files.
 
 Each is the sample run of the tests with a change of its first cell, or of its records, the exit status of its report,
 and words that say what is wrong.
@@ -62,7 +62,7 @@ def interface(reply: Any) -> Any:
 
 
 def classes(reply: Any) -> Any:
-    """Those of the class."""
+    """Change the rows of the class."""
     policy = interface(reply)["policy_output"]
     return policy["classes"][0]
 
@@ -317,7 +317,7 @@ RUNS: dict[str, tuple[Change, int, str]] = {
         r"found another name, expected printable text in UTF-8",
     ),
 }
-"""By what is wrong: the change, the exit status, and a regular expression of what is said."""
+"""Faults: the change, the exit status, and a regular expression of the message."""
 
 
 def large(run: Path) -> None:
@@ -340,7 +340,7 @@ TEXTS: dict[str, Change] = {
     "a title with keys": changed(MANIFEST, lambda run: run["experiment"].update(title=f"\x1b]0;x\x07{SCRIPT}")),
     "a machine without end": changed(MANIFEST, lambda run: run.update(machine={"kernel": "x" * 5_000_000})),
 }
-"""What is shown and decides nothing: the report is as it was, and nothing of it is obeyed."""
+"""Texts that are shown and decide nothing: the report is unchanged, and no terminal obeys them."""
 
 
 STEP = {"event": "step", "name": "policed/1", "step": "traffic", "time": "", "seconds": 1}
@@ -383,11 +383,11 @@ LINES: dict[str, tuple[str, int, str]] = {
     "a figure with keys": (line({"event": "figures", "rows": [FIGURE | {"arm": "\x1b[31m"}]}, ""), 3, ""),
     "an end with keys": (line({"event": "end", "how": "\x1b]0;x\x07"}, ""), 3, ""),
 }
-"""By what is wrong: a line of `progress.jsonl`, the exit status of `watch`, and what is said."""
+"""Faulty lines of `progress.jsonl`, each with the exit status of `watch` and the message."""
 
 
 def figures(rows: int, **columns: pa.Array) -> pa.Table:
-    """The table `metrics` of so many rows with nothing in them, but for these columns; None: it lacks the column."""
+    """Return a change of the table `metrics` to so many empty rows with these columns; None removes the column."""
     own = {field.name: columns.get(field.name, pa.nulls(rows, field.type)) for field in SCHEMAS["metrics"]}
     return pa.table({name: column for name, column in (own | columns).items() if column is not None})
 
@@ -443,7 +443,7 @@ TABLES: dict[str, tuple[Change, str]] = {
     "rows without end": (table(lambda: figures(MANY), 65), "found 68157440 rows, expected at most 67108864"),
     "texts without end": (table(lambda: figures(MANY, arm=ONE_TEXT)), r"found \d{11,} bytes of text, expected at most"),
 }
-"""By what is wrong with a table: the change, and what is said of it."""
+"""Faults of a table: the change, and the message."""
 
 COMPARED = "arm,where,metric,unit,measured,low,high,published,tolerance,verdict\n"
 AVERAGED = "title,arm,each,metric,unit,statistic,value,low,high,lowest,lowest_cell,verdict\n"
@@ -461,11 +461,11 @@ BESIDE: dict[str, tuple[str, str]] = {
         "title,arm,metric,parameter,first,second,won,equal,lost\na,b,c,d,e,f,1e999,1,1\n",
     ),
 }
-"""By what is wrong: one of the tables that are computed and read again by `qoslab compare`, and its text."""
+"""Faulty computed tables that `qoslab compare` reads: file and text."""
 
 
 def asked(**changes: Any) -> str:
-    """What is kept of a run of our own, changed."""
+    """Return a recorded run with one change."""
     options = {"format": 3, "file": "e.yml", "sets": [], "arms": [], "only": [], "duration": None, "lab": "simulated"}
     return json.dumps({**options, **changes}, indent=2)
 
@@ -495,4 +495,4 @@ OPTIONS: dict[str, tuple[str, str]] = {
     "a lab that is a list": (asked(lab=[]), r"run\.json: lab: Input should be a valid string"),
     "a key of nobody": (asked(shell="touch PWNED"), r"run\.json: shell: Extra inputs are not permitted"),
 }
-"""In place of `run.json`, by what is wrong: its text, and a regular expression of what `--resume` says."""
+"""Faulty texts of `run.json`, each with a regular expression of the message of `--resume`."""

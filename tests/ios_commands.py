@@ -1,4 +1,4 @@
-"""Configuration lines made by the table of commands itself: well-formed, whatever they say."""
+"""Well-formed random configuration lines, made from the table of commands."""
 
 from __future__ import annotations
 

@@ -71,7 +71,8 @@ def hardware(generation: Generation = "classic") -> Hardware:
 
 
 def composite(function: Callable[..., T]) -> Callable[..., SearchStrategy[T]]:
-    """As `st.composite`, but made once for the same arguments, so that what Hypothesis finds out of it is kept."""
+    """Decorator like `st.composite` that caches the strategy of the same arguments, and with it what Hypothesis
+    learnt."""
     make = st.composite(function)
     made_before = lru_cache(256)(make)
 

@@ -117,7 +117,7 @@ class Line:
     limit: int
     others: deque[tuple[int, int]] = field(default_factory=deque)
     free: int = 0
-    """When the line is idle, in ns x rate."""
+    """Time at which the line is idle, in ns x rate."""
     inside: deque[int] = field(default_factory=deque)
 
     def offer(self, now: int, size: int) -> int | None:
@@ -161,7 +161,7 @@ class TokenShaper:
     limit: int
     tokens: int = field(init=False)
     last: int = 0
-    """In ns x rate."""
+    """Time of the last packet, in ns x rate."""
     inside: deque[int] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
@@ -193,7 +193,7 @@ class TickShaper:
     tokens: int = field(init=False)
     last: int = 0
     ticks: int = 0
-    """That have given their tokens."""
+    """Number of ticks that have given tokens."""
     inside: deque[int] = field(default_factory=deque)
 
     def __post_init__(self) -> None:
@@ -581,7 +581,7 @@ def _drawn(path, random: np.random.Generator) -> Case:  # type: ignore[no-untype
 
 
 def acts(case: Case) -> bool:
-    """Whether enough packets were dropped or delayed for the limiter to be found."""
+    """Return whether enough packets were dropped or delayed for the limiter to be found."""
     passed = case.out_ns >= 0
     if "policer" in case.path or case.path in ("single_bucket", "two_buckets", "two_rates"):
         return bool(min(passed.sum(), (~passed).sum()) >= FEWEST)
@@ -592,7 +592,7 @@ def acts(case: Case) -> bool:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How an answer compares with the truth; a value that was not given or is not known counts in none of its two."""
+    """Comparison of an answer with the truth; a value that is missing or unknown counts in neither of the two."""
 
     case: Case
     answer: Limiter
@@ -601,7 +601,7 @@ class Verdict:
 
     @property
     def invented(self) -> bool:
-        """Whether a limiter is reported where there is none."""
+        """True if a limiter is reported and there is none."""
         return self.case.path in NO_LIMITER and self.answer.kind in LIMITERS
 
 

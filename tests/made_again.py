@@ -1,4 +1,4 @@
-"""Runs that tests make again since the machine was too busy for them: counted, told in the end, and no more than a few.
+"""Runs that tests repeat because the machine was too busy: counted, reported at the end, and limited to a few.
 
 A test says `warnings.warn(MadeAgainWarning(why))`; pytest hands warnings of other processes on, too.
 """
@@ -10,11 +10,11 @@ import warnings
 import pytest
 
 MOST = 2
-"""In one call of pytest. More is no matter of chance any more, and the call fails."""
+"""Greatest number in one call of pytest; beyond it the call fails."""
 
 
 class MadeAgainWarning(UserWarning):
-    """A run that was invalid is made again."""
+    """Warning of a repeated invalid run."""
 
 
 _told: list[str] = []

@@ -49,7 +49,7 @@ def mistaken(text: str, each: int) -> Iterator[tuple[str, str]]:
 
 
 def changes(around: dict[Any, Any] | list[Any], key: Any) -> Iterator[tuple[str, Callable[[], object]]]:
-    """What may become of a value, and what makes it so."""
+    """Yield the changes of a value with their descriptions."""
     yield "removed", lambda: around.pop(key)
     if isinstance(around, dict):
         yield "has another key", lambda: around.update({f"x{key}": around.pop(key)})

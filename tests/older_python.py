@@ -25,7 +25,7 @@ def _found() -> str | None:
 
 
 def oldest_python() -> str:
-    """Its path; the test is skipped where there is none."""
+    """Path of the oldest supported Python; the test is skipped without it."""
     found = _found()
     if found is None:
         pytest.skip(f"needs Python {OLDEST}")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 LOOP_S = 0.02
-"""What the loop below takes of an idle core of 2.5 to 3 GHz with Python 3.11."""
+"""Time of the loop below on an idle core of 2.5 to 3 GHz with Python 3.11."""
 MUTATION = 5.0 if "MUTANT_UNDER_TEST" in os.environ else 1.0
 """The calls that mutmut puts between those of a program take some times as long as they do."""
 
@@ -27,11 +27,8 @@ def slowness() -> float:
 
 @contextmanager
 def at_most(seconds: float, children: bool = False) -> Iterator[None]:
-    """Fail where what is within takes more of a processor; processor time does not depend on what else runs, but for
-    the speed of a core that others have a part of: the bound is in seconds of a core as `LOOP_S` says.
-
-    With `children` those that have ended count, too.
-    """
+    """Fail if the block takes more processor time than `seconds` of a core like that of `LOOP_S`; with `children` also
+    their time counts."""
     began = os.times()
     yield
     taken = os.times()

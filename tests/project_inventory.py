@@ -9,6 +9,6 @@ PAGE = Path(__file__).parents[1] / "docs/real-routers.md"
 
 
 def project_inventory() -> str:
-    """Its text."""
+    """Return its text."""
     (found,) = re.findall(r"^```yaml\n(all:\n.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     return str(found)

@@ -1,4 +1,4 @@
-"""What the folder of a run says: the exit status with which it has to end, and what speaks against a cell."""
+"""Exit status of a run folder, and reasons against a cell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INVALID, OUTSIDE, WITHIN = 3, 1, 0
 
 
 def runs_of(folder: Path) -> list[Path]:
-    """The runs that were begun in a folder, of whatever experiment, the oldest first."""
+    """Return the runs of any experiment in a folder, the oldest first."""
     return sorted((path for path in folder.glob("runs/*/*Z*") if not path.is_symlink()), key=lambda path: path.name)
 
 

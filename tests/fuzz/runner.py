@@ -49,7 +49,7 @@ def another_value(data: bytes, longest: int, seed: int) -> bytes:
 
 
 def another_line(data: bytes, longest: int, seed: int) -> bytes:
-    """What is typed, with some lines of a configuration, a command, a word of another line, or without a line."""
+    """Return the typed lines with an inserted or replaced line of configuration, command or word, or without a line."""
     by_chance = random.Random(seed)
     if by_chance.random() > OF_BYTES:
         lines = data.decode(errors="replace").split("\r")
@@ -75,11 +75,11 @@ def another_line(data: bytes, longest: int, seed: int) -> bytes:
 
 
 MUTATORS = {"experiment": another_value, "shell": another_line}
-"""Of targets whose input is more than bytes."""
+"""Mutators of targets with structured input."""
 
 
 def _document(data: bytes) -> Any:
-    """What has places, of what the bytes say; None where they say nothing of the kind."""
+    """Return the document that the bytes describe; None if they describe none."""
     try:
         content = yaml.load(data, yaml.CSafeLoader)
         json.dumps(content)

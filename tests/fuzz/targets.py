@@ -1,6 +1,5 @@
-"""What the fuzz targets in Python do with their input: each is a function of bytes that raises where something that
-must hold does not. `runner.py` lets a fuzzer choose the bytes, `tests/unit/test_fuzz_corpus.py` replays the corpora.
-"""
+"""Fuzz targets in Python: each is a function of bytes that raises if a property is violated. `runner.py` runs them in a
+fuzzer, `tests/unit/test_fuzz_corpus.py` replays the corpora."""
 
 from __future__ import annotations
 
@@ -64,7 +63,7 @@ def experiment(data: bytes) -> None:
 
 
 def capture(data: bytes) -> None:
-    """A capture to its table: what is read of it is packets, and the rest is told with the file's name"""
+    """Read a capture into a table: it has only packets, and errors name the file."""
     file = scratch() / "x.pcapng"
     file.write_bytes(data)
     try:
@@ -76,7 +75,7 @@ def capture(data: bytes) -> None:
 
 
 def shell(data: bytes) -> None:
-    """What is typed at a virtual router: its configuration can be shown afterwards, and read again"""
+    """Type lines at a virtual router: its configuration can be shown afterwards, and parsed again."""
     router = FakeRouter()
     typed(router, "terminal length 0\r" + data.decode(errors="replace") + "\r")
     router.device.hostname = "R1"
@@ -94,8 +93,8 @@ def whole() -> Path:
 
 
 def run(data: bytes) -> None:
-    """A run folder to its report: the first byte says which file becomes the rest of the bytes; sealed anew, it is
-    reported, refused, or invalid"""
+    """Report a run folder with one damaged file, chosen by the first byte and resealed: it is reported, refused, or
+    invalid."""
     folder = whole()
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".parquet", ".html"))
     # The larger part of what is computed anew is no input.

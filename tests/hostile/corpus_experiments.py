@@ -128,7 +128,7 @@ LISTED: dict[str, str] = {
     "NUL": "\0" * 100_000,
     "not UTF-8": "\udcff",
 }
-"""In place of a run's `comparison.json` and `manifest.json`."""
+"""Replacements for a run's `comparison.json` and `manifest.json`."""
 
 
 def filter_cases() -> Iterator[Case]:

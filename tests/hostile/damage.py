@@ -113,7 +113,7 @@ BYTES: dict[str, Bytes] = {
     "compressed zeros": lambda content: _zeros(),
     "compressed twice": lambda content: gzip.compress(gzip.compress(content, mtime=0), mtime=0),
 }
-"""What becomes of the bytes of a file, by name."""
+"""Changes of the bytes of a file, by name."""
 
 
 def _link(target: str) -> Place:
@@ -162,7 +162,7 @@ PLACES: dict[str, Place] = {
     "a link to /proc/self/mem": _link("/proc/self/mem"),
     "10 GiB": _sparse,
 }
-"""What is there in the place of a file, by name."""
+"""Replacements for a file, by name."""
 
 NAMES: dict[str, bytes] = {
     "not UTF-8": b"a\xff",

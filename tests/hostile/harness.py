@@ -54,7 +54,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """Result of a command."""
 
     status: int | None
     """None: it did not end before the deadline of the sandbox."""

@@ -1,7 +1,7 @@
-"""What listens on this machine answers its own user, and closes the connection of another before a word is said.
+"""Listeners on this machine answer only their own user, and close the connections of others without a word.
 
-As root another user calls. Others can be nobody else, so that the server is told that it is: it then meets a caller
-whose connection the kernel gives to another user than it has itself.
+As root the tests connect as another user. Without root, the server is made to believe that it belongs to another user:
+it then gets a connection of a different user from the kernel.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ except ConnectionResetError:
 
 
 def called(port: int, user: int) -> str:
-    """What a caller of this user id is told first."""
+    """Return the first output to a caller of this user id."""
     argv = [sys.executable, "-I", "-c", CALL, str(port), str(user)]
     return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 

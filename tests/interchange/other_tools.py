@@ -30,7 +30,7 @@ PACKAGES = {
     "rsvg-convert": "librsvg2-bin",
     "sqlite3": "sqlite3",
 }
-"""Of Debian, for programs that are not in the environment of the tools, and libraries of one that is."""
+"""Debian packages of programs that are not in the environment of the tools, and of their libraries."""
 Tried = Callable[[str, str, str], None]
 
 
@@ -41,7 +41,7 @@ class Tools:
         self._folder = folder
 
     def path(self, name: str) -> str:
-        """Where a program is; the test is skipped without it."""
+        """Return the path of a program; the test is skipped without it."""
         own = None if self._folder is None else shutil.which(name, path=str(self._folder.absolute()))
         found = own or shutil.which(name)
         if found is None:
@@ -49,7 +49,7 @@ class Tools:
         return found
 
     def run(self, name: str, *words: str | Path, folder: Path | None = None, status: int = 0) -> str:
-        """What a program prints to standard output; it has to end with `status`."""
+        """Return the standard output of a program, which must end with `status`."""
         argv = [self.path(name), *map(str, words)]
         done = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
         assert done.returncode == status, f"{argv}: {done.returncode}\n{done.stdout}\n{done.stderr}"
@@ -65,7 +65,7 @@ class Tools:
 
 
 def qoslab(*words: str | Path, folder: Path) -> str:
-    """What `qoslab` prints; it has to end well (of a run: with figures inside or outside)."""
+    """Return the output of `qoslab`, which must succeed (a run may have values out of tolerance)."""
     argv = [sys.executable, "-m", "qoslab", *map(str, words)]
     done = subprocess.run(argv, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
     assert done.returncode in ((0, 1) if words[0] == "run" else (0,)), f"{argv}\n{done.stdout}\n{done.stderr}"

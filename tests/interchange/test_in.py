@@ -1,4 +1,4 @@
-"""Files that other tools write now, read by `qoslab import`: the figures have to be those that the tool tells."""
+"""Files of current versions of other tools, read by `qoslab import`: the values must be those that the tool reports."""
 
 from __future__ import annotations
 
@@ -101,7 +101,6 @@ def test_iperf_text(tools: Tools, tried: Tried, tmp_path: Path) -> None:
 
 
 def test_irtt_json(tools: Tools, tried: Tried, tmp_path: Path) -> None:
-    """A second of packets each 20 ms on loopback: number and median of the round trips are those that it tells."""
     port, file = free_port(socket.SOCK_DGRAM), tmp_path / "mine.json"
     with server(tools.path("irtt"), "server", "-b", f"127.0.0.1:{port}"):
         tools.run("irtt", "client", "-i", "20ms", "-d", "1s", "-o", file, f"127.0.0.1:{port}")
@@ -131,7 +130,6 @@ def test_flent(tools: Tools, tried: Tried, tmp_path: Path) -> None:
 
 
 def test_flent_converts_its_older_formats(tools: Tools, tmp_path: Path) -> None:
-    """What an older format is refused with, is a command that makes a file of it that is read."""
     old, new = tmp_path / "old.flent", tmp_path / "new.flent.gz"
     document = json.loads(gzip.decompress((TOP / "tests/recorded/foreign/tcp_2up.flent.gz").read_bytes()))
     old.write_text(json.dumps({**document, "version": 3}))

@@ -1,4 +1,4 @@
-"""What qoslab writes, opened by the tools that it is for."""
+"""Files of qoslab, opened by the tools for which they are written."""
 
 from __future__ import annotations
 
@@ -83,7 +83,6 @@ sys.exit(flent.run_flent_gui())
 
 
 def test_flent(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
-    """Its summary of each cell has the means of what was written; it draws three plots of its test."""
     qoslab("export", run, "--format", "flent", "--to", tmp_path / "out", folder=tmp_path)
     files = sorted((tmp_path / "out").glob("*.flent.gz"))
     assert len(files) == 5
@@ -102,7 +101,6 @@ def test_flent(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
 
 
 def test_flent_gui(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
-    """Its window, on no screen, shows all cells: titles, and a line of each stream, are what was written."""
     qoslab("export", run, "--format", "flent", "--to", tmp_path / "out", folder=tmp_path)
     files = sorted((tmp_path / "out").glob("*.flent.gz"))
     python = tools.path("python")
@@ -124,7 +122,6 @@ def test_flent_gui(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> Non
 
 
 def test_csv(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
-    """It validates the package: every row of every table against the types beside them."""
     qoslab("export", run, "--format", "csv", "--to", tmp_path / "out", folder=tmp_path)
     report = json.loads(tools.run("frictionless", "validate", "--json", "out/datapackage.json", folder=tmp_path))
     assert report["valid"] and report["stats"]["errors"] == 0
@@ -135,7 +132,6 @@ def test_csv(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
 
 
 def test_parquet(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
-    """It reads every table, in other code than ours: rows, names of columns and sums are the same."""
     qoslab("export", run, "--format", "parquet", "--to", tmp_path / "out", folder=tmp_path)
     files = sorted((tmp_path / "out").glob("*.parquet"))
     assert len(files) > 5
@@ -161,7 +157,8 @@ def crate(run: Path, tmp_path: Path) -> Path:
 def test_crate_is_valid(
     tools: Tools, tried: Tried, crate: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """It validates all that RO-Crate 1.1 requires, and recommends but for affiliation and publisher."""
+    """The validator accepts the crate by all requirements and recommendations of RO-Crate 1.1 except affiliation and
+    publisher."""
     words: list[str | Path] = [
         "-y",
         "--disable-color",
@@ -191,7 +188,6 @@ def test_crate_is_valid(
 
 
 def test_crate_is_read(tools: Tools, tried: Tried, crate: Path) -> None:
-    """It reads the crate: licence, author, and each file with its size."""
     code = (
         "import json, sys; from rocrate.rocrate import ROCrate; crate = ROCrate(sys.argv[1]);"
         "files = {e.id: e['contentSize'] for e in crate.data_entities if e.type == 'File'};"
@@ -217,7 +213,6 @@ def figure(run: Path, folder: Path, form: str) -> Path:
 
 
 def test_figure_svg(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
-    """It draws the SVG at its width of 88 mm."""
     file = figure(run, tmp_path, "svg")
     tools.run("rsvg-convert", "-d", "254", "-p", "254", "-o", "box.png", file.name, folder=tmp_path)
     drawn = (tmp_path / "box.png").read_bytes()
@@ -226,7 +221,6 @@ def test_figure_svg(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> No
 
 
 def test_figure_pdf(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
-    """It finds the words of the PDF as text; poppler's pdfinfo tells its width, 88 mm."""
     file = figure(run, tmp_path, "pdf")
     said = " ".join(tools.run("pdftotext", file.name, "-", folder=tmp_path).split())
     assert [word for word in WORDS if word not in said] == []
@@ -236,7 +230,6 @@ def test_figure_pdf(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> No
 
 
 def test_figure_png(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
-    """It draws a page with the PNG; its size is 88 mm at 300 dots an inch."""
     file = figure(run, tmp_path, "png")
     page = f'<img src="{file.name}" onload="document.title = this.naturalWidth">'
     said = in_chromium(tools, tmp_path, page)
@@ -246,7 +239,8 @@ def test_figure_png(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> No
 
 
 def test_figure_pgf(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
-    """It typesets the PGF with no package but pgf; the words are found in the PDF that it makes, signs of TeX too."""
+    """LaTeX typesets the PGF with no package except pgf; the words are found in the PDF, also special characters of
+    TeX."""
     tools.path("pdflatex")
     file = figure(run, tmp_path, "pgf")
     set_style()
@@ -276,7 +270,6 @@ def own(name: str) -> str:
 
 
 def test_inventory_ansible(tools: Tools, tried: Tried, lab: Path) -> None:
-    """It lists the nodes of a virtual lab, and reaches each host by SSH with what the inventory says."""
     listed = json.loads(tools.run(own("ansible-inventory"), "-i", lab, "--list"))["_meta"]["hostvars"]
     assert sorted(listed) == ["R1", "client", "server"]
     said = tools.run(own("ansible"), "-i", lab, "client:server", "-m", "raw", "-a", "ip -br addr show eth0")
@@ -285,7 +278,6 @@ def test_inventory_ansible(tools: Tools, tried: Tried, lab: Path) -> None:
 
 
 def test_inventory_pyats(tools: Tools, tried: Tried, lab: Path, tmp_path: Path) -> None:
-    """It validates the testbed that `qoslab testbed` makes of that inventory."""
     qoslab("testbed", "--lab", lab, "--experiment", "policing-vs-shaping", "-o", "bed.yml", folder=tmp_path)
     said = tools.run(own("pyats"), "validate", "testbed", tmp_path / "bed.yml")
     assert "YAML Lint Messages" in said and "ERROR" not in said.upper().replace("0 ERROR", "")
@@ -302,13 +294,12 @@ def in_chromium(tools: Tools, folder: Path, page: str) -> str:
 
 
 def labels() -> list[str]:
-    """What stands in a drawing of the topology: nodes and addresses."""
+    """Return the texts of a drawing of the topology: nodes and addresses."""
     _, topology = load_topology(EXPERIMENT)
     return [*topology.nodes, *(str(end.address) for link in topology.links for end in link.ends)]
 
 
 def test_drawing_svg(tools: Tools, tried: Tried, tmp_path: Path) -> None:
-    """It draws the SVG; each node and address is a text in it."""
     qoslab("draw", EXPERIMENT, "--to", "lab.svg", folder=tmp_path)
     tools.run("rsvg-convert", "-f", "pdf", "-o", "lab.pdf", "lab.svg", folder=tmp_path)
     said = tools.run("pdftotext", "lab.pdf", "-", folder=tmp_path)
@@ -317,7 +308,6 @@ def test_drawing_svg(tools: Tools, tried: Tried, tmp_path: Path) -> None:
 
 
 def test_drawing_mermaid(tools: Tools, tried: Tried, tmp_path: Path) -> None:
-    """It draws the flowchart in Chromium; each node and address is a text in it."""
     version, checksum = MERMAID
     tools.path("chromium")
     packed = tools.run("npm", "pack", "--silent", f"mermaid@{version}", folder=tmp_path).split()[-1]

@@ -66,7 +66,7 @@ def test_containerlab_of_netlab(tools: Tools, tried: Tried, netlab: Path) -> Non
 
 
 def test_containerlab(tools: Tools, tried: Tried, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """Its JSON Schema takes the topology that our tests read, and refuses a kind that it does not know."""
+    """The JSON Schema accepts the topology of our tests, and refuses an unknown kind."""
     schema = request.config.getoption("--clab-schema")
     if schema is None:
         pytest.skip("containerlab's schemas/clab.schema.json is not here: give --clab-schema FILE")

@@ -78,7 +78,7 @@ def spawn_flood(lab: Lab, dscp: int, kbps: int, size: int, seconds: float) -> su
 def last_phase(
     lab: Lab, seconds: float, stalls: bool, hogs: int = 0, kbps: int = 200_000
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Voice of 13 Mb/s beside full frames of `kbps` while daemon or machine stall; counters and health."""
+    """Send 13 Mb/s of voice next to full frames of `kbps` while daemon or machine stall; return counters and health."""
     set_up(lab, switch(), Fa0_0={"trust": "dscp"}, Fa0_1=ARTICLE)
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(hogs)]
     try:

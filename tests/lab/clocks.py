@@ -37,17 +37,17 @@ class Clocks:
 
     @classmethod
     def of_the_environment(cls) -> Self:
-        """Those by which this process's children go."""
+        """Return the clocks of this process's children."""
         return cls(Path(os.environ[CLOCKS]))
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a process is to have in its environment."""
+        """Return the environment of a process with these clocks."""
         assert self._library is not None
         return {CLOCKS: str(self._file), "LD_PRELOAD": str(self._library)}
 
     def move(self, *, set_s: float = 0.0, asleep_s: float = 0.0) -> None:
-        """From now on the wall clock is so far from the machine's, and the machine has slept so long."""
+        """Move the wall clock away from that of the machine, and let the machine have slept so long."""
         content = struct.pack("=qq", round(set_s * 1e9), round(asleep_s * 1e9))
         with self._file.open("r+b" if self._file.exists() else "wb") as handle:
             handle.write(content)

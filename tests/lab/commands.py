@@ -30,9 +30,9 @@ class Command:
         terminal: int | None = None,
         started: bool = False,
     ) -> None:
-        """`terminal`: the descriptor of a terminal, which becomes its own.
+        """Start the command; `terminal` is the descriptor of its controlling terminal.
 
-        It is forked from a process that has its modules, but for one with `prefix`, `terminal` or `started`.
+        It is forked from a process with its modules, unless it has `prefix`, `terminal` or `started`.
         """
         self.folder = folder
         self.stderr = ""
@@ -95,7 +95,7 @@ def temporary_folder(folder: Path, patch: pytest.MonkeyPatch) -> Path:
 
 
 def processes(folder: Path) -> list[str]:
-    """What runs with this test's environment, other than the test itself."""
+    """Return the processes with this test's environment, except the test itself."""
     mark = f"QOSLAB_TEST_FOLDER={folder}".encode()
     found = []
     for process in Path("/proc").iterdir():

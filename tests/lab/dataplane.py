@@ -156,7 +156,7 @@ class Lab:
         wait_until(self._answers, "qos-router answers on its control socket", PATIENCE)
 
     def _answers(self) -> bool:
-        """Whether the daemon takes connections: its socket exists before it listens."""
+        """Return whether the daemon accepts connections: its socket exists before it listens."""
         assert self.process is not None
         if self.process.poll() is not None:
             raise RuntimeError(f"qos-router: {self.process.communicate()[1].decode()}")

@@ -1,14 +1,14 @@
-"""A process that has imported what `qoslab` imports, and forks one that goes on as `qoslab` for each command.
+"""A process with the imports of `qoslab`, which forks a `qoslab` process for each command.
 
     python fork_server.py DESCRIPTOR QOSLAB PADDING
 
-DESCRIPTOR is one end of a pair of SOCK_SEQPACKET sockets, QOSLAB the program as it is installed. A request is a packet
+DESCRIPTOR is one end of a pair of SOCK_SEQPACKET sockets, QOSLAB the installed program. A request is a packet
 `{"arguments": […], "folder": "…", "environment": {…}}` with four descriptors: standard input, output, error, and a
-socket on which the process's number is told, and, in a second packet, the exit status as `subprocess` has it. PADDING
-is room for the command line of what is forked, as the variable PADDING is for its environment.
+socket for the process's number and, in a second packet, its exit status in the form of `subprocess`. PADDING reserves
+room for the command line of the forked process, as the variable PADDING does for its environment.
 
-What is forked differs from `qoslab` as it is started by its name in what nothing here asks about: its parent, the
-hashes of strings, and the modules that are there at once.
+A forked process differs from a started `qoslab` only in properties that no test uses: its parent, the hashes of strings
+and the loaded modules.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MODULES = (
     "ansible_runner",
     "pyarrow.parquet",
 )
-"""What they import is there at the start of each command."""
+"""Modules imported before the start of each command."""
 PACKET_LIMIT = 1 << 18
 STREAMS = 3
 
@@ -60,9 +60,9 @@ class Job:
     folder: str
     environment: dict[str, str]
     descriptors: list[int]
-    """Its standard streams."""
+    """Descriptors of the standard streams."""
     told: socket.socket
-    """Where it says that it is there."""
+    """Socket for its number and its exit status."""
 
 
 def serve(control: socket.socket) -> Job | None:
@@ -70,7 +70,7 @@ def serve(control: socket.socket) -> Job | None:
     poll = select.poll()
     poll.register(control, select.POLLIN)
     running: dict[int, tuple[int, socket.socket]] = {}
-    """By the descriptor of a process, its number and where its end is told."""
+    """Number of each process and the socket for its end, by the descriptor of the process."""
     while True:
         for descriptor, _ in poll.poll():
             if descriptor != control.fileno():

@@ -21,7 +21,7 @@ PROGRAM = Path(__file__).with_name("fork_server.py")
 ROOM = 100_000
 """Bytes for a command line, and for an environment; the kernel takes no more than 131072 in one piece."""
 INHERITED = ("PATH", "HOME", "LANG", "LC_", "PYTHON")
-"""How the names of variables begin by which Python itself may be another."""
+"""Prefixes of variables that change Python itself."""
 START_S = 120.0
 """Longer than the imports take on a busy machine."""
 
@@ -58,7 +58,7 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
     def communicate(self, timeout: float) -> tuple[str, str]:
-        """What it writes until it has ended."""
+        """Return its output until it has ended."""
         deadline = time.monotonic() + timeout
         read: dict[TextIO, str] = {}
 

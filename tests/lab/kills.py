@@ -1,8 +1,4 @@
-"""A run in the lab of an inventory that is killed, or cut off from hosts or routers, at a moment drawn from a seed.
-
-Whatever it was doing, hosts are as they were within seconds and free for others, and `lab rescue` finds every router as
-it was, or brings it there. Where a router has a countdown and nobody comes before its end, it is as it was by then.
-"""
+"""A run in a real lab that is killed, or cut off from hosts or routers, at a time drawn from a seed."""
 
 from __future__ import annotations
 
@@ -38,16 +34,16 @@ ARGUMENTS = ("--duration", "4s", "--arm", "policed", "--attempts", "1", "--set",
 SUSPENDED_S = 6.0
 """Longer than hosts wait for a word."""
 TRIES = 3
-"""To meet a run before its end."""
+"""Attempts to hit a run before its end."""
 HOSTS = ("client", "server")
 GUARDS: tuple[tuple[str, int], ...] = (("archive", 2), ("eem", 1), ("none", 1))
-"""What takes the router's configuration back, each with how often it is drawn beside the others."""
+"""Rollback methods of the router, each with its relative frequency."""
 PATIENT = 0.3
-"""How often, of runs whose router has a countdown, nobody comes until that is over."""
+"""Share of the runs with a rollback timer that are left alone until it expires."""
 COUNTS_S = 60.0
-"""What a router counts: a minute is the least."""
+"""Timeout of the router: a minute is the minimum."""
 LATE_S = 60.0
-"""What it may be late on a busy machine."""
+"""Allowed delay on a busy machine."""
 WAITING = ("show archive config rollback timer", "show event manager policy registered")
 """Commands that show what counts."""
 
@@ -61,21 +57,21 @@ class Rack:
     hosts: dict[str, str]
     router: list[str]
     waiting: str
-    """What the router shows where nothing counts."""
+    """Output of the router without an active timer."""
     lasts_s: float
-    """How long a run takes in whose way nothing comes."""
+    """Duration of an undisturbed run."""
 
     def shown(self, *hosts: str) -> dict[str, str]:
-        """What a run may change on these hosts, or on all."""
+        """Return the settings that a run may change on these hosts, or on all."""
         return {host: settings(self.lab, host) for host in hosts or HOSTS}
 
     def left(self, *hosts: str) -> list[str]:
-        """What of agents on these hosts, or on all, is still there: each of the others may have one folder."""
+        """Return the remains of agents on these hosts, or on all; each other host may have one folder."""
         folders = agents_folders(self.lab)
         return folders if len(folders) > len(HOSTS) - len(hosts or HOSTS) else []
 
     def running(self, *hosts: str) -> list[str]:
-        """What runs on these hosts, or on all; of what nobody can be told any more to have started it, too."""
+        """Return the processes on these hosts, or on all, also those without a known parent."""
         others = {f"net:[{self._namespace(host)}]" for host in set(HOSTS) - set(hosts or HOSTS)}
         return [words for pid, words in programs(self.lab).items() if not others & set(_namespaces(pid))]
 
@@ -83,14 +79,14 @@ class Rack:
         return Path(f"/proc/{self.lab.pid}/fd/{self.lab.handle(host)}").stat().st_ino
 
     def configured(self) -> list[str]:
-        """What a run may change on the router, but for how much of its flash is free and what counts there."""
+        """Return the configuration that a run may change on the router, without free flash and active timers."""
         commands = ("show running-config", "show startup-config", "dir", "show reload")
         lines = session(self.lab, "terminal length 0", *commands).splitlines()
         files = [re.sub(r"^ +\d+  -rw-.* ", "file ", line) for line in lines]
         return [line for line in files if "bytes free" not in line and line != "No files in directory"]
 
     def counting(self) -> str:
-        """What counts on the router."""
+        """Return the active timers of the router."""
         return session(self.lab, *WAITING)
 
     def guarded(self, guard: str) -> Rack:
@@ -185,7 +181,7 @@ def kill_the_run(command: Command, made: Rack, draw: random.Random) -> float:
 
 
 def suspend_the_run(command: Command, made: Rack, draw: random.Random) -> float:
-    """As a lid that is closed; hosts hear nothing, and are left meanwhile."""
+    """Suspend the run like a closed lid; hosts hear nothing and are left alone during that time."""
     running = [command.process.pid, *of_the_run(command, ("ssh",))]
     for pid in running:
         _signal(pid, signal.SIGSTOP)
@@ -200,7 +196,7 @@ def suspend_the_run(command: Command, made: Rack, draw: random.Random) -> float:
 
 
 def cut_a_host(command: Command, made: Rack, draw: random.Random) -> float:
-    """Its connection is gone. The other is left when the run has ended."""
+    """Cut the connection of one host. The other is left after the end of the run."""
     host = draw.choice(HOSTS)
     port = str(read_lab(made.inventory).hosts[host].port)
     for pid in of_the_run(command, ("ssh", port)):
@@ -227,13 +223,11 @@ CUTS: tuple[tuple[Cut, int], ...] = (
     (cut_the_routers, 2),
     (suspend_the_run, 1),
 )
-"""Each with how often it is drawn beside the others. They say how long hosts that heard nothing any more, or those of a
-run that ended by it, took until they were as they were.
-"""
+"""Faults, each with its relative frequency. They return how long the hosts took until they were restored."""
 
 
 def drawn(draw: random.Random) -> tuple[Cut, str]:
-    """What is done, and which countdown the router has: the first that is drawn from a seed."""
+    """Return the fault and the rollback method: the first ones drawn from a seed."""
     cut = draw.choices([each for each, _ in CUTS], [often for _, often in CUTS])[0]
     return cut, draw.choices([each for each, _ in GUARDS], [often for _, often in GUARDS])[0]
 
@@ -287,7 +281,7 @@ def begun(made: Rack, clean: Path, draw: random.Random) -> tuple[Command, float]
 
 
 def _left_alone(made: Rack, said: str) -> float:
-    """The router brings itself back to what it was, but for an applet's copy; how long that took."""
+    """Check that the router restores itself, except for the copy of an applet; return the time."""
     began = time.monotonic()
     while made.counting() != made.waiting:
         assert time.monotonic() < began + COUNTS_S + LATE_S, (made.counting(), said)

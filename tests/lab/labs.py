@@ -97,7 +97,7 @@ class Traces:
         assert self.found(), "the traces of a lab that is up are not seen: this test could not fail"
 
     def found(self) -> list[str]:
-        """What is still there."""
+        """Return the remaining objects."""
         found = []
         for process in Path("/proc").iterdir():
             if not process.name.isdigit():
@@ -128,7 +128,7 @@ def _close(held: Iterable[str]) -> None:
 
 
 def inside(lab: Lab) -> list[int]:
-    """The processes of a lab, but for its supervisor."""
+    """Return the processes of a lab except its supervisor."""
     space = Path(f"/proc/{lab.pid}/ns/pid_for_children").stat().st_ino
     found = []
     for process in Path("/proc").iterdir():
@@ -142,14 +142,14 @@ def inside(lab: Lab) -> list[int]:
 
 
 def command_line(pid: int) -> bytes:
-    """Of a process, as the kernel has it; nothing of one that has ended meanwhile."""
+    """Return the command line of a process as the kernel has it; empty if it has ended."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     return b""
 
 
 def agents_folder(lab: Lab) -> Path:
-    """Where agents on the hosts of an exposed lab make their folders: nowhere else does another lab's."""
+    """Return the folder of the agents on the hosts of an exposed lab, which no other lab uses."""
     for pid in inside(lab):
         if b"qoslab.virtual_lab.hostd" in command_line(pid):
             variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")

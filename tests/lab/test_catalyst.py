@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("catalyst")]
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Lab]:
-    """From 1 Gb/s to 100 Mb/s."""
+    """Rate of the shared queues, from 1 Gb/s to 100 Mb/s."""
     for program in (BINARY, FLOOD):
         assert program.exists(), f"{program} is missing: run cargo build --release"
     assert not missing_tools(), f"install {missing_tools()}"

@@ -43,7 +43,7 @@ interface wlan-controller1/0
  service-policy output Theirs
 ip nat pool P 10.0.0.1 10.0.0.2 prefix-length 24
 """
-"""Of these lines some have words that the model knows elsewhere: none is to be taken for one of the blocks before."""
+"""Lines that begin with a word known in another mode: none may join the preceding block."""
 CLUTTER = OF_ITS_OWN + "".join(
     f"{head}\n description not this one\n" + "".join(f" {line}\n" for line in lines)
     for head, lines in IN_BLOCKS.items()

@@ -1,4 +1,4 @@
-"""What the edges of a virtual router's interfaces do to real packets: filters, fragments, TCP's segment sizes."""
+"""Filters, fragments and TCP segment sizes at the interfaces of a virtual router, with real packets."""
 
 from __future__ import annotations
 

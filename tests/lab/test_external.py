@@ -46,10 +46,10 @@ pytestmark = pytest.mark.lab
 UNSEEN = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc")
 """Starts what sees no process of the lab."""
 CLEAN_S = 60.0
-"""Until a host is as it was, once the connection to it is lost: a few seconds, and far more on a busy machine."""
+"""Time until a host is restored after its connection is lost: seconds, and far more on a busy machine."""
 EXPERIMENT_OF_IT = load_sweep(EXPERIMENT, {}).experiment
 LOOK = {"others": ["192.168.20.1"], "count": 2, "burst": 0, "within_s": 1.0}
-"""How a cable is looked at."""
+"""Arguments of a cable check."""
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def exposed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def state(lab: Lab, host: str) -> str:
-    """What a run may change on a host, and what it may leave there, or on the lab's others."""
+    """Return the settings that a run may change on a host, and its files, also of the lab's other hosts."""
     return "\n".join([settings(lab, host), *agents_folders(lab)])
 
 
@@ -74,7 +74,7 @@ def agents_folders(lab: Lab) -> list[str]:
 
 
 def settings(lab: Lab, host: str) -> str:
-    """What a run may change on a host."""
+    """Return the settings that a run may change on a host."""
     kernel = "cat /proc/sys/net/ipv4/tcp_{sack,timestamps,recovery,rmem}"
     # Whether an address of IPv6 is tried out still says when the lab was made, and so does, for a second, whether the
     # kernel knows already that the other end is up; lifetimes become shorter by themselves.
@@ -87,7 +87,7 @@ def settings(lab: Lab, host: str) -> str:
 
 
 def programs(lab: Lab) -> dict[int, str]:
-    """What runs in the lab besides its daemons, by number of the process."""
+    """Return the processes in the lab except its daemons, by number."""
     found = {}
     for pid in inside(lab):
         try:
@@ -125,7 +125,7 @@ def hosts(lab: Lab) -> dict[str, str]:
 
 
 def sending(lab: Lab) -> bool:
-    """Whether the client's iperf3 runs."""
+    """Return whether the client's iperf3 runs."""
     return any("iperf3" in each and "192.168.20.2" in each for each in programs(lab).values())
 
 
@@ -328,7 +328,7 @@ def test_a_program_that_a_host_lacks_is_named(clean: Path, exposed: tuple[Lab, P
 
 
 def _without_iperf3(folder: Path) -> Path:
-    """A Python whose path has the programs that a host needs, but for iperf3."""
+    """Return a Python with the programs of a host in its path, except iperf3."""
     there = folder / "bin"
     there.mkdir()
     for name in ("ip", "tc", "nsenter", "dumpcap"):

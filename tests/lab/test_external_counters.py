@@ -41,13 +41,13 @@ from verdicts import newest_run, runs_of, status_of
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("counters")]
 
 SHORT_S, LONG_S = 9, 30
-"""How long traffic is sent."""
+"""Durations of the traffic."""
 NEAR = 0.01
-"""How far a rate over a window may be from that of the data plane."""
+"""Greatest difference of a rate over a window from that of the data plane."""
 AHEAD_NS, DRIFT_PPM = 3_700_000_000, 50
-"""Of the hosts' clocks."""
+"""Offset and drift of the hosts' clocks."""
 SERIES_NS = 2_000_000
-"""How far a packet may be from where it would be, had the clocks been right."""
+"""Greatest difference of a packet's time from that of correct clocks."""
 
 SKEW = """
 START_NS, AHEAD_NS, DRIFT_PPM = {start}, {ahead}, {drift}
@@ -93,13 +93,13 @@ sys.exit(status)
 
 @dataclass(frozen=True)
 class Ran:
-    """What there is of the run."""
+    """The finished run."""
 
     folder: Path
     arm: str
     """The only one."""
     replies: list[dict[str, Any]]
-    """Of R1's data plane, twenty a second."""
+    """Replies of R1's data plane, twenty a second."""
     unshifted: Path
     """The capture as it was before its stamps were moved."""
     seen: dict[ClassKey, list[ClassPoint]]
@@ -112,7 +112,7 @@ class Ran:
 
     @property
     def record(self) -> CellRecord:
-        """Its record."""
+        """Record of the cell."""
         return Cell(self.cell, CellIdentity(self.arm, (), 1)).record()
 
     def table(self, name: str) -> pd.DataFrame:
@@ -134,7 +134,7 @@ def ran_long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
 
 @pytest.fixture(scope="module")
 def ran_even(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
-    """As long, with a class that drops two of three packets, which come evenly: no TCP that answers to it in bursts."""
+    """Run as long, with a class that drops two of three packets at a constant rate instead of TCP with its bursts."""
     folder = tmp_path_factory.mktemp("even")
     yaml = YAML(typ="safe")
     experiment = yaml.load(EXPERIMENT.read_text())
@@ -212,7 +212,7 @@ def data_plane(lab: Lab, router: str) -> Iterator[list[dict[str, Any]]]:
 
 @contextmanager
 def watched(folder: Path) -> Iterator[dict[ClassKey, list[ClassPoint]]]:
-    """What is seen of the run that begins in the block while its traffic goes on, class by class."""
+    """Yield the observations of the run that begins in the block during its traffic, class by class."""
     seen: dict[ClassKey, list[ClassPoint]] = {}
     over = threading.Event()
 
@@ -280,7 +280,7 @@ COUNTED: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
     ("interfaces", {"interface": "FastEthernet0/1"}, ("output_packets", "output_bytes")),
     ("interfaces", {"interface": "FastEthernet0/0"}, ("input_packets", "input_bytes")),
 )
-"""What is compared: a table, which of its rows, and their columns."""
+"""The compared tables, rows and columns."""
 
 
 def both(ran: Ran, table: str, place: dict[str, str]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -342,7 +342,7 @@ def test_so_are_those_of_a_class_that_drops_evenly(
 
 
 def _near(ran: Ran, table: str, place: dict[str, str], columns: tuple[str, ...]) -> None:
-    """Whether rates between the readings at the ends of the window are those of the data plane."""
+    """Return whether rates between the readings at the ends of the window are those of the data plane."""
     truth, read = both(ran, table, place)
     inside = read[(read["time_s"] >= LONG_S / 3) & (read["time_s"] <= LONG_S)]
     ends = inside.iloc[[0, -1]]["time_s"].astype(float).to_numpy()

@@ -1,4 +1,4 @@
-"""What dies under a run, and the run itself: each is named as what it is, and nothing is left behind."""
+"""Dead processes under a run, and the dead run itself: each is named correctly, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ VICTIMS: dict[str, tuple[Callable[[Lab], int], str]] = {
     "shaped": (lambda lab: program(lab, "qoslab.virtual_lab.iosd"), "iosd: its daemon was killed by SIGKILL"),
     "policed-cubic": (lambda lab: lab.pid, "its supervisor (process {}) was killed by SIGKILL"),
 }
-"""By arm, what is killed, and what is said of it."""
+"""The killed process of each arm, and its message."""
 
 
 def test_a_lab_that_dies_during_a_push_is_a_dead_lab(clean: Path) -> None:
-    """In each arm of a run another process of the lab; the next arm has a lab of its own."""
+    """Another process of the lab dies in each arm of a run; the next arm has a new lab."""
     arms = [f"--arm={arm}" for arm in VICTIMS]
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "2s", "--jobs", "1", *arms)
     killed = {}
@@ -151,7 +151,7 @@ def test_ansible_that_dies_costs_one_attempt_and_a_collector_none(clean: Path) -
 
 
 def record(folder: Path, cell: str) -> dict[str, Any]:
-    """What is kept of a cell, or of one attempt at it."""
+    """Return the record of a cell, or of one attempt."""
     text = (latest(folder) / f"cells/{cell}/cell.json").read_text()
     return dict(json.loads(text))
 
@@ -175,7 +175,7 @@ MOVED: dict[str, tuple[dict[str, float], str]] = {
     "policed": ({"asleep_s": 10.0}, "the machine was suspended for 10 s within the cell"),
     "shaped": ({"asleep_s": 10.0, "set_s": -3600.0}, "the machine's clock was set by -3.6e+06 ms within the cell"),
 }
-"""By arm, what has become of the machine's clocks since the run began, and what is said of it."""
+"""The change of the machine's clocks since the run began, by arm, and its message."""
 
 
 @pytest.mark.long

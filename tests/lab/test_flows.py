@@ -35,9 +35,9 @@ LATE_S = 1.0
 TOLERANCE_S = 0.05
 """Between the plan and a start: a third of the way to the host, which must not count."""
 SHELL_S = 0.5
-"""Until a shell that was started says what time it is."""
+"""Time until a started shell prints the time."""
 WAY_S = 0.15
-"""To a host, and as much back."""
+"""Time to a host, and the same back."""
 STAMPED = """echo $EPOCHREALTIME >"$0"; exec "$@\""""
 
 

@@ -1,8 +1,8 @@
-"""Devices that others have written, from the package index, each in an environment of its own.
+"""Emulated devices by others, from the package index, each in its own environment.
 
-fakenos has answers and no state: it is logged in to, and refused for what it says of itself. fake-switches has switches
-with a state, by SSH and by telnet. Neither knows of QoS. They cannot stand beside what is locked here: fakenos wants an
-older paramiko, fake-switches a Twisted of 2016. simnos wants Python 3.13.
+fakenos has answers and no state: a login works, and its show version is refused. fake-switches has switches with a
+state, by SSH and by telnet. Neither knows QoS. Their dependencies conflict with the locked ones: fakenos needs an older
+paramiko, fake-switches a Twisted of 2016. simnos needs Python 3.13.
 """
 
 from __future__ import annotations

@@ -75,14 +75,14 @@ def says(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(says: Path) -> Iterator[ForkServer]:
-    """What forks it."""
+    """The fork server."""
     server = ForkServer(str(says))
     yield server
     server.close()
 
 
 def started(program: Path, folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    """It as a process is started."""
+    """The command as an ordinary process."""
     return subprocess.Popen(
         [str(program), *arguments],
         cwd=folder,

@@ -1,4 +1,4 @@
-"""Who forwards: `qos-router` by the routes of the router's kernel, or that kernel where it has to."""
+"""Forwarding by `qos-router` with the routes of the router's kernel, or by that kernel if necessary."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def wait_for(lab: Lab, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any
 
 
 def counted(lab: Lab, node: str, what: str) -> int:
-    """What the kernel of a node has counted of IP."""
+    """Return the IP counters of a node's kernel."""
     lines = lab.run(node, "cat /proc/net/snmp").splitlines()
     head, figures = (line.split() for line in lines if line.startswith("Ip:"))
     return int(figures[head.index(what)])
@@ -162,7 +162,7 @@ def test_routes_that_flap_under_load_lose_nothing(lab: Lab) -> None:
 
 
 def test_a_neighbour_that_disappears_under_load_costs_no_packet(lab: Lab) -> None:
-    """The kernel asks for it again, and keeps what comes meanwhile."""
+    """The kernel asks for it again, and keeps the packets during that time."""
     before = counted(lab, "server", "InReceives")
     sender = spawn_udp(lab, 500, 2000, 4e6)
     times = 5
@@ -203,7 +203,7 @@ def test_a_neighbour_that_is_gone_is_the_kernels_until_it_comes_back(lab: Lab) -
 
 
 def wait_until_quiet(lab: Lab) -> None:
-    """Until the daemon has taken what its kernel had told: it answers a request after its news."""
+    """Wait until the daemon has applied the changes of its kernel: it answers a request after them."""
     for _ in range(2):
         forwarding(lab)
 

@@ -1,4 +1,4 @@
-"""What the configuration model accepts, the real `qos-router` accepts too, line by line."""
+"""Every line accepted by the configuration model is accepted by the real `qos-router`, line by line."""
 
 from __future__ import annotations
 

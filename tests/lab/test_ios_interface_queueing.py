@@ -68,7 +68,7 @@ CASES = {
     "priority": (PRIORITY, {"high": 150, "low": 200}),
     "custom": (CUSTOM, {"first": 220, "second": 220}),
 }
-"""What is pasted into R1, and floods in packets a second: a thousand of all cases together."""
+"""Lines for R1, and floods in packets a second: a thousand of all cases together."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Flooded:
 
 @pytest.fixture(scope="module")
 def flooded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Flooded]]:
-    """Every case in a lab of its own, all flooded in the same seconds; its text is taken back line by line in the end.
+    """Flood every case in its own lab in the same seconds; remove its lines one by one in the end.
 
     They share the seconds and nothing else, and what a thousand packets need of a machine in a second is a hundredth.
     """

@@ -499,7 +499,7 @@ sys.stdin.read()
 def knocking(lab: Lab, *user: str) -> subprocess.Popen[str]:
     """A process, of another user if one is given, that opens 2000 connections to R1.
 
-    It says what the last was told, and how many are left when 20 seconds are over, or 100 or fewer are.
+    It prints the answer to the last one, and the number of open ones after 20 seconds, or once they are at most 100.
     """
     ssh = lab.ssh("R1")
     return subprocess.Popen(

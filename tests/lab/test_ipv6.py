@@ -93,7 +93,7 @@ def ping6(lab: Lab, node: str, address: str, *, dscp: int = 0, timeout: float = 
 
 
 BUCKET_BITS = 31_250 * 8
-"""What the policer lets through at once, at the start."""
+"""Initial burst of the policer."""
 
 
 @pytest.mark.parametrize("lab", ["simulated", pytest.param("virtual", marks=[pytest.mark.quiet, pytest.mark.long])])

@@ -28,9 +28,9 @@ pytestmark = pytest.mark.lab
 
 HERE = Path(__file__).parent
 SET_CHILD_SUBREAPER = 36
-"""Of prctl(2)."""
+"""Option of prctl(2)."""
 TICK_US = 10_000
-"""Of a kernel's clock, the longest (CONFIG_HZ=100)."""
+"""Longest tick of a kernel's clock (CONFIG_HZ=100)."""
 
 
 def test_hosts_reach_each_other_and_nothing_else(lab: Lab) -> None:
@@ -177,7 +177,7 @@ def test_sigkill_of_the_owner_leaves_nothing(name: str) -> None:
 
 
 def supervisors(name: str) -> list[str]:
-    """Processes that were started for a lab of this name, whatever became of it."""
+    """Return the processes that were started for a lab of this name, in any state."""
     found = []
     for process in Path("/proc").iterdir():
         try:

@@ -156,7 +156,7 @@ ARP_TIMEOUT_MS = 14_400_000
 
 
 def neighbours(lab: Lab, node: str) -> dict[str, tuple[str, list[str], float]]:
-    """By interface with an ARP entry: its neighbour, the entry's state, and after how long the kernel asks again."""
+    """Return the neighbour, the state and the age of the ARP entry of each interface."""
     entries = json.loads(lab.run(node, ["ip", "-j", "neigh"], check=True).stdout)
     tables = json.loads(lab.run(node, ["ip", "-j", "-s", "ntable", "show", "name", "arp_cache"], check=True).stdout)
     drawn = {each["dev"]: float(each["reachable"]) for each in tables if "dev" in each}

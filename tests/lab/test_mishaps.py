@@ -1,4 +1,4 @@
-"""What happens to the routers and hosts of an inventory while a run is under way: it is borne, or named."""
+"""Mishaps of the routers and hosts of an inventory during a run: the run survives or names them."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from waiting import PATIENCE_S
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
 LEAVES_S = 5.0
-"""Until a run is over whose user has interrupted it twice."""
+"""Time until a run ends that its user has interrupted twice."""
 SILENT_S = 400.0
-"""Until a run is over of which a router says nothing any more: a command, a login, and what restores it, each waits as
-long as a slow router may take."""
+"""Time until a run ends after a router went silent: a command, a login and the rollback each wait as long as a slow
+router may take."""
 AHEAD_NS = 250_000_000
 CLOCK = """
 import os, sys, time
@@ -45,9 +45,9 @@ exec(sys.argv[-1])
 """
 """A Python for agents: the host's clock is set while a file is there."""
 BANNER = "banner motd ^Authorised>^"
-"""As a prompt, to whoever looks for one."""
+"""A banner that looks like a prompt."""
 PUSHED = "> policy-map Police\n", "> service-policy output Police\n"
-"""In a transcript: one of the first lines that a push sends, and the last."""
+"""One of the first lines of a push in a transcript, and the last."""
 
 
 @pytest.fixture(scope="module")
@@ -128,13 +128,13 @@ def cell(clean: Path, arm: str, attempt: str = "1") -> dict[str, Any]:
 
 
 def transcripts(clean: Path) -> list[str]:
-    """What was said in each login on R1 so far."""
+    """Return the transcripts of all logins on R1 so far."""
     # `latest` leads to the same.
     return [each.read_text() for each in {each.resolve() for each in clean.glob("runs/*/*/door/*/R1.*.txt")}]
 
 
 def wait_until_said(clean: Path, words: str) -> None:
-    """Until it is said to R1, or by it."""
+    """Wait until the words are sent to R1, or by it."""
     deadline = time.monotonic() + RUN_S
     # No wait of the usual length: a push takes a moment only.
     while not any(words in each for each in transcripts(clean)):

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.slow]
 
 ANALYSIS = Path(__file__).parents[2] / "analysis"
 STORIES = {"hqf-classes": 1, "hqf-fair-queue": 1, "hqf-nested": 1, "wfq-precedence": 0, "ios-and-kernel": 0}
-"""How many graphs each notebook draws. All others are in tests/notebook/test_simulated_runs.py."""
+"""Number of graphs of each notebook. All others are in tests/notebook/test_simulated_runs.py."""
 WITH_KERNEL = ("ios-and-kernel",)
 """Experiments whose kernel no simulation has."""
 

@@ -54,14 +54,14 @@ def free_port() -> int:
 
 
 def identified(port: int) -> bool:
-    """Whether an SSH server answers: its port listens before."""
+    """Return whether an SSH server answers: its port listens before."""
     with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
         return client.recv(4) == b"SSH-"
 
 
 @contextmanager
 def sshd(folder: Path, key: Path, enter: list[str] | None, *, words: bool = True) -> Iterator[int]:
-    """The port of a server that lets this user in with a key. Whatever is run there, `enter` runs.
+    """Port of a server that lets this user in with a key and runs `enter` for every command.
 
     It has the client's command as its last word, unless it takes none (`words`).
     """

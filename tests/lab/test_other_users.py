@@ -1,4 +1,4 @@
-"""What another user of the machine finds of a run while it goes on: nothing that listens."""
+"""Listeners of a run that another user of the machine can reach: none."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def sockets(pid: int) -> set[str]:
 
 
 def doors(pids: set[int]) -> list[str]:
-    """What of these processes other users of the machine can connect to: listening TCP sockets, sockets with names."""
+    """Return the listening TCP sockets and named sockets of these processes that other users can connect to."""
     mine = {inode for pid in pids for inode in sockets(pid)}
     found = []
     for table in ("tcp", "tcp6"):
@@ -65,7 +65,7 @@ def doors(pids: set[int]) -> list[str]:
 
 
 def reachable(name: str) -> bool:
-    """Whether other users may come to a socket of that name."""
+    """Return whether other users can reach a socket of that name."""
     if name.startswith("@"):
         return True
     return all(stat.S_IMODE(folder.stat().st_mode) & stat.S_IXOTH for folder in Path(name).parents)

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 EXPERIMENT = ROOT / "experiments/policing-vs-shaping.yml"
 RUN = "import sys; from qoslab.cli import main; sys.exit(main())"
 SECONDS = 8
-"""Of traffic: a figure of the report is of the moment 5.7 s."""
+"""Seconds of traffic: a value of the report is at 5.7 s."""
 ATTEMPTS = 3
 """Runs of which one must be valid."""
 

@@ -72,7 +72,7 @@ def configured(lab: Lab, router: str, *lines: str) -> None:
 
 
 def said(checked: CheckResult) -> str:
-    """What a run would be refused with; empty where it would not."""
+    """Return the refusal of a run; empty if there is none."""
     refused = refusal(checked.found)
     return "" if refused is None else refused.message
 
@@ -286,7 +286,7 @@ def test_a_run_leaves_an_existing_policy_of_the_router(tmp_path: Path, clean: Pa
 
 @pytest.mark.long
 def test_a_run_in_a_project_with_custom_names(tmp_path: Path, clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the inventory of the documents: another model, other interfaces of routers and hosts, hosts in place."""
+    """The inventory of the documents has another model, other interface names and hosts in place."""
     project = topology(client="host", R1={"platform": "ios", "model": "2811"}, server="host")(
         "client eth1 192.168.10.2/24 - R1 FastEthernet0/1 192.168.10.1/24",
         "R1 FastEthernet0/0 192.168.20.1/24 - server eth1 192.168.20.2/24",

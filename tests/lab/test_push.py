@@ -443,7 +443,7 @@ def test_a_refused_command_is_recorded_with_its_reason(collector: Collector) -> 
 
 
 def probing(*described: dict[str, str | int]) -> Experiment:
-    """An experiment with these probes and a flow beside them."""
+    """Return an experiment with these probes and a flow."""
     times = {"frequency": "1 s", "timeout": "500 ms"}
     probes = [{"name": f"{probe['from']}-probe", **times, **probe} for probe in described]
     flow = {

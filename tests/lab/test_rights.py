@@ -1,4 +1,4 @@
-"""What the processes of a lab may do, and what they have open: no more than they need."""
+"""Capabilities and open files of the processes of a lab: no more than they need."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def lab() -> Iterator[Lab]:
 
 
 def status(pid: int, thread: str | None = None) -> dict[str, str]:
-    """What the kernel says of a process, which is of its first thread, or of another thread."""
+    """Return the status of a process in /proc, of its first or of another thread."""
     lines = Path(f"/proc/{pid}/task/{thread or pid}/status").read_text().splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
 def open_files(pid: int) -> dict[int, str]:
-    """Its descriptors."""
+    """Return its descriptors."""
     found = {}
     for each in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(FileNotFoundError):  # closed meanwhile
@@ -64,7 +64,7 @@ def sets(said: dict[str, str]) -> tuple[frozenset[str], ...]:
 
 
 def started(process: LabProcess, name: str) -> dict[str, str]:
-    """What the kernel says of the program of that name, once `env` and `setpriv` have become it."""
+    """Return the status of the program of that name, after `env` and `setpriv` have become it."""
 
     def said() -> dict[str, str] | None:
         pid = process.command_pid()
@@ -166,7 +166,7 @@ def test_daemons_drop_the_capabilities_of_their_start(lab: Lab) -> None:
 
 
 def threads(pid: int) -> Counter[tuple[frozenset[str], ...]]:
-    """How many threads of a process have which bounding, permitted and effective set."""
+    """Return the number of threads of a process by bounding, permitted and effective set."""
     found: Counter[tuple[frozenset[str], ...]] = Counter()
     for task in Path(f"/proc/{pid}/task").iterdir():
         with suppress(FileNotFoundError, ProcessLookupError):  # ended meanwhile

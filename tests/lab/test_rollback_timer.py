@@ -63,11 +63,11 @@ interface FastEthernet0/1
 """
 WAYS = {"R1": "archive", "R2": "eem", "R3": "reload"}
 LOOKING = re.compile(r"show |dir |term(inal)? |enable$|<|exit$|ping ")
-"""What is sent to log in and to look."""
+"""Commands of login and reading."""
 COUNTS_S = 60.0
 """The least that routers count."""
 LATE_S = 60.0
-"""What they, and this test, may be late on a busy machine."""
+"""Allowed delay of timers and of this test on a busy machine."""
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def rack(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 def shown(lab: Lab) -> dict[str, list[str]]:
-    """What each router has: its configuration, what it saves, its files, and what waits there."""
+    """Return the configuration, startup configuration, files and timers of each router."""
     return {router: _of(lab, router) for router in WAYS}
 
 
@@ -148,7 +148,7 @@ def test_each_router_left_alone_takes_its_configuration_back(clean: Path, rack: 
 
 
 def _is_policed(lab: Lab, router: str) -> bool:
-    """Whether it still has the policy; one that restarts while it is asked is not back yet."""
+    """Return whether it still has the policy; a router that restarts during the question is not back yet."""
     try:
         return any("service-policy" in line for line in _of(lab, router))
     except (HungUpError, asyncssh.Error, OSError):
@@ -179,14 +179,14 @@ def test_a_run_sends_the_commands_listed_by_plan(clean: Path, rack: tuple[Lab, P
 
 
 def _promised(told: str, router: str) -> list[str]:
-    """The lines that `plan` has for a router, but for show commands and headings."""
+    """Return the lines of `plan` for a router without show commands and headings."""
     block = told.split(f"sent to {router}, in order, without show commands\n")[1].split("\nsent to ")[0]
     lines = [line[4:].rstrip() for line in block.split("  show commands")[0].splitlines() if line.startswith("    ")]
     return [_timeless(line) for line in lines if not re.match(r"(archive|eem|reload): ", line)]
 
 
 def _sent(newest: Path, router: str) -> list[str]:
-    """What was sent to a router in all logins, in the order of time, but for logging in and looking."""
+    """Return the lines sent to a router in all logins, in order, without logins and reading."""
     lines = []
     for file in newest.glob(f"door/*/{router}.*.txt"):
         for number, line in enumerate(file.read_text().splitlines()):

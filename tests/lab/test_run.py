@@ -29,7 +29,7 @@ EXPERIMENT = ROOT / "experiments/policing-vs-shaping.yml"
 
 
 def variant(folder: Path, change: Callable[[str], str], templates: dict[str, str] | None = None) -> Path:
-    """The experiment with a changed file, beside templates of its own."""
+    """Write the experiment with changes, next to its own templates."""
     text = EXPERIMENT.read_text().replace("../reports/", "")
     file = experiment_file(folder, EXPERIMENT.name, change(text))
     shutil.copytree(ROOT / "reports/published", folder / "published", dirs_exist_ok=True)
@@ -168,7 +168,7 @@ def test_load_from_flood_and_a_session_that_it_starves(clean: Path) -> None:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("jobs", [(), ("--jobs", "1")], ids=["side by side", "one by one"])
 def test_arms_run_side_by_side_unless_they_are_to_run_one_by_one(clean: Path, jobs: tuple[str, ...]) -> None:
-    """Where a machine has one processor, they run one by one in any case."""
+    """On a machine with one processor they run one by one in any case."""
     arms = ("--arm", "policed", "--arm", "shaped")
     status, output, errors = run(clean, "run", str(EXPERIMENT), "--duration", "4s", *arms, *jobs)
     assert status == status_of(newest_run(clean)), errors + output
@@ -233,7 +233,6 @@ KILLED = {
 @pytest.mark.long
 @pytest.mark.slow
 def test_each_program_of_a_cell_may_be_killed(clean: Path) -> None:
-    """Its cell names it, the run goes on to the next one and to its end, and nothing is left; `clean` looks."""
     file = variant(clean, lambda text: re.sub(r"(?m)^traffic:\n(?:  .*\n)+", EVERY_PROGRAM, text, count=1))
     cells = ("--arm", "unrestricted", "--repetitions", str(len(KILLED)), "--attempts", "1", "--jobs", "1")
     command = Command(clean, "run", str(file), "--duration", "3s", *cells)

@@ -46,23 +46,23 @@ the run has forked and has not become a program yet: until then it is the run.
 """
 OF_A_DOOR = "password of a door"
 OWN_INVENTORY = re.compile(r"file \S+/inventory\.json 100600")
-"""That of Ansible, which reaches routers by their doors."""
+"""The inventory of Ansible, which reaches routers through their proxies."""
 LEAST = 12
 """Kinds of secrets; with those of the inventory there are more."""
 OBSERVED = "observe:\n  - {node: R1, command: show running-config, when: [before, after]}\n"
 
 
 class Watch:
-    """What is found in command lines and environments of processes, and in temporary files."""
+    """Command lines and environments of processes, and contents of temporary files."""
 
     def __init__(self, spared: set[int], folder: Path) -> None:
         self._spared = spared
         self._folder = folder
         self._stop = threading.Event()
         self._read: dict[Path, tuple[int, int]] = {}
-        """When each file was changed last, as it was read, and how long it was."""
+        """Time of the last change and length of each file."""
         self.seen: dict[bytes, str] = {}
-        """What processes were started with, and who; what files held, and which, with their modes."""
+        """Start arguments of processes; contents and modes of files."""
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
@@ -100,7 +100,7 @@ class Watch:
 
 
 def _line(process: Path) -> str:
-    """How it was called; nothing of one that has ended."""
+    """Return its command line; empty if it has ended."""
     try:
         return (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
@@ -204,7 +204,7 @@ def _passwords(listed: object) -> Iterator[str]:
 
 
 def login_is_not_among(doors: set[str], secrets: dict[str, str]) -> bool:
-    """What Ansible is given is the doors' passwords, and none of a device."""
+    """Return whether Ansible has only passwords of proxies, and none of a device."""
     return not doors & set(secrets.values())
 
 

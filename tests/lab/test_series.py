@@ -62,7 +62,7 @@ arms:
       R2: {template: templates/police-in.ios.j2}
 """
 FRAME_NS = (1000 + 38) * 8 * 100
-"""What a frame of the flood takes on the line, Ethernet's 38 bytes around the packet included."""
+"""Time of a frame of the flood on the line, with Ethernet's 38 bytes in addition to the packet."""
 POLICE = """\
 policy-map Police
  class class-default
@@ -70,7 +70,7 @@ policy-map Police
 interface FastEthernet0/1
  service-policy input Police
 """
-"""What the line brings is 9.7 Mb/s by the bytes that a router counts: whatever exceeds would be lateness."""
+"""Policer of the flood: the line brings 9.7 Mb/s in counted bytes, so an exceeding packet would be late."""
 STOPS, STOP_S = 20, 0.0045
 ATTEMPTS = 3
 
@@ -111,7 +111,7 @@ def measure(folder: Path, *, stops: bool) -> dict[str, Any]:
 
 
 def flood_times(file: Path) -> list[int]:
-    """When the packets of the flood were seen, ns."""
+    """Return the times of the flood's packets, in ns."""
     packets = pa.Table.from_batches(read_packets(file)).to_pandas()
     return [int(time) for time in packets.time_ns[packets.destination_port == 5002]]
 
@@ -141,7 +141,7 @@ def test_a_stalled_process_changes_no_decision_between_its_routers(series: Path)
 
 @pytest.mark.long
 def test_a_router_that_ends_alone_is_named_and_costs_the_cell(series: Path) -> None:
-    """As after a panic: its process runs on for the other router, which stays as it was."""
+    """After a panic the process goes on for the other router, which stays as it was."""
     command = Command(series, "run", "series.yml", "--duration", "3s", "--attempts", "1")
     command.wait_for(": traffic (")
     (lab,) = command.labs()

@@ -91,7 +91,7 @@ del os.setpriority
 priority.platform.system = lambda: "Darwin"
 sys.exit(main(sys.argv[1:]))
 """
-"""Where there is nothing of what Linux alone has: no /proc, no sets of processors, no priorities of threads."""
+"""Names of Linux that other systems lack: /proc, sets of processors, priorities of threads."""
 
 
 def test_a_simulated_run_takes_nothing_that_linux_alone_has(tmp_path: Path) -> None:

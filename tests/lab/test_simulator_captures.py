@@ -36,7 +36,7 @@ def simulate(folder: Path) -> tuple[dict[str, int], dict[str, Path]]:
 
 
 def fields(file: Path, *names: str, only: str = "") -> list[list[str]]:
-    """What tshark says of each packet."""
+    """Return the fields of each packet from tshark."""
     command = ["tshark", "-n", "-r", str(file), "-T", "fields"]
     command += [word for name in names for word in ("-e", name)]
     command += [word for check in CHECKS for word in ("-o", f"{check}:TRUE")]

@@ -1,4 +1,4 @@
-"""Steps of real cells beside the plan: each experiment file in virtual time, two in the virtual lab."""
+"""Steps of real cells against the plan: each experiment file in virtual time, two in the virtual lab."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_simulated(file: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["srr-3750", *long_cases("policing-vs-shaping")])
 def test_virtual(name: str, tmp_path: Path) -> None:
-    """With captures and observations at all moments, and of a switch with none of some."""
+    """The cells have captures, and observations at all triggers; the switch lacks some."""
     (file,) = [file for file in EXPERIMENTS if file.stem == name]
     record, planned = run_first_cell("virtual", file, tmp_path)
     assert tuple(step.name for step in record.steps) == planned

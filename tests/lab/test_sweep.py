@@ -63,7 +63,7 @@ def grid(clean: Path) -> Path:
 
 
 def manifest(folder: Path) -> dict[str, Any]:
-    """What the newest run says of itself."""
+    """Return the manifest of the newest run."""
     content: dict[str, Any] = json.loads((newest_run(folder) / "manifest.json").read_text())
     return content
 

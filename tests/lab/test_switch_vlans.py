@@ -90,7 +90,7 @@ def profile(lab: Lab, port: int, *, frames: int) -> tuple[int, int]:
 
 
 def police(lab: Lab, exceed: str) -> None:
-    """Have the ports' policers do that with what exceeds, whatever they did before, and count anew."""
+    """Set the action of the ports' policers for exceeding packets, and clear their counters."""
     said = session(
         lab,
         *("configure terminal", "interface Vlan30", "no service-policy input VLAN"),

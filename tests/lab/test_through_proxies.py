@@ -39,7 +39,8 @@ def old() -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def collector() -> Iterator[Collector]:
-    """It takes seconds to start, and is connected to a router anew in each test, as it is to each lab of a run."""
+    """The collector takes seconds to start, and is connected to a router again in each test, as to each lab of a
+    run."""
     with Collector() as collector:
         yield collector
 

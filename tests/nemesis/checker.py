@@ -1,4 +1,4 @@
-"""What trusts nobody looks at what is left of a run in which something went wrong."""
+"""Independent checker of the remains of a run with a fault."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.ym
 LABS = ("virtual", "simulated")
 ARGUMENTS = ("run", str(EXPERIMENT), "--duration", "2s", "--arm", "policed")
 LEFT_S = 20.0
-"""Until what cleans up after a killed process has done so."""
+"""Time until the cleanup after a killed process is complete."""
 BUCKET_B = 31_250
 LEAST_BPS, MOST_BPS = 400_000, 1_150_000
 """Goodput of two seconds: the CIR and the credit of a full bucket above (31 250 bytes in 2 s), slow start below."""
 PAGE_B = 4096
-"""What a file system in memory gives a file of one byte."""
+"""Size of a file of one byte on a file system in memory."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class Undisturbed:
     lasts_s: float
     figures: dict[str, Any]
     pages: int
-    """What its files take on a file system in memory."""
+    """Pages of its files on a file system in memory."""
 
 
 def figures(newest: Path) -> dict[str, Any]:
-    """What a finished run has measured, by metric."""
+    """Return the values of a finished run, by metric."""
     rows = json.loads((newest / "comparison.json").read_text())
     return {row["metric"]: row["measured"] for row in rows}
 
@@ -75,7 +75,7 @@ def nothing_left(clean: Path, pid: int) -> None:
 
 
 def cells_are_told(folder: Path, lab: str, expected: Undisturbed, said: str) -> None:
-    """What there is is what was written, before anything goes on with it; each attempt at a cell is right, or invalid
+    """Check that the folder has only what was written before it is resumed; each attempt at a cell is right, or invalid
     with a reason."""
     if (folder / "run.json").exists():
         status, output, errors = run(folder.parents[2], "verify", str(folder))
@@ -101,7 +101,7 @@ def assert_right(found: dict[str, Any], lab: str, expected: Undisturbed) -> None
 
 
 def resumed(clean: Path, lab: str, expected: Undisturbed) -> None:
-    """What is missing is run, where a run was begun; what is there is verified."""
+    """Resume a begun run; verify the existing cells."""
     unfinished = [each for each in runs_of(clean) if (each / "manifest.json").exists()]
     arguments = ("run", "--resume") if unfinished else (*ARGUMENTS, "--lab", lab)
     # The kernel's stamps of frames are by its own clock, of which a run that begins anew would be apart.

@@ -1,4 +1,4 @@
-"""What a nemesis does to a run: one fault, drawn from a seed, at a moment drawn from it, to one of its processes."""
+"""Faults of a nemesis: one of them, at a time and in a process of the run drawn from a seed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clocks import Clocks
 from commands import QOSLAB, Command
 
 ASKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""What asks a process to end."""
+"""Signals that ask a process to end."""
 STOPPED_S = 3.0
 """Longest stop among other faults."""
 STOP_S = (0.1, 10.0)
@@ -25,12 +25,12 @@ STOP_S = (0.1, 10.0)
 
 @dataclass(frozen=True)
 class Struck:
-    """What was done."""
+    """The applied fault."""
 
     fault: str
     victim: str
     main: bool
-    """Whether the victim is the run itself."""
+    """True if the victim is the run itself."""
     after_s: float
 
     def __str__(self) -> str:
@@ -92,13 +92,13 @@ def no_room(pid: int, draw: random.Random) -> None:
 
 
 def no_descriptors(pid: int, draw: random.Random) -> None:
-    """It opens nothing any more."""
+    """Leave it no free descriptor."""
     opened = len(list(Path(f"/proc/{pid}/fd").iterdir()))
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (opened, resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]))
 
 
 def ask_to_end(pid: int, draw: random.Random) -> None:
-    """As a user, a terminal or a service manager does."""
+    """Send the signal of a user, a terminal or a service manager."""
     os.kill(pid, draw.choice(ASKED))
 
 
@@ -120,7 +120,7 @@ FAULTS: tuple[Choice, ...] = (
 )
 STOPS: tuple[Choice, ...] = ((stop_for_long, 1),)
 OF_THE_RUN = (ask_to_end, set_clock)
-"""What is not done to one process, but to the run."""
+"""Faults of the whole run instead of one process."""
 
 
 def strike(command: Command, draw: random.Random, lasts_s: float, faults: tuple[Choice, ...] = FAULTS) -> Struck | None:

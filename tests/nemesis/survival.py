@@ -14,9 +14,9 @@ from faults import ASKED, FAULTS, Choice, Struck, strike
 from verdicts import newest_run, runs_of, status_of
 
 PATIENCE_S = 90.0
-"""From the fault to the end of a run: a push that is tried again, and a router that is waited for."""
+"""Time from the fault to the end of a run, with a retried push and a wait for a router."""
 TRIES = 3
-"""To meet a run before its end."""
+"""Attempts to hit a run before its end."""
 STATUSES = {0, 1, 2, 3, 130}
 """All but 4, which is a defect; a signal's where the run itself was killed."""
 

@@ -1,9 +1,9 @@
-"""A run has room for so much and no more, on its own disk or on that of temporary files; then it is made greater.
+"""A run with a full disk, its own or that of temporary files, which is enlarged afterwards.
 
     pytest tests/nemesis/test_full_disk.py --seeds 1-40
 
-A seed decides lab, disk and room. Whoever of the run writes when it is full finds it full: the run, a router, a
-program that captures. The checker's rules are those of any other trial.
+A seed determines lab, disk and room. Any writing process of the run meets the full disk: the run, a router, or a
+capturing program. The rules of the checker are those of the other trials.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def test_however_much_room_there_is(
 
 
 def full_disk(clean: Path, disk: str, pages: int, kept: Path) -> tuple[str, ...]:
-    """What a command has to begin with, so that there is no more room; what was written is `kept`."""
+    """Return the prefix of a command that limits its disk; the written files are moved to `kept`."""
     (clean / "runs").mkdir()
     text = FULL_DISK.replace("USER", str(os.getuid())).replace("GROUP", str(os.getgid()))
     place = (clean / disk).resolve()

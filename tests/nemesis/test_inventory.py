@@ -29,7 +29,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
 
 @pytest.fixture
 def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working folder, with a folder for temporary files beside it."""
+    """A working folder, next to a folder for temporary files."""
     temporary = temporary_folder(tmp_path, monkeypatch)
     yield tmp_path
     shutil.rmtree(temporary, ignore_errors=True)

@@ -1,12 +1,11 @@
-"""Something goes wrong in a run, at any moment; a checker that trusts nobody looks at what is left.
+"""Faults of a run at any time, and an independent checker of the remains.
 
-Whatever happens, the run ends in time and not by a defect of its own; each cell is valid and right, or invalid with a
-reason; what was written is told from what is damaged; nothing is left, no process, no lab, no file; and the same run
-goes on with `--resume` to a result that is right.
+The run ends in time and without a bug of its own; each cell is valid and right, or invalid with a reason; damaged files
+are detected; no process, lab or file is left; and the same run continues with `--resume` to a correct result.
 
     pytest tests/nemesis --seeds 1-200
 
-A seed decides lab, fault, moment and victim; what the victim is doing then is the machine's.
+A seed determines lab, fault, time and victim; the action of the victim at that time depends on the machine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Notebooks tell the story of a simulated run.
+"""Notebooks on simulated runs.
 
 No kernel is started: what their cells end in is made and shown here. The others are in tests/lab/test_notebooks.py.
 """
@@ -53,7 +53,7 @@ STORIES: dict[str, tuple[int, tuple[str, ...]]] = {
     "token-arithmetic": (2, ("--duration", "4s")),
     "tx-ring-limit": (0, ("--only", "ring=1", "--only", "ring=2")),
 }
-"""How many graphs each draws, and options by which the run is as short as the story allows."""
+"""Number of graphs of each, and options that shorten the run as far as possible."""
 KINDS = ("srr-3750", "tx-ring-limit")
 """A switch, and figures of probes; the others belong to the long level. That of a router is run by a kernel in
 tests/lab/test_policing_vs_shaping.py.
@@ -61,7 +61,7 @@ tests/lab/test_policing_vs_shaping.py.
 
 
 def shown(name: str) -> list[Any]:
-    """What each cell of code ends in."""
+    """Return the results of all code cells."""
     found, names = [], dict[str, Any]()
     for cell in json.loads((ROOT / f"analysis/{name}.ipynb").read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] != "code":

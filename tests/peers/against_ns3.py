@@ -41,7 +41,7 @@ CONTROLS = {"reno": "TcpLinuxReno", "cubic": "TcpCubic"}
 """The simulator's congestion controls, and those of ns-3."""
 METRICS = ("goodput_bps", "loss", "delay_s")
 TICK_NS = 10 * MS
-"""Of the timers of user-mode Linux (CONFIG_HZ 100)."""
+"""Tick of user-mode Linux (CONFIG_HZ 100)."""
 LEAST_TIMEOUT_S = 0.2
 """Linux adds it to the round trip; ns-3 (RFC 6298) compares it with the sum, so that ns-3 gets a longer one."""
 

@@ -115,7 +115,7 @@ class TcResult:
 
 
 def random_policy(random: np.random.Generator, number: int) -> Policy:
-    """Return a policy of 0.5 to 2 Mb/s; classes are offered more than they get, but for one at most."""
+    """Return a policy of 0.5 to 2 Mb/s; all classes except at most one are offered more than they get."""
     kind = KINDS[number % len(KINDS)]
     rate = int(np.exp(random.uniform(np.log(0.5e6), np.log(2e6)))) // 8 * 8
     if kind in ("TBF", "HTB"):

@@ -66,7 +66,7 @@ def commands(discipline: str, rate_bps: int, device: str) -> list[str]:
 
 
 def filters(discipline: str, device: str) -> list[str]:
-    """Return the filters that tell the kernel the flow of a packet, which is not IP."""
+    """Return the filters that classify packets by flow, since they are not IP."""
     if discipline.split()[0] not in ("fq_codel", "cake"):
         return []
     match = f"filter add dev {device} parent 10: protocol all pref 1 u32 match u16"

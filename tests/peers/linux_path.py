@@ -1,8 +1,8 @@
 """Program of user-mode Linux: TCP connections of the kernel through a path, as in `against_ns3`.
 
 A client, a router and a server are network namespaces. The slow line is netem's rate at the router with a limit of
-packets; all propagation delay is at the server, on the way back. Standard input has the path as JSON, standard output
-the result.
+packets; all propagation delay is at the server, on the return path. Standard input has the path as JSON, standard
+output the result.
 """
 
 from __future__ import annotations

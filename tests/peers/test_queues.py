@@ -18,7 +18,7 @@ Note = Callable[[str, Comparison], None]
 LARGEST_DIFFERENCE = 0.005
 """Relative difference of mean rates."""
 SHAPER_DIFFERENCE = 0.0001
-"""Of the rate of a shaper alone."""
+"""Greatest difference of the rate of a single shaper."""
 
 
 @pytest.mark.long

@@ -66,13 +66,13 @@ def flows(factor: float) -> Change:
 
 
 def of_sender(rows: pd.DataFrame) -> pd.DataFrame:
-    """What was sent in place of what was received."""
+    """Return sent bytes in place of received ones."""
     sent = rows["sender_bps"].where(rows["sender_bps"].notna(), rows["goodput_bps"])
     return rows.assign(goodput_bps=sent, bytes=sent * rows["seconds"] / 8)
 
 
 def whole_reads(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of TCP so many whole reads of 128 KiB as there were, as iperf3 3.18 counts them."""
+    """Return TCP bytes in whole reads of 128 KiB, as iperf3 3.18 counts them."""
     whole = (rows["bytes"] // 131_072 * 131_072).where(rows["protocol"] == "tcp", rows["bytes"])
     return rows.assign(bytes=whole, goodput_bps=whole * 8 / rows["seconds"])
 
@@ -205,7 +205,7 @@ def _as_passed(verdict: str) -> Callable[..., object]:
 def _without_parameters(
     _: Callable[..., object], sides: list[list[expected_comparison.CellKey]], names: object
 ) -> list[list[expected_comparison.CellKey]]:
-    """Cells are paired by repetition, whatever their parameters."""
+    """Pair cells by repetition, regardless of their parameters."""
     common = set.intersection(*({key[1:] for key in side} for side in sides))
     return [[key for key in side if key[1:] in common] for side in sides]
 

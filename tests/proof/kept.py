@@ -1,4 +1,4 @@
-"""What the simulator came to with each scenario and each mistake, which is kept: it is always the same."""
+"""Cache of the simulator's results for each scenario and mistake, which are deterministic."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from qoslab.results import Cell
 from qoslab.system.programs import SIMULATOR, variable_of
 
 SCENARIO = "config/scenario.json"
-"""In a cell's folder, in which the simulator is started."""
+"""File of the scenario in the folder of a cell, in which the simulator runs."""
 CAPTURES = "captures"
-"""The folder beside it to which the simulator writes captures, where the scenario has some."""
+"""Folder of the simulator's captures, if the scenario has some."""
 SCRIPT = """#!/bin/sh
 # qos-sim in place of itself: what it prints, and its captures, are kept by its scenario's digest.
 [ "$1" = run ] || exec {program} "$@"
@@ -48,7 +48,7 @@ class Kept:
 
     @classmethod
     def of(cls, program: Path, folder: Path, mistake: str = "") -> Kept:
-        """Those below `folder`. Another build of the simulator has others."""
+        """Return the cache below `folder`; each build of the simulator has its own."""
         build = sha256(program.read_bytes()).hexdigest()[:16]
         found = cls(program, folder / build / (mistake or "none"))
         found.folder.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,8 @@ class Kept:
             subprocess.run([self.script, "run"], cwd=place, stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
     def like(self, other: Kept, cell: Cell) -> bool:
-        """Whether the same came of a cell as of another simulator, or neither came to anything. It is kept once."""
+        """Return whether a cell has the same result as with another simulator, or neither has one. It is stored
+        once."""
         pairs = [(self._file(cell, suffix), other._file(cell, suffix)) for suffix in ("gz", "captures")]
         alike = all(_content(own) == _content(others) for own, others in pairs)
         for own, others in pairs if alike else ():

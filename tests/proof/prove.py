@@ -1,4 +1,4 @@
-"""Which expectation notices which mistake: the experiment files in virtual time, with each mistake made on purpose.
+"""Expectations that detect each deliberate mistake: the experiment files in virtual time, with each mistake.
 
     tox -e prove                        all mistakes
     tox -e prove -- ring-longer         these mistakes only
@@ -63,7 +63,7 @@ PROGRAM = TARGET / "release" / SIMULATOR
 FOUND = TARGET / "found"
 RESULTS = TARGET / "kept"
 FORMAT = b"2"
-"""Of what is kept there as found."""
+"""Format of the stored results."""
 FILES = "PROVE_FILES"
 """Variable that picks experiment files by a pattern; of the others the document has what was found before."""
 UNNOTICED = "PROVE_UNNOTICED"
@@ -76,18 +76,18 @@ PICKED: Mapping[str, tuple[tuple[str, str], ...]] = {
     "tcp-friendly-policer": (("connections", "1"), ("link", "10 Mb/s")),
     "tcp-friendly-policer-more": (("connections", "1"), ("pir", "1 Mb/s")),
 }
-"""Of sweeps, by file: only the cells with these values are simulated, as by `--only`."""
+"""Selected cells of sweeps by file, as with `--only`."""
 CAPTURED: Mapping[str, str] = {"policing-vs-shaping": "shaped"}
-"""By file an arm that is simulated with its captures too, against which the reports of traffic tools are held."""
+"""Arm of each file that is simulated with captures, to compare the reports of traffic tools with."""
 LIMITERS = "limiter."
-"""What the metrics begin with that are of captures."""
+"""Prefix of metrics that need captures."""
 WITHIN, OUTSIDE = "within", "outside"
 AT_ONCE = 2
 """Cells that are simulated at once, or mistakes that are made at once."""
 
 Patch = Callable[[], AbstractContextManager[None]]
 Verdicts = Mapping[Row, str]
-"""By place (arm, cells) and metric."""
+"""Verdicts by place (arm, cells) and metric."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Mistake:
     name: str
     what: str
     patch: Patch | None = None
-    """Of the analysis: what makes it."""
+    """Function that patches the analysis."""
 
 
 @dataclass
@@ -109,13 +109,13 @@ class File:
     published: tuple[PublishedFigure, ...]
     tasks: list[CellTask]
     all_cells: int = 0
-    """How many it has, of which `tasks` are those that are simulated."""
+    """Number of all cells; `tasks` are the simulated ones."""
     cells: list[Cell] = field(default_factory=list)
     metrics: pd.DataFrame = field(default_factory=pd.DataFrame)
     read: list[tuple[Any, ...]] = field(default_factory=list)
-    """What the metrics of each cell were computed from."""
+    """Inputs of the metrics of each cell."""
     held: list[tuple[Any, ...]] = field(default_factory=list)
-    """What of each cell with captures was held against these."""
+    """Comparisons of each cell with captures."""
     captures: bool = False
     """Expectations are of what captures say."""
     verdicts: Verdicts = field(default_factory=dict)
@@ -182,11 +182,11 @@ def simulate(tasks: Sequence[CellTask], folder: RunFolder) -> list[Cell]:
 
 
 def _silent(cell: str, step: str, seconds: float | None = None) -> None:
-    """Progress is told for each mistake."""
+    """Ignore progress, which is printed for each mistake."""
 
 
 def verdicts(file: File, metrics: pd.DataFrame, invalid: Mapping[str, tuple[str, ...]]) -> Verdicts:
-    """What the comparison says of each expectation and average."""
+    """Return the verdict of each expectation and average."""
     cells = [
         CellSummary(
             arm=task.identity.arm,
@@ -210,7 +210,7 @@ def _place(row: Mapping[str, Any]) -> str:
 
 @contextmanager
 def recorded(name: str, kept: list[tuple[Any, ...]]) -> Iterator[None]:
-    """What a function of the reading is given is kept."""
+    """Record the arguments of a function of the reading."""
     compute = getattr(readings, name)
 
     def record(*given: Any) -> Any:
@@ -222,7 +222,7 @@ def recorded(name: str, kept: list[tuple[Any, ...]]) -> Iterator[None]:
 
 
 def hold(path: Path, folder: Path) -> list[tuple[Any, ...]]:
-    """What of the cells of a file's `CAPTURED` arm is held against captures; they are simulated for that."""
+    """Compare the cells of a file's `CAPTURED` arm with captures; they are simulated for that."""
     if path.stem not in CAPTURED:
         return []
     sweep = load_sweep(path, {"observe": "[]"}, lab_kind(Simulated.name).check)
@@ -262,7 +262,7 @@ def batches(file: File, mistake: Mistake) -> Iterator[list[int]]:
 
 
 def touched(file: File, mistake: Mistake, numbers: Sequence[int]) -> list[int]:
-    """Those of some cells of which something else comes with a mistake."""
+    """Return the cells whose result changes with a mistake."""
     without, mistaken = Kept.of(PROGRAM, RESULTS), Kept.of(PROGRAM, RESULTS, mistake.name)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(lambda number: mistaken.simulate(file.cells[number]), numbers))
@@ -270,7 +270,7 @@ def touched(file: File, mistake: Mistake, numbers: Sequence[int]) -> list[int]:
 
 
 def is_sparing() -> bool:
-    """Whether further cells are spared where one has noticed."""
+    """Return whether further cells are omitted after a detection."""
     return UNNOTICED in os.environ or SPARING in os.environ
 
 
@@ -322,7 +322,7 @@ def processor_s() -> float:
 
 
 def prove(path: Path, mistakes: Sequence[Mistake]) -> None:
-    """Simulate a file without a mistake, then with each; what is found is kept beside what was found before."""
+    """Simulate a file without a mistake, then with each; store the results with the earlier ones."""
     begun = processor_s()
     file = load(path)
     before = kept_proof(path)
@@ -348,7 +348,7 @@ def prove(path: Path, mistakes: Sequence[Mistake]) -> None:
 
 
 def each_noticed(file: File, mistakes: Sequence[Mistake]) -> Iterator[tuple[Mistake, list[Row] | None, float]]:
-    """What notices each of some mistakes, as they are found, and the processor time that others took for it.
+    """Yield the detecting rows of each mistake as they are found, and the processor time of the others.
 
     Several are made side by side, in processes that have the file as it came without a mistake.
     """
@@ -366,11 +366,12 @@ def each_noticed(file: File, mistakes: Sequence[Mistake]) -> Iterator[tuple[Mist
 
 
 _GIVEN: list[tuple[File, Sequence[Mistake]]] = []
-"""For the processes that make mistakes, the file and all mistakes: nothing that can be sent, so it is there before."""
+"""Common data of the processes that make mistakes: file and mistakes cannot be sent, so they are there before the
+fork."""
 
 
 def _one_at_a_time() -> None:
-    """This process simulates one cell at a time: others do the same beside it."""
+    """Let this process simulate one cell at a time, next to other processes."""
     global AT_ONCE
     AT_ONCE = 1
 
@@ -381,7 +382,7 @@ def _made_apart(number: int) -> tuple[int, list[Row] | None, float]:
 
 
 def _noticed_of(file: File, mistake: Mistake) -> tuple[list[Row] | None, float]:
-    """What notices a mistake, and the processor time that it took here."""
+    """Return the detecting rows of a mistake, and the processor time spent here."""
     begun = processor_s()
     with tempfile.TemporaryDirectory() as made:
         rows = noticed(file, mistake, Path(made))
@@ -389,12 +390,12 @@ def _noticed_of(file: File, mistake: Mistake) -> tuple[list[Row] | None, float]:
 
 
 def digest(path: Path) -> str:
-    """Of an experiment file and the simulator: what was found with others counts no more."""
+    """Return the digest of an experiment file and the simulator: results of others are obsolete."""
     return sha256(FORMAT + path.read_bytes() + PROGRAM.read_bytes()).hexdigest()[:16]
 
 
 def kept_proof(path: Path) -> FileProof | None:
-    """What was found of an experiment file as it is."""
+    """Return the stored results of the current experiment file."""
     found = FOUND / f"{path.stem}.json"
     if not found.exists():
         return None

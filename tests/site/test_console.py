@@ -1,4 +1,4 @@
-"""What the blocks of a page do when the site is built: files, commands, programs."""
+"""Blocks of a page during the build of the site: files, commands, programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import console
 
 @pytest.fixture(autouse=True)
 def warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Of a build whose pages work in a folder of the test's own."""
+    """Warnings of a build whose pages work in a folder of the test."""
     told: list[str] = []
     monkeypatch.setattr(console, "WORK", tmp_path)
     monkeypatch.setattr(console, "_sources", lambda: "")

@@ -21,7 +21,7 @@ PAGES = sorted(
     if not {"_made", "_static", "rust"} & {*file.relative_to(SITE).parts}
 )
 BESIDES = {Path("genindex.html"), Path("search.html"), Path("py-modindex.html")}
-"""What Sphinx makes besides pages."""
+"""Files of Sphinx other than pages."""
 MADE = sorted(SITE.glob("_made/*/*.html"))
 CLICKS = 2
 PHONE_PX = 400
@@ -69,7 +69,7 @@ def test_every_link_leads_somewhere() -> None:
 
 
 def test_every_page_is_two_clicks_away() -> None:
-    """By what is seen of a page: the text's links, and the sections in its head; no menu has to be opened."""
+    """Only visible links count: those of the text and the sections in its head, without an opened menu."""
     reached, edge = {Path("index.html")}, {Path("index.html")}
     for _ in range(CLICKS):
         edge = {

@@ -1,4 +1,4 @@
-"""What the unit tests share."""
+"""Fixtures of the unit tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qoslab.run.workers.genie_parser import GenieParser
 
 
 class ParserOfThisProcess:
-    """In place of the collector process, which imports pyATS for seconds in each simulated run."""
+    """Parser in place of the collector process, which imports pyATS for seconds in each simulated run."""
 
     def parse(self, command: str, text: str, os_name: str = "ios") -> Observed:
         found = parse(os_name, command, text)

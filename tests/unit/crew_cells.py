@@ -12,7 +12,7 @@ from qoslab.run.cluster import remote_worker as cluster_worker
 
 
 def passes(task: dict[str, Any]) -> dict[str, Any]:
-    """In place of `cluster_worker.run_cell`: a cell that is over at once, with a file of its own."""
+    """Return a finished cell with a file, in place of `cluster_worker.run_cell`."""
     import io
     import json
     import zipfile
@@ -47,13 +47,13 @@ def shows_what_comes(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def shows_and_waits(task: dict[str, Any]) -> dict[str, Any]:
-    """One that goes on until it is told to give up."""
+    """Return the output of a cell that runs until it is cancelled."""
     Path(task["coming"]).mkdir(parents=True)
     return waits_for_the_end(task)
 
 
 def waits_for_the_end(task: dict[str, Any]) -> dict[str, Any]:
-    """A cell that goes on until it is told to give up."""
+    """Run a cell until it is cancelled."""
     from qoslab.run.events import Interrupted
 
     cluster_worker._CLOSING.wait()

@@ -34,7 +34,7 @@ class _Jump(asyncssh.SSHServer):
 
 
 class FakeDevice:
-    """A context manager. Whoever logs in is at privilege level 1; the enable secret is `ENABLE`."""
+    """A device as a context manager. Logins have privilege level 1; the enable secret is `ENABLE`."""
 
     def __init__(self, folder: Path, age: str = "modern") -> None:
         self.router = FakeRouter()

@@ -74,7 +74,7 @@ def port(mac: str, *addresses: str, **changed: Any) -> Port:
 
 
 def facts(experiment: Experiment = POLICING, way: Isolation = "in place", **changed: Any) -> Facts:
-    """All is well, but for what is changed: of R1 (`release`, `ports`, …), `client` and `server`."""
+    """Return the facts of a correct lab with changes for R1 (`release`, `ports`, …), `client` and `server`."""
     hosts = {
         "client": host("client", "192.168.10.2/24", "192.168.10.1", MACS["Fa0"], **changed.pop("client", {})),
         "server": host("server", "192.168.20.2/24", "192.168.20.1", MACS["Fa1"], **changed.pop("server", {})),

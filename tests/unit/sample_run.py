@@ -91,7 +91,7 @@ AVERAGED: dict[str, Any] = EXPERIMENT | {
     "compare": EXPERIMENT["compare"]
     | {"averages": [{"title": "All transfers", "arm": "policed", "metric": "goodput.sum", "at_least": "2 Mb/s"}]}
 }
-"""With an average that is not met."""
+"""The experiment with an average that fails."""
 
 PUBLISHED = (
     PublishedFigure("policed", "goodput.sum", "b/s", 841_000.0, "Iperf, [SUM]"),
@@ -231,7 +231,7 @@ def counters_reply(second: float, policy: str, **kind: bool) -> dict[str, Any]:
 
 
 def write_traffic(cell: Cell, model: Experiment, arm: Arm, *, traffic: Path | None, capture: Path | None) -> None:
-    """What the tools printed, in the folder `traffic` or recorded, and a capture."""
+    """Write the output of the tools, in the folder `traffic` or recorded, and a capture."""
     for flow in model.flows_of(arm):
         suffix = tool(flow.tool).suffix
         for side in ("client", "server"):
@@ -260,7 +260,7 @@ def write_router(cell: Cell, arm: Arm, seconds: float, begun: datetime) -> None:
 
 
 def write_observations(cell: Cell) -> tuple[ObservedCommand, ...]:
-    """What the router printed before and during the traffic."""
+    """Write the output of the router before and during the traffic."""
     observed = []
     for moment in ("before", "during"):
         base = cell.observation("R1", moment, "show policy-map interface")  # type: ignore[arg-type]
@@ -279,7 +279,7 @@ def write_observations(cell: Cell) -> tuple[ObservedCommand, ...]:
 def cell_record(
     arm: Arm, seconds: float, begun: datetime, reasons: tuple[str, ...], observed: tuple[ObservedCommand, ...]
 ) -> CellRecord:
-    """Of one flow, which was on time."""
+    """Return the record of one punctual flow."""
     flow = {"traffic": "transfer", "source": "192.168.10.2", "destination": "192.168.20.2", "port": 5201}
     return CellRecord(
         arm=arm.name,
@@ -352,7 +352,7 @@ def make_run_of_one_arm(root: Path) -> RunFolder:
 
 
 def change_json(path: Path, change: Callable[[Any], None]) -> None:
-    """Change a record and seal it anew, as whoever makes up a run would."""
+    """Change a record and reseal it, like a forger."""
     content = json.loads(path.read_text())
     content.pop("seal", None)
     change(content)

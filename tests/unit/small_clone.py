@@ -68,7 +68,7 @@ def wheel(folder: Path) -> str:
 
 
 def write_version(clone: Path, version: str) -> None:
-    """What the package of a clone says of itself."""
+    """Write the version of the package of a clone."""
     (clone / "src/qoslab/__main__.py").write_text(f"import sys\nprint('qoslab', {version!r}, *sys.argv[1:])\n")
 
 

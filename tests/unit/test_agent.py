@@ -51,7 +51,7 @@ def way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostAccess:
 
 @pytest.fixture(params=["of this Python", "of the oldest"])
 def either(way: HostAccess, request: pytest.FixtureRequest) -> HostAccess:
-    """That host, also with the oldest Python that it may have."""
+    """The host of the lab, also with its oldest supported Python."""
     return way if request.param == "of this Python" else replace(way, python=oldest_python())
 
 
@@ -418,7 +418,7 @@ PING 192.168.10.1 (192.168.10.1) from 192.168.10.2 eth0: 56(84) bytes of data.
 --- 192.168.10.1 ping statistics ---
 3 packets transmitted, 0 received, 100% packet loss, time 2041ms
 """
-"""As the ping of iputils prints them."""
+"""Output of the ping of iputils without answers."""
 ENTRY = '[{"dst": "192.168.10.1", "lladdr": "02:00:00:00:00:10", "state": ["REACHABLE"]}]'
 CARDS = """\
 [{"ifname": "eth0", "flags": ["UP", "LOWER_UP"], "address": "02:00:00:00:00:01",

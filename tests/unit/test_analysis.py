@@ -224,7 +224,7 @@ def test_a_metric_function_yields_its_registered_metrics() -> None:
 
 
 def test_goodput_while_all_traffic_runs() -> None:
-    """Of an entry that is alone for 5 s and for half of an interval only what it got beside the other counts."""
+    """The entry is alone for 5 s and for half of an interval; only its bytes next to the other count."""
     alone = [{"traffic": "flood", "start_s": n, "end_s": n + 1.0, "bytes": 1000, "offset_s": 0.0} for n in range(5)]
     beside = [{"traffic": "flood", "start_s": n, "end_s": n + 1.0, "bytes": 100, "offset_s": 0.0} for n in range(5, 9)]
     other = [{"traffic": "session", "start_s": n, "end_s": n + 1.0, "bytes": 10, "offset_s": 5.0} for n in range(3)]

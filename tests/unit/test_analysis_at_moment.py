@@ -51,7 +51,7 @@ CELL = readings((-1.0, 0, 0), (1.0, 100, 0), (2.0, 200, 50), (3.0, 300, 60))
 
 
 SHOWN = readings((0.0, 0, 0), (20.0, 2000, 500), (30.0, 3000, 600))
-"""Of a router with nothing but show commands: before, during and after the traffic."""
+"""Output of a router with only show commands: before, during and after the traffic."""
 
 
 def figures(*names: str, cell: pd.DataFrame = CELL) -> dict[str, object]:
@@ -108,7 +108,7 @@ def known(*names: str, cell: pd.DataFrame) -> dict[str, tuple[float | None, floa
 
 @pytest.mark.long
 def test_a_reading_of_an_unknown_instant_makes_a_figure_uncertain() -> None:
-    """100 packets a second until 2 s, 50 from then on, as show commands tell it that took 20, 40 and 20 ms."""
+    """The class has 100 packets a second until 2 s, then 50, read by show commands that took 20, 40 and 20 ms."""
     told = readings((1.0, 100, 0), (2.0, 200, 0), (3.0, 250, 0)).assign(time_error_s=[0.01, 0.02, 0.01])
     early, at, late = (f"police.conformed_packets @ time {seconds} s" for seconds in ("1.5", "2", "2.5"))
     counted, cir = "police.conformed_packets @ conformed_bytes 150 kB", "police.bc @ time 1.5 s"
@@ -135,7 +135,7 @@ def test_the_instant_of_a_reading_lies_within_the_error_of_a_figure() -> None:
 
 
 def test_a_value_of_a_single_reading_is_taken_at_its_time() -> None:
-    """A little earlier and later it is not known, so that nothing tells how wrong it may be."""
+    """The value a little earlier or later is unknown, so that nothing bounds its error."""
     told = readings((1.0, 100, 0), (2.0, 200, 0), (3.0, 300, 0)).assign(time_error_s=0.01)
     name = "class.packets @ time 2 s"
     once = told.assign(packets=[float("nan"), 200, float("nan")])

@@ -1,4 +1,4 @@
-"""Measured beside published figures, with a verdict."""
+"""Comparison of measured with published values, with a verdict."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ NAN = pytest.approx(math.nan, nan_ok=True)
 
 
 def cells_table(*rows: tuple[str, int, int | None, float | None, bool, str | None]) -> pd.DataFrame:
-    """Of `rtt.max`: arm, repetition, the parameter `ring` or none, the value, whether the cell is valid, why it is
-    missing."""
+    """Return cells of `rtt.max`: arm, repetition, the parameter `ring` or none, value, validity, reason of a missing
+    value."""
     table = tables.frame(
         "metrics",
         [

@@ -172,7 +172,7 @@ class TestClasses:
             assert self.figures(selector) == {}
 
     def test_each_class_is_computed_once_for_any_selection(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Every class has a share, which is of all classes of its policy: their figures are not made anew for each."""
+        """Every class has a share of all classes of its policy: their values are not computed again for each."""
         own, computed = class_metrics._over_window, []
 
         def counted(readings: pd.DataFrame, *rest: Any) -> dict[str, Any]:

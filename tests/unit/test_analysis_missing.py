@@ -1,4 +1,4 @@
-"""What was not said is missing in every figure that would need it, with the reason; it never counts as nothing."""
+"""Missing output leaves every dependent value missing, with the reason; it never counts as 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of the work with Ansible can be tested without a router."""
+"""Work with Ansible, as far as it can be tested without a router."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_the_socket_is_where_ansible_puts_it(monkeypatch: pytest.MonkeyPatch) ->
 
 
 class ConnectionProcess(threading.Thread):
-    """Answers as Ansible's connection process does, and remembers what it was told."""
+    """Server with the protocol of Ansible's connection process that records its requests."""
 
     def __init__(self, path: str) -> None:
         super().__init__(daemon=True)
@@ -269,7 +269,7 @@ def test_other_connections_use_the_helper_of_ansible(tmp_path: Path, data: bytes
 
 
 def test_arguments_of_ios_config_may_be_templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes `src` through the templating of Ansible, which renders what is trusted: of some releases all."""
+    """The module renders `src` as a template of Ansible if it is trusted; some releases render everything."""
     from ansible._internal._datatag._tags import TrustedAsTemplate
     from ansible.parsing.dataloader import DataLoader
     from ansible.template import Templar
@@ -335,7 +335,7 @@ def test_nor_by_a_playbook_that_is_called_by_hand(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [*ALWAYS, *IOS_MODULES])
 def test_preloaded_modules_of_a_session_exist(name: str) -> None:
-    """Where a release has moved a module, each task would load it again, and nothing else would tell."""
+    """If a release has moved a module, each task would load it again without any other sign."""
     assert importlib.util.find_spec(name) is not None
 
 
@@ -374,7 +374,7 @@ def test_playbooks_ask_for_such_an_ansible(playbook: str) -> None:
 
 
 def by_hand(playbook: str, inventory: Path, **variables: str) -> str:
-    """What a user sees of a playbook with -v, under the usual umask."""
+    """Return the output of a playbook with -v, under the usual umask."""
     argv: list[str | Path] = [Path(sys.executable).with_name("ansible-playbook"), "-v", "-i", inventory]
     for name, value in variables.items():
         argv += ["-e", f"{name}={value}"]
@@ -433,7 +433,7 @@ def test_saved_output_of_ansible_has_no_secrets(tmp_path: Path) -> None:
 
 
 def test_ansible_takes_its_settings_from_the_session(tmp_path: Path) -> None:
-    """As Ansible itself tells them: how many routers it configures at a time."""
+    """Ansible itself reports them: the number of routers that it configures at a time."""
     own = environment(tmp_path, shipped("playbooks"), helper_choice.choose())
     done = subprocess.run(
         [Path(sys.executable).with_name("ansible-config"), "dump", "--only-changed"],

@@ -129,7 +129,7 @@ def test_the_example_of_the_page_runs(tmp_path: Path) -> None:
 
 
 def test_help_loads_nothing_but_click() -> None:
-    """What makes `qoslab --help` quick, told by what is imported and not by a clock."""
+    """Fast start of `qoslab --help`, checked by its imports instead of a clock."""
     code = (
         "import sys; before = set(sys.modules); from qoslab.cli import main; main(['--help']); "
         "print(*sorted({name.split('.')[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)), "

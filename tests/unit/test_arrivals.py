@@ -1,4 +1,4 @@
-"""What a traffic tool reports is what a capture at the receiver saw arrive, but for what one read waits for."""
+"""Comparison of the report of a traffic tool with a capture at the receiver, except for the last read."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def report(flow: Flow = FLOW, ends: FlowRecord = ENDS, stream_bytes: int = 0, la
 
 
 def held(wanted: Report, pieces: Sequence[pa.RecordBatch], *streams: tuple[int | None, int]) -> list[str]:
-    """What is said of streams of (client's port, bytes) that took 10 s."""
+    """Return the findings on streams of (client's port, bytes) that took 10 s."""
     arriving = Arriving([wanted])
     assert [len(each) for each in arriving.passing("server", pieces)] == [len(each) for each in pieces]
     keys = {"arm": "a", "repetition": 1, "cell": "a/1", "traffic": "transfer", "tool": "iperf3", "protocol": "tcp"}

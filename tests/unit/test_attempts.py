@@ -1,4 +1,4 @@
-"""What of a sweep is still to be done, how many labs it may use, and which cells a figure is about."""
+"""Remaining cells of a sweep, the number of its labs, and the cells of a value."""
 
 from __future__ import annotations
 

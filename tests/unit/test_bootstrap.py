@@ -1,4 +1,4 @@
-"""The script `qoslab`: first starts, also two at once, broken off, offline; clones that were copied or moved."""
+"""The script `qoslab`: first starts, also two at once, interrupted, or offline; copied or moved clones."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_hash_that_is_not_the_locked_one(fresh: Path, quick: Path) -> None:
 
 
 def test_without_network_for_its_tools(fresh: Path, quick: Path) -> None:
-    """The real pip, told of an index at which nobody listens."""
+    """The real pip, with an index on a closed port."""
     (fresh / "requirements/tools.txt").write_text(f"uv==0.1 --hash=sha256:{'0' * 64}\n")
     failed = start(fresh, PATH=path_with(quick), PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_CONFIG_FILE=os.devnull)
     assert failed.returncode == 2
@@ -270,7 +270,7 @@ if [ "$1" = "$KILLED" ] && [ "$(grep -c "^$1" "$STEPS")" = "$KILLED_AT" ]; then
 fi
 """
 STEPS = ("venv", "pip", "uv venv", "uv pip", "uv pip", "cargo")
-"""Of a first start; the last one runs beside those of uv."""
+"""Steps of a first start; the last one runs in parallel with those of uv."""
 
 
 def stepping(clone: Path) -> dict[str, str]:

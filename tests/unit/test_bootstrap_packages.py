@@ -21,7 +21,7 @@ case "$LC_ALL,$LANGUAGE" in
     *) candidate=Installationskandidat untranslated= ;;
 esac
 """
-"""As apt where its German words are installed. Some of its C libraries heed LANGUAGE but for the very locale C."""
+"""apt with German messages. Some of its C libraries obey LANGUAGE except in the locale C itself."""
 
 
 def test_the_words_of_apt_are_read_in_any_language(clone: Path, bare: dict[str, str]) -> None:
@@ -70,7 +70,7 @@ for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
 done
 exec "$@"
 """
-"""As the real one: of the variables that may lead through a proxy only those that it is told to keep."""
+"""A sudo that, like the real one, keeps only the named proxy variables."""
 
 
 @pytest.mark.sample(6)

@@ -95,13 +95,13 @@ def metric(name: str, value: float) -> dict[str, object]:
 
 
 def said(table: pd.DataFrame, *rows: dict[str, object]) -> list[str]:
-    """What is said of figures of flows behind the line."""
+    """Return the findings on values of flows behind the line."""
     found = {"flows": table, "intervals": reports(table), "classes": tables.frame("classes", [])}
     return list(beyond_lines(experiment(*table["traffic"]), "free", found, rows))
 
 
 def cells(*rows: tuple[str, int, int, float | None, bool]) -> tuple[pd.DataFrame, list[CellSummary]]:
-    """Of `goodput.sum`: arm, parameter, repetition, value, whether the cell is valid."""
+    """Return cells of `goodput.sum`: arm, parameter, repetition, value, validity."""
     summaries = [
         CellSummary(arm=arm, parameters={"load": load}, repetition=number, valid=valid)
         for arm, load, number, _, valid in rows
@@ -303,7 +303,7 @@ def check_jitter() -> None:
 
 
 def check_queues() -> None:
-    """Of a line, with jitter behind it or a clock that drifts."""
+    """Check the inference of a line, with jitter behind it or a drifting clock."""
     arrivals = poisson(2 * 10**6, 1000, 2500)
     for behind in (Jitter(SECOND // 2000, False, True, np.random.default_rng(3)), Drift(60e-6)):
         found = inferred([Line(10**6, 30), behind], arrivals, 1000)

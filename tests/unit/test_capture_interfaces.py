@@ -128,7 +128,7 @@ def test_import_refuses_packets_that_stand_twice(tmp_path: Path, capsys: pytest.
 
 @pytest.mark.parametrize("command", ["infer", "import"])
 def test_copies_of_some_packets_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
-    """They would count as lost, or twice."""
+    """Copies would count as lost, or twice."""
     file, after = one_side(tmp_path / "mirror.pcap", copies=2, each=10), one_side(tmp_path / "after.pcap")
     others = [str(after)] if command == "infer" else ["--to", str(tmp_path / "to")]
     assert main([command, str(file), *others]) == 2
@@ -143,7 +143,7 @@ def test_identical_acknowledgements_are_no_copies(tmp_path: Path) -> None:
 def test_interfaces_of_one_name_are_named_by_their_numbers_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As where captures of two machines were merged."""
+    """Merged captures of two machines are an example."""
     file = both_sides(tmp_path / "both.pcapng", names=("eth0", "eth0"))
     packets = read(file).packets
     assert packets is not None and set(packets["capture"]) == {"both-eth0#0", "both-eth0#1"}

@@ -190,7 +190,7 @@ def test_a_cell_fails_if_every_worker_of_a_cluster_dies(tmp_path: Path, monkeypa
 
 
 def test_leaving_a_pool_ends_running_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Ctrl-C does: the process is told, by the end of its connection, and ends by itself."""
+    """The process sees the end of its connection, as after Ctrl-C, and ends by itself."""
     fake = Fake(tmp_path, 1, TWO_CELLS)
     pool_runs(monkeypatch, "waits_for_the_end")
     threading.Timer(1.0, fake.interrupted.set).start()
@@ -244,7 +244,7 @@ def test_a_worker_of_another_version_is_refused(tmp_path: Path, monkeypatch: pyt
 
 
 def test_one_that_comes_in_mid_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any) -> None:
-    """The version of the first was looked at before; a cell that it is given tells as well."""
+    """The version of the first was checked before; one that is given a cell also reports it."""
     fake = Fake(tmp_path, 1, TWO_CELLS)
     with pytest.raises(VersionError, match=f"has qoslab 0.0.9, this is qoslab {__version__}"):
         crew(fake, threads.scheduler_address, monkeypatch, lambda task: {"version": "0.0.9"})
@@ -289,7 +289,7 @@ def authority(folder: Path) -> dict[str, Path]:
 
 
 def test_a_cluster_with_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever has a certificate of its authority may use it; nobody else."""
+    """Every holder of a certificate of its authority may use it; nobody else."""
     tls, others = authority(tmp_path / "ours"), authority(tmp_path / "others")
     security = distributed.Security(
         require_encryption=True,

@@ -1,4 +1,4 @@
-"""What the shell is offered."""
+"""Completions of the shell."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def cell(tmp_path: Path) -> Cell:
 
 
 def concluded(cell: Cell, received: int) -> CellRecord:
-    """Its record, where the server says to have received so many packets; the router has counted none."""
+    """Return its record if the server reports so many received packets; the router has counted none."""
     before, experiment = cell.record(), cell.experiment()
     cell.record_file.unlink()
     counts = {"sent_packets": 0, "received_packets": 0, "sent_bytes": 0, "received_bytes": 0}
@@ -129,7 +129,7 @@ WITHOUT = "Building configuration...\nenable secret 5 <removed>\nsnmp-server com
 
 
 def observed(cell: Cell, command: str, raw: str, data: dict[str, Any]) -> tuple[str, Any]:
-    """What is kept of an answer: as it came, and as it was parsed."""
+    """Return the recorded answer, raw and parsed."""
     task = CellTask(cell.identity, cell.experiment(), {}, key="", lab="external")
     Journal(task, cell, lambda *_: None).observed(Observation(node="R1", command=command), "before", raw, data)
     base = cell.observation("R1", "before", command)

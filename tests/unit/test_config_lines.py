@@ -46,7 +46,7 @@ def lines(name: str) -> Iterator[tuple[list[str], str, str]]:
 
 
 def refusal(block: list[str], line: str, generation: Generation) -> str:
-    """What a router says of the line; empty where it takes it."""
+    """Return the router's refusal of the line; empty if it is accepted."""
     session = ConfigSession(parse_config(BEFORE, hardware(generation)))
     try:
         for each in (*block, *line.split(" ;; ")):

@@ -1,4 +1,4 @@
-"""What hosts sent is what routers passed, dropped or still hold; who disagrees is named."""
+"""Packets sent by hosts are forwarded, dropped or queued by routers; a device that disagrees is named."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOPOLOGY = load_sweep(Path(__file__).parents[2] / "experiments/policing-vs-shapi
 CELL = {"arm": "a", "repetition": 1, "cell": "a/1", "device": "R1"}
 LAN, WAN = "FastEthernet0/0", "FastEthernet0/1"
 BEFORE = 1_000_000
-"""What the router had counted before the run."""
+"""Counters of the router before the run."""
 
 
 def counted(**changes: dict[str, int | None]) -> Any:
@@ -42,7 +42,7 @@ def counted(**changes: dict[str, int | None]) -> Any:
 
 
 def policy(direction: str, **drops: int | None) -> Any:
-    """The class of a policy, which tells drops of all reasons."""
+    """Return a class of a policy with drops of all reasons."""
     none = {f"drops_{reason}_packets": 0 for reason in DROP_REASONS}
     last = none | {f"drops_{reason}_packets": count for reason, count in drops.items()}
     place = {**CELL, "interface": WAN, "direction": direction, "policy": "P", "class": "class-default"}
@@ -121,7 +121,7 @@ def test_drops_of_several_classes_are_added_up_and_those_inside_are_in_them() ->
 
 
 def test_a_port_counts_queue_drops_and_its_policer_the_rest() -> None:
-    """Of a class that tells what it policed, and not what it dropped otherwise."""
+    """A class with its policed packets, and without other drops."""
     interfaces = counted(**{WAN: {"output_drops": 600}})
     assert found(interfaces, classes({"A": {"tail": None, "police": 400}})) == []
     (told,) = found(interfaces, classes({"A": {"tail": None, "police": 250}}))
@@ -276,7 +276,7 @@ def test_cards_are_read_from_the_kernel() -> None:
 
 
 class TestCell:
-    """A whole cell: its router's counters over 6 s, in which only WAN is told, and the cards of its hosts."""
+    """A whole cell: the counters of its router over 6 s, with only WAN counted, and the NICs of its hosts."""
 
     @pytest.fixture
     def cell(self, tmp_path: Path) -> Cell:
@@ -308,7 +308,7 @@ class TestCell:
 
     @staticmethod
     def read(cell: Cell, *at_s: float, lost: int = 0) -> None:
-        """Have R1 be a real router, of which show commands tell that nothing goes on of what comes in."""
+        """Turn R1 into a real router whose show commands report that no received packet is forwarded."""
         readings = []
         for each in at_s:
             asked_ns = int((sample_run.STARTED.timestamp() + each) * 1e9)

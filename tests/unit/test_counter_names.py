@@ -1,4 +1,4 @@
-"""Where Python names a counter, the data plane has one of that name."""
+"""Counter names in Python exist in the data plane."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def flattened(counters: type, prefix: str = "", seen: tuple[type, ...] = ()) -> 
 
 
 def parts(hint: Any) -> Iterator[Any]:
-    """What a value may be, but for None."""
+    """Return the possible types of a value, except None."""
     if get_origin(hint) in (Union, types.UnionType, NotRequired):
         for each in get_args(hint):
             yield from parts(each)

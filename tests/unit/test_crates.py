@@ -104,7 +104,7 @@ class Crate:
         return known if exported is None or exported == path else self.defining(exported, hops + 1)
 
     def imports(self) -> dict[Module, set[Module]]:
-        """What each module needs of others. A re-export is no need of the module that makes it."""
+        """Return the dependencies of each module. A re-export is no dependency of the module that makes it."""
         needs: dict[Module, set[Module]] = {module: set() for module in self.texts}
         for module, uses in self.uses.items():
             for public, path in uses:

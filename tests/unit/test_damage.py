@@ -1,4 +1,4 @@
-"""Whatever of a run is cut, emptied, changed, removed or added is noticed, and named; its cell decides nothing."""
+"""Any cut, emptied, changed, removed or added file of a run is detected and named; its cell decides nothing."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_damage_outside_the_cells_is_named(
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["metrics", "flows", "classes"])
 def test_no_flipped_byte_of_a_table_is_a_fault_of_qoslab(run: Path, name: str) -> None:
-    """A table has no seal: it is told that it cannot be read, or read."""
+    """A table has no seal: it is reported as unreadable, or read."""
     path = run / "tables" / f"{name}.parquet"
     content = path.read_bytes()
     unreadable = 0

@@ -50,7 +50,7 @@ def shown(text: str) -> Iterator[tuple[int, str, bool]]:
 
 
 def words_of(command: str) -> list[str]:
-    """Its words, without what else the shell is told."""
+    """Return its words, without other shell syntax."""
     words = shlex.split(command, comments=True)
     ends = [place for place, word in enumerate(words) if word in ("|", "||", "&&", "<", ">", ">>", "2>&1", "&")]
     return words[: min(ends, default=len(words))]
@@ -64,7 +64,7 @@ def commands(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def complaint(words: list[str]) -> str:
-    """What the command line would say of the words themselves; files need not be there."""
+    """Return the error of the command line for the words alone; files need not exist."""
     context, command = click.Context(group), group
     try:
         while isinstance(command, click.Group) and words and not words[0].startswith("-"):

@@ -1,4 +1,4 @@
-"""What `qoslab doctor` says of a machine that lacks something."""
+"""Output of `qoslab doctor` on incomplete machines."""
 
 from __future__ import annotations
 

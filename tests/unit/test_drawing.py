@@ -1,4 +1,4 @@
-"""A topology is drawn as SVG and as a flowchart of Mermaid; whatever nodes are called, text stays text."""
+"""Drawings of a topology as SVG and as a Mermaid flowchart; any node name stays text."""
 
 from __future__ import annotations
 

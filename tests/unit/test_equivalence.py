@@ -1,4 +1,4 @@
-"""Whether two labs find the same, by their repetitions and a margin."""
+"""Equivalence of two labs by their repetitions and a margin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a figure may be off that was looked at now and then."""
+"""Error bounds of a value that is read now and then."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ VALUES: dict[str, Value] = {
 
 @pytest.fixture(autouse=True)
 def read_anew() -> None:
-    """What was read before, by an unchanged program maybe, is read again."""
+    """Clear the cache, so that nothing read before by an unchanged program is used."""
     parse_expression.cache_clear()
 
 

@@ -1,4 +1,4 @@
-"""What a dead lab is called, and a dead program."""
+"""Names of a dead lab and a dead program."""
 
 from __future__ import annotations
 

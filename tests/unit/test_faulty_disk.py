@@ -37,8 +37,7 @@ RESUMED = 13
 
 
 class Workers:
-    """In place of worker processes: each cell is simulated once, here, and its outcome given as often as it is asked
-    for."""
+    """Workers that simulate each cell once in this process, and return its outcome as often as needed."""
 
     known: ClassVar[dict[tuple[str, int], Outcome]] = {}
 
@@ -128,7 +127,7 @@ def fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
 
 
 def assert_nothing_half_written(run: Path | None, whole: Path) -> None:
-    """What has its name is what was to be written; drafts are gone, but for what a broken rename left."""
+    """Check that every final name has complete content and that no draft is left except after a failed rename."""
     if run is None:
         return
     known = {path.relative_to(whole).as_posix(): path for path in whole.rglob("*") if path.is_file()}
@@ -185,7 +184,7 @@ def test_every_write_of_a_run_may_fail(
 
 
 def test_every_write_of_a_cell_may_fail(whole: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """In the process that simulates it: what the user has to mend comes back, and no cell."""
+    """The process that simulates a cell returns the error that the user has to fix, and no cell."""
     (key,) = {key for key in Workers.known if key[1] == 1}
     sent: list[dict[str, Any]] = []
     monkeypatch.setattr(Workers, "_outcome", lambda self, task: sent.append(plain_task(task)) or Workers.known[key])

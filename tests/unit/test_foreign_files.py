@@ -22,7 +22,7 @@ RECORDED = Path(__file__).parents[1] / "recorded"
 
 
 def recorded(name: str) -> bytes:
-    """What a tool of others wrote."""
+    """Return a recorded file of another tool."""
     return (RECORDED / "foreign" / name).read_bytes()
 
 
@@ -44,7 +44,7 @@ IDLE = (
 
 
 def events(content: bytes) -> list[str]:
-    """What `--json-stream` would have printed (iperf3 from 3.17 on: https://github.com/esnet/iperf/pull/1098)."""
+    """Return the output of `--json-stream` (iperf3 from 3.17 on: https://github.com/esnet/iperf/pull/1098)."""
     document = json.loads(content)
     parts = [("start", document["start"]), *(("interval", each) for each in document["intervals"])]
     return [json.dumps({"event": event, "data": data}) + "\n" for event, data in (*parts, ("end", document["end"]))]

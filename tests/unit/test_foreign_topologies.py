@@ -31,7 +31,7 @@ topology:
         - {node: r2, interface: Ethernet0/2, ipv4: 192.168.12.1/24}
 """
 ENDS = CONTAINERLAB[CONTAINERLAB.index("        - {node: PC2") :]
-"""Of the link that has addresses."""
+"""Ends of the link with addresses."""
 NETLAB = """\
 defaults.device: iosv
 module: [ospf]

@@ -41,7 +41,7 @@ class Fragment:
     source: str
     """The document or lab whose facts it was written after."""
     lacks: str | None
-    """What is not modelled of it; such a fragment is refused, with a word of the device."""
+    """The unmodelled part; such a fragment is refused, with a message of the device."""
     text: str
     file: str
 

@@ -1,4 +1,4 @@
-"""What the fuzz targets in Python promise holds for every file of their corpora."""
+"""Every file of their corpora passes the fuzz targets in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a gate is told: JUnit, a summary in Markdown, notes at lines; and how its templates call qoslab."""
+"""Output for CI: JUnit, a summary in Markdown, annotations of lines; and the calls of qoslab in its templates."""
 
 from __future__ import annotations
 

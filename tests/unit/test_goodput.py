@@ -1,4 +1,4 @@
-"""What flows received together: bytes of traffic that starts, ends and pauses at any time, on one time grid."""
+"""Total goodput of flows: bytes of traffic that starts, ends and pauses at any time, on one time grid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the build hook makes of targets: which programs are built by what, and how the wheel is named."""
+"""Build targets: the programs of each, and the name of the wheel."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ INTERFACE, ENHANCED_PACKET = 1, 6
 """Kinds of pcapng blocks."""
 SECRET = "a secret of the reader"
 SECONDS = 4.0
-"""Of a cell."""
+"""Duration of a cell."""
 DAMAGE = {
     "empty": "",
     "cut": '{"a": ',
@@ -137,7 +137,7 @@ def test_a_cell_stands_below_cells(run: Path, capsys: pytest.CaptureFixture[str]
 
 
 def said_so_far(run: Path, *lines: str) -> None:
-    """What a run says of itself, after its first lines and before its last."""
+    """Return the events of a run after its first lines and before its last."""
     with RunFolder(run).working(ASKED):
         pass
     first = [json.dumps(BEGIN), json.dumps({"event": "cell", "name": "policed/1", "folder": CELL})]

@@ -90,7 +90,7 @@ def module_file(name: str) -> Path | None:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Modules of ours that a module imports anywhere but for its annotations."""
+    """Return the modules of ours that a module imports, except for annotations."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             node.body.clear()
@@ -103,7 +103,7 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def test_nothing_that_decides_whether_a_cell_is_valid_is_left_out() -> None:
-    """Whatever `run` imports, and what that imports, is of the sources; what only readers import is not."""
+    """All modules that `run` imports belong to the sources; those imported only by readers do not."""
     inner = (path.relative_to(SOURCES).with_suffix("") for path in (SOURCES / "qoslab/run").rglob("*.py"))
     left = {".".join(each.parts).removesuffix(".__init__") for each in inner}
     reached: set[str] = set()
@@ -135,7 +135,7 @@ def test_a_worker_with_another_program_is_refused(planned: Cell, monkeypatch: py
 
 
 def test_demands_of_expectations_reach_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its experiment has no expectations, here and where a worker runs it."""
+    """The experiment has no expectations, here and at a remote worker."""
     told: dict[str, Demand] = {}
 
     class Worker:

@@ -1,4 +1,4 @@
-"""What the image is made of, beside what it is said to be elsewhere; `tox -e image` builds and tries it."""
+"""Contents of the image against the other lists of requirements; `tox -e image` builds and tests it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_image_meets_every_check_of_doctor() -> None:
 
 
 def test_the_development_container_has_every_requirement_of_the_checks() -> None:
-    """As the bootstrap finds out; what it would install it could not keep."""
+    """The bootstrap finds them; it could not keep anything that it installs."""
     bootstrap = (TOP / "qoslab").read_text()
     missing = bootstrap[bootstrap.index("missing() {") : bootstrap.index("python_packages() {")]
     named = re.findall(r'\|\| echo "\S+ ([^"$]+)"', missing)
@@ -78,13 +78,13 @@ TELLS = 'printf "%s" "${0##*/}"; printf " <%s>" "$@"; echo'
 
 
 def steps() -> list[str]:
-    """What the build elsewhere runs, as a shell has it."""
+    """Return the steps of the build for other systems, as shell lines."""
     lines = re.sub(r"^#.*\n", "", ELSEWHERE.read_text(), flags=re.MULTILINE).replace("\\\n", "")
     return re.findall("^RUN (.*)$", lines, re.MULTILINE)
 
 
 def in_build(folder: Path, step: str, qoslab: str) -> subprocess.CompletedProcess[str]:
-    """Run a step with package managers that tell how they are called; `qoslab` is a script in place of the clone's."""
+    """Run a step with package managers that record their calls; `qoslab` is a script in place of the clone's."""
     programs = {"bin/dnf": TELLS, "bin/pacman": TELLS, "qoslab": qoslab}
     for name, script in programs.items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -129,7 +129,7 @@ def test_a_forge_tries_the_image_the_development_container_and_a_clone_elsewhere
 
 
 def test_the_image_of_an_owner_with_capital_letters_is_published(tmp_path: Path) -> None:
-    """As a forge runs the step; Podman refuses such names."""
+    """The step runs as on a forge; Podman refuses such names."""
     jobs = YAML(typ="safe").load(TOP / ".github/workflows/image.yml")["jobs"]
     (step,) = (step for step in jobs["image"]["steps"] if "podman push" in step.get("run", ""))
     given = {"github.repository": "Acme/QoSLab", "github.ref_name": "v1.0", "github.actor": "me"}
@@ -152,7 +152,7 @@ def test_the_image_of_an_owner_with_capital_letters_is_published(tmp_path: Path)
 
 
 def test_a_short_run_passes_with_figures_outside() -> None:
-    """Its tolerances are those of the whole experiment."""
+    """The tolerances are those of the whole experiment."""
     steps = [
         step["run"]
         for name in ("image", "wheels")

@@ -145,7 +145,7 @@ RUN_FLOORS = (
     ("jobs", "progress_lines", "costs", "attempts", "schedule", "background_analysis", "request", "reporter"),
     ("runner",),
 )
-"""What is in the package `run`, bottom up: a file imports from its own floor and from those before it."""
+"""Layers of the package `run`, bottom up: a file imports from its layer and those before it."""
 
 
 def full_name(file: Path) -> str:
@@ -155,7 +155,7 @@ def full_name(file: Path) -> str:
 
 
 def graph(files: Iterable[Path]) -> dict[str, set[str]]:
-    """By module of the package the modules that it imports from."""
+    """Return the imports of each module of the package."""
     known = {full_name(file): file for file in files}
     found: dict[str, set[str]] = {}
     for own, file in known.items():
@@ -202,7 +202,7 @@ def test_floors_of_run() -> None:
 
 
 def test_only_the_virtual_lab_is_the_virtual_lab() -> None:
-    """What carries out cells and talks to routers knows a lab by the protocols of `run.protocols`."""
+    """Workers and routers know a lab only by the protocols of `run.protocols`."""
     found = {
         str(file.relative_to(PACKAGE))
         for file in FILES
@@ -213,7 +213,7 @@ def test_only_the_virtual_lab_is_the_virtual_lab() -> None:
 
 
 def test_nobody_imports_a_kind_of_lab_by_name() -> None:
-    """What runs a kind's cells is found by the kind's name (`qoslab.run.workers.machinery`)."""
+    """The workers of a kind are found by its name (`qoslab.run.workers.machinery`)."""
     allowed = {"qoslab.run.workers", "qoslab.run.workers.base", "qoslab.run.workers.virtual.access"}
     imported = graph(FILES)
     found = {
@@ -227,7 +227,7 @@ def test_nobody_imports_a_kind_of_lab_by_name() -> None:
 
 
 def parts_of(package: str) -> dict[str, set[str]]:
-    """By part of a package, a module or a package in it, the parts that it imports from."""
+    """Return the imports of each part of a package, a module or a package in it."""
     found: dict[str, set[str]] = {}
     for own, targets in graph(FILES).items():
         for target in targets:

@@ -1,4 +1,4 @@
-"""What is in force against what was asked for, by meaning."""
+"""Active against requested configuration, compared by meaning."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ line vty 0 4
 ntp clock-period 17180234
 end
 """
-"""As a router in service prints: most lines are none of what was asked for, and many none that the model knows."""
+"""Configuration of a router in service: most lines are not requested, and many are unknown to the model."""
 
 
 def test_a_router_in_service_with_the_wanted_configuration_verifies() -> None:
@@ -389,7 +389,7 @@ ABBREVIATED = (
     (r"^ +", ""),
     (r"^( *)(\S+) ", r"\1\2    "),
 )
-"""What a line begins with, and another way to type it."""
+"""Beginnings of lines, and other ways to type them."""
 
 
 @st.composite

@@ -18,7 +18,7 @@ BARE = render(Device(HARDWARE))
 
 
 def lines(text: str) -> list[str]:
-    """What a configuration adds to the empty one."""
+    """Return the lines that a configuration adds to the empty one."""
     return [line for line in render(parse_config(text, HARDWARE)).splitlines() if line not in BARE.splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""A project of one's own."""
+"""Project folders of `qoslab init`."""
 
 from __future__ import annotations
 

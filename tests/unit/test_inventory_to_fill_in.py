@@ -76,7 +76,7 @@ def of_groups(name: str, group: Mapping[str, Any], above: Mapping[str, Any]) -> 
 
 
 def parsed(text: str, file: Path) -> LabInventory:
-    """What is read of it, Ansible's part done by hand, since that takes seconds for each."""
+    """Return the parsed inventory with Ansible's part done by hand, because that takes seconds for each."""
     file.write_text(text, encoding="utf-8")
     nodes = list(of_groups("all", YAML(typ="safe").load(text)["all"], {}))
     groups: dict[str, Any] = {}

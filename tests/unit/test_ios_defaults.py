@@ -1,4 +1,4 @@
-"""What Python takes for a router's defaults is what the engine has in force where nothing was typed."""
+"""Default values of a router in Python are those of the engine."""
 
 from __future__ import annotations
 
@@ -43,9 +43,8 @@ PORT, OTHER = "FastEthernet0/0", "FastEthernet0/1"
 
 
 def in_force(device: Device, *, dscp: int = 0, sample: int = 0) -> Any:
-    """What the engine counts at the port, with its values in force: before anything has happened, or in the last sample
-    (-1), after a flow of that code point.
-    """
+    """Return the engine's counters at the port with the active values: before the start, or in the last sample (-1),
+    after a flow of that code point."""
     config = compile_device(device)
     config["interfaces"] = {name: config["interfaces"][name] for name in (PORT, OTHER)}
     wires = ((PORT, "A", "10.0.1"), (OTHER, "B", "10.0.2"))

@@ -73,7 +73,7 @@ RARE = (
     "police cir <",
     "police rate <",
 )
-"""What a random line is rarely taken for; they have tests of their own."""
+"""Lines that a random line rarely hits; they have separate tests."""
 
 UNPRINTED = {"ip sla monitor <number:1-2147483647>"}
 """Older spellings of commands, which are printed as the newer ones."""
@@ -274,7 +274,7 @@ ROUTED = "ip route 10.9.0.0 255.255.0.0 10.0.1.1\ninterface Fa0/1\n ip address 1
 
 
 def test_a_route_to_a_later_address_of_the_router_is_removed() -> None:
-    """The router took both, in this order, so its print is read, and both are written anew in this order."""
+    """The router accepted both in this order, so its output is parsed, and both are written again in this order."""
     assert undone(ROUTED, "") == [
         "ip route 10.9.0.0 255.255.0.0 10.0.1.1",
         "interface FastEthernet0/1",
@@ -292,7 +292,7 @@ def test_a_timeout_above_the_default_frequency() -> None:
 
 @pytest.mark.parametrize("kind", ["trust", "cisco-phone", "cisco-softphone"])
 def test_a_macro_overwrites_and_takes_away_more_than_its_line(kind: str) -> None:
-    """Its removal takes `queue-set 2` for its own; entered anew it fills what was put back to the default."""
+    """The removal also takes `queue-set 2`; entered again it replaces restored values by the default."""
     own, macro = "interface gi1/0/15\n queue-set 2\n", f"interface gi1/0/15\n auto qos voip {kind}\n"
     reduced = macro + "no mls qos map cos-dscp\ninterface gi1/0/15\n no priority-queue out\n"
     instead = "policy-map P\n" + macro + " no service-policy input\n service-policy input P\n"

@@ -281,18 +281,18 @@ def test_leading_words_of_a_syntax(text: str, words: tuple[str, ...]) -> None:
 
 
 def beginnings(threads: list[Any]) -> set[str]:
-    """What may be typed of each first word, and what fits none."""
+    """Return typed abbreviations of each first word, and one that fits none."""
     words = {word for thread in threads for word in first_words(thread) if word} | {"10", "NO", "x"}
     return {word[:length] for word in words for length in range(1, len(word) + 1)}
 
 
 def begins(word: str | None, typed: str) -> bool:
-    """Whether that may be typed for the word; None is an argument."""
+    """Return whether that may be typed for the word; None is an argument."""
     return word is None or word.startswith(typed.lower())
 
 
 def assert_none_is_lost(fit: list[Any], found: list[Any]) -> None:
-    """Those that fit are found, in their order."""
+    """Check that all matching commands are found, in their order."""
     wanted = [id(thread.compiled) for thread in fit]
     assert [id(thread.compiled) for thread in found if id(thread.compiled) in set(wanted)] == wanted
 

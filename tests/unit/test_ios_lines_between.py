@@ -35,7 +35,7 @@ SHARED = (
 
 
 def test_only_a_policy_that_cannot_change_in_place_is_rewritten() -> None:
-    """Of both shares the first to be entered would be too much beside the other that is still there."""
+    """The first of two shares to be entered would exceed the total with the other that is still there."""
     before, after = SHARED.format(60, 10), SHARED.format(10, 60)
     for anew in ("differing", "all"):
         assert lines(before, after, anew=anew) == [
@@ -84,7 +84,8 @@ ROUTED_PORTS = (
 
 
 def test_lines_of_a_macro_are_entered_after_a_second_comparison() -> None:
-    """The first had everything written anew: addresses changed places, and a class did that another policy has."""
+    """The first comparison rewrote everything: addresses were exchanged, and a class gets the settings of another
+    policy."""
     port = "interface gi1/0/15\n queue-set 2\n"
     before, after = (
         ROUTED_PORTS.format("ef", 1, 2) + port,
@@ -183,7 +184,7 @@ DETAIL = "  random-detect dscp ef {} 40 10\n"
     ],
 )
 def test_thresholds_go_with_random_detect(before: str, after: str, sent: list[str]) -> None:
-    """Without it they come to nothing, so it is taken back alone, and what is left of it is entered again."""
+    """Without it they have no effect, so it is removed alone, and the rest of it is entered again."""
     assert lines(RED + before, RED + after) == ["policy-map P", " class class-default", "  no random-detect", *sent]
 
 
@@ -196,7 +197,7 @@ def test_thresholds_go_with_random_detect(before: str, after: str, sent: list[st
     ],
 )
 def test_a_user_is_removed_first_if_a_part_would_remain(before: str, after: str, sent: list[str]) -> None:
-    """A password takes the place of another one; beside a level it would stand."""
+    """A password replaces another one; next to a level it would stay."""
     assert lines(f"username u {before}\n", f"username u {after}\n") == sent
 
 

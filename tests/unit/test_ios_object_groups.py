@@ -173,7 +173,7 @@ def test_lines_leave_a_group_before_lines_that_would_exceed_its_limit() -> None:
 
 @st.composite
 def grouped_devices(draw: DrawFn) -> Device:
-    """Of a device what an entry is expanded by: its groups and its lists, all other things as they are by default."""
+    """Return the groups and lists of a device by which an entry is expanded, with defaults for everything else."""
     groups = draw(object_groups())
     lists = draw(access_lists()) | draw(ipv6_access_lists()) | draw(grouped_lists(groups))
     return Device(hardware("hqf"), object_groups=groups, access_lists=lists)

@@ -59,7 +59,7 @@ def test_lists_are_printed_as_typed() -> None:
 
 
 def test_shapers_are_printed_with_their_figures() -> None:
-    """As published: 8000 and 64000 b/s with bursts of 8000, 128000 with 7936, and 1000 buffers."""
+    """Published values: 8000 and 64000 b/s with bursts of 8000, 128000 with 7936, and 1000 buffers."""
     assert of_lists(SHAPED) == [
         "traffic-shape group 101 64000 8000 8000 1000",
         "traffic-shape rate 8000 8000 8000 1000",
@@ -183,7 +183,7 @@ def lines_about_queues(text: str, strategy: str, limits: list[int]) -> list[str]
 
 
 def test_queues_of_lists_in_show_interfaces() -> None:
-    """As public notes on both have them, but for the blanks in the lines of a queue list."""
+    """Public notes show both, except for the blanks in the lines of a queue list."""
     assert lines_about_queues(PRIORITY, "priority", [10, 20, 30, 40]) == [
         "Queueing strategy: priority-list 2",
         "Output queue (queue priority: size/max/drops):",
@@ -298,9 +298,8 @@ CONVERSATIONS = [
     },
     {"number": 4, "depth_packets": 1, "weight": 32384, "drops": 0, "head": {"bytes": 20, "ip": None}},
 ]
-"""As `counters` has them: a flood as a router of 2009 printed it, one whose next packet has no ports, and one that is
-not IP.
-"""
+"""Conversations in the form of `counters`: a flood as printed by a router of 2009, one whose next packet has no ports,
+and one that is not IP."""
 
 
 def test_a_queues_conversations_are_printed_and_parsed() -> None:

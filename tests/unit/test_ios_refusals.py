@@ -1,4 +1,4 @@
-"""What configuration commands refuse, and that clients see it."""
+"""Refusals of configuration commands, and their detection by clients."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GROUP_VARIABLES = shipped("playbooks") / "group_vars" / "ios.yml"
 
 
 def ansible_words() -> list[dict[str, str]]:
-    """What the playbooks' lookup gives Ansible."""
+    """Return the error patterns that the playbooks' lookup gives Ansible."""
     place = shipped("playbooks") / "lookup_plugins" / "ios_refusals.py"
     found: list[dict[str, str]] = runpy.run_path(str(place))["refusals"]()
     return found
@@ -212,7 +212,7 @@ def check_refusal(device: Device, text: str, said: str) -> None:
 
 
 def marked_as_errors(answer: str) -> list[bool]:
-    """Whether Ansible takes an answer for a refusal, whether Unicon does, and whether a run finds the words in it."""
+    """Return whether Ansible, Unicon and a run detect a refusal in an answer."""
     ansible = [re.compile(each["pattern"], getattr(re, each.get("flags", "re.U")[3:])) for each in ansible_words()]
     device = make_testbed("x", {"R1": IosAccess("192.0.2.1", "lab", "lab")})["devices"]["R1"]
     unicon = device["connections"]["cli"]["settings"]["CONFIGURE_ERROR_PATTERN"]

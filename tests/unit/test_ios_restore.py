@@ -1,4 +1,4 @@
-"""What takes a run's configuration back from a device that has much else in its own."""
+"""Removal of a run's configuration from a device with a long configuration."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_a_line_of_the_runs_that_the_model_does_not_take_as_it_stands() -> None:
 
 
 def test_a_policy_of_the_runs_that_others_use_is_no_line_away() -> None:
-    """The router would refuse to remove it; whoever attached it has to decide."""
+    """The router would refuse to remove it; the user who attached it has to decide."""
     others = changed(AFTER, ("  bandwidth 100\n", "  bandwidth 100\n  service-policy Police\n"))
     with pytest.raises(QoslabError, match="no configuration lines are known"):
         restoration(BEFORE, others, [PUSHED], HARDWARE)
@@ -209,7 +209,7 @@ def test_existing_objects_of_the_device_are_not_overwritten(asked: str, found: l
 
 
 WORK = "permit tcp any host 10.9.9.9 eq 22 time-range work"
-"""Of an access list; of the rest, too, the model takes no such line."""
+"""A line of an access list that the model does not accept, nor the rest of it."""
 CONTENT = {
     "access-list 102": ("access-list 102 permit udp any any eq 5001\n", f"access-list 102 {WORK}\n"),
     "access-list Mine": ("ip access-list extended Mine\n permit udp any any eq 5001\n", f" {WORK}\n"),
@@ -218,7 +218,7 @@ CONTENT = {
     "class-map Video": ("class-map match-any Video\n match dscp af41\n", " match ip tos 4\n"),
     "policy-map Mark": ("policy-map Mark\n class class-default\n  set dscp ef\n", "  police aggregate A\n"),
 }
-"""What the experiment configures, and a line more that a device has there which the model does not take."""
+"""Configuration of the experiment, and one more line of the device that the model does not accept."""
 
 
 @pytest.mark.parametrize("name", CONTENT)
@@ -377,14 +377,14 @@ class Clutter:
     """Lines of running configurations that the model does not know."""
 
     blocks: tuple[str, ...]
-    """For the whole device, each with those below it."""
+    """Blocks of the whole device, each with those below it."""
     lines: tuple[str, ...]
-    """Of interfaces."""
+    """Lines of interfaces."""
 
     @staticmethod
     @cache
     def of(family: str) -> Clutter:
-        """What a device of that family has in the configurations written for these tests, and does not take."""
+        """Return the unmodelled lines of a device of that family in the test configurations."""
         blocks: list[str] = []
         lines: list[str] = []
         for name in PUSHED_ON:
@@ -402,7 +402,7 @@ class Clutter:
         )
 
     def among(self, sent: Sequence[str]) -> list[tuple[str, ...]]:
-        """Those of these lines that are sent or taken back, each with what is above it."""
+        """Return those of these lines that are sent or removed, each with its parent lines."""
         blocks, lines = lines_of("\n".join(self.blocks)), {each.strip() for each in self.lines}
         plain = [(*above, text.removeprefix("no ")) for *above, text in lines_of("\n".join(sent))]
         return [
@@ -413,7 +413,7 @@ class Clutter:
 
 
 def _is_strange(text: str, family: str) -> bool:
-    """Whether another device of that family takes none of these lines either, whatever the port is set to."""
+    """Return whether no other device of that family accepts any of these lines in any mode of the port."""
     hardware = switch_hardware() if family == "switch" else Hardware("3725", ("FastEthernet0/0", "Serial0/0"))
     ports = [f"interface {name}\n" for name in hardware.interfaces[: 1 if family == "switch" else 2]]
     ports += [f"{ports[0]} no switchport\n"] if family == "switch" else []
@@ -495,7 +495,7 @@ def filled(text: str, names: Collection[str]) -> str:
 
 
 STRANGE = {"access-list": WORK, "class-map": "match ip tos 4", "policy-map": "compression header ip"}
-"""By what a block or a table is; the others have another line."""
+"""Further line by kind of block or table; the others have another line."""
 
 
 def filled_at_random(before: Device, after: Device, text: str, seed: int) -> set[str]:
@@ -514,7 +514,7 @@ def filled_at_random(before: Device, after: Device, text: str, seed: int) -> set
 
 
 def undone(before: Device, text: str, seed: int, family: str) -> None:
-    """Nothing is left of a configuration that is taken back, and nothing else is sent."""
+    """Check that no line of a removed configuration remains, and that nothing else is sent."""
     after = before.copy()
     apply(after, text)
     both = interfaces_of(render(before)) & interfaces_of(render(after))

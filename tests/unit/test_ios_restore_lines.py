@@ -27,7 +27,7 @@ hello
 ^C
 """
 STRANGE = "police aggregate A"
-"""Of a class of a policy; the model takes no such line."""
+"""An unmodelled line of a policy class."""
 
 
 def changed(text: str, *changes: tuple[str, str]) -> str:

@@ -16,7 +16,7 @@ ARCHIVE = "configure terminal\rarchive\rpath flash:saved\rend\r"
 
 
 def said(router: FakeRouter, text: str, command: str) -> str:
-    """What was printed after the last of these commands."""
+    """Return the output of the last of these commands."""
     printed = typed(router, LONG + text)
     return printed.rsplit(f"#{command}\n", 1)[1].rpartition("\n")[0]
 

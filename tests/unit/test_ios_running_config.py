@@ -193,7 +193,7 @@ line vty 0 4
 !
 end
 """
-"""Of the routing process, the sampler, the translation and the tunnel the model knows nothing."""
+"""A configuration with routing process, sampler, translation and tunnel, which the model does not know."""
 
 
 def test_unmodelled_lines_keep_their_place() -> None:

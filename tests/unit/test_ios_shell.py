@@ -27,7 +27,7 @@ LONG = "terminal length 0\r"
 
 
 def after(text: str, command: str) -> str:
-    """What was printed between a command's echo and the last prompt."""
+    """Return the output between a command's echo and the last prompt."""
     return text.split(command + "\n", 1)[1].rpartition("\n")[0] + "\n"
 
 
@@ -203,7 +203,7 @@ def test_history() -> None:
 @given(st.lists(st.sampled_from([*"ab c", "\x7f", "\x02", "\x06", "\x01", "\x05", "\x17", "\x15", "\x0b", "\x04"])))
 @settings(max_examples=examples(200), deadline=None)
 def test_the_terminal_shows_the_edited_line(keys: list[str]) -> None:
-    """Whatever is typed, a terminal that obeys backspaces shows exactly the line that is carried out."""
+    """A terminal that obeys backspaces shows exactly the line that is executed, for any input."""
     screen, cursor = "", 0
     printed: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Whatever is typed is carried out or refused."""
+"""Any typed line is executed or refused."""
 
 from __future__ import annotations
 

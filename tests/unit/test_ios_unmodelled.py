@@ -191,7 +191,7 @@ def session(family: str = "router", generation: Generation = "classic") -> Confi
 
 
 def refusal(at: ConfigSession, line: str) -> str:
-    """How a line is refused; empty where it is taken."""
+    """Return the refusal of a line; empty if it is accepted."""
     try:
         at.execute(line)
     except CliError as error:

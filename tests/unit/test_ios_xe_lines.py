@@ -68,7 +68,7 @@ ALL = [(block, line) for block, line, _ in lines()]
 
 
 def session(block: str, line: str) -> ConfigSession:
-    """A session in which the block of a line was entered, with what the line needs beside it."""
+    """Return a session with the block of a line entered, and the other lines that it needs."""
     made = ConfigSession(parse_config(BEFORE, HARDWARE))
     made.position = Position("config")
     words = line.split()

@@ -23,9 +23,9 @@ from qoslab.schema import load_sweep
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 OF_AN_EXPERIMENT, OF_A_TOPOLOGY = 4001, 23
-"""Of so many changes one is tried: primes, so that each kind of change has its turn."""
+"""One of so many changes is tried: primes, so that each kind of change has its turn."""
 CELLS = 3
-"""Of a plan."""
+"""Cells of a plan."""
 
 
 @pytest.fixture(scope="module")

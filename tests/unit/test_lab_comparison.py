@@ -89,7 +89,7 @@ def test_repetitions_are_tested_and_cells_that_are_not_valid_are_left_out(made: 
 
 
 class _Well(HTMLParser):
-    """That what is opened is closed."""
+    """Parser that checks that every opened tag is closed."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -23,7 +23,7 @@ from qoslab.virtual_lab.stack import checksum
 from qoslab.virtual_lab.virtual_router import Bound, Make, VirtualRouter
 
 Answer = Callable[[dict[str, Any]], bytes | None]
-"""What the server sends for a request; None closes the connection."""
+"""Reply of the server to a request; None closes the connection."""
 
 
 async def served(path: Path, answer: Answer, work: Callable[[], Awaitable[None]]) -> None:
@@ -136,7 +136,7 @@ def test_a_late_answer_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
 
 
 class Stack:
-    """An IP stack that can be told to refuse."""
+    """An IP stack that can be made to refuse."""
 
     def __init__(self) -> None:
         self.applied: list[Device] = []

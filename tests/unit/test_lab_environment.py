@@ -1,4 +1,4 @@
-"""What daemons of a lab get of the environment."""
+"""Environment variables of the daemons of a lab."""
 
 from qoslab.virtual_lab.lab import daemon_environment
 

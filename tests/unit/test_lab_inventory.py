@@ -64,7 +64,7 @@ all:
 
 
 def listed(text: str) -> dict[str, Any]:
-    """What Ansible says of such an inventory, without the second that it takes; `read_lab` is tried once."""
+    """Return Ansible's output for such an inventory, without the second that it takes; `read_lab` is tried once."""
     groups = YAML(typ="safe").load(text)["all"]["children"]
     hostvars = {
         node: {**group.get("vars", {}), **variables}
@@ -350,7 +350,7 @@ def test_two_names_of_one_interface_are_refused(tmp_path: Path) -> None:
 
 
 def vaulted(folder: Path) -> Path:
-    """An inventory with a password in a vault, whose own password is beside it."""
+    """An inventory with a password in a vault, next to the vault's password."""
     password = folder / "password"
     password.write_text("open-sesame-3\n")
     program = str(Path(sys.executable).parent / "ansible-vault")

@@ -1,4 +1,4 @@
-"""What a user is told when the kernel forbids a lab."""
+"""Messages to a user if the kernel forbids a lab."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_reason_for_unmappable_ids_is_reported(monkeypatch: pytest.MonkeyPat
 
 
 def test_on_ubuntu_a_profile_is_offered_before_the_switch_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its text only: there is no AppArmor here to load it."""
+    """Only its text: there is no AppArmor here to load it."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     hint = failed("user namespace", errno.EACCES)
     assert isinstance(hint, MachineError)

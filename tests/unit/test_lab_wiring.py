@@ -1,4 +1,4 @@
-"""What a topology becomes: pure, no namespaces."""
+"""Wiring of a topology: pure, no namespaces."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ LIKE = {
     "police.bucket.mean": 645802.0,
     "tcp.timeouts": 123.0,
 }
-"""Of each of its figures one with as many digits as its runs have."""
+"""A value of each experiment with as many digits as those of its runs."""
 
 
 def grid_sections(root: Path) -> list[SweepSection]:
@@ -146,7 +146,7 @@ MAPS = """(() => [...document.querySelectorAll(".heat")].map((map) => {
   const columns = map.rows[map.rows.length - 1].cells.length;
   return {columns, box: [left, top, right, bottom].map(Math.round), cut: left < holder.left || right > holder.right};
 }))()"""
-"""Of each map its columns, where it is in the window, and whether what scrolls it has no room for it."""
+"""Columns, position in the window and overflow of each map."""
 
 
 def test_the_widest_maps_are_whole_on_a_screen(tab: Browser, urls: dict[str, str]) -> None:
@@ -167,7 +167,7 @@ STOPS = """(() => {
   return {what: `${at.localName} ${at.getAttribute("aria-label") ?? at.textContent.trim().slice(0, 40)}`,
     shown: seen && getComputedStyle(at).outlineStyle !== "none"};
 })()"""
-"""Where the focus is, and whether that is to be seen; nothing once it has been everywhere."""
+"""Focused element and its visibility; empty after all elements."""
 UNREACHED = """(() => {
   const over = (each, all, part, how) => each[all] > each[part] + 1 && ["auto", "scroll"].includes(how);
   const scrolls = (each, {overflowX, overflowY}) =>
@@ -179,7 +179,7 @@ UNREACHED = """(() => {
     && (each.matches("summary, input, button, a[href]") || scrolls(each, getComputedStyle(each))))
     .map((each) => each.outerHTML.slice(0, 80));
 })()"""
-"""What opens, toggles, leads or scrolls and had no focus."""
+"""Elements that open, toggle, lead or scroll and never had the focus."""
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -30,7 +30,7 @@ START_NS = 1_700_000_000 * 10**9
 
 
 def policed(time_s: Array, size: Array, rate_bps: float, burst: float) -> npt.NDArray[np.bool_]:
-    """Which packets a token bucket passes, one after the other."""
+    """Return the packets that a token bucket passes."""
     tokens, last, passed = burst, time_s[0], []
     for now, each in zip(time_s, size, strict=True):
         tokens, last = min(burst, tokens + rate_bps / 8 * (now - last)), now
@@ -40,7 +40,7 @@ def policed(time_s: Array, size: Array, rate_bps: float, burst: float) -> npt.ND
 
 
 def policed_by_two(time_s: Array, size: Array, rate_bps: float, first: float, second: float) -> npt.NDArray[np.bool_]:
-    """Which packets pass where the second bucket gets what the first has no room for (RFC 2697)."""
+    """Return the packets that pass if the second bucket gets the overflow of the first (RFC 2697)."""
     one, other, last, passed = first, second, time_s[0], []
     for now, each in zip(time_s, size, strict=True):
         above = max(0.0, one + rate_bps / 8 * (now - last) - first)
@@ -54,7 +54,7 @@ def policed_by_two(time_s: Array, size: Array, rate_bps: float, first: float, se
 
 
 def shaped(time_s: Array, size: Array, rate_bps: float, tc_s: float, limit: int) -> Array:
-    """When packets leave a shaper whose bucket gets Bc each Tc and holds twice that; nan where its queue was full."""
+    """Return departure times from a shaper whose bucket gets Bc each Tc and holds twice that; nan for drops."""
     credit = rate_bps * tc_s / 8
     out, queue, tokens, free, ticks, at = np.full(len(size), np.nan), [], 2 * credit, 0.0, 0, 0
     while at < len(size) or queue:
@@ -77,7 +77,7 @@ def shaped(time_s: Array, size: Array, rate_bps: float, tc_s: float, limit: int)
 
 
 def lined(time_s: Array, size: Array, rate_bps: float, limit: int) -> Array:
-    """When packets leave a line with a queue of packets; nan where that was full."""
+    """Return departure times from a line with a queue of packets; nan for drops."""
     out, free = np.full(len(size), np.nan), 0.0
     inside: list[float] = []
     for number, (now, each) in enumerate(zip(time_s, size, strict=True)):
@@ -90,7 +90,8 @@ def lined(time_s: Array, size: Array, rate_bps: float, limit: int) -> Array:
 
 
 def ringed(time_s: Array, size: Array, first: npt.NDArray[np.bool_], rate_bps: float, ring: int) -> Array:
-    """When packets leave a line with a ring in front of it, which takes those that are `first` before the others."""
+    """Return departure times from a line with a ring in front of it, which takes the packets that are `first` before
+    others."""
     out, waiting = np.full(len(size), np.nan), (list[int](), list[int]())
     inside: list[int] = []
     free, at = 0.0, 0
@@ -125,7 +126,7 @@ class Load:
         object.__setattr__(self, "random", np.random.default_rng(self.seed))
 
     def packets(self) -> tuple[Array, Array]:
-        """When they come, and their sizes."""
+        """Return arrival times and sizes of packets."""
         kinds = self.random.integers(100, 1515, 1 if self.equal else 5)
         size = self.random.choice(kinds, self.count).astype(np.float64)
         gap = 8 * size.mean() / self.rate_bps
@@ -209,7 +210,7 @@ def test_any_shaper_is_inferred(rate: float, tc_ms: float, over: float, seed: in
 
 
 def captured(time_s: Array, size: Array, out_s: Array, **changes: object) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What two captures show of packets that come and leave: as `load` gives it."""
+    """Return two captures of packets that come and leave, like `load`."""
     usual = {
         "version": 4,
         "source_high": 0,
@@ -301,7 +302,7 @@ class TestLimiters:
 
     @pytest.mark.parametrize("alone", [True, False])
     def test_a_ring_behind_a_priority_queue(self, alone: bool) -> None:
-        """Also where no packet finds the line without another one, so that none tells how long the shortest takes."""
+        """Also if no packet finds the line idle, so that none shows the shortest time."""
         rate, ring = 10e6, 3
         time_s = np.sort(np.concatenate([np.arange(2000) * 0.7e-3, 0.1003 + np.arange(250) * 5.11e-3]))
         voice = ~np.isin(time_s, np.arange(2000) * 0.7e-3)

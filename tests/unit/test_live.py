@@ -312,7 +312,7 @@ def test_nothing_is_cut_on_a_small_terminal(
 
 
 def shown_at(run: WatchedRun, width: int, *, whole: bool = False) -> str:
-    """What a terminal of 24 lines shows."""
+    """Return the content of a terminal of 24 lines."""
     console = Console(file=io.StringIO(), width=width, height=24, color_system=None)
     console.print(screen(run, console, whole=whole))
     assert isinstance(console.file, io.StringIO)

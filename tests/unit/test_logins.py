@@ -118,7 +118,7 @@ def test_an_idle_login_ends(device: FakeDevice, way: Callable[[FakeDevice], Awai
 def test_a_client_that_does_not_read_is_waited_for(
     device: FakeDevice, way: Callable[[FakeDevice], Awaitable[Client]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its commands are carried out when it has read the answers of those before, so that no answers pile up."""
+    """Commands run after the client has read the answers of those before, so that no answers pile up."""
     written = 0
     write = Terminal.write
 

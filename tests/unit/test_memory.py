@@ -1,4 +1,4 @@
-"""What queues and links may hold is counted before anything runs."""
+"""Sizes of queues and links are counted before anything runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which clocks figures are made of: none is what one host's clock showed less what another's did."""
+"""Clocks of values: none is the difference of two hosts' clocks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OF_TWO_CAPTURES = {"limiter.rate", "limiter.burst", "limiter.interval", "limiter
 
 
 def compares_clocks(metric: Metric) -> bool:
-    """Whether the figure may be of two clocks: a time, or of two captures."""
+    """Return whether the value may compare two clocks: a time, or a value of two captures."""
     return metric.unit == "ms" or metric.selector == "captures"
 
 

@@ -87,7 +87,7 @@ def test_a_new_experiment_meets_its_expectations(
 def test_an_expectation_of_a_voice_looks_at_the_policy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], policy: str
 ) -> None:
-    """It holds at the least rate, and not where the policy is too slow for the voice, or not there."""
+    """The expectation passes at the least rate, and fails if the policy is too slow for the voice, or missing."""
     monkeypatch.chdir(tmp_path)
     words = ["--policy", policy, "--traffic", "voice", "--rate", "256 kb/s", "--delay", "5 ms", "--duration", "20 s"]
     assert main(["new", "experiment", "mine", *words]) == 0
@@ -168,7 +168,7 @@ def test_missing_options_are_asked_on_a_terminal(tmp_path: Path) -> None:
 
 
 def test_only_relevant_options_are_asked(tmp_path: Path) -> None:
-    """Of a voice no connections; and a priority queue is not offered traffic without marks."""
+    """Voice needs no number of connections; a priority queue is not offered traffic without marks."""
     status, shown = dialogue(tmp_path, "", "priority", "", "voice", "", "")
     assert status == 0, shown
     assert "TCP connections" not in shown and "Traffic (voice, both)" in shown

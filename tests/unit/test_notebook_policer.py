@@ -1,4 +1,4 @@
-"""The notebook on the TCP friendly policer tells its story of a small run, without a kernel."""
+"""The notebook on the TCP friendly policer with a small run, without a kernel."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from qoslab.system.openssh import with_host_keys, with_identity
 
 
 def understood(*options: str) -> dict[str, str]:
-    """What ssh makes of its options, without connecting."""
+    """Return the options as ssh reads them, without connecting."""
     said = subprocess.run(["ssh", "-G", "-F", "none", *options, "host"], capture_output=True, text=True, check=True)
     return dict(line.partition(" ")[::2] for line in said.stdout.splitlines())
 
@@ -26,7 +26,7 @@ def test_a_settings_file_is_found_by_its_path(tmp_path: Path, name: str) -> None
 
 
 def test_a_percent_sign_stands_for_itself(tmp_path: Path) -> None:
-    """Of a key ssh replaces it where it reads the file, once it is connected."""
+    """ssh replaces it in the name of a key when it reads the file, after it is connected."""
     rack = tmp_path / "100%d"
     rack.mkdir()
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", rack / "key"], check=True)

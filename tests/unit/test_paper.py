@@ -74,7 +74,7 @@ def test_long_names_are_whole(
 
 
 def test_a_text_without_room_is_reported(tmp_path: Path) -> None:
-    """As the figure of another package may have."""
+    """A chart of a plugin may have such a text."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(1.2, 0.5), layout="constrained")
@@ -96,7 +96,7 @@ def test_curves_of_many_arms_are_distinguishable() -> None:
 
 @pytest.mark.long
 def test_a_style_file_of_the_current_folder_is_ignored(tmp_path: Path) -> None:
-    """In a process of its own: matplotlib reads the file when it is imported."""
+    """A separate process, since matplotlib reads the file when it is imported."""
     (tmp_path / "matplotlibrc").write_text("text.usetex: True\nfont.size: 40\nlines.linewidth: 20\n")
     code = (
         "import matplotlib; read = matplotlib.rcParams['text.usetex']\n"

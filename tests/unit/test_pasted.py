@@ -1,4 +1,4 @@
-"""What engineers paste: suffixes of rates, `drop`, levels with rates, protocols by port, routes to Null0."""
+"""Lines that engineers paste: suffixes of rates, `drop`, levels with rates, protocols by port, routes to Null0."""
 
 from __future__ import annotations
 

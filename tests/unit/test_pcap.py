@@ -118,7 +118,7 @@ def test_reads_written_captures(
 
 @pytest.mark.usefixtures("small_machine")
 def test_memory_does_not_grow_with_the_capture(tmp_path: Path) -> None:
-    """Of a reader, and of the table that is made of what it reads."""
+    """Memory of the reader, and of the table made from its packets."""
     data = frame(vlan=False, options=0, protocol=17, fragment=0, ports=(1, 2))
     most = []
     for count in (6_000, 60_000):

@@ -1,4 +1,4 @@
-"""Whose a connection over the loopback interface is."""
+"""Owner of a connection over the loopback interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run will do."""
+"""Plan of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What another package adds behind entry points: it is found, checked, used, and named where it does not load."""
+"""Additions of another package behind entry points: found, checked, used, and named if they do not load."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from verdicts import newest_run, status_of
 
 TOP = Path(__file__).parents[2]
 PACKAGE = TOP / "tests" / "plugin"
-"""A package as an installer leaves it: its modules, and beside them the metadata with its entry points."""
+"""An installed package: its modules, and next to them the metadata with its entry points."""
 EXPERIMENT = (TOP / "experiments" / "policing-vs-shaping.yml").read_text(encoding="utf-8")
 
 

@@ -103,7 +103,7 @@ ON_THE_LINE = 1514 / 1538
 
 
 def simulated(text: str) -> dict[tuple[str, ...], float]:
-    """What each class sends in the engine while UDP flows fill all classes, b/s by path."""
+    """Return the rate of each class in the engine while UDP flows fill all classes, b/s by path."""
     device = read_configuration(text + "interface FastEthernet0/0\n ip address 10.0.2.1 255.255.255.0\n").device
     hosts = {"A": ("FastEthernet0/1", "10.0.1", LINE_BPS), "B": ("FastEthernet0/0", "10.0.2", 100_000_000)}
     routes = {name: [{"prefix": "0.0.0.0/0", "via": f"{net}.1"}] for name, (_, net, _) in hosts.items()}

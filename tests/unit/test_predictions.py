@@ -1,4 +1,4 @@
-"""What experiments predict follows from their mechanism: recomputed here where no expression in the file could."""
+"""Predictions of experiments follow from their mechanism: recomputed here if no expression in the file could."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def published(name: str, experiment: Experiment) -> dict[tuple[str, str, str], P
 
 
 def operation(ring: int, flood_ms: float, echo_ms: float, start: random.Random) -> list[float]:
-    """How long each of ten probes, 20 ms apart, takes from its arrival to the end of its own time on the line.
+    """Return the time of ten probes, 20 ms apart, from arrival to the end of their transmission.
 
     The line is never idle: a ring of so many places, first come, first served, into which a waiting probe goes as soon
     as a place is free, else a packet of the flood.
@@ -131,8 +131,8 @@ FIGURES = {
     "tx-ring-limit": 103,
     "tcp-friendly-policer": 17,
 }
-"""Of each of the five articles: what it prints, claims or draws, without what is rate times time. Two are ratios of
-figures that are counted too: the spread of ten streams, and a second quotient of drops."""
+"""The printed, claimed and drawn values of each of the five articles, without products of rate and time. Two are ratios
+of values that are counted too: the spread of ten streams, and a second quotient of drops."""
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -148,7 +148,8 @@ def test_every_figure_of_an_article_is_accounted_for(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_table_row_has_its_source_and_time(name: str) -> None:
-    """The moment that the publication tells, or that it does not say; and where it was taken, unless it is derived."""
+    """Every value has the time given by the article, or a note that it gives none, and its place, unless it is
+    derived."""
     rows = rows_of(name, loaded(name))
     assert [each.source for each in rows if not each.kind or not each.moment] == []
     assert [each.source for each in rows if not each.place and each.kind != "derived"] == []
@@ -170,9 +171,9 @@ def test_the_grid_has_the_scenarios_of_the_slides() -> None:
 
 UNITS = {"b/s": 1.0, "kb/s": 1e3, "Mb/s": 1e6, "%": 0.01}
 COMPARED_AT_LEAST = 200
-"""Of the 240 figures of the five articles so many are compared. The others are a processor's load, of which there is no
-model; averages over five minutes that their own counters contradict; pictures and opinions; what a comparison takes as
-its moment or its input; and counts of a time, or of packets, that the article does not tell."""
+"""Least number of compared values, of the 240 of the five articles. The others are the load of a processor, which is
+not modelled; averages over five minutes that their own counters contradict; pictures and opinions; inputs and triggers
+of a comparison; and counts of a time, or of packets, that the article does not give."""
 CLAIM = "claim"
 """The unit of a sentence without a figure."""
 
@@ -188,7 +189,8 @@ def named(reference: str, own: str) -> list[Expectation]:
 
 
 def is_implied(claim: str, own: str) -> bool:
-    """Whether `A > B` follows from expectations: whatever meets them has more of the one than of the other.
+    """Return whether `A > B` follows from expectations: every result that meets them has more of the one than of the
+    other.
 
     A is a reference, B a reference or a number in the metric's unit.
     """
@@ -202,7 +204,8 @@ def is_implied(claim: str, own: str) -> bool:
 
 
 def is_compared(reference: str, figure: PublishedFigure, name: str) -> bool:
-    """Whether what a reference names judges the figure: a test of a print, bounds that have it, or imply a claim."""
+    """Return whether the expectation of a reference judges the value: a test of an output, bounds, or an implied
+    claim."""
     if "::" in reference:
         file, function = reference.split("::")
         begins = "fn" if file.endswith(".rs") else "def"
@@ -257,7 +260,7 @@ def test_a_row_counts_only_if_something_judges_its_value(reference: str, unit: s
 
 
 def hashed(flows: int, chance: random.Random) -> list[int]:
-    """How many of so many flows are in each queue that has any, of 256."""
+    """Return the number of flows in each used queue of 256."""
     queues: dict[int, int] = {}
     for _ in range(flows):
         number = chance.randrange(256)
@@ -266,7 +269,7 @@ def hashed(flows: int, chance: random.Random) -> list[int]:
 
 
 def share_of(queues: list[int], offered_bps: float, class_bps: float) -> float:
-    """What each queue gets that is sent more: all the same; the others what they are sent."""
+    """Return the share of each queue: equal for queues with more load, the load for the others."""
     left = class_bps
     for place, count in enumerate(queues):
         if count * offered_bps > left / (len(queues) - place):
@@ -277,7 +280,7 @@ def share_of(queues: list[int], offered_bps: float, class_bps: float) -> float:
 
 @pytest.mark.parametrize("flows", [100, 1000])
 def test_how_evenly_hashed_flows_share(flows: int) -> None:
-    """As counted: 260 bytes for 256 of IP, and 30 % of what the line lets be counted."""
+    """Counted bytes: 260 for 256 of IP, and 30 % of the counted bytes of the line."""
     chance = random.Random(1)
     offered_bps, class_bps = 1_500_000 / flows * 260 / 256, 594.3e3
     every = [hashed(flows, chance) for _ in range(2000)]

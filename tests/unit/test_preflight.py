@@ -296,7 +296,7 @@ def test_a_rollback_timer_shorter_than_the_longest_cell_is_refused() -> None:
 
 
 def two(first: dict[str, str], second: dict[str, str], board: str = "FTX0945W0MY") -> list[str]:
-    """What is found of a second router beside R1; hardware addresses of each by interface."""
+    """Return the findings on a second router next to R1; hardware addresses of each by interface."""
     found = facts()
     routers = {
         name: replace(found.routers["R1"], board=board, ports={each: port(mac) for each, mac in macs.items()})

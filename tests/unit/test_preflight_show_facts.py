@@ -118,7 +118,7 @@ def test_output_of_ping_is_parsed() -> None:
 
 
 def read(**changed: str) -> RouterFacts:
-    """The facts in what a router prints, as `PRINTED`, but for what is changed."""
+    """Return the facts parsed from `PRINTED` with changes."""
 
     def parse(command: str, text: str) -> Any:
         return genie_parse("ios", command, text).parsed or {}

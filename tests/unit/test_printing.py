@@ -1,4 +1,4 @@
-"""What `echo` prints, and where."""
+"""Output of `echo`."""
 
 from __future__ import annotations
 

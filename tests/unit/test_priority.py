@@ -1,4 +1,4 @@
-"""What is started beside a measurement steps behind its packets, with the session that it leads."""
+"""Processes started during a measurement have a lower priority than its packets, with the session that they lead."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_leader_takes_its_session_with_it(language: str) -> None:
 
 @pytest.mark.parametrize("language", list(BEHIND))
 def test_a_process_without_its_own_session_changes_no_priority(language: str) -> None:
-    """It would take the senders, and the user's terminal, with it, and only root can undo that."""
+    """The change would also lower the senders and the user's terminal, and only root can undo that."""
     before = subprocess.run(["cat", "/proc/self/autogroup"], capture_output=True, text=True, check=False).stdout
     said = subprocess.run(COMMANDS[language], capture_output=True, text=True, check=True)
     own, *group = said.stdout.split()

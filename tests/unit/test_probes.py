@@ -1,4 +1,4 @@
-"""Probes of an experiment: what routers are configured with, what hosts are told, what figures are read."""
+"""Probes of an experiment: configuration of routers, requests to hosts, parsed values."""
 
 from __future__ import annotations
 

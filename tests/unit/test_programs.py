@@ -1,4 +1,4 @@
-"""Where the programs of the crates are found, and what is said of those that cannot run here."""
+"""Search for the programs of the crates, and messages about those that cannot run here."""
 
 from __future__ import annotations
 

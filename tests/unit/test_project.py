@@ -165,7 +165,7 @@ def test_the_image_is_tried_each_week() -> None:
 
 
 def test_the_fuzz_lock_file_has_all_dependencies_of_the_crates() -> None:
-    """It is of a workspace of its own, which no check of every day builds."""
+    """The lock file belongs to a separate workspace, which no regular check builds."""
     text = (TOP / "fuzz/Cargo.lock").read_text(encoding="utf-8")
     locked = {each["name"]: each for each in tomllib.loads(text)["package"]}
     for file in sorted((TOP / "crates").glob("*/Cargo.toml")):

@@ -31,7 +31,7 @@ from qoslab.schema import CellIdentity, load_sweep  # noqa: E402
 CATALOGUE = re.findall(
     r'^    (\w+), "([a-z0-9-]+)", "', (TOP / "crates/mistakes/src/lib.rs").read_text(encoding="utf-8"), re.MULTILINE
 )
-"""Of routers: what it is called in sources, and its name."""
+"""Catalogue of the routers' mistakes: the name in sources, and the public name."""
 
 
 def test_each_mistake_of_a_router_has_a_switch() -> None:

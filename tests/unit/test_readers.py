@@ -1,4 +1,4 @@
-"""Cells that are read by several processes: the same bytes as by one, whatever happens to a helper."""
+"""Cells read by several processes: the same bytes as by one, also if a helper fails."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_helper_ends_with_its_other_end() -> None:
 
 
 def test_a_helper_ends_with_a_killed_process(tmp_path: Path) -> None:
-    """Whoever asked is killed in mid-work: the helper is gone soon after."""
+    """If the parent is killed during its work, the helper ends soon after."""
     script = (
         "import time\nfrom qoslab.analysis import parallel\n"
         "with parallel._helper() as connection:\n"

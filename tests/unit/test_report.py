@@ -383,7 +383,7 @@ class TestBrowser:
 
 
 class TestReaders:
-    """Who reads with a keyboard, a screen reader, a phone or in the dark."""
+    """Readers with a keyboard, a screen reader, a phone or dark mode."""
 
     def test_tables_have_captions_and_scrolling_parts_have_focus(self, run: RunFolder) -> None:
         page = re.sub(r"<script\b.*?</script>", "", run.report.read_text(encoding="utf-8"), flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""What the report shows of a sweep."""
+"""Reports of sweeps."""
 
 import json
 from pathlib import Path

@@ -15,7 +15,7 @@ from verdicts import newest_run, status_of
 
 EXPERIMENT = Path(__file__).parents[2] / "experiments" / "policing-vs-shaping.yml"
 OF_THE_CALL = {"worker", "cpu_s", "steps", "seal"}
-"""What `cell.json` says of the machine and of the time of day; all else of a cell is of the experiment alone."""
+"""Fields of `cell.json` on the machine and the time of day; all others depend on the experiment alone."""
 
 
 def made(folder: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> dict[str, object]:

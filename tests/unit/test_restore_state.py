@@ -1,4 +1,4 @@
-"""What brings routers back: it outlives a run, nobody else reads it, and two runs do not share it."""
+"""Saved state for the restoration of routers: it outlives a run, nobody else reads it, and two runs do not share it."""
 
 from __future__ import annotations
 

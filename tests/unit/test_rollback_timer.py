@@ -48,7 +48,7 @@ Keep = Callable[[Mapping[str, Choice]], None]
 
 
 def rollback(door: AccessProxies, minutes: int, *ways: Choice | None, keep: Keep = lambda _: None) -> RollbackTimers:
-    """For R1, R2, …, each with its way, of which each counts so long for a cell of a minute."""
+    """Return timers for R1, R2, …, each with its method and a time for a cell of a minute."""
     after = Duration.parse(f"{60 * (minutes - 1)} s")
     routers = {f"R{number}": RouterSettings(rollback=way, rollback_margin=after) for number, way in enumerate(ways, 1)}
     return RollbackTimers(door.ask, routers, MINUTE, keep)
@@ -133,7 +133,7 @@ def test_an_applet_has_maxrun_if_the_release_supports_it(known: bool, device: Fa
     router.chassis = MODELS["2811"]
 
     def ask(name: str, *lines: str) -> list[str]:
-        """As an old release does, which does not know the word."""
+        """Answer like an old release, which does not know the word."""
         taken = [line for line in lines if known or "maxrun" not in line]
         said = dict(zip(taken, door.ask(name, *taken), strict=True))
         return [said.get(line, "% Invalid input detected at '^' marker.") for line in lines]
@@ -243,7 +243,7 @@ def test_a_timer_that_could_not_be_stopped_is_reported_and_recorded(
     forbidden = [denied]
 
     def ask(name: str, *lines: str) -> list[str]:
-        """As a router that asks a server for each line."""
+        """Answer like a router with command authorization for each line."""
         allowed = [line for line in lines if line not in forbidden]
         said = dict(zip(allowed, door.ask(name, *allowed), strict=True))
         return [said.get(line, "Command authorization failed.") for line in lines]

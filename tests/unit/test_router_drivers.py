@@ -1,4 +1,4 @@
-"""What takes a router back is known by what it has in force, whatever became of the push after that."""
+"""Routers are restored by their active configuration, also after a failed push."""
 
 from __future__ import annotations
 

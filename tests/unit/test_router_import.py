@@ -208,7 +208,7 @@ def test_load_has_the_rates_of_the_classes(tmp_path: Path) -> None:
 
 
 def test_load_that_an_input_policy_marks_otherwise_is_left_out(tmp_path: Path) -> None:
-    """LAN-IN sets DSCP 0 but for voice and web: no packet from there is of VIDEO."""
+    """LAN-IN sets DSCP 0 except for voice and web: no packet from there is in VIDEO."""
     made = imported(tmp_path, {"a.txt": CONFIGS["isr4331-edge"], "b.txt": POLICIES})
     flows = {each.name: each.dscp for each in made.offered.flows}
     assert flows == {"REALTIME": 46, "class-default": 0}

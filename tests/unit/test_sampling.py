@@ -1,4 +1,4 @@
-"""When the counters of data planes are read: once a second, and at moments of the traffic."""
+"""Sampling times of the data planes' counters: once a second, and at triggers of the traffic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qoslab.run.cell.sampling import NEAR_S, Readings
 
 
 def taken(readings: Readings, count: int) -> list[float]:
-    """When so many are taken."""
+    """Return the sampling times of so many samples."""
     times = []
     for _ in range(count):
         times.append(readings.due())

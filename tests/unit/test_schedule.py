@@ -1,4 +1,4 @@
-"""Which worker runs which cell, and when: with workers that run nothing."""
+"""Assignment of cells to workers, with workers that run nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from qoslab.schema import load_sweep
 
 
 class Said:
-    """What a run would print."""
+    """Recorder of the printed notes of a run."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -329,7 +329,7 @@ def test_faults_now_and_then_do_not_end_the_run(tmp_path: Path) -> None:
 def test_the_last_attempt_of_a_cell_runs_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int | None
 ) -> None:
-    """Every cell is late beside others; whoever asks for three labs gets three."""
+    """Every cell is late next to others; a request for three labs gets three."""
     fake = Fake(tmp_path, jobs, attempts=2)
     fake.jobs.labs = fake.jobs.most = 3
     monkeypatch.setattr(fake.jobs, "learn", lambda record, experiment: "")

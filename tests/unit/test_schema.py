@@ -1,4 +1,4 @@
-"""Experiment files: what holds, and how each mistake is told."""
+"""Experiment files: valid input, and the message of each mistake."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def build(kind: str, sources: Path, to: Path) -> Path:
 
 
 def contents(wheel: Path) -> dict[str, int]:
-    """Its files with their checksums."""
+    """Return its files with their checksums."""
     with zipfile.ZipFile(wheel) as archive:
         return {each.filename: each.CRC for each in archive.infolist()}
 

@@ -25,7 +25,7 @@ class Seam:
     """A registry, and by what a comparison of its words is recognised."""
 
     folder: str
-    """Where they may be compared."""
+    """Folder in which they may be compared."""
     names: frozenset[str]
     """Variables, attributes and constants that hold one of the words and are compared with nothing."""
     words: frozenset[str]
@@ -64,7 +64,7 @@ RELEASES = {"ios/model/generations.py", "ios/model/engine_rules.py", "platforms/
 
 
 def comparisons(tree: ast.AST, seam: Seam) -> Iterator[int]:
-    """Lines that compare, look up, match or tell apart by type."""
+    """Return lines that compare, look up, match or distinguish by type."""
     for node in ast.walk(tree):
         match node:
             case ast.Compare(left=left, comparators=others):

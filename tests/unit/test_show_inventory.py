@@ -1,4 +1,4 @@
-"""What inventory and automation tools ask every device for, read by Genie where it has a parser."""
+"""Questions of inventory and automation tools to every device, parsed by Genie if it has a parser."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ interface GigabitEthernet1/0/3
 
 
 def shown(command: str, model: str = "2811") -> str:
-    """What a router or switch prints, which was configured a moment ago."""
+    """Return the output of a router or switch that was configured just before."""
     router = FakeRouter(model)
     apply(router.device, SWITCH if model == "3750G" else ROUTER)
     router.startup = "hostname R1\n"

@@ -197,7 +197,7 @@ def of_interface(at_s: float, octets: int, **queues: Any) -> dict[str, Any]:
 
 
 def nobodys(_: Mapping[str, Any]) -> None:
-    """Whose a packet is: nobody's."""
+    """Return the owner of a packet: none."""
 
 
 SERIAL = """Serial0/1/0 is up, line protocol is up
@@ -466,7 +466,7 @@ class TestRows:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it."""
+    """Return the value as JSON has it."""
     return {str(name): _plain(item) for name, item in value.items()} if isinstance(value, dict) else value
 
 
@@ -486,7 +486,7 @@ class TestEstimates:
 
     @staticmethod
     def figures(size: int, took_s: float = 0.02) -> dict[str, float | Missing]:
-        """Of a class of which 10 of 40 packets a second are dropped, whose drops are printed in packets alone."""
+        """Return the values of a class with 10 of 40 packets a second dropped and drops printed in packets only."""
         lines, rows = {("R1", "Serial0/0"): Line(2e6, 3, 14)}, []
         for at_s, count in ((3.0, 120), (6.0, 240), (9.0, 360)):
             entry = {

@@ -13,7 +13,7 @@ from fake_device import USER, FakeDevice
 from qoslab.virtual_lab import sshd
 
 SOON_S = 20
-"""Until whoever says nothing has been hung up on, even on a busy machine, where the port waits for one second only."""
+"""Time until a silent client is disconnected, also on a busy machine; the port waits for one second only."""
 
 
 def test_three_tries(tmp_path: Path) -> None:

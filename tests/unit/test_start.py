@@ -1,4 +1,4 @@
-"""What a command imports: libraries that are slow to load stay away from commands that do not need them."""
+"""Imports of commands: slow libraries are loaded only by commands that need them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_tried_policy_imports_nothing_heavy(tmp_path: Path) -> None:
 
 
 def test_a_run_in_virtual_time_imports_tables_and_no_more(tmp_path: Path) -> None:
-    """Genie, which reads what the routers print, is in a process beside it."""
+    """Genie, which parses the output of the routers, is in another process."""
     arguments = ("--lab", "simulated", "--arm", "policed", "--duration", "2s")
     assert imported(tmp_path, "run", EXPERIMENT, *arguments) == NUMBERS
     assert next(tmp_path.glob("runs/*/latest/report.html")).stat().st_size > 10**6, "it has its graphs"

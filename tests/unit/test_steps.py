@@ -30,7 +30,7 @@ from qoslab.schema import load_sweep
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yml"))
 DEFAULT = next(kind for kind in LABS.values() if kind.is_default)
 ROOMS = ("qoslab.run.workers.", "qoslab.run.cell.")
-"""Where steps are opened."""
+"""Places that open steps."""
 
 
 def carried_out_by(name: str) -> list[ModuleType]:

@@ -1,4 +1,4 @@
-"""The configuration of a Catalyst 3750: commands, refusals, running configuration, the way back, the compiler."""
+"""The configuration of a Catalyst 3750: commands, refusals, running configuration, rollback, the compiler."""
 
 from __future__ import annotations
 

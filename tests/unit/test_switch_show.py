@@ -1,4 +1,4 @@
-"""What a virtual Catalyst 3750 shows, against the article's prints and goldens; and the parsers, on both."""
+"""Show commands of a virtual Catalyst 3750 against the article and goldens; and the parsers, on both."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ interface gi1/0/17
 
 
 def counted() -> SwitchPortCounters:
-    """What the article's last step may have left: EF without loss, best effort with 276 drops."""
+    """Possible counters after the article's last step: EF without loss, best effort with 276 drops."""
     counters = switch_counters.idle()
     counters["dscp_in"][0], counters["dscp_in"][46] = 363949, 5532
     counters["dscp_out"][0], counters["dscp_out"][46] = 363673, 5532
@@ -91,7 +91,7 @@ def switch() -> FakeRouter:
 
 
 def shown(router: FakeRouter, command: str) -> str:
-    """What a command prints, without prompts and echo."""
+    """Return the output of a command, without prompts and echo."""
     text = typed(router, f"terminal length 0\n{command}\n")
     return text.partition(f"{command}\n")[2].rpartition("R1#")[0].removesuffix("\n") + "\n"
 

@@ -127,7 +127,7 @@ PORTS = {
 
 
 def goes_round(links: list[Ends], devices: dict[str, Device]) -> bool:
-    """Whether a broadcast is still on its way after more links than there are ways over them: the bridge's own rules.
+    """Return whether a broadcast is still forwarded after more hops than there are links, by the rules of the bridge.
 
     By the data plane's configuration, with tags on the wire.
     """

@@ -1,4 +1,4 @@
-"""What a command writes where it is told to is there whole, or as it was before, and the fault is named."""
+"""Files that a command writes are complete, or unchanged, and the fault is named."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from qoslab.results.file_access import Disk
 
 FULL = Path("/dev/full")
 NOTHING = Path("/proc/nothing")
-"""As everybody, root too: no file can be made there."""
+"""A place in which nobody, not even root, can create a file."""
 ROOT = Path(__file__).parents[2]
 ROOM = 200
 """Bytes that a file has room for: what is written breaks off amid it, as on a full disk."""
@@ -39,7 +39,7 @@ def analysed(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, Outco
 
 @pytest.fixture
 def run(analysed: tuple[RunFolder, Outcome], monkeypatch: pytest.MonkeyPatch) -> RunFolder:
-    """A run whose own files are written already: what comes next is what a command is told to write."""
+    """A run with existing files: only the requested files are written next."""
     for name in ("qoslab.analysis.parallel.analyse_by_helpers", "qoslab.report.view.analyse"):
         monkeypatch.setattr(name, lambda folder: analysed[1])
     monkeypatch.setattr("qoslab.report.render", lambda folder, outcome: folder.report)
@@ -68,9 +68,9 @@ def words(command: str, run: RunFolder, target: Path) -> list[str]:
 
 
 FIXED = {"experiment": "experiments/mine.yml", "notebook": "analysis/srr-3750.ipynb"}
-"""What commands write that are not told where to."""
+"""Commands with fixed output files."""
 WRITING = ("junit", "summary", "man", "draw", "figure", *FORMATS, "init", "import", "topology", "testbed", "infer")
-"""Those that are."""
+"""Commands with chosen output files."""
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def left(place: Path) -> dict[str, str]:
-    """What is in it, folders too."""
+    """Return its contents, with folders."""
     found = sorted(path for path in place.rglob("*"))
     return {path.relative_to(place).as_posix(): path.read_text() if path.is_file() else "" for path in found}
 

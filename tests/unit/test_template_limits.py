@@ -1,4 +1,4 @@
-"""What a template may do, and that one step more is refused by the limit that stands for it, not by one behind it."""
+"""Limits of a template: one step more is refused by the limit itself, not by one behind it."""
 
 from __future__ import annotations
 

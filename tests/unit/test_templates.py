@@ -1,4 +1,5 @@
-"""What the action, the templates and the files of a new project do in CI: their scripts, with programs that tell."""
+"""The action, the templates and the files of a new project in CI: their scripts, with programs that record their
+calls."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ printf '%s' "${0##*/}" >> "$CALLS"
 printf ' <%s>' "$@" >> "$CALLS"
 echo >> "$CALLS"
 """
-"""A program that tells how it was called."""
+"""A program that records its call."""
 
 
 def load(name: str) -> Any:
@@ -38,7 +39,7 @@ def load(name: str) -> Any:
 
 @dataclass
 class Machine:
-    """Where scripts run: what stands in its PATH before the system's programs tells how it is called."""
+    """Environment of scripts: programs in front of the system's in PATH record their calls."""
 
     folder: Path
 
@@ -50,7 +51,7 @@ class Machine:
             file.chmod(0o755)
 
     def run(self, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """As a forge does: with bash, which ends at the first failure. Temporary files are gone then."""
+        """Run as on a forge: with bash, which ends at the first failure. Temporary files are removed afterwards."""
         temporary = self.folder / "temporary"
         temporary.mkdir(exist_ok=True)
         own = {"PATH": f"{self.folder / 'bin'}:/usr/bin:/bin", "CALLS": str(self.folder / "calls")}
@@ -110,7 +111,7 @@ fi
 
 
 def script_of(name: str, lab: str = "simulated") -> str:
-    """What a job of CI runs in this lab."""
+    """Return the script of a CI job in this lab."""
     content = load(name)
     if "jobs" in content:
         steps = [step for step in content["jobs"]["qos"]["steps"] if "run" in step]

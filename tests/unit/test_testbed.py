@@ -54,7 +54,7 @@ def inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def loaded(file: Path, **environment: str) -> Any:
-    """What pyATS makes of a testbed."""
+    """Return the testbed loaded by pyATS."""
     from genie.testbed import load
 
     with pytest.MonkeyPatch.context() as patch:

@@ -254,7 +254,7 @@ class TestIperf2:
 
 
 class TestHostileOutput:
-    """Whatever the tools print, the parser gives figures or its own error."""
+    """The parser gives values or its own error for any output of the tools."""
 
     @staticmethod
     def parse(name: str, client: str, server: str) -> None:
@@ -378,7 +378,8 @@ class TestFlood:
             tool("flood").parse(noise(), seconds(5), client, server)
 
     def test_a_receiver_that_only_listens_on_has_no_intervals(self) -> None:
-        """It waits for what queues still hold. Empty intervals of that time would count as time without goodput."""
+        """The receiver waits for packets still in queues. Empty intervals of that time would count as time without
+        goodput."""
         client, server = recorded("flood-lossy", "jsonl")
         total = server.stdout.splitlines()[-1]
 

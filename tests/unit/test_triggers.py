@@ -78,7 +78,7 @@ def test_an_invalid_trigger_is_reported_with_its_place(entry: str, said: str) ->
 
 
 def test_a_router_is_looked_at_so_often_and_no_more() -> None:
-    """In one arm, its entries together; other routers and other arms have their own."""
+    """The limit is for the entries of one arm together; other routers and other arms have separate limits."""
     times = [f"{{time: {number} ms}}" for number in range(1, MOMENTS_LIMIT + 2)]
     most, one_more = f"[before, {', '.join(times[:-1])}]", times[-1]
     assert len(triggers(experiment(observe(most)))) == MOMENTS_LIMIT
@@ -104,7 +104,7 @@ def test_the_plan_shows_the_trigger() -> None:
 
 
 def counters(conformed: int, seconds: float = 0.0) -> Any:
-    """What R1 counts: a policed class with one inside it, one without a policer, and one of the way in."""
+    """Counters of R1: a policed class with a child, one without a policer, and an input class."""
     policed = {"name": "a", "bytes": 2 * conformed, "police": {"conformed": {"bytes": conformed}}}
     inside = {"policy": "Q", "classes": [{**policed, "child": None}]}
     output = {"policy": "P", "classes": [{**policed, "child": inside}, {"name": "b", "bytes": 7, "police": None}]}
@@ -146,7 +146,7 @@ def test_routers_are_looked_at_when_a_print_or_a_figure_is_wanted() -> None:
 
 
 class FakeJournal:
-    """What `Triggered` needs of a journal."""
+    """The part of a journal that `Triggered` needs."""
 
     def __init__(self, *wanted: Trigger) -> None:
         self._wanted = Observation(node="R1", command=SHOW, when=wanted)
@@ -193,7 +193,7 @@ class FakeLab:
 def waited(
     journal: FakeJournal, data_planes: tuple[str, ...] = ("R1",), observe: Any = None, patience_s: float = 30.0
 ) -> FakeJournal:
-    """What is said: within that time, or until the moment has come."""
+    """Return the events within that time, or until the trigger fires."""
     lab = FakeLab()
     came = threading.Event()
 

@@ -1,4 +1,4 @@
-"""What makes a cell invalid: each threshold at its bound and beyond it."""
+"""Reasons of invalid cells: each threshold at its bound and beyond it."""
 
 from __future__ import annotations
 

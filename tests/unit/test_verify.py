@@ -1,4 +1,4 @@
-"""What a router shows against what was asked for."""
+"""Output of a router against the requested configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a switch shows against what was asked for."""
+"""Output of a switch against the requested configuration."""
 
 from __future__ import annotations
 

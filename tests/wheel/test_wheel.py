@@ -56,7 +56,7 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def qoslab(python: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """With nothing in PATH that the wheel does not bring along."""
+    """Run `qoslab` with an empty PATH except for the wheel's programs."""
     return call([python.parent / "qoslab", *words], folder, PATH="/usr/bin:/bin")
 
 

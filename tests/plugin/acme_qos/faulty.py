@@ -1,4 +1,4 @@
-"""What is not valid: a tool that is none, and a metric that fails."""
+"""Invalid additions: an incomplete tool, and a metric that fails."""
 
 from __future__ import annotations
 
