@@ -36,7 +36,7 @@ NOT_HERE = "--offline was specified"
 
 
 @dataclass(frozen=True)
-class Look:
+class AuditCheck:
     """Something that is looked at, by a program whose status is 0 where all is well."""
 
     about: str
@@ -45,18 +45,18 @@ class Look:
     """The database that it asks over the network; empty if it needs none."""
 
 
-def looks(python: Path) -> tuple[Look, ...]:
+def checks(python: Path) -> tuple[AuditCheck, ...]:
     """All of them; `python` is the interpreter that has the packages of the lock file."""
     deny = ("cargo", "deny", "--locked", "--log-level", "error")
     here = ("--offline", "check", "licenses", "sources", "bans")
 
-    def beside(program: str) -> str:
+    def sibling(program: str) -> str:
         return str(Path(sys.executable).with_name(program))
 
-    licences = (beside("pip-licenses"), "--python", str(python), "--format", "csv")
-    weaknesses = (beside("pip-audit"), "--require-hashes", "--disable-pip", "-r", str(LOCKED))
+    licences = (sibling("pip-licenses"), "--python", str(python), "--format", "csv")
+    weaknesses = (sibling("pip-audit"), "--require-hashes", "--disable-pip", "-r", str(LOCKED))
     inventory = (
-        beside("cyclonedx-py"),
+        sibling("cyclonedx-py"),
         "requirements",
         str(LOCKED),
         "--of",
@@ -65,20 +65,20 @@ def looks(python: Path) -> tuple[Look, ...]:
         str(MADE / "python.cdx.json"),
     )
     return (
-        Look("crates of the lock file", ("cargo", "fetch", "--locked", "--quiet"), "the registry of crates"),
-        Look("licences, sources and versions of crates", (*deny, *here)),
-        Look("known weaknesses of crates", (*deny, "check", "advisories"), "the RustSec advisory database"),
-        Look("licences of Python packages", licences),
-        Look("known weaknesses of Python packages", weaknesses, "the package index's advisories"),
-        Look("inventory of crates", ("cargo", "cyclonedx", "--format", "json", "--quiet")),
-        Look("inventory of Python packages", inventory),
+        AuditCheck("crates of the lock file", ("cargo", "fetch", "--locked", "--quiet"), "the registry of crates"),
+        AuditCheck("licences, sources and versions of crates", (*deny, *here)),
+        AuditCheck("known weaknesses of crates", (*deny, "check", "advisories"), "the RustSec advisory database"),
+        AuditCheck("licences of Python packages", licences),
+        AuditCheck("known weaknesses of Python packages", weaknesses, "the package index's advisories"),
+        AuditCheck("inventory of crates", ("cargo", "cyclonedx", "--format", "json", "--quiet")),
+        AuditCheck("inventory of Python packages", inventory),
     )
 
 
-def taken(look: Look, offline: bool) -> tuple[int, str]:
-    """The status and the words for what came of it."""
+def run(look: AuditCheck, offline: bool) -> tuple[int, str]:
+    """Run a check and return its exit status and result."""
     if look.database and offline:
-        return 0, f"NOT RUN, as was asked for: it needs {look.database}"
+        return 0, f"NOT RUN (--offline): it needs {look.database}"
     try:
         done = subprocess.run(
             look.command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
@@ -86,14 +86,14 @@ def taken(look: Look, offline: bool) -> tuple[int, str]:
     except FileNotFoundError:
         return 2, f"NOT RUN: there is no {look.command[0]}; tox -e audit installs it"
     if done.returncode == 0:
-        return 0, "holds"
+        return 0, "passed"
     if "no such command" in done.stdout:
         return 2, f"NOT RUN: there is no {' '.join(look.command[:2])}; tox -e audit installs it"
     if NOT_HERE in done.stdout:
-        return 2, "NOT RUN: not all crates are here; `cargo fetch --locked` brings them"
-    if look.database and (said := OUT_OF_REACH.search(done.stdout)):
-        return 2, f"NOT RUN: {look.database} cannot be reached ({said[0].strip()})"
-    return 1, "DOES NOT HOLD\n" + done.stdout.strip()
+        return 2, "NOT RUN: not all crates are here; `cargo fetch --locked` fetches them"
+    if look.database and (match := OUT_OF_REACH.search(done.stdout)):
+        return 2, f"NOT RUN: {look.database} is unreachable ({match[0].strip()})"
+    return 1, "FAILED\n" + done.stdout.strip()
 
 
 def gather() -> None:
@@ -105,17 +105,19 @@ def gather() -> None:
 def main(words: Sequence[str] | None = None) -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--offline", action="store_true", help="leave out what needs a database")
-    parser.add_argument("--python", type=Path, default=ROOT / ".venv" / "bin" / "python", help="has the packages")
+    parser.add_argument("--offline", action="store_true", help="skip checks that need a database")
+    parser.add_argument(
+        "--python", type=Path, default=ROOT / ".venv" / "bin" / "python", help="interpreter with the packages"
+    )
     options = parser.parse_args(words)
     MADE.mkdir(parents=True, exist_ok=True)
     worst = []
-    for look in looks(options.python):
-        status, said = taken(look, options.offline)
+    for look in checks(options.python):
+        status, result = run(look, options.offline)
         worst.append(status)
-        print(f"{look.about}: {said}", flush=True)
+        print(f"{look.about}: {result}", flush=True)
     gather()
-    # What does not hold is worse than what is not known.
+    # A failed check outranks one that did not run.
     return 1 if 1 in worst else max(worst)
 
 

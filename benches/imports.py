@@ -87,13 +87,13 @@ def main() -> None:
             "",
             f"{about}. Python {sys.version.split()[0]}.",
             "",
-            "Processor time of a command with all that it starts, and of the imports in its own process, least of "
-            f"{chosen.runs}",
-            "runs of `policing-vs-shaping`; imports are wall time, so that a busy machine shows. To measure again:",
+            "Processor time of a command with its child processes, and wall time of the imports in its own process,",
+            f"least of {chosen.runs}",
+            "runs of `policing-vs-shaping`; a busy machine therefore shows in the imports. To measure again:",
             "",
             "    python benches/imports.py --write",
             "",
-            "| command | processor s | imports, s | of these qoslab | others that take longest |",
+            "| command | processor s | imports, s | of these qoslab | slowest of the others |",
             "|---|---|---|---|---|",
             *rows,
         ]

@@ -24,7 +24,7 @@ from pathlib import Path
 import page
 
 ROOT = Path(__file__).resolve().parents[1]
-HEADING = "### Instructions a packet"
+HEADING = "### Instructions per packet"
 AGAINST = "### Against the engine before its rules were corrected"
 COMMAND = ("cargo", "bench", "--locked", "-q", "-p", "benches", "--bench", "instructions")
 PACKETS = 20_000
@@ -34,8 +34,8 @@ MOST_PER_CENT = 1.0
 """Greatest excess of a row over that of the compared commit."""
 
 CLASSES_WAIT = (
-    "Classes that all have packets waiting, class by class in turn; with flows of which each class has its part, at",
-    "least one:",
+    "Classes with waiting packets, class by class in turn; the flows are divided among the classes, at least one for",
+    "each:",
 )
 
 ROW = re.compile(r"::engine::(\w+) (\w+?)(?:_(\d+))?:.*\n\s*Instructions:\s*(\d+)")
@@ -55,9 +55,9 @@ MOVED = {
     **PORTS,
     "hqf": "classes, later generation",
     "classic": "classes, classic",
-    "hqf_access_lists": "classes told by access lists",
+    "hqf_access_lists": "classes by access list",
     **SWITCH,
-    "short": "describing a frame",
+    "short": "parsing a frame",
 }
 
 Counts = dict[tuple[str, str, int], float]
@@ -96,13 +96,13 @@ def tables(counts: Counts) -> Iterator[str]:
         for number, flows in enumerate(FLOWS)
     ]
     lists = of("scheduler", "hqf_access_lists", 0, 1, len(CLASSES))
-    by_classes.append(("later generation, each class told by an access list | 1", lists))
+    by_classes.append(("later generation, each class matches an access list | 1", lists))
     yield from table(("", "flows", "1 class", *CLASSES[1:]), by_classes)
     yield from ("", "Frames through a switch's ports:", "")
     ports = [(title, of("switch", name, 0, 1, 4)) for name, title in SWITCH.items()]
     yield from table(("", "1 port", "8", "24", "48"), ports)
     parse = round(counts["parse", "short", 0])
-    yield from ("", f"Describing a frame (`frame::parse`) takes {parse}, whatever its length.")
+    yield from ("", f"Parsing a frame (`frame::parse`) takes {parse}, regardless of its length.")
 
 
 def section(counts: Counts, of: str) -> str:
@@ -119,7 +119,7 @@ def against(counts: Counts, before: Counts, of: str) -> str:
     per_cents: dict[str, list[float]] = {name: [] for name in MOVED}
     for row, now in counts.items():
         per_cents[row[1]].append(100 * (now / before[row] - 1))
-    head = f"How far the instructions of a packet have moved since commit {of}, in per cent, over all rows of a kind:"
+    head = f"Change of the instructions per packet since commit {of}, in percent, over all rows of a kind:"
     lines = [f"| {MOVED[name]} | {min(moved):+.1f} | {max(moved):+.1f} |" for name, moved in per_cents.items()]
     return "\n".join([AGAINST, "", head, "", "|  | least | greatest |", "|---|---|---|", *lines, ""])
 
@@ -138,10 +138,10 @@ def main() -> int:
     """Reads the arguments, counts, and prints or writes the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
-    parser.add_argument("--compare", type=Path, help="what the benchmark has printed of another commit")
+    parser.add_argument("--compare", type=Path, help="output of the benchmark of another commit")
     parser.add_argument("--before", default="", help="that commit")
-    parser.add_argument("--printed", type=Path, help="what the benchmark has printed of this commit")
-    parser.add_argument("--of", default="", help="the commit and its date, if it is not the one that is checked out")
+    parser.add_argument("--printed", type=Path, help="output of the benchmark of this commit")
+    parser.add_argument("--of", default="", help="commit and date [default: those of the checkout]")
     arguments = parser.parse_args()
     if (arguments.compare is None) != (not arguments.before):
         parser.error("--compare and --before go together: what was printed, and of which commit")

@@ -323,16 +323,14 @@ def section(name: str, found: Sequence[Pair], reasons: Sequence[str], words: Seq
 def main() -> None:
     """See the module."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "experiments", nargs="*", metavar="EXPERIMENT", help=f"of {', '.join(EXPERIMENTS)}; all of them"
-    )
-    parser.add_argument("--folder", type=Path, default=TOP / "runs" / "inventory", help="where runs are kept")
+    parser.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help=f"{', '.join(EXPERIMENTS)} [default: all]")
+    parser.add_argument("--folder", type=Path, default=TOP / "runs" / "inventory", help="folder of the runs")
     parser.add_argument("--write", action="store_true", help=f"write sections of {REPORT.relative_to(TOP)}")
     parser.add_argument(
         "--control", action="store_true", help="measure the virtual lab twice, to compare it with itself"
     )
-    parser.add_argument("--again", action="store_true", help="measure cells again that were not valid in what is kept")
-    parser.add_argument("--at-once", type=int, default=1, metavar="N", help="how many runs at a time (default: 1)")
+    parser.add_argument("--again", action="store_true", help="measure invalid cells of saved runs again")
+    parser.add_argument("--at-once", type=int, default=1, metavar="N", help="number of runs at a time [default: 1]")
     arguments = sys.argv[1:]
     split = arguments.index("--") if "--" in arguments else len(arguments)
     chosen, options = parser.parse_args(arguments[:split]), arguments[split + 1 :]

@@ -22,15 +22,16 @@ from qoslab.virtual_lab import Lab
 
 HEADING = "## Virtual lab"
 ABOUT = """\
-Seconds to bring a lab up (until every node can be used) and down (until every process of it has ended), without
-Python's own start; medians, and least to most of the sum. A virtual IOS router adds the start of its SSH server, about
+Seconds to bring a lab up (until every node can be used) and down (until every process of it has ended), without the
+start of Python; medians, and the least and greatest sum. A virtual IOS router adds the start of its SSH server, about
 half a second of processor time to import.
 """
-BESIDE = """\
-The aim of 0.06 s for the last is not reached: the namespaces, links and addresses of three nodes take that alone, as
-the first row shows, and the data plane's process is started and ended besides.
+GOALS = """\
+The goal of 0.06 s for the last is not reached: the namespaces, links and addresses of three nodes alone take that long,
+as the first row shows, and the data plane's process is started and ended in addition.
 
-Mininet 2.3 on a like machine is said to take 0.11 s for 3 nodes and 2.8 s for 90, up and down; not measured with these.
+Mininet 2.3 on a similar machine reportedly takes 0.11 s for 3 nodes and 2.8 s for 90, up and down; this was not
+measured here.
 """
 
 
@@ -107,7 +108,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     arguments = parser.parse_args()
     head = page.head(f"Made by `benches/lab_up_down.py`: {arguments.runs} runs.")
-    section = "\n".join([HEADING, "", head, "", ABOUT, *measured(arguments.runs), "", BESIDE])
+    section = "\n".join([HEADING, "", head, "", ABOUT, *measured(arguments.runs), "", GOALS])
     page.tell(section, write_it=arguments.write)
 
 

@@ -32,7 +32,7 @@ from qoslab.results import RunFolder, find_run, tables
 
 ROOT = Path(__file__).resolve().parents[1]
 EXPERIMENT = ROOT / "experiments" / "tx-ring-limit.yml"
-HEADING = "## Load in parallel to a run"
+HEADING = "## Load during a run"
 METRIC = "rtt.max"
 MOVED_MS = 1.0
 """Greatest distance of a maximum from those of quiet cells: IP SLA's stamps are whole milliseconds."""
@@ -86,7 +86,7 @@ def maxima(made: RunFolder) -> Maxima:
 def rows(quiet: Maxima, loaded: Maxima) -> tuple[list[str], int, int, float]:
     """Return the table, the number of cells next to busy processes, the number of valid ones, and the differences of a
     maximum."""
-    lines = ["| line, ring | quiet, ms | valid beside busy processes, ms | not valid, ms |", "|---|---|---|---|"]
+    lines = ["| line, ring | quiet, ms | valid next to busy processes, ms | invalid, ms |", "|---|---|---|---|"]
     counted, trusted, moved = 0, 0, 0.0
     for place in sorted({*loaded.valid, *loaded.invalid}):
         alone, good, bad = (each.get(place, []) for each in (quiet.valid, loaded.valid, loaded.invalid))
@@ -105,7 +105,7 @@ def measure(arguments: argparse.Namespace) -> tuple[list[str], bool]:
         options += ["--repetitions", str(arguments.repetitions)]
         quiet = run(Path(place), [*options, "--attempts", QUIET_ATTEMPTS])
         if quiet.invalid:
-            sys.exit("\n".join(["the machine is not quiet; not valid with nothing beside them:", *quiet.reasons]))
+            sys.exit("\n".join(["the machine is not idle; invalid without other processes:", *quiet.reasons]))
         with busy(arguments.busy):
             loaded = run(Path(place), [*options, "--attempts", "1"])
     table, counted, trusted, moved = rows(quiet, loaded)
@@ -121,10 +121,10 @@ def measure(arguments: argparse.Namespace) -> tuple[list[str], bool]:
 def main() -> None:
     """Reads the arguments and prints or writes the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=4, help="of each cell, on the quiet and on the busy machine")
-    parser.add_argument("--duration", help="of traffic in each cell, as 27s; the experiment's where absent")
+    parser.add_argument("--repetitions", type=int, default=4, help="runs of each cell on either machine")
+    parser.add_argument("--duration", help="traffic time of each cell, such as 27s [default: that of the experiment]")
     parser.add_argument("--busy", type=int, default=4, help="processes that are never idle")
-    parser.add_argument("--only", action="append", default=[], metavar="KEY=VALUE", help="only such cells")
+    parser.add_argument("--only", action="append", default=[], metavar="KEY=VALUE", help="only these cells")
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     arguments = parser.parse_args()
     head = page.head("Made by `benches/load.py`; its docstring describes the measurement.")

@@ -97,7 +97,7 @@ WRONG = (
         lines=("interface Fa0/1", ADDRESS.format("192.168.20.9")),
     ),
     Wrong(
-        "test traffic by the management card",
+        "test traffic through the management NIC",
         "client: found the route to 192.168.20.2 by mgmt0, expected it by eth0",
         on_client="ip link add mgmt0 type veth peer far; ip link set far up; ip link set mgmt0 up; "
         "ip addr add 192.168.20.77/25 dev mgmt0",
@@ -206,21 +206,21 @@ def too_long(found: dict[str, list[float]]) -> list[str]:
 
 def section(found: dict[str, list[float]], machine: str) -> str:
     """The section of the page."""
-    told = (
-        "From the start of `qoslab run NAME --lab INVENTORY` to its end with what is wrong, before anything was "
-        "changed; the lab is a virtual one behind SSH on loopback. Seconds, median and longest. A second user is one "
-        "who wants a lab that somebody's run has; hosts are free when of a run that was killed nothing is left there. "
-        "The longest is held against what it may take. "
+    text = (
+        "Time from the start of `qoslab run NAME --lab INVENTORY` to its end with the list of errors, before any "
+        "change; the lab is a virtual one behind SSH on loopback. Seconds, median and longest. A second user "
+        "wants a lab during another user's run; hosts are free when nothing of a killed run is left there. The "
+        "longest is compared with its limit. "
         "Written by `python benches/refusals.py --write`."
     )
     lines = [
         HEADING,
         "",
-        textwrap.fill(told, page.WIDTH),
+        textwrap.fill(text, page.WIDTH),
         "",
         f"{machine}.",
         "",
-        "| what is wrong | median | longest | at most | |",
+        "| fault | median | longest | at most | |",
         "|---|---|---|---|---|",
         *(
             f"| {what} | {statistics.median(each):.1f} | {max(each):.1f} | {at_most(what):g} | "

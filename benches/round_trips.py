@@ -37,9 +37,9 @@ FRAME = 84 + 38
 """Bytes on the wire of an echo request with 56 bytes."""
 HEADING = "## Round trips"
 ABOUT = """\
-Two hosts and two Linux routers with an emulated link between them: how far round trips are above what is configured and
-the line times, in ms. The aim is 0.2 ms at the median. The delay line itself is exact to the engine's clock; the rest
-is system calls of a machine that was asleep.
+Two hosts and two Linux routers with an emulated link between them: excess of round trips over the configured delay and
+the line times, in ms. The goal is 0.2 ms at the median. The delay line itself is exact to the engine's clock; the rest
+is system calls of an idle machine that wakes up.
 """
 CHAINS = """\
 Through chains of Linux routers with links of 100 Mb/s, line time included, in ms; and a TCP transfer from end to end,

@@ -38,12 +38,11 @@ FLOOD = ROOT / "target" / "release" / "flood"
 HEADING = "## qos-router"
 
 NOTE = """\
-A flood goes through the router and through the kernel in turns (`benches/router.py`). The kernel forwards within the
-sender's system call; `qos-router` does so on another core. Both need the times a packet that stand in the table, so
-with cores to themselves a flood tends to their quotient, unless the tool is busier with itself. A gap error is how
-far two neighbouring packets are from the spacing that the rate asks for. The kernel's timer works in interrupts;
-`qos-router` is a process that must be given the processor: where others compete for it, the last two columns show it,
-while its rate stays exact.
+A flood goes alternately through the router and through the kernel (`benches/router.py`). The kernel forwards within the
+sender's system call; `qos-router` forwards on another core. The table has their times per packet, so with free cores
+the ratio tends to their quotient, unless the tool itself is the limit. The gap error is the difference between the
+spacing of two neighbouring packets and that of the rate. The kernel's timer works in interrupts; `qos-router` is a
+process that needs the processor: if others compete for it, the last two columns show it, while its rate stays exact.
 """
 
 #: IP bytes of a packet: the least that a tool can send, and a full one.
@@ -228,7 +227,7 @@ def compare_throughput(seconds: float, pairs: int) -> list[str]:
 def compare_spacing(seconds: float) -> list[str]:
     """Rows of the table of rate and spacing."""
     rows = [
-        "| limiter | rate, Mb/s | reached ÷ asked | gap error: median, µs | 99 %, µs | greatest, µs |",
+        "| limiter | rate, Mb/s | measured ÷ configured | gap error: median, µs | 99 %, µs | greatest, µs |",
         "|---|---|---|---|---|---|",
     ]
 

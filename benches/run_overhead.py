@@ -169,8 +169,8 @@ def inventory_section(folder: Path, seconds: int, runs: int) -> str:
         about,
         "",
         wrapped(
-            "What a run takes more than in the virtual lab where the same lab is reached by SSH alone; the aim is at "
-            f"most {MORE_OF_RUN_S} s a run and {MORE_OF_CELL_S} s a cell."
+            "Additional time of a run, compared with the virtual lab, if the same lab is reached only by SSH; the goal "
+            f"is at most {MORE_OF_RUN_S} s per run and {MORE_OF_CELL_S} s per cell."
         ),
         "",
         f"| | median of {runs}, s | least to most |",
@@ -199,15 +199,15 @@ def section(folder: Path, seconds: int, runs: int) -> str:
     """The section of this distribution."""
     about, helper = page.machine(), choose().note or "the fast connection helper is on"
     alone = [one_by_one(folder, seconds) for _ in range(runs)]
-    beside = [side_by_side(folder, seconds) for _ in range(runs)]
+    parallel = [side_by_side(folder, seconds) for _ in range(runs)]
     virtual = [qoslab(folder, "--lab", "simulated") for _ in range(runs)]
-    again = sum(attempts for _, attempts in beside)
+    again = sum(attempts for _, attempts in parallel)
     steps = {name: statistics.median(each.steps[name] for each in alone) for name in alone[0].steps}
     each_task = steps[CONFIGURE] / statistics.median(each.tasks for each in alone)
-    said = [
+    items = [
         f"- Three arms one by one (`--jobs 1`), without their traffic: {in_words([each.took for each in alone])}.",
-        f"- The same side by side, with {seconds} s of traffic in each: {in_words([took for took, _ in beside])}; "
-        f"{again} attempts of {runs * len(ARMS) + again} were late and made again.",
+        f"- The same in parallel, with {seconds} s of traffic in each: {in_words([took for took, _ in parallel])}; "
+        f"{again} attempts of {runs * len(ARMS) + again} were late and re-run.",
         f"- All arms with `--lab simulated`: {in_words(virtual)}.",
         f"- Configuring is {alone[0].tasks} tasks of Ansible, {each_task:.2f} s each.",
     ]
@@ -216,7 +216,7 @@ def section(folder: Path, seconds: int, runs: int) -> str:
         "",
         wrapped(f"{about}. Python {platform.python_version()}, ansible-core {version('ansible-core')}: {helper}."),
         "",
-        *map(wrapped, said),
+        *map(wrapped, items),
         "",
         "| part, all arms together, one by one | median s |",
         "|---|---|",
@@ -231,7 +231,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=10, help="traffic time of each arm")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument(
-        "--inventory", action="store_true", help="what a run costs more that reaches a lab by SSH alone"
+        "--inventory", action="store_true", help="additional time of a run that reaches its lab only by SSH"
     )
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     chosen = parser.parse_args()

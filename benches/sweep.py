@@ -199,13 +199,14 @@ def main() -> None:
             cells, seconds = counted(Path(folder), pirs)
             lines.append(f"| {cells:,} | {seconds:.1f} |")
         cells, each = bookkept(Path(folder))
-        kept = f"Bookkeeping of {cells:,} cells (leasing, turns, records on disk): {each * 1000:.1f} ms a cell."
+        overhead = f"Bookkeeping of {cells:,} cells (leasing, turns, records on disk): {each * 1000:.1f} ms per cell."
         ran = (
             f"A grid of {chosen.cells} cells of {chosen.seconds} s with two topologies, on {os.cpu_count()} cores, in "
-            "one lab or more side by side. What a cell costs beside its traffic: of the whole command, from start to "
-            "report; and between the start of the first traffic and the end of the last, which each further cell adds."
+            "one lab or several in parallel. Time of a cell in addition to its traffic: of the whole command, from "
+            "start to report; and between the start of the first traffic and the end of the last, which each further "
+            "cell adds."
         )
-        lines += ["", kept, "", textwrap.fill(ran, page.WIDTH), ""]
+        lines += ["", overhead, "", textwrap.fill(ran, page.WIDTH), ""]
         lines += grids(Path(folder), chosen.seconds, chosen.cells, chosen.jobs)
     section = "\n".join(lines) + "\n"
     page.tell(section, write_it=chosen.write)

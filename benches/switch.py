@@ -61,7 +61,7 @@ def measure(seconds: float) -> list[str]:
 def main() -> None:
     """Reads the arguments and prints or writes the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=5.0, help="of traffic in each row")
+    parser.add_argument("--seconds", type=float, default=5.0, help="traffic time of each row")
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     arguments = parser.parse_args()
     head = page.head("Made by `benches/switch.py`; its docstring describes the measurement.")

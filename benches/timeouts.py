@@ -211,7 +211,7 @@ def row(name: str, trace: Trace) -> str:
 def main() -> None:
     """Reads the arguments and prints or writes the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=5, help="of each variant")
+    parser.add_argument("--repetitions", type=int, default=5, help="runs of each variant")
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/simulator.md")
     arguments = parser.parse_args()
     head = page.head("Made by `benches/timeouts.py`; its docstring describes the counts.")

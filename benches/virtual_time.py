@@ -23,10 +23,9 @@ import page
 
 ROOT = Path(__file__).resolve().parents[1]
 HEADING = "## Virtual time"
-AIM = """\
-What `qoslab run NAME --lab simulated` takes, from start to report: wall time, and processor time of it and of all that
-it starts. The aim is two minutes for the nine files that the five articles need, here marked with a star, one after the
-other on two cores.
+GOAL = """\
+Time of `qoslab run NAME --lab simulated`, from start to report: wall time, and processor time with child processes. The
+goal is two minutes for the nine files of the five articles, marked with a star, one after the other on two cores.
 """
 NINE = frozenset(
     (
@@ -78,7 +77,7 @@ def table(took: dict[str, Took]) -> list[str]:
 def main() -> None:
     """Measure, print and write the section."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="experiments; all without")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="experiments [default: all]")
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     chosen = parser.parse_args()
     if chosen.write and chosen.names:
@@ -92,7 +91,7 @@ def main() -> None:
         for name in chosen.names or known:
             took[name] = simulated(name, Path(folder))
     again = ["To measure again:", "", "    python benches/virtual_time.py --write"]
-    lines = [HEADING, "", textwrap.fill(AIM, page.WIDTH), "", head, "", *table(took), "", *again]
+    lines = [HEADING, "", textwrap.fill(GOAL, page.WIDTH), "", head, "", *table(took), "", *again]
     page.tell("\n".join(lines) + "\n", write_it=chosen.write)
 
 

@@ -4,9 +4,9 @@
     tox -e wheels -- x86_64-unknown-linux-gnu.2.28 --to dist
 
 Targets have the names of cargo-zigbuild; rustup installs the standard library (`rustup target add`), zig links.
-Programs of another processor run under qemu's user emulation if it is installed (Debian: qemu-user-static, and the C library in
-libc6-arm64-cross, named by QEMU_LD_PREFIX=/usr/aarch64-linux-gnu): each prints its version, and the simulator's results
-and the columns of a capture must equal those of the repository and of its own build, byte for byte.
+Programs of another processor run under qemu's user emulation if it is installed (Debian: qemu-user-static, and the C
+library in libc6-arm64-cross, named by QEMU_LD_PREFIX=/usr/aarch64-linux-gnu): each prints its version, and the
+simulator's results and the columns of a capture must equal those of the repository and of its own build, byte for byte.
 """
 
 from __future__ import annotations

@@ -34,30 +34,30 @@ UNREACHED = (
 
 @pytest.mark.parametrize("said", UNREACHED)
 def test_unchecked_items_are_reported_and_do_not_pass(audit: ModuleType, said: str) -> None:
-    look = audit.Look("weaknesses", program(1, said), "the database")
-    status, told = audit.taken(look, False)
-    assert status == 2 and told.startswith("NOT RUN: the database cannot be reached (")
-    assert audit.taken(look, True) == (0, "NOT RUN, as was asked for: it needs the database")
+    look = audit.AuditCheck("weaknesses", program(1, said), "the database")
+    status, result = audit.run(look, False)
+    assert status == 2 and result.startswith("NOT RUN: the database is unreachable (")
+    assert audit.run(look, True) == (0, "NOT RUN (--offline): it needs the database")
 
 
 def test_a_failed_check_outranks_a_skipped_one(
     audit: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    looks = [audit.Look("a", program(0)), audit.Look("b", program(1, UNREACHED[0]), "the database")]
+    looks = [audit.AuditCheck("a", program(0)), audit.AuditCheck("b", program(1, UNREACHED[0]), "the database")]
     monkeypatch.setattr(audit, "MADE", tmp_path)
     monkeypatch.setattr(audit, "looks", lambda python: looks)
     assert audit.main([]) == 2
-    assert capsys.readouterr().out.startswith("a: holds\nb: NOT RUN: the database cannot be reached (")
+    assert capsys.readouterr().out.startswith("a: passed\nb: NOT RUN: the database is unreachable (")
     assert audit.main(["--offline"]) == 0
     # A word of the network in what a look without a database says is no excuse.
-    looks.append(audit.Look("c", program(1, f"GPL-3.0 is not allowed\n{UNREACHED[0]}")))
+    looks.append(audit.AuditCheck("c", program(1, f"GPL-3.0 is not allowed\n{UNREACHED[0]}")))
     assert audit.main(["--offline"]) == 1
-    assert "c: DOES NOT HOLD\nGPL-3.0 is not allowed" in capsys.readouterr().out
+    assert "c: FAILED\nGPL-3.0 is not allowed" in capsys.readouterr().out
     missing = "error: failed to download `anstyle-wincon v3.0.11`\n\n  --offline was specified"
     looks[:] = [
-        audit.Look("d", ("qoslab-no-such-program",)),
-        audit.Look("e", ("cargo", "no-such")),
-        audit.Look("f", program(1, missing)),
+        audit.AuditCheck("d", ("qoslab-no-such-program",)),
+        audit.AuditCheck("e", ("cargo", "no-such")),
+        audit.AuditCheck("f", program(1, missing)),
     ]
     assert audit.main([]) == 2
     assert capsys.readouterr().out == (
@@ -78,7 +78,7 @@ def test_a_release_has_its_inventories(audit: ModuleType) -> None:
     steps = jobs["linux"]["steps"]
     made = next(number for number, step in enumerate(steps) if "-e audit" in step.get("run", ""))
     kept = [step["with"] for step in steps[made + 1 :] if "upload-artifact" in step.get("uses", "")]
-    written = {word for look in audit.looks(Path("python")) for word in look.command if word.endswith(".cdx.json")}
+    written = {word for look in audit.checks(Path("python")) for word in look.command if word.endswith(".cdx.json")}
     assert written == {str(audit.MADE / "python.cdx.json")}
     (folder,) = (with_["path"] for with_ in kept)
     assert TOP / folder == audit.MADE / "*.cdx.json"

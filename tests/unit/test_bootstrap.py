@@ -121,11 +121,11 @@ def test_without_network(clone: Path) -> None:
     failed = start(clone, STUB_SAYS="error: error sending request for url (https://pypi.org/simple/click/): dns error")
     assert failed.returncode == 2
     assert "dns error" in failed.stderr and "HTTPS_PROXY" in failed.stderr and "setup.log" in failed.stderr
-    assert "to be fetched were the Python packages of requirements/run.txt: click, rich.\n" in failed.stderr
+    assert "needed: the Python packages of requirements/run.txt: click, rich.\n" in failed.stderr
     (clone / "requirements/run.txt").write_text("".join(f"p{number}==1\n" for number in range(11)))
     failed = start(clone, STUB_SAYS="error: dns error")
     assert "requirements/run.txt: p0, p1, p2, p3, p4, p5, p6, p7 and 3 more.\n" in failed.stderr
-    assert start(clone).stdout == "qoslab 1\n", "it goes on where it was"
+    assert start(clone).stdout == "qoslab 1\n", "the installation continues"
 
 
 @pytest.mark.long
@@ -142,12 +142,12 @@ def test_without_network(clone: Path) -> None:
 def test_a_full_disk_is_no_lack_of_a_network(clone: Path, said: str) -> None:
     failed = start(clone, STUB_SAYS=said)
     assert failed.returncode == 2 and said in failed.stderr
-    assert "qoslab: a disk is full" in failed.stderr and "HTTPS_PROXY" not in failed.stderr
-    assert start(clone).stdout == "qoslab 1\n", "it goes on where it was"
+    assert "qoslab: a disk or a quota is full" in failed.stderr and "HTTPS_PROXY" not in failed.stderr
+    assert start(clone).stdout == "qoslab 1\n", "the installation continues"
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize(("said", "told"), [("dns error", "HTTPS_PROXY"), ("Disk quota exceeded", "a disk is full")])
+@pytest.mark.parametrize(("said", "told"), [("dns error", "HTTPS_PROXY"), ("Disk quota exceeded", "a disk or a quota is full")])
 def test_the_reason_is_found_before_much_else(clone: Path, said: str, told: str) -> None:
     """A compiler that goes on with what it has begun writes more than a pipe takes."""
     failed = start(clone, STUB_SAYS=f"error: {said}", STUB_GOES_ON="40000")
@@ -176,7 +176,7 @@ def test_without_network_for_its_tools(fresh: Path, quick: Path) -> None:
     (fresh / "requirements/tools.txt").write_text(f"uv==0.1 --hash=sha256:{'0' * 64}\n")
     failed = start(fresh, PATH=path_with(quick), PIP_INDEX_URL="http://127.0.0.1:9/simple", PIP_CONFIG_FILE=os.devnull)
     assert failed.returncode == 2
-    assert "to be fetched were the Python packages of requirements/tools.txt: uv.\n" in failed.stderr, failed.stderr
+    assert "needed: the Python packages of requirements/tools.txt: uv.\n" in failed.stderr, failed.stderr
     assert not (fresh / ".qoslab/tools/place").exists()
 
 
@@ -196,8 +196,8 @@ def test_without_network_for_crates(clone: Path) -> None:
         failed = start(clone, "notebook", **cargo)
         assert failed.returncode == 2
         assert failed.stderr.count(said) == 1
-        assert "to be fetched were the crates of Cargo.lock.\n" in failed.stderr
-        assert (clone / ".venv/place").exists(), "what was installed beside it stays"
+        assert "needed: the crates of Cargo.lock.\n" in failed.stderr
+        assert (clone / ".venv/place").exists(), "packages installed in parallel stay"
 
 
 BUILDING = """\
