@@ -45,7 +45,7 @@ def test_a_failed_check_outranks_a_skipped_one(
 ) -> None:
     looks = [audit.AuditCheck("a", program(0)), audit.AuditCheck("b", program(1, UNREACHED[0]), "the database")]
     monkeypatch.setattr(audit, "MADE", tmp_path)
-    monkeypatch.setattr(audit, "looks", lambda python: looks)
+    monkeypatch.setattr(audit, "checks", lambda python: looks)
     assert audit.main([]) == 2
     assert capsys.readouterr().out.startswith("a: passed\nb: NOT RUN: the database is unreachable (")
     assert audit.main(["--offline"]) == 0
