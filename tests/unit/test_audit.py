@@ -63,7 +63,7 @@ def test_a_failed_check_outranks_a_skipped_one(
     assert capsys.readouterr().out == (
         "d: NOT RUN: there is no qoslab-no-such-program; tox -e audit installs it\n"
         "e: NOT RUN: there is no cargo no-such; tox -e audit installs it\n"
-        "f: NOT RUN: not all crates are here; `cargo fetch --locked` brings them\n"
+        "f: NOT RUN: not all crates are here; `cargo fetch --locked` fetches them\n"
     )
 
 
