@@ -141,8 +141,8 @@ def rack(folder: Path, wrong: Wrong) -> Iterator[tuple[Lab, Path]]:
         expose(lab, inventory)
         if wrong.lines:
             known = read_lab(inventory)
-            with AccessProxies(ways_to(inventory, known.routers, known.nodes.routers)) as door:
-                said = door.ask(wrong.router, "configure terminal", *wrong.lines, "end")
+            with AccessProxies(ways_to(inventory, known.routers, known.nodes.routers)) as proxies:
+                said = proxies.ask(wrong.router, "configure terminal", *wrong.lines, "end")
                 assert not any("%" in each for each in said), said
         if wrong.on_client:
             lab.run("client", ["sh", "-c", wrong.on_client], check=True)

@@ -46,7 +46,7 @@ def tell():
 threading.Thread(target=tell).start()
 sys.exit(hostd.main([str(folder / "spec")]))
 """,
-    "door": """
+    "proxy": """
 from qoslab.run.real.access import proxy_process
 proxy_process.main()
 """,
@@ -86,12 +86,12 @@ def listening(name: str, way: str, folder: Path, before: str = "") -> Iterator[i
     ) as server:
         assert server.stdin is not None and server.stdout is not None
         try:
-            if name == "door":
+            if name == "proxy":
                 ways = {"R1": {"host": "127.0.0.1", "port": 1}}
                 server.stdin.write(json.dumps({"ways": ways, "passwords": {"R1": "x"}}) + "\n")
                 server.stdin.flush()
             said = server.stdout.readline()
-            yield json.loads(said)["ports"]["R1"] if name == "door" else int(said)
+            yield json.loads(said)["ports"]["R1"] if name == "proxy" else int(said)
             server.stdin.close()
             server.wait(30)
         finally:
@@ -104,7 +104,7 @@ def listening(name: str, way: str, folder: Path, before: str = "") -> Iterator[i
         pytest.param("router", "ssh", "SSH-2.0-", id="router by SSH"),
         pytest.param("router", "telnet", r"\xff\xfb", id="router by telnet"),
         pytest.param("host", "ssh", "SSH-2.0-", id="host"),
-        pytest.param("door", "ssh", "SSH-2.0-", id="door"),
+        pytest.param("proxy", "ssh", "SSH-2.0-", id="proxy"),
     ],
 )
 def test_another_user_learns_nothing(name: str, way: str, greeting: str, tmp_path: Path) -> None:

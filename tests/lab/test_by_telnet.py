@@ -1,4 +1,4 @@
-"""A run whose router has no SSH: its doors log in by telnet."""
+"""A run whose router has no SSH: its proxy logs in by telnet."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_run_reaches_its_router_by_telnet_alone(
         # How punctual this machine was as a host is not asked here.
         assert not beside_lateness(record), errors
         assert status == status_of(newest_run(clean)), errors + output
-        transcripts = [each.read_text() for each in latest(clean).glob("door/*/R1.*.txt")]
+        transcripts = [each.read_text() for each in latest(clean).glob("transcripts/*/R1.*.txt")]
         assert transcripts and all(f"to 127.0.0.1 port {login.telnet} by telnet\n" in each for each in transcripts)
         assert any("service-policy output Police" in each for each in transcripts)
         # What goes over the line in the clear is kept nowhere.

@@ -92,7 +92,7 @@ def test_a_run_leaves_unknown_lines_in_place_and_sends_none_of_them(clean: Path,
     assert all(" service-policy output" in text and " ip nat outside\n" in text for text in cells)
     sent = [
         normalised(line.partition("> ")[2])
-        for file in sorted(folder.glob("door/*/*"))
+        for file in sorted(folder.glob("transcripts/*/*"))
         for line in file.read_text().splitlines()
         if "> " in line
     ]

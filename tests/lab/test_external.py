@@ -174,7 +174,7 @@ def test_an_experiment_runs_on_hosts_reached_by_ssh_only(clean: Path, exposed: t
     login = lab.ssh("R1")
     secrets = [each.encode() for each in (login.password, login.enable, "$1$")]
     assert not [path for path, content in kept.items() for secret in secrets if secret in content]
-    transcripts = b"".join(content for path, content in kept.items() if path.parent.parent.name == "door")
+    transcripts = b"".join(content for path, content in kept.items() if path.parent.parent.name == "transcripts")
     assert b"> <enable secret>" in transcripts and b"service-policy output" in transcripts
     # What was changed on the router, and that it was put back, is in the report.
     (file,) = latest(clean).glob("restore/*/changes.json")

@@ -184,7 +184,7 @@ def test_a_run_on_hosts_that_stay_as_they_are(clean: Path, exposed: tuple[Lab, P
         "client: found rto_min to 192.168.20.2 200, expected 300; give its route there `rto_min 300ms`",
     ):
         assert told in errors, errors
-    (said,) = (newest_run(clean) / "door").rglob("*R1*")
+    (said,) = (newest_run(clean) / "transcripts").rglob("*R1*")
     assert "show running-config" in said.read_text() and "configure terminal" not in said.read_text()
     # What its routes name counts, by whichever they are.
     for host, via in (("client", "192.168.10.1"), ("server", "192.168.20.1")):

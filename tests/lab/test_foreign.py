@@ -79,8 +79,8 @@ def configuration(folder: Path) -> str:
 def test_the_proxy_logs_in_to_frr(frr: tuple[int, Path]) -> None:
     port, folder = frr
     before = configuration(folder)
-    with AccessProxies({"R1": AccessMethod("127.0.0.1", port, user=getpass.getuser())}) as door:
-        version, unknown = door.ask("R1", "show version", "show policy-map interface")
+    with AccessProxies({"R1": AccessMethod("127.0.0.1", port, user=getpass.getuser())}) as proxies:
+        version, unknown = proxies.ask("R1", "show version", "show policy-map interface")
     assert version.startswith("FRRouting ")
     assert "% " in unknown
     assert configuration(folder) == before

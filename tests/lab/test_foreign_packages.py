@@ -130,8 +130,8 @@ def test_fakenos_is_refused_by_its_show_version(
     file = tmp_path / "here.yml"
     with served("fakenos", FAKENOS, 1) as (port,), Lab.up(EXPERIMENT_OF_IT.topology, name=name) as lab:
         words = {"user": USER, "password": PASSWORD, "enable": ENABLE, "check_host_key": False}
-        with AccessProxies({"R1": AccessMethod("127.0.0.1", port, **words)}) as door:
-            version, before, unknown = door.ask(
+        with AccessProxies({"R1": AccessMethod("127.0.0.1", port, **words)}) as proxies:
+            version, before, unknown = proxies.ask(
                 "R1", "show version", "show running-config", "show policy-map interface"
             )
         assert version.startswith("Cisco IOS XE Software, Version 17.03.01a")
@@ -154,8 +154,8 @@ def test_fakenos_is_refused_by_its_show_version(
             assert "R1: found release 17.03.01 with hqf queueing, expected classic" in errors, errors
             assert "R1: found no interface FastEthernet0/0 for the link lan, expected one of Fast" in errors, errors
         assert hosts(lab) == kept
-        with AccessProxies({"R1": AccessMethod("127.0.0.1", port, **words)}) as door:
-            assert door.ask("R1", "show running-config") == [before]
+        with AccessProxies({"R1": AccessMethod("127.0.0.1", port, **words)}) as proxies:
+            assert proxies.ask("R1", "show running-config") == [before]
 
 
 @pytest.mark.parametrize("by", ["ssh", "telnet"])
@@ -167,26 +167,26 @@ def test_a_switch_of_others_is_configured_and_brought_back(by: str, tmp_path: Pa
             "ssh": AccessMethod("127.0.0.1", ssh, old_ssh=True, check_host_key=False, **words),
             "telnet": AccessMethod("127.0.0.1", telnet, by="telnet", **words),
         }
-        with AccessProxies({"R1": ways[by]}, transcripts=tmp_path / "door") as door:
-            door.open()
-            version, before = door.ask("R1", "show version", "show running-config")
+        with AccessProxies({"R1": ways[by]}, transcripts=tmp_path / "transcripts") as proxies:
+            proxies.open()
+            version, before = proxies.ask("R1", "show version", "show running-config")
             assert "C3750 Software" in version and "% " not in before
-            running = configured(door, PUSHED.splitlines())
+            running = configured(proxies, PUSHED.splitlines())
             assert " description told by the test\n switchport access vlan 10\n" in running
             hardware = Hardware("3750", ("FastEthernet0/1", "FastEthernet0/2"), version="12.2", family="switch")
             assert collisions(before, PUSHED, hardware) == []
             found = restoration(before, running, [PUSHED], hardware)
             assert found.left == () and " no switchport access vlan" in found.lines
-            after = configured(door, found.lines)
+            after = configured(proxies, found.lines)
         assert significant(after) == significant(before) != significant(running)
         assert unrestored(before, after, [PUSHED], hardware) == []
-    kept = "".join(file.read_text() for file in (tmp_path / "door").iterdir())
+    kept = "".join(file.read_text() for file in (tmp_path / "transcripts").iterdir())
     assert ">  description told by the test" in kept and PASSWORD not in kept and ENABLE not in kept
 
 
-def configured(door: AccessProxies, lines: Sequence[str]) -> str:
+def configured(proxies: AccessProxies, lines: Sequence[str]) -> str:
     """The running configuration after these. The switch has no `end`, without which Ansible does not come back."""
-    *said, running = door.ask("R1", "configure terminal", *lines, "exit", "exit", "show running-config")
+    *said, running = proxies.ask("R1", "configure terminal", *lines, "exit", "exit", "show running-config")
     assert not [each for each in said if "No such command" in each or "% " in each], said
     return running
 

@@ -130,7 +130,7 @@ def cell(clean: Path, arm: str, attempt: str = "1") -> dict[str, Any]:
 def transcripts(clean: Path) -> list[str]:
     """Return the transcripts of all logins on R1 so far."""
     # `latest` leads to the same.
-    return [each.read_text() for each in {each.resolve() for each in clean.glob("runs/*/*/door/*/R1.*.txt")}]
+    return [each.read_text() for each in {each.resolve() for each in clean.glob("runs/*/*/transcripts/*/R1.*.txt")}]
 
 
 def wait_until_said(clean: Path, words: str) -> None:
@@ -181,8 +181,8 @@ def test_logins_that_end_during_a_push_keep_no_host_waiting(rack: tuple[Lab, Pat
     before, kept = running(lab), hosts(lab)
     with begun(clean, *arguments(file, "--duration", "3s", "--arm", "policed"), started=True) as command:
         wait_until_said(clean, PUSHED[0])
-        (doors,) = of_the_run(command, ("qoslab.run.real.access.proxy_process",))
-        os.kill(doors, signal.SIGKILL)
+        (proxy_process,) = of_the_run(command, ("qoslab.run.real.access.proxy_process",))
+        os.kill(proxy_process, signal.SIGKILL)
         began = time.monotonic()
         while programs(lab) or hosts(lab) != kept:
             assert time.monotonic() < began + CLEAN_S, programs(lab)

@@ -1,4 +1,4 @@
-"""OpenSSH's own server in front of the hosts, and as jump host of the routers' doors.
+"""OpenSSH's own server in front of the hosts, and as jump host of the routers' proxies.
 
 What is sent to hosts must not depend on the manners of one implementation.
 """
@@ -115,7 +115,7 @@ def test_a_run_by_openssh_with_a_jump_host_to_the_router(
             keys = {"client": client, "server": server, "jump": jump}
             with file.with_suffix(".known_hosts").open("a") as listed:
                 listed.writelines(known(port, tmp_path / node) for node, port in keys.items())
-            # The door logs in to the jump host as its user does.
+            # The proxy logs in to the jump host as its user does.
             home = tmp_path / "home/.ssh"
             home.mkdir(parents=True)
             shutil.copy(key, home / "id_ed25519")

@@ -48,7 +48,7 @@ def sockets(pid: int) -> set[str]:
     return found
 
 
-def doors(pids: set[int]) -> list[str]:
+def open_sockets(pids: set[int]) -> list[str]:
     """Return the listening TCP sockets and named sockets of these processes that other users can connect to."""
     mine = {inode for pid in pids for inode in sockets(pid)}
     found = []
@@ -82,7 +82,7 @@ def test_nothing_of_a_simulated_run_listens(clean: Path, workers: tuple[str, ...
         pids = set(family(command.process.pid))
         assert worker in pids and (worker != command.process.pid) == bool(workers)
         assert len(pids) >= 2 + bool(workers), "the run, a worker, a simulator"
-        assert doors(pids) == []
+        assert open_sockets(pids) == []
     finally:
         os.kill(command.process.pid, signal.SIGINT)
         status, _, errors = command.end()

@@ -115,7 +115,7 @@ def test_each_router_left_alone_takes_its_configuration_back(clean: Path, rack: 
         "memory)), expected qoslab_rollback: reload; fix that, or run without a rollback timer: "
     ) in errors
     assert (shown(lab), hosts(lab)) == (before, left)
-    transcripts = list((clean / "runs").rglob("door/**/*.txt"))
+    transcripts = list((clean / "runs").rglob("transcripts/**/*.txt"))
     sent = [line for file in transcripts for line in file.read_text().splitlines() if " > " in line]
     assert sent and not [line for line in sent if re.search(r"> (conf|copy|reload|event|delete)", line)], sent
 
@@ -188,7 +188,7 @@ def _promised(told: str, router: str) -> list[str]:
 def _sent(newest: Path, router: str) -> list[str]:
     """Return the lines sent to a router in all logins, in order, without logins and reading."""
     lines = []
-    for file in newest.glob(f"door/*/{router}.*.txt"):
+    for file in newest.glob(f"transcripts/*/{router}.*.txt"):
         for number, line in enumerate(file.read_text().splitlines()):
             moment, who, *rest = line.split(" ", 2)
             if who == ">" and rest and rest[0].strip() and not LOOKING.match(rest[0]):

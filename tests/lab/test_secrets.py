@@ -44,7 +44,7 @@ READERS = re.compile(r"environ of (?:.*/ansible(?:-inventory)? -i |\S+ \S+/qosla
 """Ansible's programs that read the inventory: only from the environment they know what it takes from there. And what
 the run has forked and has not become a program yet: until then it is the run.
 """
-OF_A_DOOR = "password of a door"
+OF_A_PROXY = "password of a proxy"
 OWN_INVENTORY = re.compile(r"file \S+/inventory\.json 100600")
 """The inventory of Ansible, which reaches routers through their proxies."""
 LEAST = 12
@@ -162,11 +162,11 @@ def test_planted_secrets_are_found_nowhere(
         with Watch({os.getpid(), *daemons, command.process.pid}, (clean / "tmp").resolve()) as watch:
             command.wait_for("traffic")
             lists = list((clean / "tmp").glob("*/inventory.json"))
-            doors = {str(each) for each in _passwords(json.loads(lists[0].read_text()))}
+            proxy_passwords = {str(each) for each in _passwords(json.loads(lists[0].read_text()))}
             status, output, errors = command.end()
         assert status == status_of(newest_run(clean)), errors + output
-        assert doors and login_is_not_among(doors, secrets), doors
-        secrets |= {f"{OF_A_DOOR} {number}": each for number, each in enumerate(doors)}
+        assert proxy_passwords and login_is_not_among(proxy_passwords, secrets), proxy_passwords
+        secrets |= {f"{OF_A_PROXY} {number}": each for number, each in enumerate(proxy_passwords)}
     assert len(secrets) >= LEAST
     shown = lab.run("client", ["true"])
     assert shown.returncode == 0
@@ -177,7 +177,7 @@ def test_planted_secrets_are_found_nowhere(
     places |= {str(path): path.read_bytes() for path in state.rglob("*") if path.is_file()}
     wanted = {kind: secret.encode() for kind, secret in secrets.items()}
     found = [(kind, place) for kind, secret in wanted.items() for place, text in places.items() if secret in text]
-    # What a door lets in with is for those who may read this file, and lasts as long as the door.
+    # The password of a proxy is for readers of this file, and is valid as long as the proxy.
     assert [each for each in found if not _allowed(*each)] == []
     assert any(OWN_INVENTORY.match(place) for place in watch.seen.values())
     # The lines are there, without what they keep.
@@ -190,7 +190,7 @@ def test_planted_secrets_are_found_nowhere(
 def _allowed(kind: str, place: str) -> bool:
     if kind == FROM_ENVIRONMENT:
         return READERS.match(place) is not None
-    return kind.startswith(OF_A_DOOR) and OWN_INVENTORY.match(place) is not None
+    return kind.startswith(OF_A_PROXY) and OWN_INVENTORY.match(place) is not None
 
 
 def _passwords(listed: object) -> Iterator[str]:
@@ -203,9 +203,9 @@ def _passwords(listed: object) -> Iterator[str]:
                 yield from _passwords(value)
 
 
-def login_is_not_among(doors: set[str], secrets: dict[str, str]) -> bool:
+def login_is_not_among(proxy_passwords: set[str], secrets: dict[str, str]) -> bool:
     """Return whether Ansible has only passwords of proxies, and none of a device."""
-    return not doors & set(secrets.values())
+    return not proxy_passwords & set(secrets.values())
 
 
 def typed(folder: Path, answers: dict[str, str], *arguments: str, until: str = "") -> tuple[int, str]:
@@ -251,7 +251,7 @@ def test_passwords_that_are_asked_for_let_in_and_are_found_nowhere(clean: Path, 
     assert status == 0 and "are as they were before the run" in rescued, rescued
     assert all(question in screen for question in answers for screen in (checked, cut, rescued))
     kept = {str(path): path.read_bytes() for path in (clean / "runs").rglob("*") if path.is_file()}
-    assert any("/door/" in path for path in kept)
+    assert any("/transcripts/" in path for path in kept)
     places = {**kept, "screens": (checked + cut + rescued).encode(), **{who: said for said, who in watch.seen.items()}}
     secrets = (login.password.encode(), login.enable.encode())
     assert [place for place, said in places.items() if any(secret in said for secret in secrets)] == []

@@ -26,14 +26,14 @@ from qoslab.run.workers.virtual.access import lab_routers
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.ios_routers import RouterLogins
 
-pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("door")]
+pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("proxy")]
 
 SHOW = "show policy-map interface"
 
 
 @pytest.fixture(scope="module")
 def old() -> Iterator[Lab]:
-    with Lab.up(IOS_ROUTED, name=f"test-door-{os.getpid()}", ways=RouterLogins(old_ssh=True, telnet=True)) as lab:
+    with Lab.up(IOS_ROUTED, name=f"test-proxy-{os.getpid()}", ways=RouterLogins(old_ssh=True, telnet=True)) as lab:
         yield lab
 
 
@@ -59,19 +59,19 @@ def significant(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip() and not line.startswith(("!", "Current", "Building"))]
 
 
-def carried_through(door: AccessProxies, collector: Collector, folder: Path) -> None:
-    """Prepare, apply, verify, observe, restore, with what Ansible and Unicon are given by the door."""
+def carried_through(proxies: AccessProxies, collector: Collector, folder: Path) -> None:
+    """Prepare, apply, verify, observe, restore, with the connections that the proxy gives Ansible and Unicon."""
     inventory = folder / "inventory.json"
     (folder / "config").mkdir()
     (folder / "config/R1.ios").write_text(POLICE)
     with AnsibleSession(inventory, before=folder / "before") as session:
         session.start()
-        write_inventory(inventory, door.access(), lab=False)
+        write_inventory(inventory, proxies.access(), lab=False)
         session.carry_out(["prepare"])
         before = (folder / "before/R1.before.ios").read_text()
         outcome = session.carry_out(["apply", "verify"], intended=folder / "config", commands=[SHOW])
         assert outcome.changed == {"R1"}
-        collector.connect(door.access(), known_hosts=door.known_hosts())
+        collector.connect(proxies.access(), known_hosts=proxies.known_hosts())
         observed = collector.observe("R1", SHOW)
         assert observed.parsed is not None
         assert "Police" in str(observed.parsed["FastEthernet0/1"]["service_policy"]["output"])
@@ -98,10 +98,10 @@ def test_without_a_proxy_ansible_cannot_log_in(old: Lab, tmp_path: Path) -> None
 @pytest.mark.parametrize("by", ["ssh", *long_cases("telnet")])
 def test_ansible_and_unicon_log_in_through_a_proxy(old: Lab, collector: Collector, by: str, tmp_path: Path) -> None:
     login = old.ssh("R1")
-    with AccessProxies({"R1": way(old, by)}, transcripts=tmp_path / "door") as door:
-        door.open()
-        carried_through(door, collector, tmp_path)
-    kept = "".join(file.read_text() for file in (tmp_path / "door").iterdir())
+    with AccessProxies({"R1": way(old, by)}, transcripts=tmp_path / "transcripts") as proxies:
+        proxies.open()
+        carried_through(proxies, collector, tmp_path)
+    kept = "".join(file.read_text() for file in (tmp_path / "transcripts").iterdir())
     assert re.search(r"> +service-policy output Police\n", kept)
     assert login.password not in kept and login.enable not in kept
     # The configuration that was read has the user's password and the enable secret.
@@ -118,9 +118,9 @@ def test_ansible_and_unicon_bear_a_slow_line(
     assert telnet is not None
     with (
         Misbehaving(telnet, delay_s=delay_s, piece=piece) as line,
-        AccessProxies({"R1": way(old, "telnet", line.port)}) as door,
+        AccessProxies({"R1": way(old, "telnet", line.port)}) as proxies,
     ):
-        carried_through(door, collector, tmp_path)
+        carried_through(proxies, collector, tmp_path)
 
 
 @pytest.mark.long
@@ -132,11 +132,11 @@ def test_after_a_cut_ansible_comes_in_again(old: Lab, tmp_path: Path) -> None:
     assert telnet is not None
     with (
         Misbehaving(telnet) as line,
-        AccessProxies({"R1": way(old, "telnet", line.port)}, transcripts=tmp_path / "door") as door,
+        AccessProxies({"R1": way(old, "telnet", line.port)}, transcripts=tmp_path / "transcripts") as proxies,
         AnsibleSession(inventory, before=tmp_path / "before") as session,
     ):
         session.start()
-        write_inventory(inventory, door.access(), lab=False)
+        write_inventory(inventory, proxies.access(), lab=False)
         session.carry_out(["prepare"])
         line.cut()
         outcome = session.carry_out(["apply", "verify"], intended=tmp_path / "config")
@@ -156,8 +156,8 @@ def test_lab_up_makes_routers_of_that_age(name: str, tmp_path: Path, capsys: pyt
     try:
         login = lab.ssh("R1")
         assert f"  telnet 127.0.0.1 {login.telnet}\n" in capsys.readouterr().out
-        with AccessProxies({"R1": way(lab, "ssh")}) as door:
-            door.open()
+        with AccessProxies({"R1": way(lab, "ssh")}) as proxies:
+            proxies.open()
         # With a key of a kind that the router does not take, only the host key is asked for.
         asked = subprocess.run(
             [*_ssh_argv(lab, "R1"), "-o", "BatchMode=yes"], capture_output=True, text=True, check=False

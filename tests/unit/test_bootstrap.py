@@ -147,7 +147,9 @@ def test_a_full_disk_is_no_lack_of_a_network(clone: Path, said: str) -> None:
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize(("said", "told"), [("dns error", "HTTPS_PROXY"), ("Disk quota exceeded", "a disk or a quota is full")])
+@pytest.mark.parametrize(
+    ("said", "told"), [("dns error", "HTTPS_PROXY"), ("Disk quota exceeded", "a disk or a quota is full")]
+)
 def test_the_reason_is_found_before_much_else(clone: Path, said: str, told: str) -> None:
     """A compiler that goes on with what it has begun writes more than a pipe takes."""
     failed = start(clone, STUB_SAYS=f"error: {said}", STUB_GOES_ON="40000")

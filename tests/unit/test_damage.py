@@ -208,7 +208,7 @@ def test_an_added_experiment_file_is_reported_and_not_used(run: Path, capsys: py
 
 @pytest.mark.parametrize("name", ["extra.txt", "config/R1.ios", "tables/mine.parquet", "cells/policed/more.json"])
 def test_an_added_file_outside_the_cells_is_named(run: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    for printed in ("door/R1.txt", "restore/1/stdout"):
+    for printed in ("transcripts/R1.txt", "restore/1/stdout"):
         (run / printed).parent.mkdir(parents=True)
         (run / printed).write_text("printed\n")
     under_way = run / "cells/policed/.2"

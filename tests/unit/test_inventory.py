@@ -70,9 +70,9 @@ def test_clients_of_a_near_device_get_its_timeouts() -> None:
         cli = make_testbed("lab", {"R1": access})["devices"]["R1"]["connections"]["cli"]
         return variables.get("ansible_buffer_read_timeout"), cli["settings"].get("EXECUTE_MATCHED_RETRY_SLEEP")
 
-    door = IosAccess("127.0.0.1", "lab", "secret", door=True)
-    assert told(door) == (None, DEVICE_RETRY_S), "each as long as by itself"
-    assert told(replace(door, pause_s=0.02)) == (0.02, 0.02)
+    proxied = IosAccess("127.0.0.1", "lab", "secret", proxied=True)
+    assert told(proxied) == (None, DEVICE_RETRY_S), "each as long as by itself"
+    assert told(replace(proxied, pause_s=0.02)) == (0.02, 0.02)
 
 
 @pytest.mark.parametrize("lab", [True, False])

@@ -380,8 +380,8 @@ def test_a_slow_router_is_given_its_time_by_all_that_ask_it(tmp_path: Path) -> N
     assert isinstance(router, IosAccess)
     way = way_to(tmp_path / "mine.yml", router, RouterSettings())
     assert way.answer_s == 120
-    with AccessProxies({"R1": way, "R2": replace(way, answer_s=ANSWER_S)}) as door:
-        access = door.access()
+    with AccessProxies({"R1": way, "R2": replace(way, answer_s=ANSWER_S)}) as proxies:
+        access = proxies.access()
     assert (access["R1"].answer_s, access["R2"].answer_s) == (120, None)
     told = ansible_inventory(access, lab=False)["all"]["children"]["ios"]["hosts"]
     assert told["R1"]["ansible_command_timeout"] == 120 and "ansible_command_timeout" not in told["R2"]

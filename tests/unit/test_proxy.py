@@ -57,13 +57,13 @@ def by_telnet(device: FakeDevice) -> AccessMethod:
     return AccessMethod("127.0.0.1", device.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)
 
 
-def said(door: AccessProxies, name: str, typed: str, *, until: str, **changes: Any) -> str:
+def said(proxies: AccessProxies, name: str, typed: str, *, until: str, **changes: Any) -> str:
     """All that a client reads after it typed something, up to where the text ends so."""
 
     async def run() -> str:
-        access = door.access()[name]
+        access = proxies.access()[name]
         login = {"username": access.user, "password": access.password, **changes}
-        known = str(door.known_hosts())
+        known = str(proxies.known_hosts())
         async with asyncssh.connect(access.host, access.port, known_hosts=known, config=None, **login) as client:
             process = await client.create_process(term_type="vt100")
             if typed:
@@ -77,8 +77,8 @@ def said(door: AccessProxies, name: str, typed: str, *, until: str, **changes: A
     return asyncio.run(run())
 
 
-def privilege(door: AccessProxies, name: str) -> str:
-    return said(door, name, "show privilege\r", until="15\r\nR1#")
+def privilege(proxies: AccessProxies, name: str) -> str:
+    return said(proxies, name, "show privilege\r", until="15\r\nR1#")
 
 
 ANSWER = "\r\nR1#show privilege\r\nCurrent privilege level is 15\r\nR1#"
@@ -86,10 +86,10 @@ ANSWER = "\r\nR1#show privilege\r\nCurrent privilege level is 15\r\nR1#"
 
 def test_a_device_may_be_known_by_a_name(modern: FakeDevice) -> None:
     named = replace(by_ssh(modern), host="localhost", known_hosts=f"[localhost]:{modern.ssh} {modern.host_key}\n")
-    with AccessProxies({"R1": named, "R2": replace(named, host="r2.invalid")}) as door:
-        door.open("R1")
+    with AccessProxies({"R1": named, "R2": replace(named, host="r2.invalid")}) as proxies:
+        proxies.open("R1")
         with pytest.raises(ProxyClosed, match=r"^R2: .*: r2\.invalid port \d+ by ssh: ") as caught:
-            door.open("R2")
+            proxies.open("R2")
     assert caught.value.kind is Kind.OUT_OF_REACH
 
 
@@ -97,11 +97,11 @@ def test_a_device_may_be_known_by_a_name(modern: FakeDevice) -> None:
 def test_a_client_is_let_in_at_the_privileged_prompt(
     device: FakeDevice, way: Callable[[FakeDevice], AccessMethod], tmp_path: Path
 ) -> None:
-    with AccessProxies({"R1": way(device)}, transcripts=tmp_path) as door:
+    with AccessProxies({"R1": way(device)}, transcripts=tmp_path) as proxies:
         # With the login that was made beforehand, then with one of its own.
-        door.open("R1")
-        assert privilege(door, "R1") == ANSWER
-        assert privilege(door, "R1") == ANSWER
+        proxies.open("R1")
+        assert privilege(proxies, "R1") == ANSWER
+        assert privilege(proxies, "R1") == ANSWER
     kept = [(tmp_path / f"R1.{number}.txt").read_text() for number in (1, 2)]
     for text in kept:
         assert "< Current privilege level is 15\n" in text and "> show privilege\n" in text
@@ -111,33 +111,33 @@ def test_a_client_is_let_in_at_the_privileged_prompt(
 
 def test_a_proxy_password_is_valid_for_that_proxy_only(modern: FakeDevice) -> None:
     with (
-        AccessProxies({"R1": by_ssh(modern), "R2": by_ssh(modern)}) as door,
+        AccessProxies({"R1": by_ssh(modern), "R2": by_ssh(modern)}) as proxies,
         AccessProxies({"R1": by_ssh(modern)}) as other,
     ):
-        access = door.access()
+        access = proxies.access()
         for wrong in (access["R2"].password, other.access()["R1"].password, PASSWORD):
             with pytest.raises(asyncssh.PermissionDenied):
-                said(door, "R1", "", until="#", password=wrong)
-        assert privilege(door, "R1") == ANSWER
+                said(proxies, "R1", "", until="#", password=wrong)
+        assert privilege(proxies, "R1") == ANSWER
 
 
 def test_the_loss_of_the_proxies_is_reported_to_subscribers(modern: FakeDevice) -> None:
     said: list[str] = []
-    with AccessProxies({"R1": by_ssh(modern)}) as door:
-        door.when_gone(said.append)
-        door._helper.process.kill()
+    with AccessProxies({"R1": by_ssh(modern)}) as proxies:
+        proxies.when_gone(said.append)
+        proxies._helper.process.kill()
         with pytest.raises(PassingFault):
-            door.ask("R1", "show privilege")
-        door._helper.close(1.0)  # its reader has told by then
-        door.when_gone(said.append)
+            proxies.ask("R1", "show privilege")
+        proxies._helper.close(1.0)  # its reader has told by then
+        proxies.when_gone(said.append)
     gone = "no router is reached any more: the access proxy of the routers was killed by SIGKILL"
     assert said == [gone, gone]
 
 
 def test_closing_the_proxies_is_not_reported(modern: FakeDevice) -> None:
     said: list[str] = []
-    with AccessProxies({"R1": by_ssh(modern)}) as door:
-        door.when_gone(said.append)
+    with AccessProxies({"R1": by_ssh(modern)}) as proxies:
+        proxies.when_gone(said.append)
     assert said == []
 
 
@@ -160,16 +160,16 @@ def troubles(device: FakeDevice) -> dict[str, tuple[AccessMethod, Kind, str]]:
 
 def test_the_reason_of_a_refused_client_is_reported(modern: FakeDevice, tmp_path: Path) -> None:
     expected = troubles(modern)
-    with AccessProxies({name: way for name, (way, _, _) in expected.items()}, transcripts=tmp_path) as door:
+    with AccessProxies({name: way for name, (way, _, _) in expected.items()}, transcripts=tmp_path) as proxies:
         for name, (_, kind, hint) in expected.items():
             with pytest.raises((AccessFault, ProxyClosed)) as found:
-                door.open(name)
+                proxies.open(name)
             assert found.value.kind is kind
             assert str(found.value).startswith(f"{name}: {kind}: 127.0.0.1 port ")
             assert hint in found.value.hint
         # All of them together are named at once.
         with pytest.raises(AccessFault) as found:
-            door.open()
+            proxies.open()
         assert [line.split(":")[0] for line in str(found.value).splitlines()] == list(expected)
     text = "".join(file.read_text() for file in tmp_path.iterdir())
     assert "= login refused: 127.0.0.1" in text and not [secret for secret in SECRETS if secret in text]
@@ -190,8 +190,8 @@ def test_without_a_common_algorithm_the_missing_option_is_named(
     with FakeDevice(tmp_path, "old") as device:
         hop = known_hop(device, tmp_path, monkeypatch) if through else None
         way = replace(by_ssh(device), old_ssh=False, jump=hop)
-        with AccessProxies({"R1": way}) as door, pytest.raises(AccessFault) as found:
-            door.open("R1")
+        with AccessProxies({"R1": way}) as proxies, pytest.raises(AccessFault) as found:
+            proxies.open("R1")
     assert found.value.kind is Kind.NO_ALGORITHM
     assert str(found.value) == (
         f"R1: no common algorithm: 127.0.0.1 port {device.ssh} by ssh{through}: "
@@ -211,15 +211,15 @@ def test_with_unknown_algorithms_both_remedies_are_named() -> None:
 def test_a_refused_login_is_not_tried_again(modern: FakeDevice) -> None:
     noted: list[str] = []
     before = modern.asked
-    with AccessProxies({"R1": replace(by_ssh(modern), password="wrong")}, note=noted.append) as door:
-        texts = [said(door, "R1", "", until="never") for _ in range(3)]
+    with AccessProxies({"R1": replace(by_ssh(modern), password="wrong")}, note=noted.append) as proxies:
+        texts = [said(proxies, "R1", "", until="never") for _ in range(3)]
         told = f"R1: login refused: 127.0.0.1 port {modern.ssh} by ssh refused user 'lab'"
         assert texts == [f"\r\n% Error: {told.removeprefix('R1: ')}\r\n"] * 3
         assert modern.asked == before + 1
         # Notes come from a thread, after the text that the client reads.
         wait_until(lambda: len(noted) >= 3, "each refused login is noted")
         assert noted == [told] * 3
-        explained = door.explained("R1")
+        explained = proxies.explained("R1")
         assert explained is not None and explained.message == told
 
 
@@ -235,8 +235,8 @@ def test_late_answers_and_answers_in_pieces_are_waited_for(
     assert here.port is not None
     with Misbehaving(here.port, delay_s=delay_s, piece=piece, pause_s=pause_s) as proxy:
         key = f"[127.0.0.1]:{proxy.port} {modern.host_key}\n"
-        with AccessProxies({"R1": replace(here, port=proxy.port, known_hosts=key)}) as door:
-            assert privilege(door, "R1") == ANSWER
+        with AccessProxies({"R1": replace(here, port=proxy.port, known_hosts=key)}) as proxies:
+            assert privilege(proxies, "R1") == ANSWER
 
 
 @pytest.mark.parametrize(
@@ -252,12 +252,12 @@ def test_how_near_a_device_is_comes_from_its_login(modern: FakeDevice) -> None:
     assert here.port is not None
     with Misbehaving(here.port, delay_s=0.1) as proxy:
         far = replace(here, port=proxy.port, known_hosts=f"[127.0.0.1]:{proxy.port} {modern.host_key}\n")
-        with AccessProxies({"R1": far}) as door:
-            assert door.access()["R1"].pause_s is None, "not logged in yet"
-            door.open()
+        with AccessProxies({"R1": far}) as proxies:
+            assert proxies.access()["R1"].pause_s is None, "not logged in yet"
+            proxies.open()
             # Further than any pause reaches.
-            (found,) = door._round_trips.values()
-            assert found >= 0.1 and door.access()["R1"].pause_s is None
+            (found,) = proxies._round_trips.values()
+            assert found >= 0.1 and proxies.access()["R1"].pause_s is None
 
 
 @pytest.mark.sample(2)
@@ -268,10 +268,10 @@ def test_a_device_that_never_answers(modern: FakeDevice, way: Callable[[FakeDevi
     with Misbehaving(here.port) as proxy:
         proxy.stall()
         with (
-            AccessProxies({"R1": replace(here, port=proxy.port, answer_s=0.5)}) as door,
+            AccessProxies({"R1": replace(here, port=proxy.port, answer_s=0.5)}) as proxies,
             pytest.raises(ProxyClosed) as found,
         ):
-            door.open("R1")
+            proxies.open("R1")
     assert found.value.kind is Kind.NO_ANSWER
     assert "did not answer within 0.5 s" in str(found.value)
 
@@ -284,8 +284,8 @@ def test_the_wait_for_a_device_ends_when_the_user_wants_it() -> None:
     asked = threading.Event()
     with telnet_server(lambda client: asked.set() or threading.Event().wait()) as port:
         way = AccessMethod("127.0.0.1", port, "telnet", USER, PASSWORD, ENABLE, answer_s=3600.0)
-        with AccessProxies({"R1": way}, check=check) as door, pytest.raises(KeyboardInterrupt):
-            door.open("R1")
+        with AccessProxies({"R1": way}, check=check) as proxies, pytest.raises(KeyboardInterrupt):
+            proxies.open("R1")
 
 
 def test_logins_come_one_after_the_other_with_a_pause(modern: FakeDevice, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,24 +315,24 @@ def test_logins_come_one_after_the_other_with_a_pause(modern: FakeDevice, monkey
 
 
 def test_a_device_that_gets_another_name_is_asked_on(modern: FakeDevice) -> None:
-    with AccessProxies({"R1": by_ssh(modern)}) as door:
-        (first,) = door.ask("R1", "show privilege")
+    with AccessProxies({"R1": by_ssh(modern)}) as proxies:
+        (first,) = proxies.ask("R1", "show privilege")
         modern.router.device.hostname = "elsewhere"
         try:
-            (second,) = door.ask("R1", "show privilege")
+            (second,) = proxies.ask("R1", "show privilege")
         finally:
             modern.router.device.hostname = "R1"
         assert first == second == "Current privilege level is 15"
-        assert door.ask("R1", "show privilege") == [first]
+        assert proxies.ask("R1", "show privilege") == [first]
 
 
 def test_a_device_with_a_long_name_is_configured(modern: FakeDevice) -> None:
     modern.router.device.hostname = "BRANCH-OFFICE-ROUTER-42.example"
     try:
-        with AccessProxies({"R1": by_ssh(modern)}) as door:
+        with AccessProxies({"R1": by_ssh(modern)}) as proxies:
             lines = ("configure terminal", "interface FastEthernet0/0", "description to Bob", "end")
-            *_, shown = door.ask("R1", *lines, "show running-config interface FastEthernet0/0")
-            door.ask("R1", *lines[:2], "no description", "end")
+            *_, shown = proxies.ask("R1", *lines, "show running-config interface FastEthernet0/0")
+            proxies.ask("R1", *lines[:2], "no description", "end")
     finally:
         modern.router.device.hostname = "R1"
     assert " description to Bob" in shown
@@ -340,11 +340,11 @@ def test_a_device_with_a_long_name_is_configured(modern: FakeDevice) -> None:
 
 
 def test_a_reused_login_gets_the_present_name(modern: FakeDevice) -> None:
-    with AccessProxies({"R1": by_ssh(modern)}) as door:
-        door.open()
+    with AccessProxies({"R1": by_ssh(modern)}) as proxies:
+        proxies.open()
         modern.router.device.hostname = "elsewhere"
         try:
-            shown = said(door, "R1", "show privilege\r", until="15\r\nelsewhere#")
+            shown = said(proxies, "R1", "show privilege\r", until="15\r\nelsewhere#")
         finally:
             modern.router.device.hostname = "R1"
         assert shown == ANSWER.replace("R1#", "elsewhere#")
@@ -353,21 +353,21 @@ def test_a_reused_login_gets_the_present_name(modern: FakeDevice) -> None:
 def test_a_reused_login_that_was_cut_is_repeated(modern: FakeDevice) -> None:
     with (
         Misbehaving(modern.telnet) as proxy,
-        AccessProxies({"R1": replace(by_telnet(modern), port=proxy.port)}) as door,
+        AccessProxies({"R1": replace(by_telnet(modern), port=proxy.port)}) as proxies,
     ):
-        door.open()
+        proxies.open()
         proxy.cut()
-        assert door.ask("R1", "show privilege") == ["Current privilege level is 15"]
-        assert privilege(door, "R1") == ANSWER
+        assert proxies.ask("R1", "show privilege") == ["Current privilege level is 15"]
+        assert privilege(proxies, "R1") == ANSWER
         assert proxy.connections == 2
 
 
 def test_a_client_is_answered_after_any_error(modern: FakeDevice) -> None:
     with (
-        AccessProxies({"R1": by_ssh(modern)}) as door,
+        AccessProxies({"R1": by_ssh(modern)}) as proxies,
         pytest.raises(AccessFault, match="defect of the access proxy: ") as caught,
     ):
-        door.ask("R1", 7)  # type: ignore[arg-type]
+        proxies.ask("R1", 7)  # type: ignore[arg-type]
     assert caught.value.kind is Kind.DEFECT
 
 
@@ -384,10 +384,10 @@ def test_without_a_port_each_transport_has_its_default(
 
 def test_after_a_cut_the_next_client_is_let_in(modern: FakeDevice, tmp_path: Path) -> None:
     with Misbehaving(modern.telnet) as proxy:
-        with AccessProxies({"R1": replace(by_telnet(modern), port=proxy.port)}, transcripts=tmp_path) as door:
+        with AccessProxies({"R1": replace(by_telnet(modern), port=proxy.port)}, transcripts=tmp_path) as proxies:
 
             async def cut() -> str:
-                access = door.access()["R1"]
+                access = proxies.access()["R1"]
                 async with asyncssh.connect(
                     access.host, access.port, username=access.user, password=access.password, known_hosts=None
                 ) as client:
@@ -398,7 +398,7 @@ def test_after_a_cut_the_next_client_is_let_in(modern: FakeDevice, tmp_path: Pat
                         return str(await process.stdout.read())
 
             assert asyncio.run(cut()) == ""
-            assert privilege(door, "R1") == ANSWER
+            assert privilege(proxies, "R1") == ANSWER
         assert proxy.connections == 2
     assert "= the device hung up\n" in (tmp_path / "R1.1.txt").read_text()
 
@@ -453,17 +453,17 @@ def test_through_a_jump_host(
     hop = known_hop(modern, tmp_path, monkeypatch)
     through = replace(way(modern), jump=hop)
     refused = replace(through, jump=replace(hop, password="wrong"))
-    with AccessProxies({"R1": through, "R2": refused}) as door:
-        assert privilege(door, "R1") == ANSWER
+    with AccessProxies({"R1": through, "R2": refused}) as proxies:
+        assert privilege(proxies, "R1") == ANSWER
         with pytest.raises(AccessFault, match=r"R2: login refused: the jump host .* refused user 'hopper'"):
-            door.open("R2")
+            proxies.open("R2")
 
 
 def test_a_console_takes_one_and_leaves_the_mode_of_the_one_before(modern: FakeDevice) -> None:
-    with AccessProxies({"R1": replace(by_telnet(modern), console=True)}) as door:
+    with AccessProxies({"R1": replace(by_telnet(modern), console=True)}) as proxies:
 
         async def two() -> str:
-            access = door.access()["R1"]
+            access = proxies.access()["R1"]
             login = {"username": access.user, "password": access.password, "known_hosts": None}
             async with (
                 asyncssh.connect(access.host, access.port, **login) as client,
@@ -474,13 +474,13 @@ def test_a_console_takes_one_and_leaves_the_mode_of_the_one_before(modern: FakeD
                 return str(await (await other.create_process(term_type="vt100")).stdout.read())
 
         assert "% Error: busy: " in asyncio.run(two())
-        assert privilege(door, "R1") == ANSWER
+        assert privilege(proxies, "R1") == ANSWER
 
 
 def test_secrets_are_in_the_memory_of_the_process_only(modern: FakeDevice) -> None:
-    with AccessProxies({"R1": by_ssh(modern)}) as door:
-        door.open("R1")
-        process = Path(f"/proc/{door._helper.process.pid}")
+    with AccessProxies({"R1": by_ssh(modern)}) as proxies:
+        proxies.open("R1")
+        process = Path(f"/proc/{proxies._helper.process.pid}")
         seen = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
         assert b"qoslab.run.real.access.proxy_process" in seen
         assert not [secret for secret in SECRETS if secret.encode() in seen]
@@ -488,11 +488,11 @@ def test_secrets_are_in_the_memory_of_the_process_only(modern: FakeDevice) -> No
 
 
 def test_the_process_ends_with_its_owner(modern: FakeDevice) -> None:
-    door = AccessProxies({"R1": by_ssh(modern)})
-    door.open("R1")
-    door.close()
-    assert door._helper.process.returncode == 0
-    assert not door._folder.path.exists()
+    proxies = AccessProxies({"R1": by_ssh(modern)})
+    proxies.open("R1")
+    proxies.close()
+    assert proxies._helper.process.returncode == 0
+    assert not proxies._folder.path.exists()
 
 
 def test_nothing_of_a_virtual_lab_is_behind_it() -> None:

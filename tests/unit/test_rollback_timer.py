@@ -34,10 +34,10 @@ def device(tmp_path: Path) -> Iterator[FakeDevice]:
 
 
 @pytest.fixture
-def door(device: FakeDevice, tmp_path: Path) -> Iterator[AccessProxies]:
+def proxies(device: FakeDevice, tmp_path: Path) -> Iterator[AccessProxies]:
     way = AccessMethod("127.0.0.1", device.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)
-    with AccessProxies({"R1": way}, transcripts=tmp_path / "door") as door:
-        yield door
+    with AccessProxies({"R1": way}, transcripts=tmp_path / "transcripts") as proxies:
+        yield proxies
 
 
 def configured(device: FakeDevice, *lines: str) -> None:
@@ -47,16 +47,16 @@ def configured(device: FakeDevice, *lines: str) -> None:
 Keep = Callable[[Mapping[str, Choice]], None]
 
 
-def rollback(door: AccessProxies, minutes: int, *ways: Choice | None, keep: Keep = lambda _: None) -> RollbackTimers:
+def rollback(proxies: AccessProxies, minutes: int, *ways: Choice | None, keep: Keep = lambda _: None) -> RollbackTimers:
     """Return timers for R1, R2, …, each with its method and a time for a cell of a minute."""
     after = Duration.parse(f"{60 * (minutes - 1)} s")
     routers = {f"R{number}": RouterSettings(rollback=way, rollback_margin=after) for number, way in enumerate(ways, 1)}
-    return RollbackTimers(door.ask, routers, MINUTE, keep)
+    return RollbackTimers(proxies.ask, routers, MINUTE, keep)
 
 
-def test_a_change_that_has_to_be_confirmed_is_preferred(device: FakeDevice, door: AccessProxies) -> None:
+def test_a_change_that_has_to_be_confirmed_is_preferred(device: FakeDevice, proxies: AccessProxies) -> None:
     configured(device, "archive", "path flash:saved")
-    guard = rollback(door, 7, None)
+    guard = rollback(proxies, 7, None)
     guard.arm(MINUTE)
     assert guard.armed == {"R1": "archive"}
     router = device.router
@@ -71,9 +71,9 @@ def test_a_change_that_has_to_be_confirmed_is_preferred(device: FakeDevice, door
     assert router.revert_at is None and guard.armed == {} and "P" in router.device.policy_maps
 
 
-def test_else_the_router_restarts_if_nothing_is_lost_by_that(device: FakeDevice, door: AccessProxies) -> None:
+def test_else_the_router_restarts_if_nothing_is_lost_by_that(device: FakeDevice, proxies: AccessProxies) -> None:
     router = device.router
-    guard = rollback(door, 70, None)
+    guard = rollback(proxies, 70, None)
     with pytest.raises(UserError) as found:
         guard.arm(MINUTE)
     assert found.value.message == (
@@ -97,14 +97,14 @@ def test_else_the_router_restarts_if_nothing_is_lost_by_that(device: FakeDevice,
     assert router.reload_at is None and router.reloads == 0
 
 
-def test_else_an_applet_puts_a_copy_in_force(device: FakeDevice, door: AccessProxies) -> None:
+def test_else_an_applet_puts_a_copy_in_force(device: FakeDevice, proxies: AccessProxies) -> None:
     router = device.router
     # Of the other model no print tells how much flash it has.
     router.device = Device(MODELS["2811"].hardware(), hostname="R1")
     router.chassis = MODELS["2811"]
-    (before,) = door.ask("R1", "show running-config")
+    (before,) = proxies.ask("R1", "show running-config")
     kept: list[dict[str, str]] = []
-    guard = rollback(door, 7, None, keep=lambda armed: kept.append(dict(armed)))
+    guard = rollback(proxies, 7, None, keep=lambda armed: kept.append(dict(armed)))
     guard.arm(MINUTE)
     # What was tried is known before it may count.
     assert guard.armed == {"R1": "eem"} and kept == [{"R1": "archive"}, {"R1": "eem"}]
@@ -117,17 +117,19 @@ def test_else_an_applet_puts_a_copy_in_force(device: FakeDevice, door: AccessPro
         guard.arm(MINUTE)
         assert applets(router.device) == {name: wanted} and router.flash["qoslab-before.cfg"] == copy
     # It is no change of somebody else's.
-    (during,) = door.ask("R1", "show running-config")
+    (during,) = proxies.ask("R1", "show running-config")
     assert [each for each in unrestored(before, during, [], router.device.hardware) if "policy-map" not in each] == []
     guard.disarm()
     configured(device, "no policy-map P")
-    assert door.ask("R1", "show running-config") == [before] and router.flash == {}
+    assert proxies.ask("R1", "show running-config") == [before] and router.flash == {}
     # To stop it once more is no matter.
-    stop(door.ask, "R1", "eem")
+    stop(proxies.ask, "R1", "eem")
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_an_applet_has_maxrun_if_the_release_supports_it(known: bool, device: FakeDevice, door: AccessProxies) -> None:
+def test_an_applet_has_maxrun_if_the_release_supports_it(
+    known: bool, device: FakeDevice, proxies: AccessProxies
+) -> None:
     router = device.router
     router.device = Device(MODELS["2811"].hardware(), hostname="R1")
     router.chassis = MODELS["2811"]
@@ -135,41 +137,41 @@ def test_an_applet_has_maxrun_if_the_release_supports_it(known: bool, device: Fa
     def ask(name: str, *lines: str) -> list[str]:
         """Answer like an old release, which does not know the word."""
         taken = [line for line in lines if known or "maxrun" not in line]
-        said = dict(zip(taken, door.ask(name, *taken), strict=True))
+        said = dict(zip(taken, proxies.ask(name, *taken), strict=True))
         return [said.get(line, "% Invalid input detected at '^' marker.") for line in lines]
 
     guard = RollbackTimers(ask, {"R1": RouterSettings(rollback="eem", rollback_margin=MINUTE)}, MINUTE)
     for name in ("qoslab-1", "qoslab-2"):
         guard.arm(MINUTE)
-        (shown,) = door.ask("R1", "show running-config")
+        (shown,) = proxies.ask("R1", "show running-config")
         assert (" event timer countdown time 120 maxrun 300\n" in shown) == known
         assert {each: applet.seconds for each, applet in applets(router.device).items()} == {name: 120.0}
     guard.disarm()
 
 
-def test_flash_keeps_its_files_if_the_router_offers_to_erase_it(device: FakeDevice, door: AccessProxies) -> None:
+def test_flash_keeps_its_files_if_the_router_offers_to_erase_it(device: FakeDevice, proxies: AccessProxies) -> None:
     router = device.router
     with_soldered_flash(router)
     router.flash["c2600-ik9o3s-mz.124-15.T14.bin"] = "the router's own image"
-    guard = rollback(door, 5, "eem")
+    guard = rollback(proxies, 5, "eem")
     guard.arm(MINUTE)
     assert set(router.flash) == {"c2600-ik9o3s-mz.124-15.T14.bin", "qoslab-before.cfg"}
     guard.disarm()
     assert set(router.flash) == {"c2600-ik9o3s-mz.124-15.T14.bin"}
 
 
-def test_an_applet_that_does_not_count_is_no_rollback_method(device: FakeDevice, door: AccessProxies) -> None:
+def test_an_applet_that_does_not_count_is_no_rollback_method(device: FakeDevice, proxies: AccessProxies) -> None:
     with pytest.raises(UserError, match=r"eem: %Error opening flash:/ \(Device not ready\)"):
-        rollback(door, 5, "eem").arm(MINUTE)
+        rollback(proxies, 5, "eem").arm(MINUTE)
     assert applets(device.router.device) == {} and device.router.flash == {}
 
 
-def test_a_requested_rollback_method_is_used_or_refused(device: FakeDevice, door: AccessProxies) -> None:
+def test_a_requested_rollback_method_is_used_or_refused(device: FakeDevice, proxies: AccessProxies) -> None:
     typed(device.router, "write memory\r")
     with pytest.raises(UserError, match="archive: %No archive is configured"):
-        rollback(door, 5, "archive").arm(MINUTE)
+        rollback(proxies, 5, "archive").arm(MINUTE)
     assert device.router.reload_at is None
-    guard = rollback(door, 5, "none")
+    guard = rollback(proxies, 5, "none")
     guard.arm(MINUTE)
     guard.arm(MINUTE)
     guard.disarm()
@@ -185,16 +187,16 @@ def test_it_counts_whole_minutes_for_the_traffic_and_some_more(duration: str, af
     assert minutes_of(settings, Duration.parse(duration)) == minutes
 
 
-def test_the_timer_of_a_cell_covers_its_traffic(device: FakeDevice, door: AccessProxies) -> None:
+def test_the_timer_of_a_cell_covers_its_traffic(device: FakeDevice, proxies: AccessProxies) -> None:
     configured(device, "archive", "path flash:saved")
     router = device.router
     longest = Duration.parse("120 min")
     wanted = RouterSettings(rollback="archive", rollback_margin=MINUTE)
     # It is refused at once, since it would end in the middle of the longest cell.
     with pytest.raises(UserError, match=r"archive: its longest time is 120 min, and the longest cell needs 121 min$"):
-        RollbackTimers(door.ask, {"R1": wanted}, longest).arm(MINUTE)
+        RollbackTimers(proxies.ask, {"R1": wanted}, longest).arm(MINUTE)
     assert router.revert_at is None
-    guard = RollbackTimers(door.ask, {"R1": replace(wanted, rollback=None)}, longest)
+    guard = RollbackTimers(proxies.ask, {"R1": replace(wanted, rollback=None)}, longest)
     typed(router, "write memory\r")
     guard.arm(MINUTE)
     assert guard.armed == {"R1": "reload"} and router.reload_at == router.moment + timedelta(minutes=2)
@@ -203,13 +205,13 @@ def test_the_timer_of_a_cell_covers_its_traffic(device: FakeDevice, door: Access
     guard.disarm()
 
 
-def test_a_restart_may_be_days_away(device: FakeDevice, door: AccessProxies) -> None:
+def test_a_restart_may_be_days_away(device: FakeDevice, proxies: AccessProxies) -> None:
     typed(device.router, "write memory\r")
-    guard = RollbackTimers(door.ask, {"R1": RouterSettings(rollback="reload")}, Duration.parse("40 h"))
+    guard = RollbackTimers(proxies.ask, {"R1": RouterSettings(rollback="reload")}, Duration.parse("40 h"))
     guard.arm(Duration.parse("40 h"))
     assert device.router.reload_at == device.router.moment + timedelta(hours=40, minutes=30)
     with pytest.raises(UserError, match="reload: its longest time is 34560 min"):
-        RollbackTimers(door.ask, {"R1": RouterSettings(rollback="reload")}, Duration.parse("576 h")).arm(MINUTE)
+        RollbackTimers(proxies.ask, {"R1": RouterSettings(rollback="reload")}, Duration.parse("576 h")).arm(MINUTE)
 
 
 @pytest.mark.sample(3)
@@ -233,7 +235,7 @@ def test_a_restart_may_be_days_away(device: FakeDevice, door: AccessProxies) -> 
     ],
 )
 def test_a_timer_that_could_not_be_stopped_is_reported_and_recorded(
-    way: Choice, denied: str, left: str, device: FakeDevice, door: AccessProxies
+    way: Choice, denied: str, left: str, device: FakeDevice, proxies: AccessProxies
 ) -> None:
     router = device.router
     router.device = Device(MODELS["2811"].hardware(), hostname="R1")
@@ -245,7 +247,7 @@ def test_a_timer_that_could_not_be_stopped_is_reported_and_recorded(
     def ask(name: str, *lines: str) -> list[str]:
         """Answer like a router with command authorization for each line."""
         allowed = [line for line in lines if line not in forbidden]
-        said = dict(zip(allowed, door.ask(name, *allowed), strict=True))
+        said = dict(zip(allowed, proxies.ask(name, *allowed), strict=True))
         return [said.get(line, "Command authorization failed.") for line in lines]
 
     kept: list[dict[str, str]] = []
@@ -255,24 +257,24 @@ def test_a_timer_that_could_not_be_stopped_is_reported_and_recorded(
         forbidden = []
     guard.arm(MINUTE)
     forbidden = [denied]
-    marks = RunLocks(guard, door.ask, ["R1"], "the run of alice")
+    marks = RunLocks(guard, proxies.ask, ["R1"], "the run of alice")
     marks.marked = ["R1"]
-    door.ask("R1", *entered("the run of alice"))
+    proxies.ask("R1", *entered("the run of alice"))
     with pytest.raises(DeviceError) as found:
         marks.disarm()
     assert f"could not cancel the rollback timer:\n  R1: {left}; by hand: " in found.value.message
     assert denied in found.value.message or denied == "show reload"
     # Whoever rescues stops it, and takes out the mark that keeps others off until then.
-    assert kept[-1] == {"R1": way} == guard.armed and marked(door.ask, "R1") == "the run of alice"
+    assert kept[-1] == {"R1": way} == guard.armed and marked(proxies.ask, "R1") == "the run of alice"
     forbidden = []
     marks.disarm()
-    assert kept[-1] == {} and marked(door.ask, "R1") == "" and "qoslab-before.cfg" not in router.flash
+    assert kept[-1] == {} and marked(proxies.ask, "R1") == "" and "qoslab-before.cfg" not in router.flash
     assert stop(ask, "R1", way) == ""
 
 
-def test_an_expired_rollback_timer_is_reported_at_the_next_cell(device: FakeDevice, door: AccessProxies) -> None:
+def test_an_expired_rollback_timer_is_reported_at_the_next_cell(device: FakeDevice, proxies: AccessProxies) -> None:
     configured(device, "archive", "path flash:saved")
-    guard = rollback(door, 7, None)
+    guard = rollback(proxies, 7, None)
     guard.arm(MINUTE)
     device.router.revert_after(None)
     with pytest.raises(
@@ -281,14 +283,14 @@ def test_an_expired_rollback_timer_is_reported_at_the_next_cell(device: FakeDevi
     ):
         guard.arm(MINUTE)
     # To stop it nonetheless is no error: whoever rescues does not know.
-    stop(door.ask, "R1", "archive")
+    stop(proxies.ask, "R1", "archive")
 
 
-def test_questions_leave_a_router_unchanged(device: FakeDevice, door: AccessProxies) -> None:
-    clock, version = door.ask("R1", "show clock", "show version")
+def test_questions_leave_a_router_unchanged(device: FakeDevice, proxies: AccessProxies) -> None:
+    clock, version = proxies.ask("R1", "show clock", "show version")
     assert clock == "*10:20:30.123 UTC Mon Mar 2 2026"
     assert version.startswith("Cisco IOS Software") and version.endswith("Configuration register is 0x2102")
-    assert door.ask("R1", "frobnicate")[0].splitlines()[-1] == "% Invalid input detected at '^' marker."
+    assert proxies.ask("R1", "frobnicate")[0].splitlines()[-1] == "% Invalid input detected at '^' marker."
     # Of all that one login sufficed.
     assert device.asked == 1
 
@@ -302,8 +304,8 @@ def test_started_timers_are_stopped_if_another_cannot_start(device: FakeDevice, 
             name: AccessMethod("127.0.0.1", at.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)
             for name, at in each.items()
         }
-        with AccessProxies(ways, transcripts=tmp_path / "door") as door:
-            guard = rollback(door, 7, None, "reload")
+        with AccessProxies(ways, transcripts=tmp_path / "transcripts") as proxies:
+            guard = rollback(proxies, 7, None, "reload")
             with pytest.raises(UserError, match="R2 cannot roll back by itself"):
                 guard.arm(MINUTE)
             assert guard.armed == {"R1": "archive"} and device.router.revert_at is not None

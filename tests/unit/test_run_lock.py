@@ -38,45 +38,45 @@ def device(tmp_path: Path) -> Iterator[FakeDevice]:
 
 
 @pytest.fixture
-def door(device: FakeDevice) -> Iterator[AccessProxies]:
+def proxies(device: FakeDevice) -> Iterator[AccessProxies]:
     with AccessProxies(
         {"R1": AccessMethod("127.0.0.1", device.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)}
-    ) as door:
-        yield door
+    ) as proxies:
+        yield proxies
 
 
-def marks(door: AccessProxies, who: str, kept: list[str] | None = None) -> RunLocks:
+def marks(proxies: AccessProxies, who: str, kept: list[str] | None = None) -> RunLocks:
     keep = (lambda _: None) if kept is None else kept.append
     return RunLocks(
-        RollbackTimers(door.ask, {"R1": RouterSettings(rollback="reload")}, MINUTE), door.ask, ["R1"], who, keep
+        RollbackTimers(proxies.ask, {"R1": RouterSettings(rollback="reload")}, MINUTE), proxies.ask, ["R1"], who, keep
     )
 
 
-def test_a_run_marks_a_router_and_leaves_nothing(device: FakeDevice, door: AccessProxies) -> None:
+def test_a_run_marks_a_router_and_leaves_nothing(device: FakeDevice, proxies: AccessProxies) -> None:
     typed(device.router, "enable\ropensesame\rwrite memory\r")
-    (before,) = door.ask("R1", "show running-config")
+    (before,) = proxies.ask("R1", "show running-config")
     kept: list[str] = []
-    guard = marks(door, ALICE, kept)
+    guard = marks(proxies, ALICE, kept)
     guard.arm(MINUTE)
-    (during,) = door.ask("R1", "show running-config")
-    assert marked(door.ask, "R1") == ALICE and f"\nalias exec qoslab {ALICE}\n" in during
+    (during,) = proxies.ask("R1", "show running-config")
+    assert marked(proxies.ask, "R1") == ALICE and f"\nalias exec qoslab {ALICE}\n" in during
     assert kept == [ALICE] and device.router.reload_at is not None
     # It is no change of somebody else's, and the countdown is begun anew for the next cell all the same.
     assert unrestored(before, during, [], MODELS["3725"].hardware()) == []
     guard.arm(MINUTE)
     assert kept == [ALICE]
     guard.disarm()
-    assert door.ask("R1", "show running-config") == [before]
+    assert proxies.ask("R1", "show running-config") == [before]
     assert device.router.reload_at is None and "alias" not in (device.router.startup or "")
 
 
-def test_the_mark_stays_until_the_countdown_is_stopped(device: FakeDevice, door: AccessProxies) -> None:
+def test_the_mark_stays_until_the_countdown_is_stopped(device: FakeDevice, proxies: AccessProxies) -> None:
     typed(device.router, "enable\ropensesame\rwrite memory\r")
     order: list[str] = []
 
     def ask(router: str, *lines: str) -> Sequence[str]:
         order.extend(line for line in lines if line in ("reload cancel", TAKEN_OUT[1]))
-        return door.ask(router, *lines)
+        return proxies.ask(router, *lines)
 
     guard = RunLocks(RollbackTimers(ask, {"R1": RouterSettings(rollback="reload")}, MINUTE), ask, ["R1"], ALICE)
     guard.arm(MINUTE)
@@ -85,32 +85,32 @@ def test_the_mark_stays_until_the_countdown_is_stopped(device: FakeDevice, door:
     assert order == ["reload cancel", "no alias exec qoslab"]
 
 
-def test_another_run_is_refused_with_the_owner_of_the_lock(device: FakeDevice, door: AccessProxies) -> None:
+def test_another_run_is_refused_with_the_owner_of_the_lock(device: FakeDevice, proxies: AccessProxies) -> None:
     typed(device.router, "enable\ropensesame\rwrite memory\r")
-    marks(door, ALICE).arm(MINUTE)
-    second = marks(door, "the run of bob")
-    for refused in (lambda: second.arm(MINUTE), lambda: refuse_marked(door.ask, ["R1"])):
+    marks(proxies, ALICE).arm(MINUTE)
+    second = marks(proxies, "the run of bob")
+    for refused in (lambda: second.arm(MINUTE), lambda: refuse_marked(proxies.ask, ["R1"])):
         with pytest.raises(UserError) as found:
             refused()
         assert found.value.message == f"R1 is locked by another run: {ALICE}"
         assert "qoslab lab rescue" in found.value.hint and "`no alias exec qoslab`" in found.value.hint
     second.disarm()
-    unmark(door.ask, "R1", "the run of bob")
-    assert marked(door.ask, "R1") == ALICE
-    unmark(door.ask, "R1", ALICE)
-    assert marked(door.ask, "R1") == ""
-    refuse_marked(door.ask, ["R1"])
+    unmark(proxies.ask, "R1", "the run of bob")
+    assert marked(proxies.ask, "R1") == ALICE
+    unmark(proxies.ask, "R1", ALICE)
+    assert marked(proxies.ask, "R1") == ""
+    refuse_marked(proxies.ask, ["R1"])
 
 
-def test_a_mark_that_was_overwritten_is_noticed_at_the_next_cell(device: FakeDevice, door: AccessProxies) -> None:
+def test_a_mark_that_was_overwritten_is_noticed_at_the_next_cell(device: FakeDevice, proxies: AccessProxies) -> None:
     typed(device.router, "enable\ropensesame\rwrite memory\r")
-    guard = marks(door, ALICE)
+    guard = marks(proxies, ALICE)
     guard.arm(MINUTE)
-    door.ask("R1", "configure terminal", "alias exec qoslab the run of bob", "end")
+    proxies.ask("R1", "configure terminal", "alias exec qoslab the run of bob", "end")
     with pytest.raises(UserError, match="R1 is locked by another run: the run of bob"):
         guard.arm(MINUTE)
     guard.disarm()
-    assert marked(door.ask, "R1") == "the run of bob"
+    assert marked(proxies.ask, "R1") == "the run of bob"
 
 
 @pytest.fixture
@@ -130,11 +130,11 @@ def killed(device: FakeDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.long
 def test_rescue_keeps_the_files_of_a_running_rollback_timer(
-    device: FakeDevice, door: AccessProxies, killed: tuple[Path, RestoreState], monkeypatch: pytest.MonkeyPatch
+    device: FakeDevice, proxies: AccessProxies, killed: tuple[Path, RestoreState], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inventory, state = killed
     typed(device.router, "enable\ropensesame\rwrite memory\r")
-    marks(door, ALICE).arm(MINUTE)
+    marks(proxies, ALICE).arm(MINUTE)
     for each in ("AnsibleSession", "Routers"):
         monkeypatch.setattr(rescuing, each, MagicMock())
     stops = COUNTDOWNS["reload"]
@@ -143,22 +143,22 @@ def test_rescue_keeps_the_files_of_a_running_rollback_timer(
         patch.setattr(type(stops), "stop", lambda _: ("show clock",))
         with pytest.raises(DeviceError, match=r"R1: its reload is still scheduled; by hand: show clock"):
             rescue(inventory, pytest.fail)
-    assert state.is_there() and state.countdowns() == {"R1": "reload"} and marked(door.ask, "R1") == ALICE
+    assert state.is_there() and state.countdowns() == {"R1": "reload"} and marked(proxies.ask, "R1") == ALICE
     assert rescue(inventory, pytest.fail) is not None
-    assert not state.is_there() and device.router.reload_at is None and marked(door.ask, "R1") == ""
+    assert not state.is_there() and device.router.reload_at is None and marked(proxies.ask, "R1") == ""
 
 
 @pytest.mark.long
 def test_rescue_leaves_a_router_locked_by_another_run(
-    device: FakeDevice, door: AccessProxies, killed: tuple[Path, RestoreState]
+    device: FakeDevice, proxies: AccessProxies, killed: tuple[Path, RestoreState]
 ) -> None:
     inventory, state = killed
     # Alice's run was killed and its countdown has ended; then Bob's began.
     typed(device.router, "enable\ropensesame\rwrite memory\r")
-    marks(door, "the run of bob").arm(MINUTE)
+    marks(proxies, "the run of bob").arm(MINUTE)
     with pytest.raises(UserError) as found:
         rescue(inventory, pytest.fail)
     assert found.value.message == "R1 is locked by another run: the run of bob"
-    assert device.router.reload_at is not None and marked(door.ask, "R1") == "the run of bob"
+    assert device.router.reload_at is not None and marked(proxies.ask, "R1") == "the run of bob"
     assert state.is_there() and state.mark() == ALICE
     state.hold()

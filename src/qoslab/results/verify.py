@@ -28,7 +28,7 @@ _OF_A_RUN = frozenset(
     | {f"tables/{name}.parquet" for name in SCHEMAS}
 )
 """Files that a run has beside its cells and the experiment files as given."""
-_PRINTED = ("door", "restore")
+_PRINTED = ("transcripts", "restore")
 """Folders for what routers and Ansible print, under names that are theirs."""
 
 
@@ -53,7 +53,7 @@ def verify(folder: RunFolder) -> Verification:
     configurations that the manifest has hashes of, and what was changed on routers. Tables are looked at for whether
     they can be read. `comparison.csv`, `comparison.json` and `report.html` are computed from the rest and say nothing
     of themselves; where the run came as an RO-Crate, its list has them too. Files that no run has are named; what is
-    printed into `door` and `restore` may have any name, and is told apart by the list of an RO-Crate only.
+    printed into `transcripts` and `restore` may have any name, and is told apart by the list of an RO-Crate only.
     """
     found = Verification()
     _run_file(folder, found)

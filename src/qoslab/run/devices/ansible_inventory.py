@@ -95,7 +95,7 @@ class IosAccess:
     """The enable secret, where a login does not start at privilege level 15."""
     group: str = IOS_GROUP
     """Group of the router, or one within it, as of Catalyst switches."""
-    door: bool = False
+    proxied: bool = False
     """True for an access proxy (`qoslab.run.real.access`): it has checked the device's host key itself."""
     check_host_key: bool = True
     """True if Ansible compares its host key with those of the user."""
@@ -188,7 +188,7 @@ def _ios_variables(access: IosAccess) -> dict[str, Any]:
         variables["ansible_password"] = access.password
     if access.key is not None:
         variables[KEY_FILE] = access.key
-    if access.door or not access.check_host_key:
+    if access.proxied or not access.check_host_key:
         variables["ansible_host_key_checking"] = False
     if access.pause_s is not None:
         variables["ansible_buffer_read_timeout"] = access.pause_s

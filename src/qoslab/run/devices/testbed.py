@@ -149,7 +149,7 @@ def _device(
         "POST_DISCONNECT_WAIT_SEC": 0,
         "CONFIGURE_ERROR_PATTERN": [*UNICON_REFUSALS, *REFUSALS],
     }
-    if access.door:
+    if access.proxied:
         # An address of this machine, but the device is elsewhere: its answers arrive in pieces.
         cli["settings"]["EXECUTE_MATCHED_RETRY_SLEEP"] = DEVICE_RETRY_S if access.pause_s is None else access.pause_s
     if access.answer_s is not None:

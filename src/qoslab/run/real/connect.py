@@ -34,7 +34,7 @@ def reach_hosts(
     inventory: LabInventory,
     experiment: Experiment,
     who: str,
-    door: AccessProxies | None = None,
+    proxies: AccessProxies | None = None,
     check: Callable[[], None] = unwatched,
 ) -> ExternalLab:
     """Have an agent on each host of the experiment, and be let in by all routers; nothing is changed.
@@ -48,11 +48,11 @@ def reach_hosts(
         channel = Channel(name, inventory.hosts[name], who)
         return ExternalHost(channel, Place(experiment.topology, name, settings[name]))
 
-    def open_door() -> None:
-        if door is not None:
-            door.open()
+    def open_proxies() -> None:
+        if proxies is not None:
+            proxies.open()
 
-    opening = in_thread(functools.partial(side_by_side, {"routers": open_door}))
+    opening = in_thread(functools.partial(side_by_side, {"routers": open_proxies}))
     hosts, errors = side_by_side({name: functools.partial(begin, name) for name in names}, check)
     errors = [*result_of(opening, check)[1], *errors]
     routers = with_command_line(experiment.topology)
@@ -61,9 +61,9 @@ def reach_hosts(
     if errors:
         lab.close()
         raise together(errors)
-    if door is not None:
+    if proxies is not None:
         # Hosts would else wait for whatever is under way, up to a minute of Ansible or of Genie.
-        door.when_gone(lab.give_up)
+        proxies.when_gone(lab.give_up)
     return lab
 
 

@@ -61,19 +61,19 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
         for name, given in consoles.items():
             host, port = given or _console(name, settings[name].console)
             ways[name] = replace(ways[name], host=host, port=port, by="telnet", console=True, jump=None)
-        with Scratch("rescue") as scratch, AccessProxies(ways) as door:
-            door.open()
+        with Scratch("rescue") as scratch, AccessProxies(ways) as proxies:
+            proxies.open()
             # Whoever has a router by now has its countdown as well.
-            refuse_marked(door.ask, ways, state.mark())
+            refuse_marked(proxies.ask, ways, state.mark())
             # First, so that none ends in the middle; a console takes one at a time.
-            left = {name: stop(door.ask, name, choice) for name, choice in state.countdowns().items()}
+            left = {name: stop(proxies.ask, name, choice) for name, choice in state.countdowns().items()}
             groups = {name: access.group for name, access in chosen.items()}
             listed = scratch.path / "inventory.json"
             with AnsibleSession(listed, before=state.folder, modules=IOS_MODULES) as session:
                 session.start()
-                doors = door.access(groups)
-                session.wait_for(doors.values())
-                write_inventory(listed, {**chosen, **doors}, lab=False)
+                proxied = proxies.access(groups)
+                session.wait_for(proxied.values())
+                write_inventory(listed, {**chosen, **proxied}, lab=False)
                 named = {name: InterfaceNames(settings[name].interfaces) for name in names}
                 behind = Routers(about.topology, session, state, _no_base, note, names=named)
                 behind.resume()
@@ -81,7 +81,7 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
             refuse_left(left)
             if state.mark():
                 for name in names:
-                    unmark(door.ask, name, state.mark())
+                    unmark(proxies.ask, name, state.mark())
     except BaseException:
         state.release()
         raise

@@ -607,9 +607,9 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
     trouble = _connection_trouble(text)
     if trouble is None and failure.unreachable:
         trouble = _UNREACHABLE
-    door = _DOOR.search(text)
-    if door is not None:
-        message = f"{failure.host}: {door['why']}"
+    proxy_error = _PROXY_ERROR.search(text)
+    if proxy_error is not None:
+        message = f"{failure.host}: {proxy_error['why']}"
         hint = "See whether the router answers, and the transcripts of its logins."
     elif trouble is not None:
         message, hint = f"{failure.host} {trouble[0]}: {text}", trouble[1]
@@ -628,12 +628,12 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
     others = len({task.host for task in outcome.failures}) - 1
     if others:
         message += f"\n({others} more routers failed.)"
-    passes = trouble is not None if door is None else Kind(door["kind"]) in PASSING
+    passes = trouble is not None if proxy_error is None else Kind(proxy_error["kind"]) in PASSING
     kind = UnreachableRouterError if passes else RouterError
     return kind(message, outcome, hint=(hint + place).strip())
 
 
-_DOOR = re.compile(rf"^% Error: (?P<why>(?P<kind>{'|'.join(Kind)}): .*)$", re.MULTILINE)
+_PROXY_ERROR = re.compile(rf"^% Error: (?P<why>(?P<kind>{'|'.join(Kind)}): .*)$", re.MULTILINE)
 """Message of an access proxy about an unreachable router."""
 _UNREACHABLE = ("cannot be reached", "Check its address and port in the inventory.")
 _TROUBLES = (

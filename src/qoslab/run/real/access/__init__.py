@@ -1,4 +1,4 @@
-"""A door in front of each device: a port of this machine that Ansible and Unicon log in to with a password of its own.
+"""A proxy in front of each device: a port of this machine, with its own password, for Ansible and Unicon.
 
 One process behind it (`process`) has the devices' secrets and logs in to them: by SSH, with algorithms of their age
 where that is asked for, by telnet, through a jump host, on a console. It lets logins follow each other slowly, keeps

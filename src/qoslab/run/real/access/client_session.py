@@ -1,4 +1,4 @@
-"""A client at a door: what it and the device say to each other, and what becomes of it when the device hangs up."""
+"""Session of a proxy's client: its dialogue with the device, and its end when the device hangs up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doors to the routers of an inventory."""
+"""Proxies to the routers of an inventory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doors, as a run uses them: it says how each device is reached, and gets a port and a password for each."""
+"""Proxies of a run: it passes the access method of each device, and gets a port and a password for each."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ProxyClosed(PassingFault):
 class AccessProxies:
     """Access proxies of several devices, and their process; a context manager.
 
-    The passwords of the doors are made for it and end with it. Its methods may be called from any thread.
+    The passwords of the proxies are made for it and end with it. Its methods may be called from any thread.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class AccessProxies:
         self._note = note
         self._check = check
         self._passwords = {name: secrets.token_urlsafe(PASSWORD_BYTES) for name in ways}
-        self._folder = Scratch("door")
+        self._folder = Scratch("proxy")
         self._opened: Future[Message] = Future()
         self._troubles: dict[str, Trouble] = {}
         self._round_trips: dict[str, float] = {}
@@ -105,7 +105,7 @@ class AccessProxies:
                 self._passwords[name],
                 ports[name],
                 group=(groups or {}).get(name, IOS_GROUP),
-                door=True,
+                proxied=True,
                 pause_s=pause_of(self._round_trips.get(name)),
                 answer_s=None if way.answer_s == ANSWER_S else math.ceil(way.answer_s),
             )
@@ -113,7 +113,7 @@ class AccessProxies:
         }
 
     def known_hosts(self) -> Path:
-        """A known_hosts file for the doors; it lasts as long as they do."""
+        """A known_hosts file for the proxies; it lasts as long as they do."""
         opened = self._wait(self._opened, START_S, "did not open")
         file = self._folder.path / "known_hosts"
         file.write_text(

@@ -2,8 +2,8 @@
 
 It reads requests from standard input, one JSON object a line:
 
-    {"ways": {"R1": {…}}, "passwords": {"R1": "…"}, "transcripts": "…"}    first; `ways.Doors`
-    -> {"host_key": "ssh-ed25519 AAAA…", "ports": {"R1": 40123}}           once all doors are open
+    {"ways": {"R1": {…}}, "passwords": {"R1": "…"}, "transcripts": "…"}    first; `ProxySettings`
+    -> {"host_key": "ssh-ed25519 AAAA…", "ports": {"R1": 40123}}           once all proxies listen
     {"id": 1, "op": "open", "device": "R1"} -> {"id": 1, "ok": true, "round_trip_s": 0.002}
                                                logged in, for the next client; how long the way there and back is
                                             -> {"id": 1, "ok": false, "trouble": {"kind", "message", "hint"}}
@@ -40,7 +40,7 @@ LOGIN_S = 30
 
 
 class _Visitor(asyncssh.SSHServer):
-    """A client at the door of a device."""
+    """A client of the proxy of a device."""
 
     def __init__(self, password: str) -> None:
         self._password = password
@@ -61,21 +61,21 @@ class _Visitor(asyncssh.SSHServer):
 
 
 class Server:
-    """All doors."""
+    """All proxies."""
 
-    def __init__(self, doors: ProxySettings, replies: Any) -> None:
-        self._doors = doors
+    def __init__(self, settings: ProxySettings, replies: Any) -> None:
+        self._settings = settings
         self._replies = replies
-        self._redaction = Redaction(secret for way in doors.ways.values() for secret in way.secrets)
-        self._redaction.know(*doors.passwords.values())
-        folder = None if doors.transcripts is None else Path(doors.transcripts)
-        self._devices = {name: Device(name, way, folder, self._redaction) for name, way in doors.ways.items()}
+        self._redaction = Redaction(secret for way in settings.ways.values() for secret in way.secrets)
+        self._redaction.know(*settings.passwords.values())
+        folder = None if settings.transcripts is None else Path(settings.transcripts)
+        self._devices = {name: Device(name, way, folder, self._redaction) for name, way in settings.ways.items()}
         self._tasks: set[asyncio.Task[None]] = set()
         self._acceptors: list[asyncssh.SSHAcceptor] = []
 
     async def serve(self) -> None:
         """Serve until the input ends."""
-        key = asyncssh.generate_private_key("ssh-ed25519", comment="qoslab door")
+        key = asyncssh.generate_private_key("ssh-ed25519", comment="qoslab proxy")
         ports = {}
         for device in self._devices.values():
             acceptor = await self._listen(device, key)
@@ -94,7 +94,7 @@ class Server:
         await asyncio.gather(*(device.close() for device in self._devices.values()), return_exceptions=True)
 
     async def _listen(self, device: Device, key: asyncssh.SSHKey) -> asyncssh.SSHAcceptor:
-        password = self._doors.passwords[device.name]
+        password = self._settings.passwords[device.name]
 
         async def visit(process: asyncssh.SSHServerProcess[bytes]) -> None:
             task = asyncio.current_task()

@@ -48,7 +48,7 @@ class Gathering:
     experiment: Experiment
     inventory: LabInventory
     lab: ExternalLab
-    door: AccessProxies | None
+    proxies: AccessProxies | None
     """None where no router has a command line."""
     collector: Collector
     """Parses."""
@@ -61,7 +61,7 @@ class Gathering:
         """Ask everybody: hosts and routers side by side; switches last, which have to learn who is there."""
         topology = self.experiment.topology
         hosts = self.lab.hosts
-        routers = [] if self.door is None else list(routers_of(topology))
+        routers = [] if self.proxies is None else list(routers_of(topology))
         switches = [name for name in routers if is_switch(topology.nodes[name])]
         asked = {name: in_thread(partial(self._host, name, host)) for name, host in hosts.items()}
         answers = {name: in_thread(partial(self._ask, name)) for name in routers if name not in switches}
@@ -153,7 +153,7 @@ class Gathering:
 
     def _ask(self, name: str) -> tuple[dict[str, str], dict[str, list[str]]]:
         """Return a router's answers to commands, and to pings by address."""
-        assert self.door is not None
+        assert self.proxies is not None
         topology = self.experiment.topology
         links = topology.links_of(name)
         own = [self.inventory.nodes.routers[name].device(near.interface) for _, near, _ in links]
@@ -166,7 +166,7 @@ class Gathering:
             for count in _pings(link, first=near == link.ends[0])
         ]
         shows = commands(switch=is_switch(topology.nodes[name]), serials=serials)
-        said = self.door.ask(name, *(f"ping {address} repeat {count} timeout 1" for address, count in pings), *shows)
+        said = self.proxies.ask(name, *(f"ping {address} repeat {count} timeout 1" for address, count in pings), *shows)
         heard: dict[str, list[str]] = {}
         for (address, _), text in zip(pings, said, strict=False):
             heard.setdefault(address, []).append(text)

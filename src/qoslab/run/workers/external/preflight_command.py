@@ -78,13 +78,13 @@ def check_lab(file: Path, plan: Plan, collector: Collector) -> CheckResult:
     routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
     ways = ways_to(inventory.file, routers, inventory.nodes.routers)
     with ExitStack() as stack:
-        door = stack.enter_context(AccessProxies(ways)) if ways else None
-        lab = reach_hosts(inventory, experiment, f"a check by {getpass.getuser()} on {platform.node()}", door)
+        proxies = stack.enter_context(AccessProxies(ways)) if ways else None
+        lab = reach_hosts(inventory, experiment, f"a check by {getpass.getuser()} on {platform.node()}", proxies)
         stack.callback(lab.close)
-        marks = {} if door is None else {name: marked(door.ask, name) for name in routers}
+        marks = {} if proxies is None else {name: marked(proxies.ask, name) for name in routers}
         if found := taken(lab, marks):
             return CheckResult(None, (*_left_behind(file), *found))
-        facts = Gathering(experiment, inventory, lab, door, collector, demands_of(plan.cells)).facts()
+        facts = Gathering(experiment, inventory, lab, proxies, collector, demands_of(plan.cells)).facts()
     return CheckResult(facts, (*_left_behind(file), *look(facts)))
 
 

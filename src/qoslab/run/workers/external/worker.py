@@ -59,7 +59,7 @@ class ExternalWorker(MeasuredWorker):
         self._began_in = slot.began_in
         self._lab: ExternalLab | None = None
         self._topology: Topology | None = None
-        self._door: AccessProxies | None = None
+        self._proxies: AccessProxies | None = None
         self._times = 0
         """Number of times that the lab was reached."""
         self._left_behind: RestoreState | None = None
@@ -92,19 +92,19 @@ class ExternalWorker(MeasuredWorker):
             self._tell(self._label, "reach the lab")
             self._shared.get()  # takes seconds to start, and reads what routers show
             # Left last: the routers are restored by their access proxies.
-            door = self._open_doors(inventory, experiment)
+            proxies = self._open_proxies(inventory, experiment)
             self._enter(experiment, state.folder)
             who = who_runs(experiment)
-            lab = reach_hosts(inventory, experiment, who, door, self._check_user)
+            lab = reach_hosts(inventory, experiment, who, proxies, self._check_user)
             with left_on_failure(lab):
-                if door is not None:
-                    refuse_marked(door.ask, routers_of(experiment.topology))
+                if proxies is not None:
+                    refuse_marked(proxies.ask, routers_of(experiment.topology))
                 if refused := refusal(taken(lab, {})):
                     raise refused
                 collector = self._shared.get()
-                gathering = Gathering(experiment, inventory, lab, door, collector, self._demands, self._check_user)
+                gathering = Gathering(experiment, inventory, lab, proxies, collector, self._demands, self._check_user)
                 facts = self._make_ready(gathering)
-                self._reach_routers(inventory, experiment, door, who)
+                self._reach_routers(inventory, experiment, proxies, who)
             self._lab = lab
             self._topology = experiment.topology
         except BaseException:
@@ -128,41 +128,41 @@ class ExternalWorker(MeasuredWorker):
         isolate(gathering.lab, self._note)
         return look_around(gathering, lambda _: None) if unseen(facts) else facts
 
-    def _open_doors(self, inventory: LabInventory, experiment: Experiment) -> AccessProxies | None:
-        """Doors to the routers that have a command line; None where there are none."""
+    def _open_proxies(self, inventory: LabInventory, experiment: Experiment) -> AccessProxies | None:
+        """Open proxies to the routers with a command line; None if there are none."""
         routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
         ways = ways_to(inventory.file, routers, inventory.nodes.routers)
         if not ways:
             return None
-        transcripts = self._restored.parent / "door" / f"{self._number}-{self._times}"
-        self._door = self._exit.enter_context(
+        transcripts = self._restored.parent / "transcripts" / f"{self._number}-{self._times}"
+        self._proxies = self._exit.enter_context(
             AccessProxies(ways, transcripts=transcripts, note=self._note, check=self._check_user)
         )
-        return self._door
+        return self._proxies
 
     def _reach_routers(
-        self, inventory: LabInventory, experiment: Experiment, door: AccessProxies | None, who: str
+        self, inventory: LabInventory, experiment: Experiment, proxies: AccessProxies | None, who: str
     ) -> None:
         """Tell Ansible and the observer of the routers, those with a command line by their access proxies."""
         routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
-        if door is None:
+        if proxies is None:
             write_inventory(self._scratch / "inventory.json", routers, lab=False)
             self._know_routers(experiment)
             return
-        doors = door.access({name: access.group for name, access in routers.items()})
-        self._session.wait_for(doors.values())
-        write_inventory(self._scratch / "inventory.json", {**routers, **doors}, lab=False)
-        self._shared.connect(doors, known_hosts=door.known_hosts(), lab=str(self._number))
-        settings = {name: inventory.nodes.routers[name] for name in doors}
-        rollback = RollbackTimers(door.ask, settings, self._demands.longest, self._state.keep_countdowns)
+        proxied = proxies.access({name: access.group for name, access in routers.items()})
+        self._session.wait_for(proxied.values())
+        write_inventory(self._scratch / "inventory.json", {**routers, **proxied}, lab=False)
+        self._shared.connect(proxied, known_hosts=proxies.known_hosts(), lab=str(self._number))
+        settings = {name: inventory.nodes.routers[name] for name in proxied}
+        rollback = RollbackTimers(proxies.ask, settings, self._demands.longest, self._state.keep_countdowns)
         self._names = {name: InterfaceNames(each.interfaces) for name, each in settings.items()}
-        self._know_routers(experiment, RunLocks(rollback, door.ask, doors, who, self._state.keep_mark))
+        self._know_routers(experiment, RunLocks(rollback, proxies.ask, proxied, who, self._state.keep_mark))
 
     def _check(self) -> None:
         """See `MeasuredWorker`. Ansible would wait half a minute for an answer, also while it restores."""
         super()._check()
-        if self._door is not None and self._door.gone:
-            raise LabDied(self._door.gone)
+        if self._proxies is not None and self._proxies.gone:
+            raise LabDied(self._proxies.gone)
 
     def _look_after(self, task: CellTask, journal: Journal) -> None:
         """Mark a cell in which somebody else configured a router; one whose router lost its own counts for nothing."""
@@ -178,7 +178,7 @@ class ExternalWorker(MeasuredWorker):
 
     def _leave(self) -> None:
         super()._leave()
-        self._door = None
+        self._proxies = None
         self._forget_state()
 
     def _end_lab(self) -> None:
@@ -286,8 +286,8 @@ def _shut_out(inventory: LabInventory, experiment: Experiment) -> list[QoslabErr
     ways = ways_to(inventory.file, routers, inventory.nodes.routers)
     if not ways:
         return []
-    with AccessProxies(ways) as door:
-        return side_by_side({"routers": door.open})[1]
+    with AccessProxies(ways) as proxies:
+        return side_by_side({"routers": proxies.open})[1]
 
 
 def _together(versions: Mapping[str, str | None]) -> str:
