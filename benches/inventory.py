@@ -315,8 +315,8 @@ def section(name: str, found: Sequence[Pair], reasons: Sequence[str], words: Seq
         for pair in found
     ]
     if reasons:
-        told = (textwrap.fill(f"- {reason}", page.WIDTH, subsequent_indent="  ") for reason in reasons)
-        lines += ["", "Cells that were not valid:", "", *told]
+        reported = (textwrap.fill(f"- {reason}", page.WIDTH, subsequent_indent="  ") for reason in reasons)
+        lines += ["", "Cells that were not valid:", "", *reported]
     return "\n".join(lines) + "\n"
 
 

@@ -142,8 +142,8 @@ def rack(folder: Path, wrong: Wrong) -> Iterator[tuple[Lab, Path]]:
         if wrong.lines:
             known = read_lab(inventory)
             with AccessProxies(ways_to(inventory, known.routers, known.nodes.routers)) as proxies:
-                said = proxies.ask(wrong.router, "configure terminal", *wrong.lines, "end")
-                assert not any("%" in each for each in said), said
+                reply = proxies.ask(wrong.router, "configure terminal", *wrong.lines, "end")
+                assert not any("%" in each for each in reply), reply
         if wrong.on_client:
             lab.run("client", ["sh", "-c", wrong.on_client], check=True)
         yield lab, inventory
@@ -176,14 +176,14 @@ def second_user(lab: Lab, inventory: Path, folder: Path) -> tuple[float, float]:
         while not _sends(lab):
             assert first.poll() is None and time.monotonic() < deadline
             time.sleep(0.05)
-        told = refused(Path(others), folder, "eth0 is held by the run of policing-vs-shaping")
+        reported = refused(Path(others), folder, "eth0 is held by the run of policing-vs-shaping")
         first.send_signal(signal.SIGKILL)
         killed = time.monotonic()
         while _sends(lab) or _held(lab):
             time.sleep(0.01)
         free = time.monotonic() - killed
     subprocess.run([QOSLAB, "lab", "rescue", str(inventory)], cwd=folder, capture_output=True, check=True)
-    return told, free
+    return reported, free
 
 
 def _sends(lab: Lab) -> bool:

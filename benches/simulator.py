@@ -79,9 +79,9 @@ def counted(program: Path, folder: Path) -> Run:
 
     def one(seconds: int) -> Run:
         words = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / 'out'}")
-        figures, said = run(program, seconds, folder, words)
-        collected = re.search(r"Collected : (\d+)", said)
-        assert collected is not None, said
+        figures, text = run(program, seconds, folder, words)
+        collected = re.search(r"Collected : (\d+)", text)
+        assert collected is not None, text
         return Run(figures.packets, figures.events, int(collected[1]))
 
     short, long = (one(seconds) for seconds in COUNTED)

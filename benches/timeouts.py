@@ -65,7 +65,7 @@ class Segment:
     reported: tuple[int, ...]
     """Starts of blocks received beyond a gap."""
 
-    def told(self, since_s: float, first: int) -> str:
+    def reported(self, since_s: float, first: int) -> str:
         """A line of a trace; bytes are counted from `first`."""
         at = f"{(self.time_s - since_s) * 1e3:9.3f} ms"
         if self.sent:
@@ -117,7 +117,7 @@ class Trace:
 def shown(segments: Sequence[Segment]) -> list[str]:
     """A trace."""
     first = min(each.sequence for each in segments if each.sent)
-    return [each.told(segments[0].time_s, first) for each in segments]
+    return [each.interval_from(segments[0].time_s, first) for each in segments]
 
 
 def silences(segments: Sequence[Segment]) -> Iterator[tuple[float, float]]:

@@ -65,8 +65,8 @@ def build(target: str, to: Path) -> Path:
 def judge(wheel: Path) -> str:
     """The oldest platform that auditwheel finds the programs to run on; `WheelError` where the name says another."""
     done = subprocess.run(["auditwheel", "show", str(wheel)], capture_output=True, text=True, check=False)
-    said = " ".join(done.stdout.split())
-    found = re.search(r'consistent with the following platform tag: "(\w+)"', said)
+    output = " ".join(done.stdout.split())
+    found = re.search(r'consistent with the following platform tag: "(\w+)"', output)
     if done.returncode != 0 or found is None:
         raise WheelError(f"{wheel.name}: auditwheel says: {done.stdout}{done.stderr}")
     named = wheel.stem.rpartition("-")[2].split(".")
@@ -94,9 +94,9 @@ def tried(wheel: Path, machine: str) -> str:
         programs = {Path(name).name: Path(folder) / name for name in names}
         for program in programs.values():
             program.chmod(0o755)
-            said = output([*before, str(program), "--version"])
-            if not said.startswith(program.name.encode()):
-                raise WheelError(f"{wheel.name}: {program.name} --version says {said!r}")
+            printed = output([*before, str(program), "--version"])
+            if not printed.startswith(program.name.encode()):
+                raise WheelError(f"{wheel.name}: {program.name} --version says {printed!r}")
         for scenario in SCENARIOS:
             expected = scenario.with_name(scenario.name.replace(".scenario.", ".result.")).read_bytes()
             if output([*before, str(programs["qos-sim"]), "run", "--pretty", str(scenario)]) != expected:
@@ -115,8 +115,8 @@ def output(command: list[str]) -> bytes:
     """Return the output of a program. `WheelError` if it fails."""
     done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip()
-        raise WheelError(f"{' '.join(command)}: ended with status {done.returncode}: {said}")
+        printed = done.stderr.decode(errors="replace").strip()
+        raise WheelError(f"{' '.join(command)}: ended with status {done.returncode}: {printed}")
     return done.stdout
 
 

@@ -107,7 +107,7 @@ class Page:
         if kept.exists():
             found = json.loads(kept.read_text(encoding="utf-8"))
             if found["key"] == self.key:
-                return [[(command, said, place) for command, said, place in block] for block in found["outputs"]]
+                return [[(command, text, place) for command, text, place in block] for block in found["outputs"]]
         shutil.rmtree(self.folder, ignore_errors=True)
         self.home.mkdir(parents=True)
         outputs = [list(self._carry_out(block)) for block in self.blocks]
@@ -146,12 +146,12 @@ class Page:
             errors="replace",
             check=False,
         )
-        said = "\n".join(line.rstrip() for line in done.stdout.strip("\n").splitlines())
-        said = re.sub(r"\n{2,}", "\n\n", said.replace(str(self.home), "~").replace(str(TOP), "~/qoslab"))
+        output = "\n".join(line.rstrip() for line in done.stdout.strip("\n").splitlines())
+        output = re.sub(r"\n{2,}", "\n\n", output.replace(str(self.home), "~").replace(str(TOP), "~/qoslab"))
         if done.returncode and not (done.returncode == 1 and _OUTSIDE.match(command)):
             self._failed = True
-            _LOG.warning("`%s` ended with status %d:\n%s", command, done.returncode, said, location=self.docname)
-        return said
+            _LOG.warning("`%s` ended with status %d:\n%s", command, done.returncode, output, location=self.docname)
+        return output
 
 
 class RunCommands(SphinxTransform):
@@ -169,18 +169,18 @@ class RunCommands(SphinxTransform):
         if not any(block.get("language") == "console" or is_program(block) for block in blocks):
             return
         page = Page(self.env.docname, blocks)
-        for block, said in zip(blocks, page.outputs(), strict=True):
-            if not said:
+        for block, text in zip(blocks, page.outputs(), strict=True):
+            if not text:
                 continue
-            below = [each for _, output, place in said for each in self._made(page, output, Path(place))]
-            block.replace_self([*_shown(block, said), *below])
+            below = [each for _, output, place in text for each in self._made(page, output, Path(place))]
+            block.replace_self([*_shown(block, text), *below])
 
-    def _made(self, page: Page, said: str, inside: Path) -> Iterator[nodes.Node]:
+    def _made(self, page: Page, message: str, inside: Path) -> Iterator[nodes.Node]:
         up = "../" * page.docname.count("/")
-        for name in _FIGURE.findall(said):
+        for name in _FIGURE.findall(message):
             there = self._copy(page, inside / name)
             yield nodes.raw("", f'<img class="made" src="{up}{there}" alt="{Path(name).stem}">', format="html")
-        for name in _REPORT.findall(said):
+        for name in _REPORT.findall(message):
             there = self._copy(page, inside / name)
             title = "The report of this run"
             yield nodes.raw("", f'<p><a class="report" href="{up}{there}">{title}</a></p>', format="html")
@@ -194,13 +194,13 @@ class RunCommands(SphinxTransform):
         return (folder / name).as_posix()
 
 
-def _shown(block: nodes.literal_block, said: list[tuple[str, str, str]]) -> list[nodes.Node]:
+def _shown(block: nodes.literal_block, message: list[tuple[str, str, str]]) -> list[nodes.Node]:
     """Commands, each with what it printed; a program as it is, and what it printed in a block of its own."""
     if is_program(block):
-        output = "\n".join(output for _, output, _ in said if output)
+        output = "\n".join(output for _, output, _ in message if output)
         printed = nodes.literal_block(output, output, language="text", classes=["ran"])
         return [block.deepcopy(), *([printed] if output else [])]
-    text = "\n".join(f"{PROMPT}{command}" + (f"\n{output}" if output else "") for command, output, _ in said)
+    text = "\n".join(f"{PROMPT}{command}" + (f"\n{output}" if output else "") for command, output, _ in message)
     return [nodes.literal_block(text, text, language="console", classes=["ran"])]
 
 

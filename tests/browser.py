@@ -45,10 +45,10 @@ class Browser:
         if self._session is not None:
             call["sessionId"] = self._session
         os.write(self._to, json.dumps(call).encode() + b"\0")
-        while (said := self._message()).get("id") != self._count:
+        while (text := self._message()).get("id") != self._count:
             pass
-        assert "error" not in said, (method, said["error"])
-        result: dict[str, Any] = said["result"]
+        assert "error" not in text, (method, text["error"])
+        result: dict[str, Any] = text["result"]
         return result
 
     def open(self, url: str, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
@@ -73,9 +73,9 @@ class Browser:
 
     def tell(self, expression: str) -> Any:
         """Return the value of an expression of JavaScript; wait for a promise."""
-        said = self.do("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in said, said["exceptionDetails"]
-        return said["result"].get("value")
+        text = self.do("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in text, text["exceptionDetails"]
+        return text["result"].get("value")
 
     def wait(self, expression: str) -> None:
         """Wait until an expression is true."""

@@ -11,8 +11,8 @@ SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
 def block(kind: int, body: bytes, length: int | None = None, order: str = "<") -> bytes:
     """A block of pcapng, whose length may be said otherwise than it is."""
     body += bytes(-len(body) % 4)
-    said = struct.pack(order + "I", 12 + len(body) if length is None else length)
-    return struct.pack(order + "I", kind) + said + body + said
+    text = struct.pack(order + "I", 12 + len(body) if length is None else length)
+    return struct.pack(order + "I", kind) + text + body + text
 
 
 def section(order: str = "<") -> bytes:

@@ -82,7 +82,7 @@ def received(how: Callable[[Any], object]) -> Change:
     """Each interval of each stream, as the receiver says, is changed."""
     return changed(
         f"{CELL}/traffic/transfer.server.json",
-        lambda said: [how(stream) for each in said["intervals"] for stream in each["streams"]],
+        lambda text: [how(stream) for each in text["intervals"] for stream in each["streams"]],
     )
 
 
@@ -302,12 +302,12 @@ RUNS: dict[str, tuple[Change, int, str]] = {
         r'policed/1: the parsed output of "show policy-map interface" of R1 is damaged',
     ),
     "segments of nothing": (
-        changed(f"{CELL}/traffic/transfer.client.json", lambda said: said["start"].update(tcp_mss_default=0)),
+        changed(f"{CELL}/traffic/transfer.client.json", lambda document: document["start"].update(tcp_mss_default=0)),
         3,
         r"policed/1: iperf3, .*found segments of 0 bytes, expected more",
     ),
     "a tool's error with keys": (
-        changed(f"{CELL}/traffic/transfer.server.json", lambda said: said.update(error=f"\x1b[31m{SCRIPT}")),
+        changed(f"{CELL}/traffic/transfer.server.json", lambda document: document.update(error=f"\x1b[31m{SCRIPT}")),
         3,
         r"policed/1: iperf3 server, .*: \\x1b\[31m<script>",
     ),

@@ -17,28 +17,28 @@ class MadeAgainWarning(UserWarning):
     """Warning of a repeated invalid run."""
 
 
-_told: list[str] = []
+_reported: list[str] = []
 
 
 def pytest_warning_recorded(warning_message: warnings.WarningMessage, nodeid: str) -> None:
     """Count it."""
     if issubclass(warning_message.category, MadeAgainWarning):
-        _told.append(f"{nodeid}: {warning_message.message}")
+        _reported.append(f"{nodeid}: {warning_message.message}")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail where there were too many."""
-    if len(_told) > MOST and session.exitstatus == pytest.ExitCode.OK:
+    if len(_reported) > MOST and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say so, whether it was one or many."""
-    if not _told:
+    if not _reported:
         return
     terminalreporter.section("made again")
-    for each in _told:
+    for each in _reported:
         terminalreporter.write_line(each.partition("\n")[0])
-    number = f"{len(_told)} run{'s' if len(_told) > 1 else ''}"
+    number = f"{len(_reported)} run{'s' if len(_reported) > 1 else ''}"
     terminalreporter.write_line(f"{number} made again since they were invalid, of {MOST} that may be")

@@ -38,12 +38,12 @@ def mistaken(text: str, each: int) -> Iterator[tuple[str, str]]:
     number = count(by_level(short=0, long=random.randrange(each)))
     for around, key in places(content):
         value = around[key]
-        for told, change in changes(around, key):
+        for reported, change in changes(around, key):
             if next(number) % each:
                 continue
             before = around.copy()
             change()
-            yield f"{json.dumps(value)[:60]} of {key}: {told}", json.dumps(content)
+            yield f"{json.dumps(value)[:60]} of {key}: {reported}", json.dumps(content)
             around.clear()
             around.update(before) if isinstance(around, dict) else around.extend(before)
 

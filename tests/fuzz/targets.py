@@ -58,8 +58,8 @@ def experiment(data: bytes) -> None:
     except UserError as error:
         assert getattr(error, "findings", ()) or str(file) in error.message, error.message
     else:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
-            assert main(["plan", str(file)]) == 0, said.getvalue()
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as text:
+            assert main(["plan", str(file)]) == 0, text.getvalue()
 
 
 def capture(data: bytes) -> None:
@@ -104,9 +104,9 @@ def run(data: bytes) -> None:
     try:
         file.write_bytes(data[1:])
         sample_run.seal_anew(folder)
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as text:
             status = main(["report", str(folder)])
-        assert status in (0, 1, 2, 3), said.getvalue()
+        assert status in (0, 1, 2, 3), text.getvalue()
     finally:
         for path, before in content.items():
             path.write_bytes(before)

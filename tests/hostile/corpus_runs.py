@@ -92,7 +92,7 @@ def case(
 
 def keeps_secrets(folder: Path, found: Ended) -> None:
     """Check that nothing outside the run is shown, and no script is in the report."""
-    assert "a secret of the reader" not in found.said
+    assert "a secret of the reader" not in found.output
     report = folder / "run/report.html"
     if report.is_file():
         text = report.read_text()
@@ -146,8 +146,8 @@ def beside(name: str) -> Change:
 def cases() -> Iterator[Case]:
     """Yield all cases of this module."""
     yield case("report a whole run", run(), REPORT, (1,))
-    for name, (change, status, said) in RUNS.items():
-        yield case(f"report {name}", run(change), REPORT, (status,), said)
+    for name, (change, status, answer) in RUNS.items():
+        yield case(f"report {name}", run(change), REPORT, (status,), answer)
     for name, change in TEXTS.items():
         yield case(f"report {name}", run(change), REPORT, (1,))
     for name, change in {**{name: each[0] for name, each in RUNS.items()}, **TEXTS}.items():
@@ -164,15 +164,15 @@ def cases() -> Iterator[Case]:
         refused = ((2,), "found another name, expected printable text in UTF-8") if kind in UNPRINTABLE else ()
         for words in (READERS["verify"], READERS["watch"], REPORT):
             yield case(f"{words[0]} a name: {kind}", run(named(given), options=asked()), words, *refused)
-    for name, (change, said) in TABLES.items():
-        says = rf"tables/metrics\.parquet: {said}"
+    for name, (change, answer) in TABLES.items():
+        says = rf"tables/metrics\.parquet: {answer}"
         yield case(f"verify a table: {name}", run(change, of=reported), READERS["verify"], (3,), says)
     for name in BESIDE:
         yield case(f"compare {name}", run(beside(name), of=reported), READERS["compare"])
     for name, (line, status, _) in LINES.items():
         yield case(f"watch progress: {name}", run(progress(line)), READERS["watch"], (status,))
-    for name, (text, said) in OPTIONS.items():
-        resumed = Case(f"resume options: {name}", run(options=text), ("run", "--resume", "run"), (2,), said, WRITES)
+    for name, (text, answer) in OPTIONS.items():
+        resumed = Case(f"resume options: {name}", run(options=text), ("run", "--resume", "run"), (2,), answer, WRITES)
         yield resumed
-    for name, (_, said) in CAPTURES.items():
-        yield case(f"report a capture: {name}", run(of=functools.partial(whole, name)), REPORT, (3,), said)
+    for name, (_, answer) in CAPTURES.items():
+        yield case(f"report a capture: {name}", run(of=functools.partial(whole, name)), REPORT, (3,), answer)

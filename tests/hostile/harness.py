@@ -72,7 +72,7 @@ class Ended:
     """Names that it left in the folder for temporary files and in the home folder."""
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """Return all that it printed."""
         return self.stdout + self.stderr
 
@@ -167,26 +167,26 @@ def assert_held(case: Case, server: Sandbox, folder: Path) -> Ended:
     case.make(folder)
     before = state(folder)
     found = server.run(folder, case.words)
-    said = f"{found.said[:3000]}\n{found.status=} {found.processor_s=:.1f} {found.peak_mib=:.0f}"
-    assert found.status is not None, f"it did not end: {said}"
-    assert found.status in case.statuses, said
-    assert "Traceback" not in found.said and "defect of qoslab" not in found.said, said
-    assert "bug in qoslab" not in found.said, said
+    text = f"{found.output[:3000]}\n{found.status=} {found.processor_s=:.1f} {found.peak_mib=:.0f}"
+    assert found.status is not None, f"it did not end: {text}"
+    assert found.status in case.statuses, text
+    assert "Traceback" not in found.output and "defect of qoslab" not in found.output, text
+    assert "bug in qoslab" not in found.output, text
     if case.says:
-        assert re.search(case.says, found.said), said
+        assert re.search(case.says, found.output), text
     if found.status == 2:
         assert found.stderr.strip() or '"' in found.stdout, "status 2 without a message"
-    assert not OBEYED.search(found.said.replace("\r\n", "\n")), f"a terminal would obey this: {said!a}"
-    forged = [line for line in re.split("[\n\r\v\f\x85\u2028\u2029]", found.said) if line.lstrip().startswith(FORGED)]
-    assert not forged, said
-    assert not [line for line in found.said.splitlines() if line.lstrip().startswith("::")], said
-    assert not found.left and not found.temporary, f"{found.left} {found.temporary} {said}"
-    assert found.queries == 0, f"{found.queries} queries for names: {said}"
-    assert not changes(case, before, folder), f"{changes(case, before, folder)} {said}"
-    assert found.peak_mib <= case.memory_mib, said
+    assert not OBEYED.search(found.output.replace("\r\n", "\n")), f"a terminal would obey this: {text!a}"
+    forged = [line for line in re.split("[\n\r\v\f\x85\u2028\u2029]", found.output) if line.lstrip().startswith(FORGED)]
+    assert not forged, text
+    assert not [line for line in found.output.splitlines() if line.lstrip().startswith("::")], text
+    assert not found.left and not found.temporary, f"{found.left} {found.temporary} {text}"
+    assert found.queries == 0, f"{found.queries} queries for names: {text}"
+    assert not changes(case, before, folder), f"{changes(case, before, folder)} {text}"
+    assert found.peak_mib <= case.memory_mib, text
     if found.processor_s > case.processor_s:
         # Measured only if it decides, because it takes a while itself.
-        assert found.processor_s <= case.processor_s * slowness(), said
+        assert found.processor_s <= case.processor_s * slowness(), text
     if case.check is not None:
         case.check(folder, found)
     return found

@@ -100,7 +100,7 @@ class Wait:
 
     words: tuple[str, ...]
     prepare: Callable[[Path], contextlib.AbstractContextManager[None]] = nothing
-    said: str = ""
+    output: str = ""
     """Regular expression of a line on standard error that comes before the wait."""
     after_s: float = 1.0
     """Seconds from there, or from the start, to Ctrl-C."""
@@ -117,11 +117,13 @@ WAITS: dict[str, Wait] = {
     "large table": Wait(("import", "a.csv", "--to", "made"), table, after_s=1.5),
     "simulated run": Wait((*SIMULATED, "36000s"), after_s=3.0),
     "simulated run with results": Wait(
-        (*SIMULATED, "60s", "--repetitions", "99"), said="of 99 cells", then="writing the report of the measured cells"
+        (*SIMULATED, "60s", "--repetitions", "99"),
+        output="of 99 cells",
+        then="writing the report of the measured cells",
     ),
-    "lab that starts": Wait((*RUN, "virtual"), said="lab up", after_s=0.0),
-    "push to a virtual router": Wait((*RUN, "virtual"), said="configure the routers", after_s=0.0),
-    "traffic in the virtual lab": Wait((*RUN, "virtual"), said="traffic", after_s=3.0),
+    "lab that starts": Wait((*RUN, "virtual"), output="lab up", after_s=0.0),
+    "push to a virtual router": Wait((*RUN, "virtual"), output="configure the routers", after_s=0.0),
+    "traffic in the virtual lab": Wait((*RUN, "virtual"), output="traffic", after_s=3.0),
 }
 
 
@@ -147,8 +149,8 @@ def test_one_ctrl_c_ends_a_wait(clean: Path, name: str) -> None:
     with wait.prepare(clean):
         command = Command(clean, *wait.words, started=True)
         try:
-            if wait.said:
-                command.wait_for(wait.said)
+            if wait.output:
+                command.wait_for(wait.output)
             time.sleep(wait.after_s)
             assert command.process.poll() is None or name == "start", command.end()
             began = time.monotonic()

@@ -82,7 +82,7 @@ HOSTILE: dict[str, tuple[Serve, float, Kind, str]] = {
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_router_that_comes_to_no_end_is_abandoned(name: str, tmp_path: Path) -> None:
-    serve, answer_s, kind, said = HOSTILE[name]
+    serve, answer_s, kind, text = HOSTILE[name]
     with telnet_server(serve) as port:
         way = AccessMethod("127.0.0.1", port, "telnet", USER, PASSWORD, ENABLE, answer_s=answer_s)
         with (
@@ -91,7 +91,7 @@ def test_a_router_that_comes_to_no_end_is_abandoned(name: str, tmp_path: Path) -
         ):
             proxies.open("R1")
     assert found.value.kind is kind
-    assert f"R1: {kind}: 127.0.0.1 port {port} by telnet {said}" in str(found.value)
+    assert f"R1: {kind}: 127.0.0.1 port {port} by telnet {text}" in str(found.value)
     # Each line has a time in front of it.
     assert sum(each.stat().st_size for each in tmp_path.iterdir()) < 2**24
 

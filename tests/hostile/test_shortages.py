@@ -94,9 +94,9 @@ def test_shortage_is_named(folder: Path, shortage: str, command: str) -> None:
         check=False,
         timeout=300,
     )
-    said = f"{found.returncode}\n{found.stdout}\n{found.stderr}"
-    assert found.returncode in ((2,) if command in lacking.stops else (2, *USUAL[command])), said
-    assert "Traceback" not in said and "defect of qoslab" not in said, said
+    output = f"{found.returncode}\n{found.stdout}\n{found.stderr}"
+    assert found.returncode in ((2,) if command in lacking.stops else (2, *USUAL[command])), output
+    assert "Traceback" not in output and "defect of qoslab" not in output, output
     if found.returncode == 2 and lacking.named:
-        assert re.search(lacking.named, found.stderr), said
-    assert not list((folder / "tmp").iterdir()), said
+        assert re.search(lacking.named, found.stderr), output
+    assert not list((folder / "tmp").iterdir()), output

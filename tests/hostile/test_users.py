@@ -90,8 +90,8 @@ def listening(name: str, way: str, folder: Path, before: str = "") -> Iterator[i
                 ways = {"R1": {"host": "127.0.0.1", "port": 1}}
                 server.stdin.write(json.dumps({"ways": ways, "passwords": {"R1": "x"}}) + "\n")
                 server.stdin.flush()
-            said = server.stdout.readline()
-            yield json.loads(said)["ports"]["R1"] if name == "proxy" else int(said)
+            output = server.stdout.readline()
+            yield json.loads(output)["ports"]["R1"] if name == "proxy" else int(output)
             server.stdin.close()
             server.wait(30)
         finally:

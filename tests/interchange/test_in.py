@@ -70,13 +70,13 @@ def test_iperf3_json(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     """Two streams on loopback: bytes of each, and their rates in each interval, are those of its JSON."""
     file = tmp_path / "mine.json"
     file.write_text(of_iperf3(tools, "-J"))
-    told = json.loads(file.read_text())
+    document = json.loads(file.read_text())
     flows = imported(file, "flows")
-    assert flows["bytes"].tolist() == [each["receiver"]["bytes"] for each in told["end"]["streams"]]
+    assert flows["bytes"].tolist() == [each["receiver"]["bytes"] for each in document["end"]["streams"]]
     intervals = pq.read_table(tmp_path / "made-of-mine.json/tables/intervals.parquet").to_pandas()
     rates = [rows.sort_values("start_s")["bps"].tolist() for _, rows in intervals.groupby("stream")]
-    told_rates = [[each["bits_per_second"] for each in interval["streams"]] for interval in told["intervals"]]
-    assert rates == [pytest.approx(list(stream)) for stream in zip(*told_rates, strict=True)]
+    reported_rates = [[each["bits_per_second"] for each in interval["streams"]] for interval in document["intervals"]]
+    assert rates == [pytest.approx(list(stream)) for stream in zip(*reported_rates, strict=True)]
     tried("iperf3 JSON in", "iperf3", tools.version("iperf3"))
 
 
@@ -84,8 +84,8 @@ def test_iperf3_text(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     """Two streams on loopback: their receivers' rates add up to its line [SUM]."""
     file = tmp_path / "mine.txt"
     file.write_text(of_iperf3(tools, "-f", "k"))
-    told = re.findall(r"^\[SUM\].* ([0-9.]+) Kbits/sec\s+receiver", file.read_text(), re.MULTILINE)
-    assert imported(file, "flows")["goodput_bps"].sum() / 1e3 == pytest.approx(float(told[0]), rel=0.01)
+    output = re.findall(r"^\[SUM\].* ([0-9.]+) Kbits/sec\s+receiver", file.read_text(), re.MULTILINE)
+    assert imported(file, "flows")["goodput_bps"].sum() / 1e3 == pytest.approx(float(output[0]), rel=0.01)
     tried("iperf3 text in", "iperf3", tools.version("iperf3"))
 
 
@@ -95,8 +95,8 @@ def test_iperf_text(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     words = ("-c", "127.0.0.1", "-p", port, "-t", "3", "-i", "1", "-b", "20M", "-P", "2", "-f", "k")
     with server(tools.path("iperf"), "-s", "-p", port):
         file.write_text(tools.run("iperf", *words))
-    told = re.findall(r"^\[SUM\]\s+0\.0+-\s*3\.\d+ sec.* ([0-9.]+) Kbits/sec", file.read_text(), re.MULTILINE)
-    assert imported(file, "flows")["goodput_bps"].sum() / 1e3 == pytest.approx(float(told[-1]), rel=0.02)
+    output = re.findall(r"^\[SUM\]\s+0\.0+-\s*3\.\d+ sec.* ([0-9.]+) Kbits/sec", file.read_text(), re.MULTILINE)
+    assert imported(file, "flows")["goodput_bps"].sum() / 1e3 == pytest.approx(float(output[-1]), rel=0.02)
     tried("iperf text in", "iperf 2", tools.version("iperf"))
 
 
@@ -104,11 +104,11 @@ def test_irtt_json(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     port, file = free_port(socket.SOCK_DGRAM), tmp_path / "mine.json"
     with server(tools.path("irtt"), "server", "-b", f"127.0.0.1:{port}"):
         tools.run("irtt", "client", "-i", "20ms", "-d", "1s", "-o", file, f"127.0.0.1:{port}")
-    told = json.loads(file.read_text())["stats"]
+    document = json.loads(file.read_text())["stats"]
     samples = imported(file, "samples")
     trips = samples[samples["series"] == "round trip"]
-    assert len(trips) == told["packets_received"]
-    assert trips["value"].median() * 1e6 == pytest.approx(told["rtt"]["median"], rel=1e-3)
+    assert len(trips) == document["packets_received"]
+    assert trips["value"].median() * 1e6 == pytest.approx(document["rtt"]["median"], rel=1e-3)
     tried("irtt JSON in", "irtt", tools.version("irtt", "version"))
 
 
@@ -121,10 +121,10 @@ def test_flent(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     lines = tools.run("flent", "-i", file, "-f", "csv").splitlines()
     rows = [line.split(",") for line in lines if line.count(",")]
     place = rows[0].index("Ping (ms) ICMP")
-    told = [float(row[place]) for row in rows[1:] if row[place]]
+    reported = [float(row[place]) for row in rows[1:] if row[place]]
     samples = imported(file, "samples")
     found = samples[samples["series"] == "Ping (ms) ICMP"]
-    assert len(told) > 5 and found["value"].tolist() == pytest.approx(told)
+    assert len(reported) > 5 and found["value"].tolist() == pytest.approx(reported)
     assert set(found["unit"]) == {"ms"}
     tried("flent in", "flent", tools.version("flent"))
 
@@ -134,9 +134,9 @@ def test_flent_converts_its_older_formats(tools: Tools, tmp_path: Path) -> None:
     document = json.loads(gzip.decompress((TOP / "tests/recorded/foreign/tcp_2up.flent.gz").read_bytes()))
     old.write_text(json.dumps({**document, "version": 3}))
     argv = [sys.executable, "-m", "qoslab", "import", str(old), "--to", str(tmp_path / "made")]
-    said = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    command = re.search(r'-c "(.+)"', said.stderr)
-    assert said.returncode == 2 and command is not None, said.stderr
+    output = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    command = re.search(r'-c "(.+)"', output.stderr)
+    assert output.returncode == 2 and command is not None, output.stderr
     code = command[1].replace("'OLD'", repr(str(old))).replace("'NEW.flent.gz'", repr(str(new)))
     tools.path("flent")
     tools.run("python", "-c", code)
@@ -181,6 +181,6 @@ def test_csv(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     mean = float(tools.run("sqlite3", base, "select avg(video_kbps) from t"))
     assert imported(file, "flows")["goodput_bps"].tolist() == pytest.approx([mean * 1e3])
     samples = pq.read_table(tmp_path / "made-of-mine.csv/tables/samples.parquet").to_pandas()
-    told = [float(each) for each in tools.run("sqlite3", base, "select rtt_ms from t where rtt_ms notnull").split()]
-    assert samples["value"].tolist() == told
+    output = [float(each) for each in tools.run("sqlite3", base, "select rtt_ms from t where rtt_ms notnull").split()]
+    assert samples["value"].tolist() == output
     tried("CSV in", "sqlite3", tools.version("sqlite3"))

@@ -108,8 +108,8 @@ def test_flent_gui(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> Non
     if "cannot open shared object file" in probe.stderr:
         pytest.skip(f"Qt misses a library here; Debian has those that it needs in {PACKAGES['flent-gui']}")
     alone = ("-u", "QT_API", "QT_QPA_PLATFORM=offscreen", f"HOME={tmp_path}", "timeout", "120", python)
-    said = tools.run("env", *alone, "-c", GUI, *files)
-    drawn = json.loads(said.splitlines()[-1])
+    output = tools.run("env", *alone, "-c", GUI, *files)
+    drawn = json.loads(output.splitlines()[-1])
     assert len(drawn) == len(files) == 5
     for file in files:
         written = json.loads(gzip.decompress(file.read_bytes()))
@@ -182,8 +182,8 @@ def test_crate_is_valid(
     if "Name or service not known" in " ".join((done.stdout + done.stderr).split()):
         pytest.skip("w3id.org is not in reach: give --crate-context FILE")
     issues = json.loads((tmp_path / "said.json").read_text())["issues"]
-    told = [f"{each['severity']}: {each['violatingEntity']}: {each['message']}" for each in issues]
-    assert [each for each in told if "affiliation" not in each and "`publisher`" not in each] == []
+    reported = [f"{each['severity']}: {each['violatingEntity']}: {each['message']}" for each in issues]
+    assert [each for each in reported if "affiliation" not in each and "`publisher`" not in each] == []
     tried("RO-Crate out", "rocrate-validator", tools.version("rocrate-validator"))
 
 
@@ -222,8 +222,8 @@ def test_figure_svg(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> No
 
 def test_figure_pdf(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
     file = figure(run, tmp_path, "pdf")
-    said = " ".join(tools.run("pdftotext", file.name, "-", folder=tmp_path).split())
-    assert [word for word in WORDS if word not in said] == []
+    output = " ".join(tools.run("pdftotext", file.name, "-", folder=tmp_path).split())
+    assert [word for word in WORDS if word not in output] == []
     width = re.search(r"Page size:\s+([0-9.]+)", tools.run("pdfinfo", file.name, folder=tmp_path))
     assert width is not None and float(width[1]) * 25.4 / 72 == pytest.approx(88, abs=0.2)
     tried("figures out", "pdftotext", tools.version("pdftotext", "-v"))
@@ -232,9 +232,9 @@ def test_figure_pdf(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> No
 def test_figure_png(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
     file = figure(run, tmp_path, "png")
     page = f'<img src="{file.name}" onload="document.title = this.naturalWidth">'
-    said = in_chromium(tools, tmp_path, page)
-    found = re.search(r"<title>(\d+)</title>", said)
-    assert found is not None and int(found[1]) == pytest.approx(88 / 25.4 * 300, abs=2), said
+    text = in_chromium(tools, tmp_path, page)
+    found = re.search(r"<title>(\d+)</title>", text)
+    assert found is not None and int(found[1]) == pytest.approx(88 / 25.4 * 300, abs=2), text
     tried("figures out", "Chromium", tools.version("chromium"))
 
 
@@ -250,8 +250,8 @@ def test_figure_pgf(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> No
     text = r"\documentclass{article}\usepackage{pgf}\begin{document}\input{%s}\input{signs.pgf}\end{document}"
     (tmp_path / "paper.tex").write_text(text % file.name)
     tools.run("pdflatex", "-interaction=batchmode", "-halt-on-error", "paper.tex", folder=tmp_path)
-    said = " ".join(tools.run("pdftotext", "paper.pdf", "-", folder=tmp_path).split())
-    assert [word for word in (*WORDS, "100 % of", "it & more #1") if word not in said] == [], said
+    output = " ".join(tools.run("pdftotext", "paper.pdf", "-", folder=tmp_path).split())
+    assert [word for word in (*WORDS, "100 % of", "it & more #1") if word not in output] == [], output
     tried("figures out", "pdfTeX", tools.version("pdflatex"))
 
 
@@ -272,15 +272,15 @@ def own(name: str) -> str:
 def test_inventory_ansible(tools: Tools, tried: Tried, lab: Path) -> None:
     listed = json.loads(tools.run(own("ansible-inventory"), "-i", lab, "--list"))["_meta"]["hostvars"]
     assert sorted(listed) == ["R1", "client", "server"]
-    said = tools.run(own("ansible"), "-i", lab, "client:server", "-m", "raw", "-a", "ip -br addr show eth0")
-    assert re.findall(r"^(\w+) \| CHANGED", said, re.MULTILINE) and said.count("192.168.") == 2
+    output = tools.run(own("ansible"), "-i", lab, "client:server", "-m", "raw", "-a", "ip -br addr show eth0")
+    assert re.findall(r"^(\w+) \| CHANGED", output, re.MULTILINE) and output.count("192.168.") == 2
     tried("inventory out", "Ansible", tools.version(own("ansible")))
 
 
 def test_inventory_pyats(tools: Tools, tried: Tried, lab: Path, tmp_path: Path) -> None:
     qoslab("testbed", "--lab", lab, "--experiment", "policing-vs-shaping", "-o", "bed.yml", folder=tmp_path)
-    said = tools.run(own("pyats"), "validate", "testbed", tmp_path / "bed.yml")
-    assert "YAML Lint Messages" in said and "ERROR" not in said.upper().replace("0 ERROR", "")
+    output = tools.run(own("pyats"), "validate", "testbed", tmp_path / "bed.yml")
+    assert "YAML Lint Messages" in output and "ERROR" not in output.upper().replace("0 ERROR", "")
     tried("inventory out", "pyATS", tools.version(own("pyats"), "version", "check"))
 
 
@@ -302,8 +302,8 @@ def labels() -> list[str]:
 def test_drawing_svg(tools: Tools, tried: Tried, tmp_path: Path) -> None:
     qoslab("draw", EXPERIMENT, "--to", "lab.svg", folder=tmp_path)
     tools.run("rsvg-convert", "-f", "pdf", "-o", "lab.pdf", "lab.svg", folder=tmp_path)
-    said = tools.run("pdftotext", "lab.pdf", "-", folder=tmp_path)
-    assert [word for word in labels() if word not in said] == []
+    output = tools.run("pdftotext", "lab.pdf", "-", folder=tmp_path)
+    assert [word for word in labels() if word not in output] == []
     tried("drawings out", "rsvg-convert", tools.version("rsvg-convert"))
 
 

@@ -40,13 +40,13 @@ def test_netlab(tools: Tools, tried: Tried, netlab: Path) -> None:
     whole = YAML(typ="safe").load(netlab / "whole.yml")
     mine = ours(netlab / "topology.yml")
     assert list(mine.nodes) == list(whole["nodes"])
-    told = [tuple(end["node"] for end in link["interfaces"]) for link in whole["links"]]
-    assert ends(mine) == told
+    reported = [tuple(end["node"] for end in link["interfaces"]) for link in whole["links"]]
+    assert ends(mine) == reported
     rates = [link.get("bandwidth") for link in whole["links"]]
     assert [rate and f"{rate // 1000} Mb/s" for rate in rates] == [None, "2 Mb/s", None]
     assert str(mine.links[1].rate) == "2 Mb/s"
     again = ours(netlab / "whole.yml")
-    assert ends(again) == told
+    assert ends(again) == reported
     addresses = [[end["ipv4"] for end in link["interfaces"]] for link in whole["links"]]
     assert [[str(end.address) for end in link.ends] for link in again.links] == addresses
     # Of the first link the file says none.

@@ -61,7 +61,7 @@ class Job:
     environment: dict[str, str]
     descriptors: list[int]
     """Descriptors of the standard streams."""
-    told: socket.socket
+    channel: socket.socket
     """Socket for its number and its exit status."""
 
 
@@ -75,15 +75,15 @@ def serve(control: socket.socket) -> Job | None:
         for descriptor, _ in poll.poll():
             if descriptor != control.fileno():
                 poll.unregister(descriptor)
-                pid, told = running.pop(descriptor)
+                pid, reported = running.pop(descriptor)
                 os.close(descriptor)
-                _tell(told, {"status": os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])})
-                told.close()
+                _send(reported, {"status": os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])})
+                reported.close()
                 continue
             packet, received = _receive(control)
             if not packet:
                 return None
-            told = socket.socket(fileno=received.pop())
+            reported = socket.socket(fileno=received.pop())
             with warnings.catch_warnings(action="ignore"):
                 pid = os.fork()
             if not pid:
@@ -92,11 +92,11 @@ def serve(control: socket.socket) -> Job | None:
                     os.close(each)
                     other.close()
                 control.close()
-                return Job(**json.loads(packet), descriptors=received, told=told)
+                return Job(**json.loads(packet), descriptors=received, channel=reported)
             for each in received:
                 os.close(each)
             process = os.pidfd_open(pid)
-            running[process] = pid, told
+            running[process] = pid, reported
             poll.register(process, select.POLLIN)
 
 
@@ -109,9 +109,9 @@ def _receive(control: socket.socket) -> tuple[bytes, list[int]]:
     return packet, received.tolist()
 
 
-def _tell(told: socket.socket, message: Mapping[str, Any]) -> None:
+def _send(channel: socket.socket, message: Mapping[str, Any]) -> None:
     try:
-        told.send(json.dumps(message).encode())
+        channel.send(json.dumps(message).encode())
     except OSError:
         # Whoever wanted to know has gone.
         return
@@ -142,8 +142,8 @@ def become(job: Job, program: str, added: Mapping[str, str]) -> None:
         file = _stream(stream, name, getattr(sys, name))
         setattr(sys, name, file)
         setattr(sys, f"__{name}__", file)
-    _tell(job.told, {"pid": os.getpid()})
-    job.told.close()
+    _send(job.channel, {"pid": os.getpid()})
+    job.channel.close()
 
 
 def _stream(descriptor: int, name: str, before: io.TextIOWrapper) -> TextIO:

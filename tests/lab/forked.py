@@ -29,10 +29,10 @@ START_S = 120.0
 class Forked:
     """A command that was forked, with what tests ask of a `subprocess.Popen`."""
 
-    def __init__(self, told: socket.socket, stdout: TextIO, stderr: TextIO, arguments: tuple[str, ...]) -> None:
+    def __init__(self, message: socket.socket, stdout: TextIO, stderr: TextIO, arguments: tuple[str, ...]) -> None:
         self.stdout, self.stderr = stdout, stderr
         self.returncode: int | None = None
-        self._told, self._arguments = told, arguments
+        self._channel, self._arguments = message, arguments
         self.pid = int(self._hear(START_S)["pid"])
 
     def poll(self) -> int | None:
@@ -45,7 +45,7 @@ class Forked:
         """The exit status, when it has ended."""
         if self.returncode is None:
             self.returncode = self._hear(timeout)["status"]
-            self._told.close()
+            self._channel.close()
         return self.returncode
 
     def send_signal(self, number: int) -> None:
@@ -78,12 +78,12 @@ class Forked:
         return read[self.stdout], read[self.stderr]
 
     def _hear(self, timeout: float | None) -> dict[str, int]:
-        if timeout is not None and not select.select([self._told], [], [], timeout)[0]:
+        if timeout is not None and not select.select([self._channel], [], [], timeout)[0]:
             raise subprocess.TimeoutExpired(self._arguments, timeout)
-        packet = self._told.recv(1024)
+        packet = self._channel.recv(1024)
         assert packet, "the process from which commands are forked has ended"
-        told: dict[str, int] = json.loads(packet)
-        return told
+        document: dict[str, int] = json.loads(packet)
+        return document
 
 
 class ForkServer:
@@ -107,7 +107,7 @@ class ForkServer:
     def start(self, folder: Path, arguments: tuple[str, ...]) -> Forked:
         """A command in a folder, with this process's environment."""
         request = {"arguments": arguments, "folder": str(folder), "environment": dict(os.environ)}
-        told, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        reported, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         output, error = os.pipe(), os.pipe()
         nothing = os.open(os.devnull, os.O_RDONLY)
         given = [nothing, output[1], error[1]]
@@ -115,7 +115,7 @@ class ForkServer:
             socket.send_fds(self._control, [json.dumps(request).encode()], [*given, theirs.fileno()])
         for descriptor in given:
             os.close(descriptor)
-        return Forked(told, os.fdopen(output[0]), os.fdopen(error[0]), arguments)
+        return Forked(reported, os.fdopen(output[0]), os.fdopen(error[0]), arguments)
 
     def close(self) -> None:
         """End it."""

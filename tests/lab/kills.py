@@ -254,13 +254,13 @@ def trial(seed: int, made: Rack, clean: Path, cut: Cut | None = None, guard: str
     finally:
         # Where this trial fails, its run is not in the way of the next.
         command.process.kill()
-    said = f"\n{output}\n{errors}"
-    assert status in ((-signal.SIGKILL,) if cut is kill_the_run else (0, 1, 2, 3)), said
+    printed = f"\n{output}\n{errors}"
+    assert status in ((-signal.SIGKILL,) if cut is kill_the_run else (0, 1, 2, 3)), printed
     made.wait_until_clean(time.monotonic())
-    assert "Traceback" not in said, said
+    assert "Traceback" not in printed, printed
     assert made.held() == {}
-    alone = f", alone for {_left_alone(made, said):.0f} s" if patient else ""
-    _rescued(made, clean, said)
+    alone = f", alone for {_left_alone(made, printed):.0f} s" if patient else ""
+    _rescued(made, clean, printed)
     return f"{cut.__name__} after {moment:.2f} s ({guard}), hosts clean {took:.2f} s later{alone}"
 
 
@@ -280,24 +280,24 @@ def begun(made: Rack, clean: Path, draw: random.Random) -> tuple[Command, float]
     raise AssertionError(f"no run was under way after {2 * moment:.2f} s, although one took {made.lasts_s:.2f} s")
 
 
-def _left_alone(made: Rack, said: str) -> float:
+def _left_alone(made: Rack, message: str) -> float:
     """Check that the router restores itself, except for the copy of an applet; return the time."""
     began = time.monotonic()
     while made.counting() != made.waiting:
-        assert time.monotonic() < began + COUNTS_S + LATE_S, (made.counting(), said)
+        assert time.monotonic() < began + COUNTS_S + LATE_S, (made.counting(), message)
         time.sleep(1.0)
     took = time.monotonic() - began
     copied = f"file {COPY.removeprefix('flash:')}"
     left = made.configured()
-    assert [line for line in left if line != copied] == [line for line in made.router if line != copied], said
+    assert [line for line in left if line != copied] == [line for line in made.router if line != copied], message
     return took
 
 
-def _rescued(made: Rack, clean: Path, said: str) -> None:
+def _rescued(made: Rack, clean: Path, message: str) -> None:
     status, output, errors = run(clean, "lab", "rescue", str(made.inventory))
-    assert status == 0, (errors + output, said)
-    assert "somebody changed" not in errors, (errors, said)
-    assert (made.configured(), made.counting()) == (made.router, made.waiting), said
+    assert status == 0, (errors + output, message)
+    assert "somebody changed" not in errors, (errors, message)
+    assert (made.configured(), made.counting()) == (made.router, made.waiting), message
     assert (made.shown(), made.left()) == (made.hosts, [])
     assert [str(each) for each in (clean / "state").rglob("*") if each.is_file()] == []
     wait_until_nothing_is_left(clean)

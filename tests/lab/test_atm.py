@@ -67,19 +67,19 @@ def test_a_circuit_carries_packets_wherever_it_is(line: Lab) -> None:
     off = session(line, "configure terminal", "interface ATM1/0", "no pvc 0/33", "no ip address", "end")
     assert "%" not in off
     assert ping(line, "client", "10.3.0.2", 0.5) is None
-    said = session(
+    output = session(
         line,
         *("configure terminal", "interface ATM1/0.1 point-to-point", "ip address 10.2.0.1 255.255.255.0"),
         *("pvc 0/33", "ubr 1500", "encapsulation aal5snap", "end", "show ip route", "show atm pvc 0/33"),
     )
-    assert "C       10.2.0.0 is directly connected, ATM1/0.1" in said
-    assert "ATM1/0.1: VCD: 1, VPI: 0, VCI: 33" in said
-    assert "UBR, PeakRate: 1500" in said
+    assert "C       10.2.0.0 is directly connected, ATM1/0.1" in output
+    assert "ATM1/0.1: VCD: 1, VPI: 0, VCI: 33" in output
+    assert "UBR, PeakRate: 1500" in output
     assert ping(line, "client", "10.3.0.2") == 62
 
 
 def test_an_encapsulation_that_the_link_lacks_is_refused(line: Lab) -> None:
     owner = "interface ATM1/0.1" if "ATM1/0.1" in session(line, "show ip interface brief") else "interface ATM1/0"
-    said = session(line, "configure terminal", owner, "pvc 0/33", "encapsulation aal5mux ip", "end")
-    assert "does not fit the port's Aal5snap link" in said
+    output = session(line, "configure terminal", owner, "pvc 0/33", "encapsulation aal5mux ip", "end")
+    assert "does not fit the port's Aal5snap link" in output
     assert ping(line, "client", "10.3.0.2") == 62

@@ -161,8 +161,8 @@ def test_longer_packets_are_fragmented_or_reported(edges: Lab) -> None:
 @pytest.mark.parametrize("interface", ["FastEthernet0/0", "FastEthernet0/1"])
 def test_both_ends_of_tcp_take_the_size_that_the_router_names(edges: Lab, interface: str) -> None:
     def sizes() -> tuple[int, ...]:
-        said = edges.run("client", ["python3", "-c", CONNECT], check=True).stdout.split()
-        return tuple(map(int, said))
+        output = edges.run("client", ["python3", "-c", CONNECT], check=True).stdout.split()
+        return tuple(map(int, output))
 
     assert sizes() == (1460 - TIMESTAMPS, 1460 - TIMESTAMPS)
     configure(edges, f"interface {interface}", "ip tcp adjust-mss 1360")

@@ -355,13 +355,13 @@ def test_the_oldest_python_of_a_host_sets_and_puts_back(exposed: tuple[Lab, Path
     before = state(lab, "client")
     for way in ISOLATIONS:
         host = agent(file, "client", way, python=oldest_python())
-        assert host.said["python"].startswith(OLDEST)
+        assert host.reply["python"].startswith(OLDEST)
         assert host.isolate() == []
         if way != "as it is":
             host.apply_tcp(EXPERIMENT_OF_IT.tcp_of(EXPERIMENT_OF_IT.arms[0]))
             assert state(lab, "client") != before
-        told = host.ask("cable", device="eth0", sender="192.168.10.2", far="192.168.10.1", **LOOK)["cable"]
-        assert len(told["macs"]["192.168.10.1"]) == 1 and len(told["took_ms"]) == 2, told
+        reply = host.ask("cable", device="eth0", sender="192.168.10.2", far="192.168.10.1", **LOOK)["cable"]
+        assert len(reply["macs"]["192.168.10.1"]) == 1 and len(reply["took_ms"]) == 2, reply
         assert host.close() == []
         assert state(lab, "client") == before
 

@@ -404,8 +404,8 @@ def test_the_router_counts_the_packets_sent_by_hosts(ran: Ran) -> None:
     # The same readings tell where a tenth of what the client sent went another way.
     sent = hosts["client"]["eth0"]
     more = {"client": {"eth0": HostCount(sent.sent + sent.sent // 10, sent.received, sent.sent_bytes)}}
-    (told,) = disagreements(topology, more, interfaces, classes)
-    assert "client sent" in told and "R1 counts" in told
+    (reported,) = disagreements(topology, more, interfaces, classes)
+    assert "client sent" in reported and "R1 counts" in reported
 
 
 def test_each_host_reports_its_lateness(ran: Ran) -> None:

@@ -118,8 +118,8 @@ def test_a_card_with_metrics_flags_and_lifetimes_comes_back_as_it_was(
     host = agent(file, "client", way)
     host.ask("isolate", way=way, interfaces=[{"device": "eth0", "addresses": addresses}])
     for _ in range(2):
-        told = host.ask("apply", sysctls={"net.ipv4.tcp_sack": "0"}, routes=wanted, far={})["settings"]
-        assert all("congctl reno" in told[f"route {route['prefix']}"] for route in routes), told
+        reply = host.ask("apply", sysctls={"net.ipv4.tcp_sack": "0"}, routes=wanted, far={})["settings"]
+        assert all("congctl reno" in reply[f"route {route['prefix']}"] for route in routes), reply
     if way == "in place":
         assert state(lab, "client").count("congctl reno") == len(routes)
     else:
@@ -146,9 +146,9 @@ def test_the_management_nic_is_not_moved_behind_sudo(exposed: tuple[Lab, Path]) 
     lab.run("client", ["tc", "qdisc", "del", "dev", "eth0", "root"], check=True)
     before = state(lab, "client")
     host = agent(file, "client", "namespace", python=behind_sudo(file.parent))
-    told = host.ask("facts", programs=[], far=[])["facts"]["management"]
+    reply = host.ask("facts", programs=[], far=[])["facts"]["management"]
     host.close()
-    assert told == {"address": "127.0.0.1", "device": "lo"}, "as the lab's own server tells"
+    assert reply == {"address": "127.0.0.1", "device": "lo"}, "as the lab's own server tells"
     for connection in ("192.168.10.1 50000 192.168.10.2 22", "192.168.10.1 50000 192.0.2.7 22"):
         host = agent(file, "client", "namespace", python=behind_sudo(file.parent, connection))
         assert host.ask("facts", programs=[], far=[])["facts"]["management"]["device"] == "eth0"
@@ -178,18 +178,18 @@ def test_a_run_on_hosts_that_stay_as_they_are(clean: Path, exposed: tuple[Lab, P
     wait_until_clean(lab, before)
     status, output, errors = run(clean, *command, "policed")
     assert status == 2, errors + output
-    for told in (
+    for reported in (
         'client: found net.ipv4.tcp_timestamps 1, expected 0; sysctl -w net.ipv4.tcp_timestamps="0", or let ',
         "server: found congctl to 192.168.10.2 cubic, expected reno; give its route there `congctl reno` (ip route",
         "client: found rto_min to 192.168.20.2 200, expected 300; give its route there `rto_min 300ms`",
     ):
-        assert told in errors, errors
-    (said,) = (newest_run(clean) / "transcripts").rglob("*R1*")
-    assert "show running-config" in said.read_text() and "configure terminal" not in said.read_text()
+        assert reported in errors, errors
+    (printed,) = (newest_run(clean) / "transcripts").rglob("*R1*")
+    assert "show running-config" in printed.read_text() and "configure terminal" not in printed.read_text()
     # What its routes name counts, by whichever they are.
     for host, via in (("client", "192.168.10.1"), ("server", "192.168.20.1")):
-        told = "initcwnd 2 rto_min 300ms congctl reno"
-        lab.run(host, ["ip", "route", "replace", "default", "via", via, *told.split()], check=True)
+        reported = "initcwnd 2 rto_min 300ms congctl reno"
+        lab.run(host, ["ip", "route", "replace", "default", "via", via, *reported.split()], check=True)
         old = ("sack=1", "timestamps=0", "recovery=0", "early_retrans=0", "frto=0")
         lab.run(host, ["sysctl", "-q", *(f"net.ipv4.tcp_{each}" for each in old)], check=True)
     status, output, errors = run(clean, "lab", "check", str(file), str(EXPERIMENT))
@@ -212,15 +212,15 @@ def test_a_check_sends_nothing_on_the_links_of_a_run_that_is_under_way(exposed: 
     if who == "host":
         agents = [agent(file, "client", "as it is", run_of)]
         agents[0].isolate()
-        told = f"client: found eth0 held by {run_of}, expected it free"
+        reported = f"client: found eth0 held by {run_of}, expected it free"
     else:
         session(lab, "configure terminal", f"alias exec qoslab {run_of}", "end")
-        told = f"R1: found the run lock of another run, {run_of}, expected none"
+        reported = f"R1: found the run lock of another run, {run_of}, expected none"
     with Collector() as collector:
         before = sent()
         checked = check_lab(file, plan, collector)
         assert sent() == before
-        assert checked.seen == [] and [str(each).partition(";")[0] for each in checked.found] == [told]
+        assert checked.seen == [] and [str(each).partition(";")[0] for each in checked.found] == [reported]
         for each in agents:
             each.close()
         session(lab, "configure terminal", "no alias exec qoslab", "end")

@@ -56,11 +56,11 @@ def test_a_lab_that_dies_during_a_push_is_a_dead_lab(clean: Path) -> None:
         lab.close()
     status, output, errors = command.end()
     assert status == 3, errors + output
-    for arm, (_, said) in VICTIMS.items():
+    for arm, (_, text) in VICTIMS.items():
         cell = record(clean, f"{arm}/1")
         assert cell["fault"] and not cell["valid"]
         (reason,) = cell["reasons"]
-        assert reason.startswith("the lab stopped:  " + said.format(killed[arm])), reason
+        assert reason.startswith("the lab stopped:  " + text.format(killed[arm])), reason
         assert reason.endswith("(in the step: configure the routers)")
         assert reason in output
     assert "refused" not in errors and "Traceback" not in errors
@@ -194,11 +194,11 @@ def test_a_clock_that_does_not_run_on_costs_the_cell(
     status, output, errors = command.end()
     assert status == 3, errors + output
     assert "Traceback" not in errors
-    for arm, (_, said) in MOVED.items():
+    for arm, (_, text) in MOVED.items():
         cell = record(clean, f"{arm}/1")
-        told = [each for each in cell["reasons"] if "within the cell" in each]
-        assert not cell["valid"] and told == [said], cell["reasons"]
-        assert said in output
+        reported = [each for each in cell["reasons"] if "within the cell" in each]
+        assert not cell["valid"] and reported == [text], cell["reasons"]
+        assert text in output
 
 
 @pytest.mark.long

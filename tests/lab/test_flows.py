@@ -125,7 +125,7 @@ def test_flows_of_a_host_that_is_far_away_start_as_planned(far: ExternalLab, tmp
         record = each.record()
         assert record is not None
         after = each.flow.start_after.seconds
-        told, true = record.started.timestamp(), float((tmp_path / f"{each.flow.name}.began").read_text())
-        assert abs(told - planned - after) < TOLERANCE_S, (each.flow.name, told - planned)
+        output, true = record.started.timestamp(), float((tmp_path / f"{each.flow.name}.began").read_text())
+        assert abs(output - planned - after) < TOLERANCE_S, (each.flow.name, output - planned)
         # What was started says it, too.
-        assert 0 < true - told < SHELL_S, (each.flow.name, true - told)
+        assert 0 < true - output < SHELL_S, (each.flow.name, true - output)

@@ -113,10 +113,10 @@ def served(package: str, program: str, ports: int) -> Iterator[list[int]]:
     )
     try:
         assert device.stdout is not None
-        said = []
+        notes = []
         while (line := device.stdout.readline()) != "ready\n":
-            said.append(line)
-            assert line, "".join(said)
+            notes.append(line)
+            assert line, "".join(notes)
         yield chosen
     finally:
         device.kill()
@@ -143,8 +143,8 @@ def test_fakenos_is_refused_by_its_show_version(
         assert key.stdout, key.stderr
         with file.with_suffix(".known_hosts").open("a") as listed:
             listed.write(key.stdout)
-        said = {"host": "127.0.0.1", "port": port, "user": USER, "password": PASSWORD, "become_password": ENABLE}
-        router = "".join(f"          ansible_{word}: {value}\n" for word, value in said.items())
+        answer = {"host": "127.0.0.1", "port": port, "user": USER, "password": PASSWORD, "become_password": ENABLE}
+        router = "".join(f"          ansible_{word}: {value}\n" for word, value in answer.items())
         text, found = re.subn(r"R1:\n(?: +ansible_\w+: .*\n)+", f"R1:\n{router}", file.read_text())
         assert found == 1
         file.write_text(text)
@@ -186,8 +186,8 @@ def test_a_switch_of_others_is_configured_and_brought_back(by: str, tmp_path: Pa
 
 def configured(proxies: AccessProxies, lines: Sequence[str]) -> str:
     """The running configuration after these. The switch has no `end`, without which Ansible does not come back."""
-    *said, running = proxies.ask("R1", "configure terminal", *lines, "exit", "exit", "show running-config")
-    assert not [each for each in said if "No such command" in each or "% " in each], said
+    *reply, running = proxies.ask("R1", "configure terminal", *lines, "exit", "exit", "show running-config")
+    assert not [each for each in reply if "No such command" in each or "% " in each], reply
     return running
 
 

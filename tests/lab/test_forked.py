@@ -110,10 +110,10 @@ def test_it_has_all_that_a_started_one_has(
         ends.append((json.loads(output), errors, process.returncode))
         with pytest.raises(ProcessLookupError):
             os.kill(process.pid, 0)
-    (said, errors, status), (forked, forked_errors, forked_status) = ends
-    for name, value in said.items():
+    (text, errors, status), (forked, forked_errors, forked_status) = ends
+    for name, value in text.items():
         assert forked[name] == value, name
-    assert forked.keys() == said.keys()
+    assert forked.keys() == text.keys()
     assert forked_status == status == (7 if how == "end" else 1)
     # How Python came to the program is in its traceback.
     assert forked_errors.splitlines()[0] == errors.splitlines()[0] == "to the other stream"

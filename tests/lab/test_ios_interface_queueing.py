@@ -92,8 +92,8 @@ def flooded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Floo
         }
         for case, (text, _) in CASES.items():
             start_afresh(VirtualLab(labs[case]), ["R1", "R2"])
-            said = session(labs[case], "configure terminal", *text.splitlines(), "end")
-            assert "%" not in said, said
+            output = session(labs[case], "configure terminal", *text.splitlines(), "end")
+            assert "%" not in output, output
         with ThreadPoolExecutor(len(CASES)) as pool:
             begun = {
                 case: pool.submit(flood, labs[case], tmp_path_factory.mktemp(case), rates)
@@ -106,8 +106,8 @@ def flooded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Floo
             below = [f"no {line.strip()}" for line in lines if line.startswith(" ")]
             above = [f"no {line}" for line in lines if not line.startswith((" ", "interface"))]
             interface = ("configure terminal", f"interface {LINE}", *below, "exit", *reversed(above), "end")
-            said = session(labs[case], *interface)
-            assert "%" not in said, said
+            output = session(labs[case], *interface)
+            assert "%" not in output, output
 
 
 def flood(lab: Lab, folder: Path, packets_per_second: Mapping[str, int]) -> dict[str, tuple[int, int]]:

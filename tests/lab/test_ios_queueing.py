@@ -178,9 +178,9 @@ def test_a_flood_is_cut_off_and_the_next_cell_begins_with_empty_queues(lab: Lab,
 
 def test_more_than_there_is_is_refused_and_changes_nothing(lab: Lab, generation: Generation) -> None:
     before = session(lab, "show running-config")
-    said = session(lab, "configure terminal", "policy-map WAN", "class Big", "bandwidth percent 98", "end")
+    output = session(lab, "configure terminal", "policy-map WAN", "class Big", "bandwidth percent 98", "end")
     words = "Sum total of class bandwidths exceeds 99 percent\n"
     if generation == "classic":
         words = "I/f Serial0/1/0 policy-map WAN requested bandwidth 2024 (kbps), available only 1500 (kbps)\n"
-    assert words in said
+    assert words in output
     assert session(lab, "show running-config") == before

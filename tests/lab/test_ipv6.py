@@ -139,17 +139,17 @@ def test_no_ipv6_setting_is_learnt_and_set_ones_are_recorded(dual: Lab) -> None:
 
 
 def test_a_router_pings_over_ipv6(dual: Lab) -> None:
-    said = session(
+    output = session(
         dual, "ping 2001:db8:3::2 repeat 3", "ping ipv6 2001:db8:3::9 repeat 1 timeout 1 source 2001:db8:2::1"
     )
-    assert "Sending 3, 100-byte ICMP Echos to 2001:DB8:3::2, timeout is 2 seconds:" in said
-    assert "Success rate is 100 percent (3/3)" in said
+    assert "Sending 3, 100-byte ICMP Echos to 2001:DB8:3::2, timeout is 2 seconds:" in output
+    assert "Success rate is 100 percent (3/3)" in output
     # Nobody has that address; R2 says so only after its own timeout.
-    assert "Packet sent with a source address of 2001:DB8:2::1" in said
-    assert "Success rate is 0 percent (0/1)" in said
+    assert "Packet sent with a source address of 2001:DB8:2::1" in output
+    assert "Success rate is 0 percent (0/1)" in output
 
 
-class _Said:
+class _Output:
     def __init__(self, text: str) -> None:
         self.text = text
 
@@ -162,13 +162,13 @@ def test_the_shows_are_those_that_genie_reads(dual: Lab) -> None:
     from genie.libs.parser.iosxe.show_routing import ShowIpv6RouteDistributor
 
     text = session(dual, "show ipv6 interface brief").replace("\r", "")
-    interfaces = ShowIpv6InterfaceBrief(device=_Said(text)).cli(output=text)["interface"]
+    interfaces = ShowIpv6InterfaceBrief(device=_Output(text)).cli(output=text)["interface"]
     assert interfaces["Serial0/1/0"]["ipv6_addresses"] == ["2001:DB8:2::1"]
     assert interfaces["FastEthernet0/0"]["ipv6_addresses"] == ["2001:DB8:1::1"]
     # A line has no hardware address: its link-local one is made of the first Ethernet port's.
     assert re.fullmatch(r"FE80::[0-9A-F:]+", interfaces["Serial0/1/0"]["link_local_address"])
     text = session(dual, "show ipv6 route").replace("\r", "")
-    table = ShowIpv6RouteDistributor(device=_Said(text)).cli(output=text)
+    table = ShowIpv6RouteDistributor(device=_Output(text)).cli(output=text)
     routes = table["vrf"]["default"]["address_family"]["ipv6"]["routes"]
     assert set(routes) == {
         *("2001:DB8:1::/64", "2001:DB8:1::1/128", "2001:DB8:2::/64", "2001:DB8:2::1/128", "2001:DB8:3::/64"),
@@ -201,7 +201,7 @@ def test_a_list_of_ipv6_and_a_code_point_of_both_families_classify(dual: Lab) ->
         assert (packets["Six"], packets["Four"]) == ("2", "0"), policy
         assert 1 <= int(packets["Version6"]) <= 4, policy
         text = session(dual, "show ipv6 access-list").replace("\r", "")
-        aces = ShowIpv6AccessLists(device=_Said(text)).cli(output=text)["Echoes"]["aces"]
+        aces = ShowIpv6AccessLists(device=_Output(text)).cli(output=text)["Echoes"]["aces"]
         # The third echo was asked, too: it has another code point, which is asked for behind the list.
         assert aces["10"]["statistics"]["matched_packets"] == 3
     finally:

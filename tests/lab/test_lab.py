@@ -358,13 +358,13 @@ def test_a_flooded_host_sends_no_port_unreachable(name: str) -> None:
         "  s.connect((address, port))\n  s.send(b'x')\n  time.sleep(0.05)\n"
         "  print(address, 'closed' if s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) else 'silent')"
     )
-    said = []
+    notes = []
     with Lab.up(Topology.model_validate_json(json.dumps(described)), name=name) as lab:
         for answers in (False, True):
             lab.apply_tcp_profile("server", TcpProfile(), answers=answers)
-            said.append(set(lab.run("client", ["python3", "-c", asks], check=True).stdout.splitlines()))
-    assert said[0] == {"10.1.0.2 silent", "fd00:1::2 silent"}
-    assert {"10.1.0.2 closed", "fd00:1::2 closed"} <= said[1]
+            notes.append(set(lab.run("client", ["python3", "-c", asks], check=True).stdout.splitlines()))
+    assert notes[0] == {"10.1.0.2 silent", "fd00:1::2 silent"}
+    assert {"10.1.0.2 closed", "fd00:1::2 closed"} <= notes[1]
 
 
 def test_an_unknown_congestion_control_is_refused(lab: Lab) -> None:

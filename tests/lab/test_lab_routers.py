@@ -146,7 +146,7 @@ def test_no_data_plane_no_lab(name: str, monkeypatch: pytest.MonkeyPatch, tmp_pa
     program.write_text("#!/bin/sh\necho port Fa0-0 is on fire >&2\nexit 7\n")
     program.chmod(0o755)
     monkeypatch.setenv("QOSLAB_QOS_ROUTER", str(program))
-    with pytest.raises(LabError, match="R1: its daemon ended with status 7; it said: port Fa0-0 is on fire"):
+    with pytest.raises(LabError, match="R1: its daemon ended with status 7; its last output: port Fa0-0 is on fire"):
         Lab.up(ROUTED, name=name)
     assert name not in [lab.name for lab in Lab.all()]
 

@@ -133,7 +133,7 @@ def transcripts(clean: Path) -> list[str]:
     return [each.read_text() for each in {each.resolve() for each in clean.glob("runs/*/*/transcripts/*/R1.*.txt")}]
 
 
-def wait_until_said(clean: Path, words: str) -> None:
+def wait_until_sent(clean: Path, words: str) -> None:
     """Wait until the words are sent to R1, or by it."""
     deadline = time.monotonic() + RUN_S
     # No wait of the usual length: a push takes a moment only.
@@ -159,14 +159,14 @@ def test_a_cut_during_a_push_costs_one_attempt(rack: tuple[Lab, Path], clean: Pa
         behind(lab, file, clean) as (relay, mine),
         begun(clean, *arguments(mine, "--duration", "3s", "--arm", "policed", "--attempts", "3")) as command,
     ):
-        wait_until_said(clean, PUSHED[0])
+        wait_until_sent(clean, PUSHED[0])
         relay.cut()
         ended = command.end()
     # It was cut in the middle, and another login sent everything anew.
-    said = transcripts(clean)
-    (cut,) = (each for each in said if PUSHED[0] in each and PUSHED[1] not in each)
+    output = transcripts(clean)
+    (cut,) = (each for each in output if PUSHED[0] in each and PUSHED[1] not in each)
     assert "= the device hung up" in cut, cut
-    assert any(PUSHED[0] in each and PUSHED[1] in each for each in said), said
+    assert any(PUSHED[0] in each and PUSHED[1] in each for each in output), output
     lost = "R1: hung up: the connection to R1 was lost; the last commands may not have been executed"
     assert cell(clean, "policed")["reasons"] == [f"{lost} (in the step: configure the routers)"]
     record = borne(clean, ended, attempt="1.2")
@@ -180,7 +180,7 @@ def test_logins_that_end_during_a_push_keep_no_host_waiting(rack: tuple[Lab, Pat
     lab, file = rack
     before, kept = running(lab), hosts(lab)
     with begun(clean, *arguments(file, "--duration", "3s", "--arm", "policed"), started=True) as command:
-        wait_until_said(clean, PUSHED[0])
+        wait_until_sent(clean, PUSHED[0])
         (proxy_process,) = of_the_run(command, ("qoslab.run.real.access.proxy_process",))
         os.kill(proxy_process, signal.SIGKILL)
         began = time.monotonic()
@@ -221,8 +221,8 @@ def test_a_router_renamed_during_the_run_is_reported(rack: tuple[Lab, Path], cle
         iperf3_runs(lab)
         ended = asyncio.run(ended_under_another_name(lab, command))
     record = borne(clean, ended)
-    (told,) = (each for each in record["warnings"] if "somebody changed the configuration of R1" in each)
-    assert "hostname elsewhere" in told
+    (reported,) = (each for each in record["warnings"] if "somebody changed the configuration of R1" in each)
+    assert "hostname elsewhere" in reported
     assert running(lab) == before
     wait_until_clean(lab, kept)
 
@@ -315,8 +315,8 @@ def test_a_clock_change_on_a_host_invalidates_its_cell(rack: tuple[Lab, Path], c
         mark.touch()
         status, output, errors = command.end()
     assert status == 3, errors + output
-    told = {arm: [each for each in cell(clean, arm)["reasons"] if "clock" in each] for arm in ("policed", "shaped")}
-    assert told == {"policed": ["server's clock was set by +250 ms within the cell"], "shaped": []}
+    reported = {arm: [each for each in cell(clean, arm)["reasons"] if "clock" in each] for arm in ("policed", "shaped")}
+    assert reported == {"policed": ["server's clock was set by +250 ms within the cell"], "shaped": []}
     assert "server's clock was set by +250 ms within the cell" in errors + output
     assert running(lab) == before
     wait_until_clean(lab, kept)

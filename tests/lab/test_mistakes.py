@@ -26,8 +26,8 @@ def test_a_program_has_no_switch_of_a_mistake(program: str) -> None:
     "given", [["run", "--mistake", "ring-longer"], ["--mistake", "anything", "check"], ["--mistake=x"]]
 )
 def test_the_released_simulator_refuses_deliberate_mistakes(given: list[str]) -> None:
-    said = subprocess.run([own_program("qos-sim"), *given], input="", capture_output=True, text=True, check=False)
-    assert (said.returncode, said.stdout) == (2, "")
-    assert "this program makes none: only builds for tests know mistakes on purpose" in said.stderr
+    output = subprocess.run([own_program("qos-sim"), *given], input="", capture_output=True, text=True, check=False)
+    assert (output.returncode, output.stdout) == (2, "")
+    assert "this program makes none: only builds for tests know mistakes on purpose" in output.stderr
     shown = subprocess.run([own_program("qos-sim"), "--help"], capture_output=True, text=True, check=True)
     assert "mistake" not in shown.stdout

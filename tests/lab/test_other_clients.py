@@ -79,13 +79,13 @@ def test_netmiko_and_napalm_configure_merge_roll_back_and_replace(lab: tuple[str
     words = (ssh.host, str(ssh.port), ssh.user, ssh.password, ssh.enable, kind)
     done = subprocess.run([*argv, *words], capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    assert told["archive"] == "Archive feature not enabled"
-    assert "policy-map FIRST" in told["configured"] and "[OK]" in told["saved"]
-    assert told["facts"]["hostname"] == "R1" and told["facts"]["vendor"] == "Cisco"
-    assert told["files"] == ("bootflash:" if model == "ISR4451" else "flash:")
-    assert "policy-map SECOND" in told["merged"] and "policy-map SECOND" not in told["rolled back"]
-    assert "shape average 6000000" in told["differences"] and "shape average 6000000" in told["replaced"]
+    document: dict[str, Any] = json.loads(done.stdout)
+    assert document["archive"] == "Archive feature not enabled"
+    assert "policy-map FIRST" in document["configured"] and "[OK]" in document["saved"]
+    assert document["facts"]["hostname"] == "R1" and document["facts"]["vendor"] == "Cisco"
+    assert document["files"] == ("bootflash:" if model == "ISR4451" else "flash:")
+    assert "policy-map SECOND" in document["merged"] and "policy-map SECOND" not in document["rolled back"]
+    assert "shape average 6000000" in document["differences"] and "shape average 6000000" in document["replaced"]
 
 
 @pytest.mark.long
@@ -238,8 +238,8 @@ def test_a_router_with_ios_xe_has_files() -> None:
         "R1 GigabitEthernet2 10.2.0.1/24 - server eth0 10.2.0.2/24",
     )
     with Lab.up(described, name=f"test-files-{os.getpid()}") as there:
-        said = session(there, "dir", "show archive", "dir bootflash:/x", "show version")
-    assert "Directory of bootflash:/\n" in said and "bytes free)" in said
-    assert "Archive feature not enabled\n" in said
-    assert "%Error opening bootflash:/x (No such file or directory)" in said
-    assert "Cisco IOS XE Software, Version 17.09.04a" in said
+        output = session(there, "dir", "show archive", "dir bootflash:/x", "show version")
+    assert "Directory of bootflash:/\n" in output and "bytes free)" in output
+    assert "Archive feature not enabled\n" in output
+    assert "%Error opening bootflash:/x (No such file or directory)" in output
+    assert "Cisco IOS XE Software, Version 17.09.04a" in output

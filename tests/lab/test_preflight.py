@@ -67,11 +67,11 @@ def no_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def configured(lab: Lab, router: str, *lines: str) -> None:
-    said = session(lab, "configure terminal", *lines, "end", router=router)
-    assert "%" not in said, said
+    output = session(lab, "configure terminal", *lines, "end", router=router)
+    assert "%" not in output, output
 
 
-def said(checked: CheckResult) -> str:
+def text(checked: CheckResult) -> str:
     """Return the refusal of a run; empty if there is none."""
     refused = refusal(checked.found)
     return "" if refused is None else refused.message
@@ -126,7 +126,7 @@ def test_wrong_configuration_is_named(here: tuple[Lab, Path], collector: Collect
     wrong, right, expected = CONFIGURED[fault]
     configured(lab, "R1", *wrong)
     try:
-        assert said(check_lab(file, PLAN, collector)).splitlines() == [expected]
+        assert text(check_lab(file, PLAN, collector)).splitlines() == [expected]
     finally:
         configured(lab, "R1", *right)
 
@@ -138,7 +138,7 @@ def test_test_traffic_by_the_management_card_is_named(here: tuple[Lab, Path], co
     card += "; ip addr add 192.168.20.77/25 dev mgmt0"
     lab.run("client", ["sh", "-c", card], check=True)
     try:
-        assert said(check_lab(file, PLAN, collector)).splitlines() == [
+        assert text(check_lab(file, PLAN, collector)).splitlines() == [
             "client: found the route to 192.168.20.1 by mgmt0, expected it by eth0; fix the route to 192.168.20.0/25",
             "client: found the route to 192.168.20.2 by mgmt0, expected it by eth0; fix the route to 192.168.20.0/25",
         ]
@@ -152,13 +152,13 @@ def test_a_program_of_ours_that_no_host_can_run_is_named(
 ) -> None:
     _, file = here
     plan = make_plan(load_sweep(FILE.with_name("token-arithmetic.yml"), {"topology.links.wan.rate": "100 Mb/s"}))
-    assert said(check_lab(file, plan, collector)) == ""
+    assert text(check_lab(file, plan, collector)) == ""
     # As the loader of an older system says it.
     flood = tmp_path / "flood"
     flood.write_text("#!/bin/sh\necho 'flood: libc.so.6: version GLIBC_2.34 not found' >&2\nexit 1\n")
     flood.chmod(0o755)
     monkeypatch.setenv("QOSLAB_FLOOD", str(flood))
-    found = said(check_lab(file, plan, collector)).splitlines()
+    found = text(check_lab(file, plan, collector)).splitlines()
     assert [line.partition(", expected")[0] for line in found] == [
         f'{host}: found that flood cannot be run there, "flood: libc.so.6: version GLIBC_2.34 not found"'
         for host in ("client", "server")
@@ -173,7 +173,7 @@ def test_swapped_ports_are_named(tmp_path: Path, collector: Collector) -> None:
     with exposed(tmp_path, "swapped", swapped) as (lab, file):
         away = ("interface Fa0/0", "no ip address", "interface Fa0/1", ADDRESS)
         configured(lab, "R1", *away, "interface Fa0/0", "ip address 192.168.10.1 255.255.255.0")
-        assert said(check_lab(file, PLAN, collector)).splitlines() == [
+        assert text(check_lab(file, PLAN, collector)).splitlines() == [
             "link lan: found FastEthernet0/1 of R1 at eth0 of client, expected FastEthernet0/0 of R1; "
             "plug the cable in there, or name the interfaces in the inventory",
             "link wan: found FastEthernet0/0 of R1 at eth0 of server, expected FastEthernet0/1 of R1; "
@@ -190,9 +190,9 @@ def test_a_wrong_vlan_between_is_named(tmp_path: Path, collector: Collector) -> 
         "R1 FastEthernet0/1 192.168.20.1/24 - server eth0 192.168.20.2/24",
     )
     with exposed(tmp_path, "vlan", between) as (lab, file):
-        assert said(check_lab(file, PLAN, collector)) == ""
+        assert text(check_lab(file, PLAN, collector)) == ""
         configured(lab, "SW", "vlan 20", "exit", "interface Gi1/0/1", "switchport access vlan 20")
-        assert said(check_lab(file, PLAN, collector)).splitlines() == [
+        assert text(check_lab(file, PLAN, collector)).splitlines() == [
             "link lan: found no answer for 192.168.10.1 at eth0 of client, expected FastEthernet0/0 of R1; "
             "see the cable, and the VLAN of switch ports between",
         ]
@@ -206,7 +206,7 @@ def test_a_missing_link_is_named(tmp_path: Path, collector: Collector) -> None:
     )
     with exposed(tmp_path, "cut", cut) as (lab, file):
         configured(lab, "R1", "interface Fa0/1", ADDRESS, "no shutdown")
-        assert said(check_lab(file, PLAN, collector)).splitlines() == [
+        assert text(check_lab(file, PLAN, collector)).splitlines() == [
             "R1: found FastEthernet0/1 down, expected it up for the link wan; "
             "see whether the cable is in, and the other end is up",
         ]
@@ -219,7 +219,7 @@ def test_a_wrong_device_is_named(tmp_path: Path, collector: Collector) -> None:
         "R1 FastEthernet0/1 192.168.20.1/24 - server eth0 192.168.20.2/24",
     )
     with exposed(tmp_path, "device", other) as (_, file):
-        assert said(check_lab(file, PLAN, collector)).splitlines() == [
+        assert text(check_lab(file, PLAN, collector)).splitlines() == [
             "R1: found a 2811, expected a 3725; check that it is the right device, or run with --set R1.model=2811",
             "R1: found release 12.4(24)T2 with hqf queueing, expected classic; "
             "load another release, or run with --set R1.generation=hqf",
@@ -340,7 +340,7 @@ def test_the_delay_of_a_line_is_compared(tmp_path: Path, collector: Collector, m
             file.write_text(
                 file.read_text().replace("all:\n", "all:\n  vars:\n    qoslab_emulated_by:\n      wan: line\n")
             )
-        found = said(check_lab(file, wanted, collector))
+        found = text(check_lab(file, wanted, collector))
         assert found.startswith(expected) and len(found.splitlines()) == bool(expected), found
 
 
@@ -357,7 +357,7 @@ def test_the_jitter_and_loss_of_a_line_are_compared(tmp_path: Path, collector: C
     only_delayed = load_sweep(source, {f"topology.links.{link}.delay": VARIES["delay"]}).experiment
     for made in (wanted.experiment, only_delayed):
         with exposed(tmp_path, link, made.topology) as (_, file):
-            found = said(check_lab(file, wanted, collector)).splitlines()
+            found = text(check_lab(file, wanted, collector)).splitlines()
         if made is wanted.experiment:
             assert found == []
         else:

@@ -219,11 +219,11 @@ def test_a_policy_that_the_router_refuses_is_shown_with_its_words(rig: Rig, tmp_
     assert significant(rig.running()) == significant(rig.text_before())
 
 
-def routers_of_a_run(rig: Rig, told: list[str]) -> Routers:
+def routers_of_a_run(rig: Rig, message: list[str]) -> Routers:
     """The routers as a run of its own has them."""
     login = {"user": "lab", "password": "unused", "enable": "unused"}
     base = partial(startup_config, TOPOLOGY, login=login)
-    return Routers(TOPOLOGY, rig.session, RestoreState(rig.before), base, told.append)
+    return Routers(TOPOLOGY, rig.session, RestoreState(rig.before), base, message.append)
 
 
 @pytest.mark.long
@@ -243,8 +243,8 @@ def test_routers_are_restored_after_the_connection_process_dies(rig: Rig, tmp_pa
 
 
 def test_changes_by_others_stay_and_are_reported(rig: Rig, collector: Collector, tmp_path: Path) -> None:
-    told: list[str] = []
-    routers = routers_of_a_run(rig, told)
+    notes: list[str] = []
+    routers = routers_of_a_run(rig, notes)
     was = rig.running()
     routers.configure(Cell(tmp_path / "a", CellIdentity("a", (), 1)), {"R1": POLICE, "R2": POLICE}, [], traffic=NO_TIME)
     shown = "show running-config"
@@ -260,7 +260,7 @@ def test_changes_by_others_stay_and_are_reported(rig: Rig, collector: Collector,
     now = rig.running()
     assert "Shape" not in now
     assert sorted(set(significant(now)) ^ set(significant(was))) == [" description to Bob", "ip host bob 10.9.9.9"]
-    assert told == [
+    assert notes == [
         "R1: somebody changed its configuration during the run; these changes stay:\n"
         "  interface FastEthernet0/0: `description to Bob` is new\n"
         "  `ip host bob 10.9.9.9` is new"
@@ -538,9 +538,9 @@ def test_missing_responders_are_reported_with_a_hint(probes: Callable[..., Probe
     running.start(time.monotonic())
     with pytest.raises(RunInvalid) as caught:
         running.finish()
-    told = 'probe "{}-probe": no packet was answered (return code: No connection): no responder of {} answers'
-    assert told.format("R1", "client") in caught.value.message
-    assert told.format("client", "R1") in caught.value.message
+    reported = 'probe "{}-probe": no packet was answered (return code: No connection): no responder of {} answers'
+    assert reported.format("R1", "client") in caught.value.message
+    assert reported.format("client", "R1") in caught.value.message
 
 
 def test_a_probe_refused_by_the_router_is_reported_with_its_message(probes: Callable[..., Probes], cell: Cell) -> None:
@@ -586,8 +586,10 @@ def test_a_pyats_testbed_connects(routers: Lab, tmp_path: Path) -> None:
         "[d[n].disconnect() for n in ('R1', 'client')]"
     )
     done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=False)
-    said = done.stdout.splitlines()[-2:]
-    assert said[0].startswith("R1 [") and "'class_map'" in said[0] and said[1] == "eth0", done.stdout + done.stderr
+    output = done.stdout.splitlines()[-2:]
+    assert output[0].startswith("R1 [") and "'class_map'" in output[0] and output[1] == "eth0", (
+        done.stdout + done.stderr
+    )
 
 
 def test_a_session_ends_when_its_owner_is_killed(routers: Lab, tmp_path: Path) -> None:

@@ -176,4 +176,4 @@ def test_an_expectation_is_of_the_cells_that_it_chooses() -> None:
         [],
         ["outside"],
     ]
-    assert found["a/rtt=50ms/1"].expected[0].said == "900 kb/s, expected at most 1 Mb/s"
+    assert found["a/rtt=50ms/1"].expected[0].text == "900 kb/s, expected at most 1 Mb/s"

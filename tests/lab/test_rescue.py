@@ -102,13 +102,13 @@ def test_a_run_that_was_killed_is_undone_by_rescue(
         assert main(["lab", "rescue", str(inventory), *options]) == 0
         after = collector.observe("R1", "show running-config").raw
         collector.configure("R1", ["no ip host bob"])
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     assert sorted(set(significant(after)) ^ set(significant(before))) == ["ip host bob 10.9.9.9"]
-    assert "`ip host bob 10.9.9.9` is new" in said
-    assert f"the routers of {inventory} are as they were before the run {tmp_path}/runs/a (" in said
+    assert "`ip host bob 10.9.9.9` is new" in output
+    assert f"the routers of {inventory} are as they were before the run {tmp_path}/runs/a (" in output
     assert not RestoreState.of(inventory).folder.exists()
     # What the run kept is without the router's secrets, and so is what was said.
     kept = [file.read_text() for file in (tmp_path / "runs").rglob("*") if file.is_file()]
     assert any("snmp-server community <removed>" in text for text in kept)
     secrets = ("PLANTED-old", "PLANTED-c", lab.ssh("R1").password, lab.ssh("R1").enable)
-    assert not [secret for secret in secrets for text in (*kept, said, done.stdout, done.stderr) if secret in text]
+    assert not [secret for secret in secrets for text in (*kept, output, done.stdout, done.stderr) if secret in text]

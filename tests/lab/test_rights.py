@@ -52,13 +52,13 @@ def below(pid: int) -> list[int]:
     return found
 
 
-def sets(said: dict[str, str]) -> tuple[frozenset[str], ...]:
+def sets(message: dict[str, str]) -> tuple[frozenset[str], ...]:
     """A thread's bounding, permitted, effective and inheritable set by their names; a number where it is none of a
     lab's.
     """
     names = {number: name for name, number in CAPABILITIES.items()}
     return tuple(
-        frozenset(names.get(number, str(number)) for number in range(64) if int(said[kind], 16) >> number & 1)
+        frozenset(names.get(number, str(number)) for number in range(64) if int(message[kind], 16) >> number & 1)
         for kind in ("CapBnd", "CapPrm", "CapEff", "CapInh")
     )
 
@@ -66,11 +66,11 @@ def sets(said: dict[str, str]) -> tuple[frozenset[str], ...]:
 def started(process: LabProcess, name: str) -> dict[str, str]:
     """Return the status of the program of that name, after `env` and `setpriv` have become it."""
 
-    def said() -> dict[str, str] | None:
+    def text() -> dict[str, str] | None:
         pid = process.command_pid()
         return found if pid is not None and (found := status(pid))["Name"] == name else None
 
-    return wait_until(said, f"{name} runs", report=lambda: f"status: {process.poll()}")
+    return wait_until(text, f"{name} runs", report=lambda: f"status: {process.poll()}")
 
 
 RUN = {
@@ -105,9 +105,9 @@ def test_a_program_has_the_capabilities_that_it_needs(lab: Lab, name: str, tmp_p
     argv = [program, *RUN[name], *(["-w", str(tmp_path / "capture")] if name == "dumpcap" else [])]
     with lab.popen("client", argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
-            said = started(process, name)
-            assert said["NoNewPrivs"] == "1"
-            bounding, permitted, effective, inheritable = sets(said)
+            text = started(process, name)
+            assert text["NoNewPrivs"] == "1"
+            bounding, permitted, effective, inheritable = sets(text)
             assert bounding == MAY[name]
             # For a moment dumpcap lets what it starts inherit the two with which it captures.
             assert inheritable in (

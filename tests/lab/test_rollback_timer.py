@@ -166,21 +166,21 @@ def test_a_run_sends_the_commands_listed_by_plan(clean: Path, rack: tuple[Lab, P
     session(lab, "write memory", router="R3")
     before = shown(lab)
     arguments = (str(experiment), "--lab", str(inventory), "--duration", "3s")
-    status, told, errors = run(clean, "plan", *arguments, "--repetitions", "2")
+    status, reported, errors = run(clean, "plan", *arguments, "--repetitions", "2")
     assert status == 0, errors
     status, _, errors = run(clean, "run", *arguments, "--repetitions", "2")
     assert status == status_of(newest_run(clean)), errors
     newest = (clean / "runs/three-ways-back/latest").resolve()
     for router in WAYS:
-        promised = _promised(told, router)
+        promised = _promised(reported, router)
         assert any("service-policy" in line for line in promised) and len(promised) > 20
         assert "\n".join(_sent(newest, router)) == "\n".join(promised)
     assert _steady(shown(lab)) == _steady(before)
 
 
-def _promised(told: str, router: str) -> list[str]:
+def _promised(message: str, router: str) -> list[str]:
     """Return the lines of `plan` for a router without show commands and headings."""
-    block = told.split(f"sent to {router}, in order, without show commands\n")[1].split("\nsent to ")[0]
+    block = message.split(f"sent to {router}, in order, without show commands\n")[1].split("\nsent to ")[0]
     lines = [line[4:].rstrip() for line in block.split("  show commands")[0].splitlines() if line.startswith("    ")]
     return [_timeless(line) for line in lines if not re.match(r"(archive|eem|reload): ", line)]
 

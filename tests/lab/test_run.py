@@ -201,11 +201,11 @@ def test_something_is_killed_in_mid_test(clean: Path) -> None:
         lab.close()
     status, output, errors = command.end()
     assert status == 3, errors + output
-    for arm, (_, said) in victims.items():
+    for arm, (_, text) in victims.items():
         record = json.loads((latest(clean) / f"cells/{arm}/1/cell.json").read_text())
         assert record["valid"] is False
-        assert any(said in reason for reason in record["reasons"]), record["reasons"]
-        assert said in output
+        assert any(text in reason for reason in record["reasons"]), record["reasons"]
+        assert text in output
 
 
 EVERY_PROGRAM = """traffic:
@@ -249,12 +249,12 @@ def test_each_program_of_a_cell_may_be_killed(clean: Path) -> None:
     assert time.monotonic() - began < 60, errors
     assert status == 3, errors + output
     assert "Traceback" not in errors
-    for number, said in enumerate(KILLED.values(), 1):
+    for number, answer in enumerate(KILLED.values(), 1):
         record = json.loads((latest(clean) / f"cells/unrestricted/{number}/cell.json").read_text())
         assert record["valid"] is False
         reasons = [reason.partition(" (")[0] for reason in record["reasons"]]
-        assert said in reasons and not set(KILLED.values()) - {said} & set(reasons), reasons
-        assert said in output
+        assert answer in reasons and not set(KILLED.values()) - {answer} & set(reasons), reasons
+        assert answer in output
 
 
 def kill_inside(lab: Lab, victim: str) -> None:
@@ -311,7 +311,7 @@ def test_disk_full_in_the_run_folder(clean: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "templates", "said"),
+    ("change", "templates", "message"),
     [
         (lambda text: text.replace("duration:", "duraton:", 1), {}, "did you mean"),
         (lambda text: text.replace("templates/police.ios.j2", "templates/none.ios.j2"), {}, "none.ios.j2"),
@@ -325,11 +325,11 @@ def test_disk_full_in_the_run_folder(clean: Path) -> None:
     ids=["misspelt key", "missing template", "undefined variable", "unknown interface"],
 )
 def test_a_mistake_in_the_experiment_starts_nothing(
-    clean: Path, change: Callable[[str], str], templates: dict[str, str], said: str
+    clean: Path, change: Callable[[str], str], templates: dict[str, str], message: str
 ) -> None:
     file = variant(clean, change, templates)
     status, output, errors = run(clean, "run", str(file))
     assert status == 2
     assert output == ""
-    assert said in errors
+    assert message in errors
     assert not (clean / "runs").exists()

@@ -123,8 +123,8 @@ def planted(lab: Lab, folder: Path, inventory: Path, patch: pytest.MonkeyPatch) 
     login = lab.ssh("R1")
     kinds = {kind: f"PLANTED-{number:02}-xyz" for number, kind in enumerate(ON_ROUTER)}
     lines = [line for kind, text in ON_ROUTER.items() for line in text.format(kinds[kind]).splitlines()]
-    said = session(lab, "configure terminal", *lines, "end", router="R1")
-    assert "%" not in said, said
+    output = session(lab, "configure terminal", *lines, "end", router="R1")
+    assert "%" not in output, output
     assert login.password is not None and login.enable is not None
     vault = folder / "vault.txt"
     vault.write_text("PLANTED-vault-password\n")
@@ -252,9 +252,13 @@ def test_passwords_that_are_asked_for_let_in_and_are_found_nowhere(clean: Path, 
     assert all(question in screen for question in answers for screen in (checked, cut, rescued))
     kept = {str(path): path.read_bytes() for path in (clean / "runs").rglob("*") if path.is_file()}
     assert any("/transcripts/" in path for path in kept)
-    places = {**kept, "screens": (checked + cut + rescued).encode(), **{who: said for said, who in watch.seen.items()}}
+    places = {
+        **kept,
+        "screens": (checked + cut + rescued).encode(),
+        **{who: answer for answer, who in watch.seen.items()},
+    }
     secrets = (login.password.encode(), login.enable.encode())
-    assert [place for place, said in places.items() if any(secret in said for secret in secrets)] == []
+    assert [place for place, answer in places.items() if any(secret in answer for secret in secrets)] == []
     # And without being asked nobody gets in.
     status, _, errors = run(clean, "lab", "check", str(inventory), str(EXPERIMENT))
     assert status == 2 and "R1: login refused" in errors, errors

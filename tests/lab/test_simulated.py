@@ -53,10 +53,10 @@ def test_a_cell_is_the_same_each_time(tmp_path: Path) -> None:
     contents: list[dict[str, bytes]] = []
     for attempt in (1, 2):
         task = make_task(cell, machinery(kind).versions("", cell.experiment), attempt)
-        said = cluster_worker.run_cell(plain_task(task))
+        answer = cluster_worker.run_cell(plain_task(task))
         place = folder.cell_of(task.identity, attempt)
-        record = CellRecord.model_validate_json(said["record"])
-        unpack(said["files"], record, place)
+        record = CellRecord.model_validate_json(answer["record"])
+        unpack(answer["files"], record, place)
         assert record.valid and record.lab == Simulated.name and record.virtual_s is not None and record.virtual_s >= 3
         assert [entry.moment for entry in record.observed] == ["before", "during", "after"]
         assert record.captures["receiver"].received > 100
@@ -119,10 +119,10 @@ def test_prints_are_parsed_and_a_probe_has_the_figures_of_its_print(tmp_path: Pa
     kind = lab_kind(Simulated.name)
     cell = make_plan(load_sweep(file, {"duration": "4s"}, kind.check), Options(lab=Simulated.name)).cells[0]
     task = make_task(cell, machinery(kind).versions("", cell.experiment))
-    said = cluster_worker.run_cell(plain_task(task))
+    reply = cluster_worker.run_cell(plain_task(task))
     place = RunFolder.create(tmp_path / "runs", "grid").cell_of(task.identity, 1)
-    record = CellRecord.model_validate_json(said["record"])
-    unpack(said["files"], record, place)
+    record = CellRecord.model_validate_json(reply["record"])
+    unpack(reply["files"], record, place)
     assert record.valid, record.reasons
     figures = {name: json.loads((place.path / f"probes/{name}.json").read_text()) for name in ("echo", "hosts")}
     print_ = parse_statistics((place.path / "probes/echo.txt").read_text())["operations"]["1"]["groups"][-1]
@@ -283,8 +283,8 @@ def test_a_cell_that_takes_too_long_is_ended_and_invalid(tmp_path: Path, monkeyp
         began = time.monotonic()
         record = CellRecord.model_validate_json(cluster_worker.run_cell(plain_task(task))["record"])
         assert time.monotonic() - began >= limit
-        told = f"qos-sim was not done after {limit} s (The scenario is in the cell's config/scenario.json.)"
-        assert (record.valid, record.reasons) == (False, (told,))
+        reported = f"qos-sim was not done after {limit} s (The scenario is in the cell's config/scenario.json.)"
+        assert (record.valid, record.reasons) == (False, (reported,))
         with pytest.raises(ProcessLookupError):
             os.kill(int((tmp_path / "number").read_text()), 0)
 
@@ -305,9 +305,9 @@ def test_a_simulator_that_begins_late_gets_its_whole_scenario(tmp_path: Path, mo
     kind = lab_kind(Simulated.name)
     cell = make_plan(load_sweep(file, {"duration": "1s"}, kind.check), Options(lab=Simulated.name)).cells[0]
     task = make_task(cell, machinery(kind).versions("", cell.experiment), 1)
-    said = cluster_worker.run_cell(plain_task(task))
-    record = CellRecord.model_validate_json(said["record"])
+    reply = cluster_worker.run_cell(plain_task(task))
+    record = CellRecord.model_validate_json(reply["record"])
     assert (record.valid, record.reasons) == (True, ())
     place = RunFolder.create(tmp_path / "runs", "grid").cell_of(task.identity, 1)
-    unpack(said["files"], record, place)
+    unpack(reply["files"], record, place)
     assert place.configuration("scenario.json").stat().st_size > 65_536

@@ -40,8 +40,8 @@ def fields(file: Path, *names: str, only: str = "") -> list[list[str]]:
     command = ["tshark", "-n", "-r", str(file), "-T", "fields"]
     command += [word for name in names for word in ("-e", name)]
     command += [word for check in CHECKS for word in ("-o", f"{check}:TRUE")]
-    said = subprocess.run([*command, "-Y", only or "frame"], capture_output=True, text=True, check=True).stdout
-    return [line.split("\t") for line in said.splitlines()]
+    output = subprocess.run([*command, "-Y", only or "frame"], capture_output=True, text=True, check=True).stdout
+    return [line.split("\t") for line in output.splitlines()]
 
 
 def test_tshark_finds_no_error_and_the_counts_of_the_simulator(tmp_path: Path) -> None:
@@ -69,10 +69,10 @@ def test_tshark_finds_no_error_and_the_counts_of_the_simulator(tmp_path: Path) -
 def test_the_reader_of_captures_agrees_with_tshark(tmp_path: Path) -> None:
     _, files = simulate(tmp_path)
     (packets,) = read_packets(files["router"])
-    said = fields(files["router"], "frame.time_epoch", "frame.len", "ip.proto", "tcp.srcport")
-    assert len(said) == len(packets)
-    for number in range(0, len(said), 97):
-        stamp, length, protocol, port = said[number]
+    output = fields(files["router"], "frame.time_epoch", "frame.len", "ip.proto", "tcp.srcport")
+    assert len(output) == len(packets)
+    for number in range(0, len(output), 97):
+        stamp, length, protocol, port = output[number]
         seconds, nanoseconds = stamp.split(".")
         row = {name: int(column(packets, name)[number]) for name in ("time_ns", "bytes", "protocol", "source_port")}
         assert int(seconds) * 10**9 + int(nanoseconds) == row["time_ns"]

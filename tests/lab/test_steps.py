@@ -34,11 +34,11 @@ def run_first_cell(lab: str, file: Path, folder: Path) -> tuple[CellRecord, tupl
     planned = next((cell for cell in plan.cells if cell.experiment.arms[0].configure), plan.cells[0])
     runs = machinery(kind)
     task = make_task(planned, runs.versions("", planned.experiment))
-    told: list[str] = []
+    notes: list[str] = []
     shared = runs.shared()
 
     def tell(cell: str, step: str, seconds: float | None = None) -> None:
-        told.append(step)
+        notes.append(step)
 
     slot = WorkerSlot(0, "lab", folder / "restore", shared, tell, print, threading.Event())
     try:
@@ -46,7 +46,7 @@ def run_first_cell(lab: str, file: Path, folder: Path) -> tuple[CellRecord, tupl
             record = worker.run(task, Cell(folder / "cell", task.identity))
     finally:
         shared.close()
-    assert [step for step in told if step in keys(planned.steps)] == [step.name for step in record.steps]
+    assert [step for step in notes if step in keys(planned.steps)] == [step.name for step in record.steps]
     return record, keys(planned.steps)
 
 

@@ -62,9 +62,9 @@ def counted(lab: Lab, router: str, port: str) -> dict[str, object]:
 def test_hosts_in_two_vlans_reach_each_other_through_one_port(name: str) -> None:
     with Lab.up(STICK, name=name) as lab:
         session(lab, "configure terminal", *SWITCH, "end", router="S1")
-        said = session(lab, "configure terminal", *ROUTER, "end", "show ip interface brief")
-        assert "%" not in said
-        assert "FastEthernet0/0.100        10.1.0.1        YES manual up                    up" in said
+        output = session(lab, "configure terminal", *ROUTER, "end", "show ip interface brief")
+        assert "%" not in output
+        assert "FastEthernet0/0.100        10.1.0.1        YES manual up                    up" in output
         assert interfaces(lab, "R1") == {"lo", "Fa0-0", "Fa0-0.1", "Fa0-0.100"}
         assert interfaces(lab, "R1.dp") == {"lo", "Fa0-0", "Fa0-0.in", "Fa0-0.1", "Fa0-0.100"}
         assert ping(lab, "a", "10.2.0.2") == 63

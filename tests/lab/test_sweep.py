@@ -90,14 +90,14 @@ def test_a_grid_interrupted_and_resumed(grid: Path, clean: Path) -> None:
     assert status == status_of(newest_run(clean)) in (0, 3), errors + output
     after = records(clean)
     assert {name: after[name] for name in before} == before, "results of before are as they were"
-    told = manifest(clean)
-    assert len(told["sessions"]) == 2 and len(told["cells"]) == 4
+    reported = manifest(clean)
+    assert len(reported["sessions"]) == 2 and len(reported["cells"]) == 4
     assert {name for name in kept if "." not in name.rpartition("/")[2]} <= {
-        cell["folder"].removeprefix("cells/") for cell in told["cells"]
+        cell["folder"].removeprefix("cells/") for cell in reported["cells"]
     }, "what was valid was not run again"
     if kept:
         assert "cells are there already" in errors
-    assert all(cell["folder"] for cell in told["cells"])
+    assert all(cell["folder"] for cell in reported["cells"])
 
     folder = RunFolder(newest_run(clean))
     flows = tables.read_table(folder, "flows")

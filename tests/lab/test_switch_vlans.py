@@ -91,14 +91,14 @@ def profile(lab: Lab, port: int, *, frames: int) -> tuple[int, int]:
 
 def police(lab: Lab, exceed: str) -> None:
     """Set the action of the ports' policers for exceeding packets, and clear their counters."""
-    said = session(
+    output = session(
         lab,
         *("configure terminal", "interface Vlan30", "no service-policy input VLAN"),
         *("policy-map PORTS", "class FLOOR", "no police", f"police 1000000 8000 exceed-action {exceed}"),
         *("interface Vlan30", "service-policy input VLAN", "end", "clear mls qos interface statistics"),
         router="SW",
     )
-    assert "%" not in said and "rejected" not in said, said
+    assert "%" not in output and "rejected" not in output, output
 
 
 def test_a_vlan_is_policed_by_port(lab: Lab) -> None:

@@ -87,6 +87,6 @@ def test_kernel_forwards_between_interfaces_of_the_machine(spaces: str) -> None:
                 "sysctl -qw net.ipv4.ip_forward=1; tc qdisc add dev eth1 root cake bandwidth 20mbit",
             ]
         ).check()
-        said = shell(f"ip netns exec {spaces[:-1]}a ping -c 20 -i 0.02 10.0.1.1")
-        assert " 0% packet loss" in said
+        text = shell(f"ip netns exec {spaces[:-1]}a ping -c 20 -i 0.02 10.0.1.1")
+        assert " 0% packet loss" in text
         assert '"packets":2' in kernel.run(["tc", "-s", "-j", "qdisc", "show", "dev", "eth1"]).check()

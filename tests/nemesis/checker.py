@@ -74,15 +74,15 @@ def nothing_left(clean: Path, pid: int) -> None:
     assert str(clean) not in Path("/proc/self/mountinfo").read_text()
 
 
-def cells_are_told(folder: Path, lab: str, expected: Undisturbed, said: str) -> None:
+def check_cells(folder: Path, lab: str, expected: Undisturbed, message: str) -> None:
     """Check that the folder has only what was written before it is resumed; each attempt at a cell is right, or invalid
     with a reason."""
     if (folder / "run.json").exists():
         status, output, errors = run(folder.parents[2], "verify", str(folder))
-        assert status == 0, errors + output + said
+        assert status == 0, errors + output + message
     for file in folder.glob("cells/policed/*/cell.json"):
         record = json.loads(file.read_text())
-        assert record["valid"] or record["reasons"], said
+        assert record["valid"] or record["reasons"], message
     if not (folder / "comparison.json").exists():
         return
     status, output, errors = run(folder.parents[2], "report", str(folder))

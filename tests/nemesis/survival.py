@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from checker import ARGUMENTS, LABS, Undisturbeds, cells_are_told, nothing_left, resumed
+from checker import ARGUMENTS, LABS, Undisturbeds, check_cells, nothing_left, resumed
 from commands import Command
 from faults import ASKED, FAULTS, Choice, Struck, strike
 
@@ -37,11 +37,11 @@ def assert_survived(
     except subprocess.TimeoutExpired:
         command.process.kill()
         raise AssertionError(f"it did not end within {PATIENCE_S:.0f} s: {command.process.communicate()}") from None
-    said = f"\n{output}\n{errors}"
-    ended_well(command.process.returncode, struck, said)
+    printed = f"\n{output}\n{errors}"
+    ended_well(command.process.returncode, struck, printed)
     nothing_left(clean, command.process.pid)
     for each in runs_of(clean):
-        cells_are_told(each, lab, undisturbed[lab], said)
+        check_cells(each, lab, undisturbed[lab], printed)
     resumed(clean, lab, undisturbed[lab])
 
 
@@ -61,15 +61,15 @@ def struck_by(
     return lab, command, struck
 
 
-def ended_well(status: int, struck: Struck | None, said: str) -> None:
-    assert "Traceback" not in said and "defect" not in said, said
+def ended_well(status: int, struck: Struck | None, message: str) -> None:
+    assert "Traceback" not in message and "defect" not in message, message
     if struck is not None and struck.main and struck.fault == "kill":
-        assert status == -9, said
+        assert status == -9, message
     elif struck is None:
         # A machine that is busy with something else makes a cell invalid.
-        assert status in (0, 1, 3), said
+        assert status in (0, 1, 3), message
     elif struck.fault == "ask_to_end" and status < 0:
         # Of no run yet, or of one whose last words are said, a signal makes what it makes of any process.
-        assert -status in ASKED and (not said.strip() or "Report: " in said), said
+        assert -status in ASKED and (not message.strip() or "Report: " in message), message
     else:
-        assert status in STATUSES, said
+        assert status in STATUSES, message

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from checker import ARGUMENTS, LABS, PAGE_B, Undisturbeds, cells_are_told, nothing_left, resumed
+from checker import ARGUMENTS, LABS, PAGE_B, Undisturbeds, check_cells, nothing_left, resumed
 from commands import Command
 
 from verdicts import newest_run, runs_of, status_of
@@ -47,20 +47,20 @@ def test_however_much_room_there_is(
     kept = clean / "kept"
     command = Command(clean, *ARGUMENTS, "--lab", lab, prefix=full_disk(clean, disk, pages, kept))
     status, output, errors = command.end()
-    said = f"\n{output}\n{errors}"
-    assert status in STATUSES, said
-    assert "Traceback" not in said and "defect" not in said, said
+    printed = f"\n{output}\n{errors}"
+    assert status in STATUSES, printed
+    assert "Traceback" not in printed and "defect" not in printed, printed
     if disk == "runs":
         (clean / "runs").rmdir()
         kept.rename(clean / "runs")
     else:
-        assert [str(each) for each in kept.rglob("*")] == [], said
+        assert [str(each) for each in kept.rglob("*")] == [], printed
         kept.rmdir()
     nothing_left(clean, command.process.pid)
     for each in runs_of(clean):
-        cells_are_told(each, lab, undisturbed[lab], said)
+        check_cells(each, lab, undisturbed[lab], printed)
     if status in (0, 1):
-        assert status == status_of(newest_run(clean)), said
+        assert status == status_of(newest_run(clean)), printed
     resumed(clean, lab, undisturbed[lab])
 
 

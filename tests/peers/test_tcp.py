@@ -44,14 +44,14 @@ def explanation(result: PathResult) -> str:
         return ""
     count = {key: sum(run[key] for run in result.ns3) for key in ("recoveries", "timeouts", "dropped")}
     reductions = count["recoveries"] + count["timeouts"]
-    said = [f"{count['dropped'] / reductions:.1f} drops a reduction"] if reductions else []
+    text = [f"{count['dropped'] / reductions:.1f} drops a reduction"] if reductions else []
     if count["timeouts"]:
-        said.append(f"{count['timeouts'] / len(result.ns3):.0f} timeouts")
+        text.append(f"{count['timeouts'] / len(result.ns3):.0f} timeouts")
     if result.case.control == "cubic" and not result.ns3[0]["reno_friendly"]:
-        said.append("no Reno-friendly region")
+        text.append("no Reno-friendly region")
     with_linux = [NAMES[metric] for metric in different if judged_for_the_simulator(result, metric)]
     judge = f"; Linux is with the simulator ({', '.join(with_linux)})" if with_linux else ""
-    return f"ns-3: {', '.join(said)}{judge}"
+    return f"ns-3: {', '.join(text)}{judge}"
 
 
 def findings(results: Sequence[PathResult]) -> Iterator[tuple[str, float]]:

@@ -341,7 +341,9 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
         _calculation(
             timeline,
             "_pieces",
-            lambda right, told, low, high, bits: right([told[0] - low, told[1] - low, told[2]], low, high, bits),
+            lambda right, reported, low, high, bits: right(
+                [reported[0] - low, reported[1] - low, reported[2]], low, high, bits
+            ),
         ),
     ),
     (

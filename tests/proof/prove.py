@@ -281,8 +281,8 @@ def noticed(file: File, mistake: Mistake, folder: Path) -> list[Row] | None:
             parameters = {cell.name: cell.parameters for cell in file.cells}
             each = [tables.arrow("metrics", readings.metrics_of_cell(*given)) for given in file.read]
             metrics = tables.with_parameters(of_all_cells(each), parameters)
-            said = [problem for given in file.held for problem in readings.unlike(*given)]
-        return changed(file, verdicts(file, metrics, {})) + [(CAPTURED[file.name], "is invalid") for _ in said[:1]]
+            output = [problem for given in file.held for problem in readings.unlike(*given)]
+        return changed(file, verdicts(file, metrics, {})) + [(CAPTURED[file.name], "is invalid") for _ in output[:1]]
     rows: list[Row] | None = None
     for numbers in batches(file, mistake):
         rows = noticed_in(file, mistake, touched(file, mistake, numbers), folder)
@@ -338,8 +338,8 @@ def prove(path: Path, mistakes: Sequence[Mistake]) -> None:
             earlier += took
             found[mistake.name] = rows
             spared = spared | {mistake.name} if rows and is_sparing() else spared - {mistake.name}
-            said = "not made" if rows is None else f"{len(rows)} rows" if rows else "NOT NOTICED"
-            print(f"{file.name}: {mistake.name}: {said}", flush=True)
+            text = "not made" if rows is None else f"{len(rows)} rows" if rows else "NOT NOTICED"
+            print(f"{file.name}: {mistake.name}: {text}", flush=True)
             took = processor_s() - begun + earlier
             counts = (len(file.cells), file.all_cells)
             proof = FileProof(file.name, digest(path), *counts, took, held, outside, found, sorted(spared))

@@ -15,11 +15,11 @@ import console
 @pytest.fixture(autouse=True)
 def warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Warnings of a build whose pages work in a folder of the test."""
-    told: list[str] = []
+    notes: list[str] = []
     monkeypatch.setattr(console, "WORK", tmp_path)
     monkeypatch.setattr(console, "_sources", lambda: "")
-    monkeypatch.setattr(console._LOG, "warning", lambda text, *values, location: told.append(text % values))
-    return told
+    monkeypatch.setattr(console._LOG, "warning", lambda text, *values, location: notes.append(text % values))
+    return notes
 
 
 def blocks(*each: tuple[str, str]) -> list[nodes.literal_block]:
@@ -51,29 +51,29 @@ def test_a_program_is_shown_with_its_output_below() -> None:
     program, silent, commands = blocks(("python", "print(1)"), ("python", "x = 1"), ("console", "$ echo 1"))
     shown = [
         (each.get("language"), each.astext())
-        for block, said in (
+        for block, text in (
             (program, [("", "1", "/")]),
             (silent, [("", "", "/")]),
             (commands, [("echo 1", "1", "/")]),
         )
-        for each in console._shown(block, said)
+        for each in console._shown(block, text)
     ]
     assert shown == [("python", "print(1)"), ("text", "1"), ("python", "x = 1"), ("console", "$ echo 1\n1")]
 
 
 def test_a_failing_program_is_reported_and_not_cached(tmp_path: Path, warnings: list[str]) -> None:
     page = console.Page("mine", blocks(("python", "raise SystemExit('no')")))
-    assert [said for ((_, said, _),) in page.outputs()] == ["no"]
+    assert [text for ((_, text, _),) in page.outputs()] == ["no"]
     assert warnings == ["`raise SystemExit('no')` ended with status 1:\nno"]
     assert not (tmp_path / "mine" / "outputs.json").exists()
 
 
 def test_a_failing_command_before_another_is_reported(warnings: list[str]) -> None:
     page = console.Page("mine", blocks(("console", "$ echo said | tail -n 1\n$ false | cat")))
-    assert [said for _, said, _ in page.outputs()[0]] == ["said", ""]
+    assert [text for _, text, _ in page.outputs()[0]] == ["said", ""]
     assert warnings == ["`false | cat` ended with status 1:\n"]
 
 
 def test_a_figure_outside_its_tolerance_is_no_failure() -> None:
-    said = ("qoslab run x", "A=b qoslab report x | tail", "qoslab validate x", "echo qoslab run x")
-    assert [bool(console._OUTSIDE.match(each)) for each in said] == [True, True, False, False]
+    text = ("qoslab run x", "A=b qoslab report x | tail", "qoslab validate x", "echo qoslab run x")
+    assert [bool(console._OUTSIDE.match(each)) for each in text] == [True, True, False, False]

@@ -94,7 +94,7 @@ def facts(experiment: Experiment = POLICING, way: Isolation = "in place", **chan
         pings={},
         address="192.0.2.1",
         running=RUNNING,
-        kept=SAVED,
+        rollback_state=SAVED,
     )
     settings = {name: HostSettings(isolate=way) for name in hosts}
     routers = {"R1": changed.pop("settings", RouterSettings())}

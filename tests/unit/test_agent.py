@@ -105,8 +105,8 @@ def test_signals_files_and_programs_of_ours(either: HostAccess, tmp_path: Path) 
         with pytest.raises(MachineError, match="client: found no program iperf4 in /"):
             channel.start(["iperf4"], None, (tmp_path / "err3").open("xb"))
         assert channel.ask("versions", names=["sh4"])["versions"] == {"sh4": None}
-        told = channel.ask("facts", programs=["sh4"], far=["127.0.0.1"])["facts"]
-        assert told["missing"] == ["sh4"] and "lo" in told["cards"] and told["routes"]["127.0.0.1"][0] == "lo"
+        reply = channel.ask("facts", programs=["sh4"], far=["127.0.0.1"])["facts"]
+        assert reply["missing"] == ["sh4"] and "lo" in reply["cards"] and reply["routes"]["127.0.0.1"][0] == "lo"
     finally:
         channel.close()
 
@@ -224,7 +224,7 @@ def test_silence_of_the_controller_ends_the_agent(way: HostAccess, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("script", "said", "hint"),
+    ("script", "message", "hint"),
     [
         ("echo 'u@h: Permission denied (publickey).' >&2; exit 255", "Permission denied", "ssh-copy-id"),
         ("echo 'Host key verification failed.' >&2; exit 255", "verification failed", "ssh-keyscan"),
@@ -240,12 +240,12 @@ def test_silence_of_the_controller_ends_the_agent(way: HostAccess, tmp_path: Pat
     ],
 )
 def test_a_host_without_an_agent_gives_the_reason(
-    way: HostAccess, tmp_path: Path, script: str, said: str, hint: str
+    way: HostAccess, tmp_path: Path, script: str, message: str, hint: str
 ) -> None:
     (tmp_path / "bin/ssh").write_text(f"#!/bin/sh\n{script}\n")
     with pytest.raises(DeviceError) as caught:
         Channel("client", way, "a test")
-    assert caught.value.message.startswith("client cannot be used: ") and said in caught.value.message
+    assert caught.value.message.startswith("client cannot be used: ") and message in caught.value.message
     assert hint in caught.value.hint
 
 
@@ -287,7 +287,7 @@ def test_lines_of_ip_route_are_read_and_given_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("has", "said"),
+    ("has", "message"),
     [
         ({}, ""),
         ({"ip -4": "default via 192.0.2.1 proto dhcp"}, "eth1 has this machine's default route: it is not moved"),
@@ -298,7 +298,7 @@ def test_lines_of_ip_route_are_read_and_given_back() -> None:
         ({"tc -j": "htb"}, "eth1 has the queueing discipline htb"),
     ],
 )
-def test_the_management_nic_is_not_moved(has: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_management_nic_is_not_moved(has: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def call(*words: str) -> str:
         found = has.get(" ".join(words[:2]), "")
         address = {"local": found, "prefixlen": 24, "scope": "global"}
@@ -308,10 +308,10 @@ def test_the_management_nic_is_not_moved(has: dict[str, str], said: str, monkeyp
 
     monkeypatch.setattr(nic, "call", call)
     monkeypatch.setenv("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.7 22")
-    if not said:
+    if not message:
         nic.check_movable("eth1")
         return
-    with pytest.raises(kernel.RefusedError, match=said):
+    with pytest.raises(kernel.RefusedError, match=message):
         nic.check_movable("eth1")
 
 
@@ -381,10 +381,10 @@ def test_behind_sudo_the_management_address_is_that_of_the_login(
         monkeypatch.setenv("SSH_CONNECTION", "127.0.0.1 50000 127.0.0.2 22")
         channel = Channel("client", replace(either, become=become), "a test")
         try:
-            told = channel.ask("facts", programs=[], far=[])["facts"]["management"]
+            reply = channel.ask("facts", programs=[], far=[])["facts"]["management"]
         finally:
             channel.close()
-        assert told == {"address": "127.0.0.2", "device": "lo"}
+        assert reply == {"address": "127.0.0.2", "device": "lo"}
     monkeypatch.setenv("SSH_CONNECTION", "fe80::1%eth7 50000 fe80::2%eth7 22")
     assert host_facts.management() == {"address": "fe80::2%eth7", "device": "eth7"}
 
@@ -486,10 +486,10 @@ def test_missing_capture_rights_are_reported_before_the_run(tmp_path: Path, monk
     # As it prints that; a list of interfaces it prints nonetheless.
     refusal = 'dumpcap: The capabilities of the capture device "any" could not be obtained (Operation not permitted).'
     refused = f"echo '{refusal}' >&2; echo 'Please check your permissions.' >&2; exit 2"
-    for script, said in ((refused, refusal), ("exit 0", ""), ("exit 3", "ended with status 3")):
+    for script, text in ((refused, refusal), ("exit 0", ""), ("exit 3", "ended with status 3")):
         dumpcap.write_text(f'#!/bin/sh\ntest "$*" = "-L -i any" || exit 0\n{script}\n')
         dumpcap.chmod(0o755)
-        assert host_facts.look_around(["dumpcap"], [], str(tmp_path))["no_capture"] == said
+        assert host_facts.look_around(["dumpcap"], [], str(tmp_path))["no_capture"] == text
         assert host_facts.look_around([], [], str(tmp_path))["no_capture"] == ""
 
 

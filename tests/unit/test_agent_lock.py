@@ -56,7 +56,7 @@ def test_the_name_of_a_lock_holder_is_sanitized() -> None:
     device = f"eth-{os.getpid()}-rude"
     process = held(device, "\x1b[2J\r\nbob" + "x" * 1000)
     try:
-        assert lock.holder(device) == ("[2Jbob" + "x" * 1000)[: lock.TOLD - 3]
+        assert lock.holder(device) == ("[2Jbob" + "x" * 1000)[: lock.NAME_BYTES - 3]
     finally:
         process.kill()
         process.wait()

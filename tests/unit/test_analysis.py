@@ -257,8 +257,11 @@ def test_credit_of_a_bucket_is_warm_up_until_it_is_used() -> None:
     # Where the policer had no tokens for a packet, there was none left then, whatever has been received by then.
     large = functools.partial(steady_figures, table.iloc[:8], 1e6, policed=True, bucket_bytes=500_000.0)
     assert dict(large()) == soon
-    told = dict(large(dropped=lambda: 3.5))
-    assert (told["goodput.steady"], told["goodput.warm_up"]) == (pytest.approx((1_500_000 + 3 * 963_000) / 4), 4000)
+    reported = dict(large(dropped=lambda: 3.5))
+    assert (reported["goodput.steady"], reported["goodput.warm_up"]) == (
+        pytest.approx((1_500_000 + 3 * 963_000) / 4),
+        4000,
+    )
     # A drop in the last interval says nothing of those before.
     assert dict(large(dropped=lambda: 7.5)) == soon
     # One that never was faster than the rate took nothing of it.

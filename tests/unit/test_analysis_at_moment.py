@@ -109,10 +109,10 @@ def known(*names: str, cell: pd.DataFrame) -> dict[str, tuple[float | None, floa
 @pytest.mark.long
 def test_a_reading_of_an_unknown_instant_makes_a_figure_uncertain() -> None:
     """The class has 100 packets a second until 2 s, then 50, read by show commands that took 20, 40 and 20 ms."""
-    told = readings((1.0, 100, 0), (2.0, 200, 0), (3.0, 250, 0)).assign(time_error_s=[0.01, 0.02, 0.01])
+    output = readings((1.0, 100, 0), (2.0, 200, 0), (3.0, 250, 0)).assign(time_error_s=[0.01, 0.02, 0.01])
     early, at, late = (f"police.conformed_packets @ time {seconds} s" for seconds in ("1.5", "2", "2.5"))
     counted, cir = "police.conformed_packets @ conformed_bytes 150 kB", "police.bc @ time 1.5 s"
-    assert known(early, at, late, counted, cir, cell=told.assign(police_bc_bytes=31250)) == {
+    assert known(early, at, late, counted, cir, cell=output.assign(police_bc_bytes=31250)) == {
         # The worse one of the two readings around it counts.
         early: (pytest.approx(150), pytest.approx(2), None),
         at: (pytest.approx(200), pytest.approx(2), None),
@@ -122,7 +122,7 @@ def test_a_reading_of_an_unknown_instant_makes_a_figure_uncertain() -> None:
         cir: (31250, None, None),
     }
     # A data plane says when it counted.
-    assert known(early, cell=told.assign(time_error_s=float("nan")))[early] == (pytest.approx(150), None, None)
+    assert known(early, cell=output.assign(time_error_s=float("nan")))[early] == (pytest.approx(150), None, None)
 
 
 def test_the_instant_of_a_reading_lies_within_the_error_of_a_figure() -> None:
@@ -136,19 +136,19 @@ def test_the_instant_of_a_reading_lies_within_the_error_of_a_figure() -> None:
 
 def test_a_value_of_a_single_reading_is_taken_at_its_time() -> None:
     """The value a little earlier or later is unknown, so that nothing bounds its error."""
-    told = readings((1.0, 100, 0), (2.0, 200, 0), (3.0, 300, 0)).assign(time_error_s=0.01)
+    output = readings((1.0, 100, 0), (2.0, 200, 0), (3.0, 300, 0)).assign(time_error_s=0.01)
     name = "class.packets @ time 2 s"
-    once = told.assign(packets=[float("nan"), 200, float("nan")])
+    once = output.assign(packets=[float("nan"), 200, float("nan")])
     assert known(name, cell=once)[name] == (200, None, None)
 
 
 def test_a_value_with_an_uncertain_time_is_missing() -> None:
     slow = readings((0.0, 0, 0), (1.0, 100, 0), (2.0, 300, 0)).assign(time_error_s=0.1)
     timed, named = (f"police.conformed_packets{of} @ time 1 s" for of in ("", "(class-default)"))
-    said = "@ time 1 s: its readings only show that it is between 80 and 120"
+    output = "@ time 1 s: its readings only show that it is between 80 and 120"
     assert known(timed, named, cell=slow) == {
-        timed: (None, None, f"the class counters {said}"),
-        named: (None, None, f"class-default {said}"),
+        timed: (None, None, f"the class counters {output}"),
+        named: (None, None, f"class-default {output}"),
     }
 
 
@@ -207,17 +207,17 @@ def test_a_trigger_is_formatted_as_it_is_parsed(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "said"),
+    ("metric", "message"),
     [
         ("police.exceed_share @ conformed_bytes 6 s", "expected a moment: time "),
         ("police.exceed_share @ packets 6", "conformed_bytes "),
         ("goodput.sum @ time 6 s", "of a metric of classes"),
     ],
 )
-def test_an_invalid_trigger_is_refused(metric: str, said: str, tmp_path: Path) -> None:
+def test_an_invalid_trigger_is_refused(metric: str, message: str, tmp_path: Path) -> None:
     text = (ERRORS / "expectation-quantity.yml").read_text(encoding="utf-8")
     wanted = {"expectations": [{"arm": "policed", "metric": metric, "at_least": 1}]}
     file = tmp_path / "small.yml"
     file.write_text(text[: text.index("compare:")] + f"compare: {json.dumps(wanted)}\n", encoding="utf-8")
-    with pytest.raises(ExperimentError, match=said):
+    with pytest.raises(ExperimentError, match=message):
         load_experiment(file)

@@ -372,9 +372,9 @@ class TestPredictions:
             self.table(PublishedFigure("cbr", "rtt.max", "ms", 48.0, "", where))["reproduction"][1] == "not reproduced"
         )
         # 47.8125 ms is the greatest: 48 may be that where it is known to half of 0.375, and to no less.
-        for resolution, said in ((0.5, "as predicted"), (0.375, "as predicted"), (0.374, "not reproduced")):
+        for resolution, text in ((0.5, "as predicted"), (0.375, "as predicted"), (0.374, "not reproduced")):
             figure = PublishedFigure("cbr", "rtt.max", "ms", 48.0, "", where, resolution=resolution)
-            assert self.table(figure)["reproduction"][1] == said
+            assert self.table(figure)["reproduction"][1] == text
 
     def test_an_expectation_of_an_unplanned_cell_is_omitted(self) -> None:
         planned = comparing.Planned(self.cells)
@@ -412,7 +412,7 @@ class TestPredictions:
         )
 
     @pytest.mark.parametrize(
-        ("kinds", "said"),
+        ("kinds", "message"),
         [
             ("", ""),
             ("m", "1 of 1 published values reproduced."),
@@ -433,7 +433,7 @@ class TestPredictions:
             ),
         ],
     )
-    def test_reproduced_values_are_summarized_in_a_sentence(self, kinds: str, said: str) -> None:
+    def test_reproduced_values_are_summarized_in_a_sentence(self, kinds: str, message: str) -> None:
         became = {
             "m": ("as predicted", "within"),
             "o": ("as predicted", "outside"),
@@ -446,4 +446,4 @@ class TestPredictions:
         rows = [(1.0, *became[kind]) for kind in kinds]
         # What is not published does not count.
         rows += [(math.nan, *each) for each in became.values()]
-        assert comparing.reproduced(pd.DataFrame(rows, columns=["published", "reproduction", "verdict"])) == said
+        assert comparing.reproduced(pd.DataFrame(rows, columns=["published", "reproduction", "verdict"])) == message

@@ -107,8 +107,8 @@ class TestPrintedDrops:
             entry = {"cir_bps": 8000, "conformed": conformed, "exceeded": {"actions": {"drop": True}, **exceeded}}
             return {"packets": 100, "bytes": 10000, "police": entry}
 
-        told = tables.frame("classes", printed(6.0, policer(packets=20, bytes=2000)))
-        assert dict(police_figures(told))["police.exceed_share"] == 0.2
+        reported = tables.frame("classes", printed(6.0, policer(packets=20, bytes=2000)))
+        assert dict(police_figures(reported))["police.exceed_share"] == 0.2
         untold = tables.frame("classes", printed(6.0, policer(bytes=2000)))
         found = dict(police_figures(untold))
         assert found["police.conformed_packets"] == 80

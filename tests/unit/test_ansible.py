@@ -64,7 +64,7 @@ def test_other_messages_stay_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("last", "said"),
+    ("last", "expected"),
     [
         (
             "ansible.module_utils.connection.ConnectionError: Unable to decode JSON from response set_options.",
@@ -73,15 +73,15 @@ def test_other_messages_stay_whole() -> None:
         ("KeyboardInterrupt", "KeyboardInterrupt"),
     ],
 )
-def test_the_location_of_a_failed_ansible_process_is_hidden(last: str, said: str) -> None:
+def test_the_location_of_a_failed_ansible_process_is_hidden(last: str, expected: str) -> None:
     places = 'Task failed: Traceback (most recent call last):\n  File "connection.py", line 188, in send\n'
     message = f"{places}ConnectionRefusedError: [Errno 111] Connection refused\n\n{places}{last}\n"
-    assert device_message({"msg": message}) == said
+    assert device_message({"msg": message}) == expected
 
 
 def test_a_refusal_is_quoted_from_the_data_plane() -> None:
-    said = {"ok": False, "error": {"code": "bad_config", "message": "policy_maps.P.classes[0].police.bc: negative"}}
-    failed = {"msg": "non-zero return code", "rc": 1, "stdout": json.dumps(said), "stderr": ""}
+    text = {"ok": False, "error": {"code": "bad_config", "message": "policy_maps.P.classes[0].police.bc: negative"}}
+    failed = {"msg": "non-zero return code", "rc": 1, "stdout": json.dumps(text), "stderr": ""}
     assert device_message(failed) == "policy_maps.P.classes[0].police.bc: negative"
     assert (
         device_message({"msg": "non-zero return code", "rc": 1, "stdout": "", "stderr": "no socket\n"}) == "no socket"
@@ -90,17 +90,17 @@ def test_a_refusal_is_quoted_from_the_data_plane() -> None:
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_an_error_of_the_proxy_is_no_refused_configuration(kind: Kind) -> None:
-    told = Trouble(kind, "the connection to R1 was lost")
-    said = f"Task failed: b'class class-default\\r\\n% Error: {told}\\r\\nR1#'"
-    error = _explain(Outcome(("apply",), (task(failed=True, result={"msg": said}),)), None)
+    reported = Trouble(kind, "the connection to R1 was lost")
+    text = f"Task failed: b'class class-default\\r\\n% Error: {reported}\\r\\nR1#'"
+    error = _explain(Outcome(("apply",), (task(failed=True, result={"msg": text}),)), None)
     assert error.message == f"R1: {kind}: the connection to R1 was lost"
     assert error.hint == "See whether the router answers, and the transcripts of its logins."
     assert isinstance(error, PassingFault) is (kind in PASSING)
 
 
 def test_a_router_message_like_one_of_the_proxy_is_the_routers() -> None:
-    said = "Task failed: b'police bogus\\r\\n% Error: of some kind: bogus\\r\\nR1(config)#'"
-    error = _explain(Outcome(("apply",), (task(failed=True, result={"msg": said}),)), None)
+    text = "Task failed: b'police bogus\\r\\n% Error: of some kind: bogus\\r\\nR1(config)#'"
+    error = _explain(Outcome(("apply",), (task(failed=True, result={"msg": text}),)), None)
     assert error.message.startswith("R1 refused the configuration (apply):\n") and not isinstance(error, PassingFault)
 
 
@@ -243,11 +243,11 @@ def blocks(*parts: bytes) -> bytes:
 
 def test_a_running_connection_is_informed_of_the_next_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ansible_connection.SOCKETS, str(tmp_path))
-    told = context(40022)
-    path = ansible_connection.socket_path(ansible_connection.unpickle(told), "4711")
+    reported = context(40022)
+    path = ansible_connection.socket_path(ansible_connection.unpickle(reported), "4711")
     process = ConnectionProcess(path)
     process.start()
-    done = helper(tmp_path, blocks(pickle.dumps({"timeout": tagged(30)}), told))
+    done = helper(tmp_path, blocks(pickle.dumps({"timeout": tagged(30)}), reported))
     process.join(5)
     assert json.loads(done.stdout) == {"messages": [["vvvv", "said"]], "socket_path": path}
     assert [method for method, *_ in process.heard] == [
@@ -257,7 +257,7 @@ def test_a_running_connection_is_informed_of_the_next_task(tmp_path: Path, monke
         "pop_messages",
     ]
     assert process.heard[0][2] == {"direct": {"timeout": 30}}
-    assert process.heard[1][1][0].encode("utf-8", "surrogateescape") == told
+    assert process.heard[1][1][0].encode("utf-8", "surrogateescape") == reported
     assert process.heard[2][1] == ["task-1"]
 
 
@@ -343,8 +343,10 @@ def test_a_session_preloads_modules_in_the_parent_of_its_workers(tmp_path: Path)
     first = yaml.safe_load((shipped("playbooks") / "session.yml").read_text())[0]
     (load,) = (task for task in first["tasks"] if "session_modules" in str(task))
     (tmp_path / "told_once.py").write_text("import os\nos.environ['TOLD_ONCE'] = str(os.getpid())\n")
-    told = {"ansible.builtin.debug": {"msg": "{{ lookup('env', 'TOLD_ONCE') }} of {{ lookup('pipe', 'echo $PPID') }}"}}
-    play = {"hosts": "localhost", "gather_facts": False, "connection": "local", "tasks": [load, told]}
+    reported = {
+        "ansible.builtin.debug": {"msg": "{{ lookup('env', 'TOLD_ONCE') }} of {{ lookup('pipe', 'echo $PPID') }}"}
+    }
+    play = {"hosts": "localhost", "gather_facts": False, "connection": "local", "tasks": [load, reported]}
     (tmp_path / "play.yml").write_text(yaml.safe_dump([play]))
     extra = json.dumps({"session_modules": ["told_once", "no_such_module"]})
     ansible = subprocess.Popen(
@@ -358,9 +360,9 @@ def test_a_session_preloads_modules_in_the_parent_of_its_workers(tmp_path: Path)
         stdout=subprocess.PIPE,
         text=True,
     )
-    said, _ = ansible.communicate()
-    found = re.search(r'"msg": "(\d+) of (\d+)"', said)
-    assert found is not None, said
+    text, _ = ansible.communicate()
+    found = re.search(r'"msg": "(\d+) of (\d+)"', text)
+    assert found is not None, text
     assert int(found[1]) == ansible.pid != int(found[2])
 
 

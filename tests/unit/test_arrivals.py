@@ -107,7 +107,7 @@ def test_a_mismatch_with_arrivals_names_the_tool() -> None:
     assert held(report(), [stream], (40000, 10_000)) == []
     assert held(report(stream_bytes=1460), [stream], (40000, 8_540)) == []
     assert held(report(stream_bytes=1460), [stream], (40000, 8_539)) == [
-        'traffic "transfer": iperf3 reports 8539 B that arrived, and the capture server saw 10000 B: they may differ '
+        'traffic "transfer": iperf3 reports 8539 B received, and the capture server saw 10000 B: they may differ '
         "by 1460 B"
     ]
     assert held(report(), [stream], (40000, 10_001)) != []
@@ -171,8 +171,8 @@ def test_real_streams_agree_with_a_real_capture() -> None:
     list(arriving.passing("server", read_packets(RECORDED / "capture/four-streams.pcapng", piece=100)))
     assert list(unlike(tables.frame("flows", rows), arriving)) == []
     whole_reads = [row | {"bytes": row["bytes"] // 131_072 * 131_072} for row in rows]
-    (said,) = unlike(tables.frame("flows", whole_reads), arriving)
-    assert said.startswith('traffic "transfer": iperf3 reports ') and said.endswith("they may differ by 5988 B")
+    (output,) = unlike(tables.frame("flows", whole_reads), arriving)
+    assert output.startswith('traffic "transfer": iperf3 reports ') and output.endswith("they may differ by 5988 B")
 
 
 def record(**changes: object) -> CellRecord:

@@ -21,8 +21,8 @@ def audit() -> ModuleType:
     return script("benches/audit.py")
 
 
-def program(status: int, said: str = "") -> tuple[str, ...]:
-    return (sys.executable, "-c", f"import sys; sys.stderr.write({said!r}); sys.exit({status})")
+def program(status: int, message: str = "") -> tuple[str, ...]:
+    return (sys.executable, "-c", f"import sys; sys.stderr.write({message!r}); sys.exit({status})")
 
 
 UNREACHED = (
@@ -32,9 +32,9 @@ UNREACHED = (
 )
 
 
-@pytest.mark.parametrize("said", UNREACHED)
-def test_unchecked_items_are_reported_and_do_not_pass(audit: ModuleType, said: str) -> None:
-    look = audit.AuditCheck("weaknesses", program(1, said), "the database")
+@pytest.mark.parametrize("message", UNREACHED)
+def test_unchecked_items_are_reported_and_do_not_pass(audit: ModuleType, message: str) -> None:
+    look = audit.AuditCheck("weaknesses", program(1, message), "the database")
     status, result = audit.run(look, False)
     assert status == 2 and result.startswith("NOT RUN: the database is unreachable (")
     assert audit.run(look, True) == (0, "NOT RUN (--offline): it needs the database")

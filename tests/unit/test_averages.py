@@ -97,7 +97,7 @@ class TestAverages:
         assert found["tolerance"].iloc[2] == "at least 91 %, each cell at least 86 %"
 
     @pytest.mark.parametrize(
-        ("keys", "told"),
+        ("keys", "message"),
         [
             ({"at_least": "90 %"}, ("", "")),
             ({"at_least": "90 %", "fitted": "Our constants."}, ("", "Our constants.")),
@@ -110,10 +110,10 @@ class TestAverages:
         ],
     )
     def test_a_published_average_is_compared_with_the_prediction(
-        self, keys: dict[str, str], told: tuple[str, str]
+        self, keys: dict[str, str], message: tuple[str, str]
     ) -> None:
         found = averages_table([average_of(**keys)], *sweep()).iloc[0]
-        assert (found["reproduction"], found["explanation"]) == told
+        assert (found["reproduction"], found["explanation"]) == message
 
     def test_cells_that_are_not_valid_are_left_out_and_counted(self) -> None:
         metrics, cells = sweep(invalid="policer=default,link=2Mbps,pir=5Mbps")
@@ -208,7 +208,7 @@ class TestJudgedPairs:
         assert (row["cells"], row["excluded"], row["verdict"]) == (0, 6, "informative")
 
     @pytest.mark.parametrize(
-        ("published", "said"),
+        ("published", "message"),
         [
             ("first", "published: dynamic is better, as found"),
             ("second", "published: default is better, not reproduced"),
@@ -216,8 +216,8 @@ class TestJudgedPairs:
             (None, ""),
         ],
     )
-    def test_the_published_value_is_shown(self, published: str | None, said: str) -> None:
-        assert claim(pairs_table([pair_of(published=published)], *sweep())) == said
+    def test_the_published_value_is_shown(self, published: str | None, message: str) -> None:
+        assert claim(pairs_table([pair_of(published=published)], *sweep())) == message
 
 
 @pytest.mark.parametrize(
@@ -484,8 +484,8 @@ def test_the_report_shows_them(outcome: Outcome, tmp_path: Path, golden: Callabl
     experiment = Experiment.model_validate_json(json.dumps(EXPERIMENT)).model_copy(
         update={"compare": compared.model_copy(update={"averages": tuple(WANTED), "pairs": (pair_of(),)})}
     )
-    told = verdict(outcome, experiment)
-    assert told.kind == "outside" and "The policer at work" in told.details[0] and "2 of 2" in told.sentence
+    reported = verdict(outcome, experiment)
+    assert reported.kind == "outside" and "The policer at work" in reported.details[0] and "2 of 2" in reported.sentence
     html = to_html(
         dataclasses.replace(
             page,
@@ -549,7 +549,7 @@ compare:
     file.write_text(text)
     with pytest.raises(ExperimentError) as raised:
         load_sweep(file)
-    told = [finding.message for finding in raised.value.findings]
+    reported = [finding.message for finding in raised.value.findings]
     for words in (
         'found "pirr", expected a parameter of arm "start-small"',
         'found "bukket", expected a parameter of arm "cost"',
@@ -564,4 +564,4 @@ compare:
         'pir: found "1 Mb/s", expected a size such as',
         'found "2 B", expected a plain number (ratio)',
     ):
-        assert any(words in each for each in told), (words, told)
+        assert any(words in each for each in reported), (words, reported)

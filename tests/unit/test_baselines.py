@@ -65,8 +65,8 @@ def test_a_run_is_compared_with_the_saved_baseline(run: Path, capsys: pytest.Cap
     was, now = (f",31250.0,31250.0,{','.join([found] * 3)}," for found in ("31250.0", "62500.0"))
     comparison.write_text(comparison.read_text().replace(was, now))
     assert main(["compare", str(run), "--difference", "1 %"]) == ExitStatus.OUTSIDE
-    said = "policed police.bc: 62500 B, was 31250 B\n"
-    assert capsys.readouterr().out == f"{said}{rows} values, 1 different from {KEPT}\n"
+    text = "policed police.bc: 62500 B, was 31250 B\n"
+    assert capsys.readouterr().out == f"{text}{rows} values, 1 different from {KEPT}\n"
 
 
 def test_a_baseline_that_is_none_is_named(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,7 +88,7 @@ def test_a_run_is_compared_with_the_one_that_a_project_keeps(
 ) -> None:
     if wheel:
         monkeypatch.setattr(compare, "checkout", lambda: None)
-    kept = Path("reports/kept/simulated")
+    kept = Path("reports/saved/simulated")
     kept.mkdir(parents=True)
     for name in (COMPARISON, "manifest.json"):
         shutil.copy(TOP / BASELINES / "wfq-precedence/simulated" / name, kept)
@@ -107,12 +107,12 @@ def test_without_a_baseline_the_hint_can_be_followed(
     (run.parent / "latest").symlink_to(run.name)
     monkeypatch.setattr(compare, "checkout", lambda: None)
     assert main(["compare", str(run)]) == ExitStatus.USER_MISTAKE
-    said = capsys.readouterr().err
-    assert "found no baseline of policing-vs-shaping in the lab simulated, expected one in reports/kept/simul" in said
-    assert "qoslab baseline" not in said
-    told = re.search(r"or save one: (.*)", said)
-    assert told is not None
-    subprocess.run(["bash", "-c", told.group(1)], check=True)
+    output = capsys.readouterr().err
+    assert "found no baseline of policing-vs-shaping in the lab simulated, expected one in reports/saved/simul" in output
+    assert "qoslab baseline" not in output
+    reported = re.search(r"or save one: (.*)", output)
+    assert reported is not None
+    subprocess.run(["bash", "-c", reported.group(1)], check=True)
     assert main(["compare", str(run)]) == ExitStatus.WITHIN
 
 
@@ -124,10 +124,10 @@ def test_the_baseline_command_saves_an_experiment_of_the_checkout(
     shutil.copytree(SWEPT, tmp_path / BASELINES / "tcp-friendly-policer/simulated")
     monkeypatch.setattr(compare, "checkout", lambda: tmp_path)
     assert main(["compare", str(run)]) == ExitStatus.USER_MISTAKE
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     assert (
-        "or one of tcp-friendly-policer (simulated)\n" in said
-        and "`qoslab baseline` saves a run as the baseline" in said
+        "or one of tcp-friendly-policer (simulated)\n" in output
+        and "`qoslab baseline` saves a run as the baseline" in output
     )
 
 
@@ -191,8 +191,8 @@ def test_averages_are_saved_counted_and_compared(
     (run / AVERAGES).write_text(content.replace(",within", ",outside"))
     capsys.readouterr()
     assert main(["compare", str(run)]) == ExitStatus.OUTSIDE
-    said = capsys.readouterr().out
-    assert said.startswith("grid (sender = client) What the dynamic bucket is to reach: outside, was within (")
+    output = capsys.readouterr().out
+    assert output.startswith("grid (sender = client) What the dynamic bucket is to reach: outside, was within (")
 
 
 @pytest.mark.long
@@ -216,9 +216,9 @@ def test_one_command_measures_and_saves_experiments(
     monkeypatch.setattr(command, "checkout", lambda: tmp_path)
     words = ["baseline", "--measure", "--lab", "simulated", "--repetitions", "2", "first-policy", "nobody"]
     assert main(words) == ExitStatus.RUN_INVALID
-    said = capsys.readouterr()
-    assert f"{BASELINES}/first-policy/simulated written\n{RESULTS} written\n" in said.out
-    assert said.out.endswith("Not kept: nobody\n") and "nobody" in said.err
+    output = capsys.readouterr()
+    assert f"{BASELINES}/first-policy/simulated written\n{RESULTS} written\n" in output.out
+    assert output.out.endswith("Not kept: nobody\n") and "nobody" in output.err
     assert "4 cells, 2 repetitions each (medians, 95 % intervals)" in (tmp_path / RESULTS).read_text()
     assert main(["baseline", "--repetitions", "2"]) == ExitStatus.USER_MISTAKE
     assert "without --measure" in capsys.readouterr().err
@@ -230,8 +230,8 @@ def test_one_command_measures_and_saves_experiments(
 
 def test_an_experiment_without_a_baseline_is_reported(tmp_path: Path) -> None:
     mark = "<!-- baseline: small -->\n<!-- end of baseline -->"
-    said = "<!-- baseline: small -->\n\nNo run of `small` is kept.\n\n<!-- end of baseline -->"
-    assert results_document(mark, tmp_path) == results_document(said, tmp_path) == said
+    text = "<!-- baseline: small -->\n\nNo run of `small` is kept.\n\n<!-- end of baseline -->"
+    assert results_document(mark, tmp_path) == results_document(text, tmp_path) == text
 
 
 @pytest.fixture
@@ -245,7 +245,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
-    ("was", "now", "said"),
+    ("was", "now", "message"),
     [
         ("duration: ", "duration: 1", ["measured otherwise now: duration", "expectations: 10 with other bounds"]),
         ("    tcp: modern\n", "", ["measured otherwise now: arms.policed-cubic"]),
@@ -260,13 +260,15 @@ def tree(tmp_path: Path) -> Path:
         ),
     ],
 )
-def test_a_baseline_of_another_version_of_the_file_is_reported(was: str, now: str, said: list[str], tree: Path) -> None:
+def test_a_baseline_of_another_version_of_the_file_is_reported(
+    was: str, now: str, message: list[str], tree: Path
+) -> None:
     baseline = read(tree / BASELINES / "policing-vs-shaping/simulated")
     file = tree / "experiments/policing-vs-shaping.yml"
     text = file.read_text()
     assert list(outdated(baseline, file)) == [] and was in text
     file.write_text(text.replace(was, now, 1))
-    assert list(outdated(baseline, file)) == said
+    assert list(outdated(baseline, file)) == message
 
 
 def test_document_has_the_present_explanations_of_unchanged_expectations(tree: Path) -> None:

@@ -41,8 +41,8 @@ def test_a_first_start_and_a_second(fresh: Path, quick: Path) -> None:
     python = {} if everything() else {"PATH": path_with(quick)}
     first = start(clone, "list", "--json", **python)
     assert (first.returncode, first.stdout) == (0, "qoslab 1 list --json\n"), first.stderr
-    said = [line for line in first.stderr.splitlines() if line]
-    assert len(said) == 2 and all(line.startswith("qoslab: installing the Python ") for line in said)
+    output = [line for line in first.stderr.splitlines() if line]
+    assert len(output) == 2 and all(line.startswith("qoslab: installing the Python ") for line in output)
     assert all("--build-constraints" in call for call in calls(clone) if call.startswith("pip"))
     assert "pip install --disable-pip-version-check" in (clone / ".qoslab/log/setup.log").read_text()
     done = len(calls(clone))
@@ -109,11 +109,11 @@ def test_two_first_starts_at_once(clone: Path) -> None:
         )
         for _ in range(2)
     ]
-    said = [process.communicate() for process in both]
-    assert [process.returncode for process in both] == [0, 0], said
-    assert [output for output, _ in said] == ["qoslab 1\n"] * 2
+    text = [process.communicate() for process in both]
+    assert [process.returncode for process in both] == [0, 0], text
+    assert [output for output, _ in text] == ["qoslab 1\n"] * 2
     assert [call.split()[0] for call in calls(clone)] == ["venv", "pip", "pip"]
-    assert sum("another start is setting up this clone" in errors for _, errors in said) == 1
+    assert sum("another start is setting up this clone" in errors for _, errors in text) == 1
 
 
 def test_without_network(clone: Path) -> None:
@@ -131,7 +131,7 @@ def test_without_network(clone: Path) -> None:
 @pytest.mark.long
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         "error: failed to fetch: `https://example.net/a`: No space left on device (os error 28)",
         "E: Failed to fetch http://example.net/a  Write error - write (28: No space left on device)",
@@ -139,21 +139,21 @@ def test_without_network(clone: Path) -> None:
         "error: failed to download from `https://example.net/a`: Disk quota exceeded (os error 122)",
     ],
 )
-def test_a_full_disk_is_no_lack_of_a_network(clone: Path, said: str) -> None:
-    failed = start(clone, STUB_SAYS=said)
-    assert failed.returncode == 2 and said in failed.stderr
+def test_a_full_disk_is_no_lack_of_a_network(clone: Path, message: str) -> None:
+    failed = start(clone, STUB_SAYS=message)
+    assert failed.returncode == 2 and message in failed.stderr
     assert "qoslab: a disk or a quota is full" in failed.stderr and "HTTPS_PROXY" not in failed.stderr
     assert start(clone).stdout == "qoslab 1\n", "the installation continues"
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
-    ("said", "told"), [("dns error", "HTTPS_PROXY"), ("Disk quota exceeded", "a disk or a quota is full")]
+    ("message", "expected"), [("dns error", "HTTPS_PROXY"), ("Disk quota exceeded", "a disk or a quota is full")]
 )
-def test_the_reason_is_found_before_much_else(clone: Path, said: str, told: str) -> None:
+def test_the_reason_is_found_before_much_else(clone: Path, message: str, expected: str) -> None:
     """A compiler that goes on with what it has begun writes more than a pipe takes."""
-    failed = start(clone, STUB_SAYS=f"error: {said}", STUB_GOES_ON="40000")
-    assert failed.returncode == 2 and told in failed.stderr
+    failed = start(clone, STUB_SAYS=f"error: {message}", STUB_GOES_ON="40000")
+    assert failed.returncode == 2 and expected in failed.stderr
 
 
 @pytest.mark.parametrize("before", ["", "WARNING: Retrying (Retry(total=0)) after connection broken by 'Timeout()'\n"])
@@ -192,12 +192,12 @@ def cargo_that(clone: Path, does: str) -> dict[str, str]:
 @pytest.mark.long
 def test_without_network_for_crates(clone: Path) -> None:
     (clone / "target/release/qos-sim").unlink()
-    said = "error: failed to download from `https://example.net/a`"
-    cargo = cargo_that(clone, f"echo '{said}' >&2; exit 101")
+    text = "error: failed to download from `https://example.net/a`"
+    cargo = cargo_that(clone, f"echo '{text}' >&2; exit 101")
     for _ in ("beside the installation of the packages", "alone"):
         failed = start(clone, "notebook", **cargo)
         assert failed.returncode == 2
-        assert failed.stderr.count(said) == 1
+        assert failed.stderr.count(text) == 1
         assert "needed: the crates of Cargo.lock.\n" in failed.stderr
         assert (clone / ".venv/place").exists(), "packages installed in parallel stay"
 
@@ -299,8 +299,8 @@ def stepping(clone: Path) -> dict[str, str]:
 
 
 def steps_of(stepping: dict[str, str], when: str) -> list[str]:
-    said = Path(stepping["STEPS"]).read_text().splitlines()
-    return [line.partition(" ")[2] for line in said if line.startswith(when)]
+    output = Path(stepping["STEPS"]).read_text().splitlines()
+    return [line.partition(" ")[2] for line in output if line.startswith(when)]
 
 
 @pytest.mark.long

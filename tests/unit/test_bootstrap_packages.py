@@ -89,9 +89,9 @@ def test_without_network_for_system_packages(clone: Path, bare: dict[str, str]) 
     (clone.parent / "bin/iperf").unlink(missing_ok=True)
     failed = start(clone, **bare)
     assert failed.returncode == 2 and "E: Failed to fetch" in failed.stderr
-    told = failed.stderr.partition("needed: ")[2].partition(".\n")[0]
-    lists = told == "the package lists of apt"
-    assert lists or {"iperf", "iperf3"} <= set(told.removeprefix("the system packages ").split()), failed.stderr
+    output = failed.stderr.partition("needed: ")[2].partition(".\n")[0]
+    lists = output == "the package lists of apt"
+    assert lists or {"iperf", "iperf3"} <= set(output.removeprefix("the system packages ").split()), failed.stderr
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_other_distributions_get_their_package_commands(
     for name in (*without, "awk", "mawk", "gawk", "cmp", "find"):
         (folder / name).unlink(missing_ok=True)
     failed = start(clone, **bare)
-    told = failed.stderr.splitlines()[-1].strip()
-    assert failed.returncode == 2 and told.startswith(words), failed.stderr
-    named = set(told.removeprefix(words).split())
+    output = failed.stderr.splitlines()[-1].strip()
+    assert failed.returncode == 2 and output.startswith(words), failed.stderr
+    named = set(output.removeprefix(words).split())
     assert packages | {"diffutils", "findutils", "gawk"} <= named
     assert (
         not named & {"tshark", "openssh-client", "iputils-ping", "rustc"} and "command not found" not in failed.stderr
@@ -133,8 +133,8 @@ def test_a_package_may_be_two_elsewhere_and_two_may_be_one(column: int, names: s
     functions = text[text.index("elsewhere='") : text.index("install_system_packages() {")]
     words = ["bash", "-euc", f'{functions}\nother_names "$@"', "bash", str(column)]
     packages = ["rustc", "gcc", "iproute2", "rustfmt", "iperf"]
-    told = subprocess.run([*words, *packages], capture_output=True, text=True, check=True).stdout
-    assert told.split() == names.split()
+    output = subprocess.run([*words, *packages], capture_output=True, text=True, check=True).stdout
+    assert output.split() == names.split()
 
 
 def test_doctor_knows_packages_by_the_same_names() -> None:
@@ -159,11 +159,11 @@ def at_a_terminal(clone: Path, answer: str, *words: str, **more: str) -> tuple[i
     said = b""
     while True:
         try:
-            said += os.read(ours, 4096)
+            text += os.read(ours, 4096)
         except OSError:
             break  # the other end is closed
     os.close(ours)
-    return process.wait(), said
+    return process.wait(), text
 
 
 @pytest.mark.parametrize("program", ["rustc", "python3"])
@@ -181,12 +181,12 @@ def test_no_package_is_installed_for_a_program_that_is_there_and_fails(
 
 
 @pytest.mark.parametrize(
-    ("said", "installs"), [({"CI": "true"}, True), ({"DEBIAN_FRONTEND": "noninteractive"}, True), ({}, False)]
+    ("message", "installs"), [({"CI": "true"}, True), ({"DEBIAN_FRONTEND": "noninteractive"}, True), ({}, False)]
 )
 def test_without_a_terminal_packages_are_installed_only_with_yes(
-    clone: Path, bare: dict[str, str], said: dict[str, str], installs: bool
+    clone: Path, bare: dict[str, str], message: dict[str, str], installs: bool
 ) -> None:
-    ended = start(clone, "list", **{**bare, "DEBIAN_FRONTEND": "", **said})
+    ended = start(clone, "list", **{**bare, "DEBIAN_FRONTEND": "", **message})
     assert ended.returncode == 2
     assert any("install -y" in call for call in calls(clone)) == installs
     assert ("or start with --yes, as in `./qoslab --yes test`" in ended.stderr) == (not installs)
@@ -198,16 +198,16 @@ def test_without_a_terminal_packages_are_installed_only_with_yes(
 def test_it_asks_on_a_terminal(
     clone: Path, bare: dict[str, str], words: list[str], answer: str, installs: bool
 ) -> None:
-    status, said = at_a_terminal(clone, answer, *words, **{**bare, "DEBIAN_FRONTEND": ""})
+    status, text = at_a_terminal(clone, answer, *words, **{**bare, "DEBIAN_FRONTEND": ""})
     # What the test's apt-get installs is still missing afterwards.
     assert status == 2
-    assert (b"install with apt-get: " in said) == (not words)
+    assert (b"install with apt-get: " in text) == (not words)
     assert any("install -y" in call and "iperf3" in call for call in calls(clone)) == installs
-    assert (b"still missing after the installation" in said) == installs
+    assert (b"still missing after the installation" in text) == installs
 
 
 def test_it_asks_no_question_in_ci_with_a_terminal(clone: Path, bare: dict[str, str]) -> None:
-    status, said = at_a_terminal(clone, "n\n", **{**bare, "CI": "true"})
-    assert status == 2 and b"still missing after the installation" in said
-    assert b"install with apt-get: " not in said
+    status, text = at_a_terminal(clone, "n\n", **{**bare, "CI": "true"})
+    assert status == 2 and b"still missing after the installation" in text
+    assert b"install with apt-get: " not in text
     assert any("install -y" in call and "iperf3" in call for call in calls(clone))

@@ -94,7 +94,7 @@ def metric(name: str, value: float) -> dict[str, object]:
     return {"arm": "free", "repetition": 1, "cell": "free/1", "metric": name, "unit": "b/s", "value": value}
 
 
-def said(table: pd.DataFrame, *rows: dict[str, object]) -> list[str]:
+def text(table: pd.DataFrame, *rows: dict[str, object]) -> list[str]:
     """Return the findings on values of flows behind the line."""
     found = {"flows": table, "intervals": reports(table), "classes": tables.frame("classes", [])}
     return list(beyond_lines(experiment(*table["traffic"]), "free", found, rows))
@@ -159,12 +159,12 @@ def check_fairness() -> None:
 
 def check_lines() -> None:
     right = [metric("goodput.sum", goodput.total_bps(ENDS)), metric("goodput.sum(short)", 3.37e6)]
-    assert said(ENDS, *right) == []
-    (message,) = said(ENDS, metric("goodput.sum", 12.04e6))
+    assert text(ENDS, *right) == []
+    (message,) = text(ENDS, metric("goodput.sum", 12.04e6))
     assert message.startswith("goodput.sum: found 12.04 Mb/s, expected at most ")
-    (message,) = said(flows(("a", 0, 10, 9.6e6)), metric("goodput.sum", 9.6e6))
+    (message,) = text(flows(("a", 0, 10, 9.6e6)), metric("goodput.sum", 9.6e6))
     assert "goodput.sum: found 9.6 Mb/s" in message
-    assert said(flows(("a", 0, 10, LINE_BPS)), metric("goodput.sum", LINE_BPS)) == []
+    assert text(flows(("a", 0, 10, LINE_BPS)), metric("goodput.sum", LINE_BPS)) == []
 
 
 def check_ratio() -> None:

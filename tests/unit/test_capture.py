@@ -88,7 +88,7 @@ class TestFilters:
         assert problem is not None and "expected a word of pcap-filter(7), an address or a number" in problem
 
     @pytest.mark.parametrize(
-        ("text", "said"),
+        ("text", "message"),
         [
             (
                 " or ".join(f"port {number}" for number in range(1, 102)),
@@ -101,8 +101,8 @@ class TestFilters:
             ("(" * 3000, "found a filter of 3000 characters, expected at most 2048"),
         ],
     )
-    def test_size_is_limited(self, text: str, said: str) -> None:
-        assert filter_text_problem(text)[0] == said
+    def test_size_is_limited(self, text: str, message: str) -> None:
+        assert filter_text_problem(text)[0] == message
 
     def test_compiling_has_a_deadline(self, monkeypatch: pytest.MonkeyPatch) -> None:
         waits = [sys.executable, "-c", "import time; time.sleep(600)"]
@@ -146,6 +146,6 @@ class TestFilters:
         capture = "captures:\n  - {name: wire, node: server, interface: eth0, filter: tcp and and udp}\n"
         (tmp_path / "e.yml").write_text(BASE + capture)
         assert main(["run", "e.yml"]) == 2
-        said = capsys.readouterr().err
-        assert 'capture wire: found the filter "tcp and and udp", expected one of pcap-filter(7): ' in said
+        output = capsys.readouterr().err
+        assert 'capture wire: found the filter "tcp and and udp", expected one of pcap-filter(7): ' in output
         assert not (tmp_path / "runs").exists()

@@ -48,9 +48,9 @@ def test_infer_refuses_both_sides_in_one_capture_and_names_the_interfaces(
 ) -> None:
     before, after = both_sides(tmp_path / "before.pcapng"), one_side(tmp_path / "after.pcap")
     assert main(["infer", str(before), str(after)]) == 2
-    said = capsys.readouterr().err
-    assert "before.pcapng: found 400 packets at more than one interface, expected those of one" in said
-    assert "Choose one with --interface: eth0 (400 packets), eth1 (400 packets)." in said
+    output = capsys.readouterr().err
+    assert "before.pcapng: found 400 packets at more than one interface, expected those of one" in output
+    assert "Choose one with --interface: eth0 (400 packets), eth1 (400 packets)." in output
 
 
 @pytest.mark.parametrize("name", ["eth0", "0"])
@@ -83,8 +83,8 @@ def test_infer_lists_the_interfaces_if_the_wanted_one_has_no_packets(
 def test_infer_refuses_packets_that_stand_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before, after = one_side(tmp_path / "before.pcap", copies=2), one_side(tmp_path / "after.pcap")
     assert main(["infer", str(before), str(after)]) == 2
-    said = capsys.readouterr().err
-    assert "before.pcap: found 400 packets twice, expected each once" in said and "editcap -d" in said
+    output = capsys.readouterr().err
+    assert "before.pcap: found 400 packets twice, expected each once" in output and "editcap -d" in output
 
 
 def test_import_keeps_interfaces_apart(tmp_path: Path) -> None:

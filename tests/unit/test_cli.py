@@ -217,7 +217,7 @@ def test_running_out_of_open_files_is_reported(most: int, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (OSError(errno.EMFILE, "Too many open files", "/a"), "Too many open files: /a"),
         (ImportError("libz.so: cannot open shared object file: Too many open files"), "libz.so"),
@@ -227,8 +227,8 @@ def test_running_out_of_open_files_is_reported(most: int, tmp_path: Path) -> Non
         (ValueError("x"), ""),
     ],
 )
-def test_exhausted_resources_are_no_bug(error: Exception, said: str) -> None:
-    assert shortage_behind(error).startswith(said) and bool(shortage_behind(error)) == bool(said)
+def test_exhausted_resources_are_no_bug(error: Exception, message: str) -> None:
+    assert shortage_behind(error).startswith(message) and bool(shortage_behind(error)) == bool(message)
     try:
         try:
             raise error
@@ -239,7 +239,7 @@ def test_exhausted_resources_are_no_bug(error: Exception, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("why", "status", "said"),
+    ("why", "status", "message"),
     [
         (KeyboardInterrupt(), 130, "qoslab: interrupted\n"),
         (OSError(errno.EMFILE, "Too many open files", "/a"), 2, "/a'\n"),
@@ -247,7 +247,7 @@ def test_exhausted_resources_are_no_bug(error: Exception, said: str) -> None:
     ],
 )
 def test_a_load_error_of_the_program_is_reported_in_one_line(
-    why: BaseException, status: int, said: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    why: BaseException, status: int, message: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     class Refuses:
         def find_spec(self, name: str, path: object = None, target: object = None) -> None:
@@ -258,4 +258,4 @@ def test_a_load_error_of_the_program_is_reported_in_one_line(
     monkeypatch.setattr(sys, "meta_path", [Refuses(), *sys.meta_path])
     assert start() == status
     printed = capfd.readouterr().err
-    assert printed.startswith("qoslab: ") and printed.endswith(said) and printed.count("\n") == 1
+    assert printed.startswith("qoslab: ") and printed.endswith(message) and printed.count("\n") == 1

@@ -75,7 +75,7 @@ def crew(
         finish=fake.schedule.finish,
         interrupted=fake.interrupted,
         folder_of=lambda task: fake.folder.cell_of(task.identity, task.attempt),
-        note=fake.said.note,
+        note=fake.reporter.note,
         workers=1,
         tls=tls,
     ).run(fake.schedule.more)
@@ -105,7 +105,7 @@ def test_a_pool_of_this_machine_is_there_for_the_run(tmp_path: Path, monkeypatch
         assert each.folder.endswith("/1.2") and len(each.earlier) == 1
         assert each.earlier[0].reasons == ("the worker process that ran it died, ended by SIGKILL",)
         assert Cell(fake.folder.path / each.folder, fake.plan.cells[0].identity).record().valid
-    assert any("has left" in note for note in fake.said.notes)
+    assert any("has left" in note for note in fake.reporter.notes)
     assert not any("pool_worker" in line for line in children()), "the pool ended with the run"
 
 
@@ -315,7 +315,7 @@ def test_a_cluster_with_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyP
         fake = Fake(tmp_path / "a", 1, TWO_CELLS)
         crew(fake, address, monkeypatch, passes, tls)
         assert all(each.valid for each in fake.cells.summaries())
-        assert not any("encrypted" in note for note in fake.said.notes)
+        assert not any("encrypted" in note for note in fake.reporter.notes)
         with pytest.raises(MachineError, match="cannot be reached"):
             crew(Fake(tmp_path / "b", 1, TWO_CELLS), address, monkeypatch, passes, others)
         with pytest.raises(MachineError, match="cannot be reached"):
@@ -332,7 +332,7 @@ def test_a_cluster_without_certificates_is_warned_of(
 ) -> None:
     fake = Fake(tmp_path, 1, TWO_CELLS)
     crew(fake, threads.scheduler_address, monkeypatch, passes)
-    assert any("is neither encrypted nor authenticated" in note for note in fake.said.notes)
+    assert any("is neither encrypted nor authenticated" in note for note in fake.reporter.notes)
     with pytest.raises(UserError, match="expected an address that begins with tls://"):
         crew(
             Fake(tmp_path / "again", 1, TWO_CELLS),

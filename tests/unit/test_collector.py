@@ -14,7 +14,7 @@ import pytest
 from qoslab.errors import DeviceError
 from qoslab.run.devices.ansible_inventory import EngineAccess, IosAccess
 from qoslab.run.devices.collector import Collector, SharedCollector
-from qoslab.run.devices.collector_process import _LOGIN_TROUBLE, _said
+from qoslab.run.devices.collector_process import _LOGIN_TROUBLE, _text_of
 from qoslab.run.faults import PassingFault
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "ios"
@@ -51,9 +51,9 @@ warm.join()
 @pytest.mark.parametrize("after_s", ["0", "0.01", "0.02"])
 def test_a_request_during_imports_waits(after_s: str) -> None:
     # Unicon's plugins import Genie: threads that begin at different ends lock each other out.
-    told = subprocess.run([sys.executable, "-c", MEANWHILE, after_s], capture_output=True, text=True, check=False)
-    assert (told.returncode, told.stderr) == (0, "")
-    assert "reason=''" in told.stdout
+    output = subprocess.run([sys.executable, "-c", MEANWHILE, after_s], capture_output=True, text=True, check=False)
+    assert (output.returncode, output.stderr) == (0, "")
+    assert "reason=''" in output.stdout
 
 
 def test_an_unparsed_reading_has_a_reason(collector: Collector) -> None:
@@ -127,9 +127,9 @@ def test_a_silent_router_reveals_neither_input_nor_expected_prompt() -> None:
     state = ConnectionError('Failed while bringing device to "any" state')
     error = ConnectionError("failed to connect to R1")
     state.__cause__, error.__cause__ = silent, state
-    said = _said(error)
-    assert said.startswith("failed to connect to R1: ") and said.endswith("timeout occurred: timeout value: 20")
-    assert not _LOGIN_TROUBLE.search(said)
+    text = _text_of(error)
+    assert text.startswith("failed to connect to R1: ") and text.endswith("timeout occurred: timeout value: 20")
+    assert not _LOGIN_TROUBLE.search(text)
     refused = ConnectionError("failed to connect")
     refused.__cause__ = PermissionError("Permission denied, please try again")
-    assert _LOGIN_TROUBLE.search(_said(refused))
+    assert _LOGIN_TROUBLE.search(_text_of(refused))

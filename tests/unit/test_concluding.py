@@ -87,14 +87,16 @@ def test_counters_that_lack_the_end_of_the_traffic_make_the_record_invalid(cell:
     kept = [each for each, time_s in zip(replies, times, strict=True) if time_s <= 2.5]
     cell.counters("R1").write_text("\n".join(kept) + "\n")
     last = max(time_s for time_s in times if time_s <= 2.5)
-    told = f"the last counters of R1 were taken {4 - last:.1f} s before the end of the traffic, expected at most 1 s"
-    assert early(cell) == [told]
+    reported = (
+        f"the last counters of R1 were taken {4 - last:.1f} s before the end of the traffic, expected at most 1 s"
+    )
+    assert early(cell) == [reported]
     # It was over before its time.
     over_after(cell, last + 0.9)
     assert early(cell) == []
     over_after(cell, 5.0)
     record = concluded(cell, 10)
-    assert not record.valid and record.disagreeing and record.reasons == (told,)
+    assert not record.valid and record.disagreeing and record.reasons == (reported,)
 
 
 @pytest.mark.parametrize(("every_s", "most"), [(0.0, 1.0), (2.0, 2.0)])
@@ -120,8 +122,8 @@ def test_and_so_do_readings_with_show_commands(cell: Cell, every_s: float, most:
 
     assert read(classes=4.1, wan=4.2, load=0.0) == []
     assert read(classes=4.1, wan=4.01 - most) == []
-    (told,) = read(classes=4.1, wan=3.9 - most)
-    assert told.endswith(f"taken {most + 0.1:.1f} s before the end of the traffic, expected at most {most:g} s")
+    (output,) = read(classes=4.1, wan=3.9 - most)
+    assert output.endswith(f"taken {most + 0.1:.1f} s before the end of the traffic, expected at most {most:g} s")
 
 
 PRINTED = "Building configuration...\nenable secret 5 $1$PLANTED\nsnmp-server community PLANTED RO\nhostname R1\n"
@@ -159,8 +161,8 @@ def test_saved_configuration_lines_have_no_secrets(cell: Cell, command: str) -> 
 
 def test_unparsed_output_has_no_secrets_either(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qoslab.run.cell.journal.KNOWN", Redaction(["zebra-crossing-47"]))
-    said = "password 7 PLANTED"
-    data = {"up": True, "lines": [1, None, said, {"text": "by zebra-crossing-47"}], "rate": 2.5}
+    text = "password 7 PLANTED"
+    data = {"up": True, "lines": [1, None, text, {"text": "by zebra-crossing-47"}], "rate": 2.5}
     kept, parsed = observed(cell, "show something new", f"{PRINTED}by zebra-crossing-47\n", data)
     assert kept == f"{WITHOUT}by <removed>\n"
     assert parsed == {
@@ -171,6 +173,6 @@ def test_unparsed_output_has_no_secrets_either(cell: Cell, monkeypatch: pytest.M
 
 
 def test_output_without_secrets_is_unchanged(cell: Cell) -> None:
-    said = " Service-policy output: Police\n\n    Class-map: class-default (match-any)\n      0 packets, 0 bytes\n"
+    text = " Service-policy output: Police\n\n    Class-map: class-default (match-any)\n      0 packets, 0 bytes\n"
     data = {"FastEthernet0/1": {"service_policy": {"output": {"policy_name": "Police"}}}}
-    assert observed(cell, "show policy-map interface FastEthernet0/1", said, data) == (said, data)
+    assert observed(cell, "show policy-map interface FastEthernet0/1", text, data) == (text, data)

@@ -60,10 +60,10 @@ def refusal(block: list[str], line: str, generation: Generation) -> str:
 def test_lines_are_accepted_or_refused_by_name(name: str) -> None:
     wrong = []
     for block, line, mark in lines(name):
-        said = [refusal(block, line, generation) for generation in FILES[name]]
-        fits = all(each.startswith(NOT_SUPPORTED) for each in said) if mark else "" in said
+        text = [refusal(block, line, generation) for generation in FILES[name]]
+        fits = all(each.startswith(NOT_SUPPORTED) for each in text) if mark else "" in text
         if not fits:
-            wrong.append((line, said))
+            wrong.append((line, text))
     assert wrong == []
 
 
@@ -130,7 +130,7 @@ def test_a_criterion_that_no_lab_packet_has_matches_nothing() -> None:
 def test_an_undecided_line_is_reported_with_its_class() -> None:
     remarks = apply(parse_config("", hardware("hqf")), CLASS)
     assert [each.number for each in remarks if each.line.undecided] == [2, 3, 4, 5]
-    assert remarks[0].line.said == (
+    assert remarks[0].line.sentence == (
         'undecided: "match protocol ms-teams" has no effect in a lab (class C: only the payload decides, and traffic '
         "of a lab has none that NBAR knows; no packet matches)"
     )

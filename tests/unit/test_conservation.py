@@ -90,13 +90,13 @@ def test_received_packets_are_sent_or_dropped() -> None:
 
 
 def test_packets_that_are_nowhere() -> None:
-    (told,) = found(counted(**{WAN: {"output_drops": 900}}))
-    assert told == (
+    (reported,) = found(counted(**{WAN: {"output_drops": 900}}))
+    assert reported == (
         "R1 counts 6000 packets that came in, 5000 that left, 900 dropped and 0 that wait: 100 are nowhere, at most 60 "
         "can be trusted"
     )
-    (told,) = found(counted(**{WAN: {"output_drops": 1100}}))
-    assert "100 came from nowhere" in told
+    (reported,) = found(counted(**{WAN: {"output_drops": 1100}}))
+    assert "100 came from nowhere" in reported
 
 
 @pytest.mark.parametrize(
@@ -116,24 +116,24 @@ def test_drops_of_a_policy(of_port: int | None, drops: dict[str, int]) -> None:
 def test_drops_of_several_classes_are_added_up_and_those_inside_are_in_them() -> None:
     untold = counted(**{WAN: {"output_drops": None}})
     assert found(untold, classes({"A": {"tail": 600}, "B": {"police": 400}, "B/inner": {"tail": 400}})) == []
-    (told,) = found(untold, classes({"A": {"tail": 600}, "B": {"police": 300}}))
-    assert "900 dropped" in told and "100 are nowhere" in told
+    (reported,) = found(untold, classes({"A": {"tail": 600}, "B": {"police": 300}}))
+    assert "900 dropped" in reported and "100 are nowhere" in reported
 
 
 def test_a_port_counts_queue_drops_and_its_policer_the_rest() -> None:
     """A class with its policed packets, and without other drops."""
     interfaces = counted(**{WAN: {"output_drops": 600}})
     assert found(interfaces, classes({"A": {"tail": None, "police": 400}})) == []
-    (told,) = found(interfaces, classes({"A": {"tail": None, "police": 250}}))
-    assert "850 dropped" in told and "150 are nowhere" in told
+    (reported,) = found(interfaces, classes({"A": {"tail": None, "police": 250}}))
+    assert "850 dropped" in reported and "150 are nowhere" in reported
     assert "600 dropped" in found(interfaces, classes({"A": {"tail": None, "police": None}}))[0]
 
 
 def test_packets_denied_by_access_lists_count_as_dropped() -> None:
     denied = {"denied_input_packets": 700, "denied_output_packets": 300}
     assert found(counted(**{WAN: {"output_drops": 0, **denied}})) == []
-    (told,) = found(counted(**{WAN: {"output_drops": 500, **denied}}), classes({"A": {"police": 100}}, "input"))
-    assert "1600 dropped" in told and "600 came from nowhere" in told
+    (reported,) = found(counted(**{WAN: {"output_drops": 500, **denied}}), classes({"A": {"police": 100}}, "input"))
+    assert "1600 dropped" in reported and "600 came from nowhere" in reported
 
 
 def test_just_as_much_as_may_differ() -> None:
@@ -142,8 +142,8 @@ def test_just_as_much_as_may_differ() -> None:
     assert "61 are nowhere, at most 60 can be trusted" in found(counted(**{WAN: {"output_drops": 939}}))[0]
     hosts = {"client": {"eth0": HostCount(6000, 2000, 6_000_000)}}
     assert found(counted(**{LAN: {"input_packets": 5940}}), hosts=hosts, uncounted=("R1",)) == []
-    (told,) = found(counted(**{LAN: {"input_packets": 5939}}), hosts=hosts, uncounted=("R1",))
-    assert "they may differ by 60" in told
+    (reported,) = found(counted(**{LAN: {"input_packets": 5939}}), hosts=hosts, uncounted=("R1",))
+    assert "they may differ by 60" in reported
 
 
 def test_two_readings_are_enough() -> None:
@@ -158,8 +158,8 @@ def test_a_port_with_subinterfaces_counts_for_all_of_them() -> None:
 
     topology: Any = SimpleNamespace(links_of=lambda name: [end(LAN), end(f"{WAN}.10"), end(f"{WAN}.20")])
     assert list(disagreements(topology, {}, rows_of(counted()), [])) == []
-    (told,) = disagreements(topology, {}, rows_of(counted(**{WAN: {"output_drops": 0}})), [])
-    assert "6000 packets that came in" in told and "1000 are nowhere" in told
+    (reported,) = disagreements(topology, {}, rows_of(counted(**{WAN: {"output_drops": 0}})), [])
+    assert "6000 packets that came in" in reported and "1000 are nowhere" in reported
 
 
 def test_drops_of_an_input_policy_and_waiting_packets_count() -> None:
@@ -201,21 +201,21 @@ def test_unknown_counts_are_not_compared() -> None:
 
 def test_a_host_and_its_router_that_do_not_count_the_same() -> None:
     hosts = HOSTS | {"client": {"eth0": HostCount(4100, 2000, 4_000_000)}}
-    (told,) = found(counted(), hosts=hosts)
+    (reported,) = found(counted(), hosts=hosts)
     link = TOPOLOGY.links_of("client")[0][0].name
-    assert told == (
+    assert reported == (
         f"on the link {link} client sent 4100 packets by eth0, and R1 counts 4000 that {LAN} received: they may differ "
         "by 50"
     )
     hosts = HOSTS | {"server": {"eth0": HostCount(2000, 2800, 120_000)}}
-    (told,) = found(counted(), hosts=hosts)
-    assert "server received 2800 packets by eth0, and R1 counts 3000 that FastEthernet0/1 sent" in told
+    (reported,) = found(counted(), hosts=hosts)
+    assert "server received 2800 packets by eth0, and R1 counts 3000 that FastEthernet0/1 sent" in reported
 
 
 def test_a_missing_counter_is_replaced_by_others() -> None:
     hosts = HOSTS | {"client": {"eth0": HostCount(4000, 2200, 4_000_000)}}
-    (told,) = found(counted(**{LAN: {"input_packets": None}}), hosts=hosts)
-    assert "client received 2200 packets by eth0" in told
+    (reported,) = found(counted(**{LAN: {"input_packets": None}}), hosts=hosts)
+    assert "client received 2200 packets by eth0" in reported
 
 
 def test_of_two_cards_one_cuts_segments_itself() -> None:
@@ -223,14 +223,14 @@ def test_of_two_cards_one_cuts_segments_itself() -> None:
     ends = [(SimpleNamespace(interface=card), SimpleNamespace(node="R1", interface=LAN)) for card in ("eth0", "eth1")]
     topology: Any = SimpleNamespace(links_of=lambda name: [(link, *each) for each in ends] if name == "client" else [])
     cards = {"eth0": HostCount(400, 2000, 4_000_000), "eth1": HostCount(4200, 2000, 4_000_000)}
-    (told,) = disagreements(topology, {"client": cards}, rows_of(counted()), [])
-    assert "client sent 4200 packets by eth1" in told
+    (reported,) = disagreements(topology, {"client": cards}, rows_of(counted()), [])
+    assert "client sent 4200 packets by eth1" in reported
 
 
 def test_own_packets_of_real_devices_in_a_long_cell_are_tolerated() -> None:
     # A probe a second for ten minutes, and spanning tree and keepalives of a switch and a router.
     probes, length_s = 600, 600
-    said = length_s // 2 + length_s // 10
+    text = length_s // 2 + length_s // 10
 
     def of(extra: int, talking: tuple[str, ...]) -> list[str]:
         counts = {"input_packets": probes + extra, "output_packets": probes, "output_drops": 0}
@@ -239,15 +239,15 @@ def test_own_packets_of_real_devices_in_a_long_cell_are_tolerated() -> None:
         hosts = {"client": {"eth0": HostCount(probes, probes, 60_000)}}
         return list(disagreements(TOPOLOGY, hosts, rows_of(interfaces), [], talking=talking))
 
-    assert of(said, ("R1",)) == []
-    assert len(of(said, ())) == 2, "a virtual router says nothing"
+    assert of(text, ("R1",)) == []
+    assert len(of(text, ())) == 2, "a virtual router says nothing"
     on_link, in_router = round(PACKETS + BY_ITSELF * length_s), round(PACKETS + 2 * BY_ITSELF * length_s)
     # With half a per cent of what is counted.
     assert of(on_link, ("R1",)) == []
-    (told,) = of(on_link + 10, ("R1",))
-    assert f"client sent {probes} packets by eth0" in told and "they may differ by 606" in told
-    _, told = of(in_router + 20, ("R1",))
-    assert f"{in_router + 20} are nowhere" in told
+    (reported,) = of(on_link + 10, ("R1",))
+    assert f"client sent {probes} packets by eth0" in reported and "they may differ by 606" in reported
+    _, reported = of(in_router + 20, ("R1",))
+    assert f"{in_router + 20} are nowhere" in reported
 
 
 def test_a_card_that_cuts_segments_itself_is_not_compared() -> None:
@@ -283,7 +283,7 @@ class TestCell:
         return sample_run.make_run(tmp_path / "runs").cells()[0]
 
     @staticmethod
-    def told(cell: Cell) -> list[str]:
+    def reported(cell: Cell) -> list[str]:
         return disagreements_of(cell, cell.record(), cell.experiment())
 
     @staticmethod
@@ -314,23 +314,23 @@ class TestCell:
             asked_ns = int((sample_run.STARTED.timestamp() + each) * 1e9)
             for name, came in ((LAN, lost * (each == at_s[-1])), (WAN, 0)):
                 entry = {"counters": {"in_pkts": 5 + came, "out_pkts": 5}, "queues": {"total_output_drop": 0}}
-                said = {"command": f"show interfaces {name}", "parsed": {name: entry}, "raw": ""}
-                readings.append(said | {"before_ns": asked_ns, "after_ns": asked_ns})
+                text = {"command": f"show interfaces {name}", "parsed": {name: entry}, "raw": ""}
+                readings.append(text | {"before_ns": asked_ns, "after_ns": asked_ns})
         cell.counters("R1").unlink()
         cell.readings("R1").parent.mkdir()
         cell.write_readings("R1", readings)
 
     def test_all_agree(self, cell: Cell) -> None:
-        assert self.told(cell) == []
+        assert self.reported(cell) == []
         self.count(cell, **{LAN: {"input": 500, "output": 300}, WAN: {"input": 300, "output": 500}})
         self.card(cell, "client", 500, 300)
         self.card(cell, "server", 300, 500)
-        assert self.told(cell) == []
+        assert self.reported(cell) == []
 
     def test_a_host_and_a_router_that_do_not(self, cell: Cell) -> None:
         self.count(cell, **{LAN: {"input": 500, "output": 300}, WAN: {"input": 300, "output": 400}})
         self.card(cell, "client", 600, 300)
-        assert self.told(cell) == [
+        assert self.reported(cell) == [
             f"on the link lan client sent 600 packets by eth0, and R1 counts 500 that {LAN} received: they may differ "
             "by 33",
             "R1 counts 800 packets that came in, 700 that left, 0 dropped and 0 that wait: 100 are nowhere, at most "
@@ -343,33 +343,33 @@ class TestCell:
         configuration = cell.configuration(f"R1.{file}")
         configuration.write_text(f"interface {WAN}\n ip access-group 101 in\n{line}")
         # The data plane's counters have what an access list denies.
-        assert len(self.told(cell)) == 1
+        assert len(self.reported(cell)) == 1
         configuration.write_text(f"interface {WAN}\n rate-limit output 8000 1500 2000 conform-action transmit\n{line}")
-        assert self.told(cell) == []
+        assert self.reported(cell) == []
 
     @pytest.mark.parametrize("words", ["ip access-group 101 in", "ipv6 traffic-filter A in", "ip verify unicast"])
     def test_denied_packets_of_a_real_router_are_not_compared(self, cell: Cell, words: str) -> None:
         self.read(cell, -1, 5, lost=600)
-        assert len(self.told(cell)) == 1
+        assert len(self.reported(cell)) == 1
         cell.configuration("R1.ios").write_text(f"interface {LAN}\n {words}\n")
-        assert self.told(cell) == []
+        assert self.reported(cell) == []
 
     @pytest.mark.parametrize(("begun_s", "disagreements"), [(-1, 1), (-595, 0)])
     def test_own_packets_of_a_real_router_are_tolerated(self, cell: Cell, begun_s: int, disagreements: int) -> None:
         """On each of its two lines, for six seconds and for ten minutes."""
         self.read(cell, begun_s, 5, lost=600)
-        assert len(self.told(cell)) == disagreements
+        assert len(self.reported(cell)) == disagreements
 
     def test_counters_that_end_too_early(self, cell: Cell) -> None:
         self.read(cell, -1, 2)
-        (told,) = self.told(cell)
-        assert told.startswith("the last counters of R1 were taken 2.0 s before the end of the traffic")
+        (reported,) = self.reported(cell)
+        assert reported.startswith("the last counters of R1 were taken 2.0 s before the end of the traffic")
 
     def test_damaged_frames_are_reported(self, cell: Cell) -> None:
         self.card(cell, "client", 500, 300)
         whole = cell.host_cards("client").read_text()
         for text in (whole[:-5], whole.replace("eth0", "eth1", 1), "[" * 100_000, "[]"):
             cell.host_cards("client").write_text(text)
-            assert self.told(cell) == ["the interface counters of the hosts are damaged"]
+            assert self.reported(cell) == ["the interface counters of the hosts are damaged"]
         cell.counters("R1").write_text("")
-        assert self.told(cell) == ["the counters cannot be read: R1 left no counters"]
+        assert self.reported(cell) == ["the counters cannot be read: R1 left no counters"]

@@ -48,7 +48,7 @@ def add(path: Path) -> None:
     path.with_name(f"more-{path.name}").write_bytes(path.read_bytes())
 
 
-SAID: dict[Callable[[Path], None], str] = {
+MESSAGES: dict[Callable[[Path], None], str] = {
     cut: r"{}: (\d+ lines? \()?\d+ bytes\)? were written, (\d+ lines? \()?\d+ bytes\)? are there",
     empty: r"{}: (\d+ lines? \()?\d+ bytes\)? were written, (0 lines \()?0 bytes\)? are there",
     flip: r"{}: found content that was changed after the run, in (\d+ lines? \()?\d+ bytes\)? \(SHA-256 ",
@@ -81,14 +81,14 @@ def files_of_the_cell(run: Path) -> list[Path]:
 def verified(run: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     capsys.readouterr()
     status = main(["verify", str(run)])
-    told = capsys.readouterr()
-    assert "Traceback" not in told.err
-    return status, told.out
+    output = capsys.readouterr()
+    assert "Traceback" not in output.err
+    return status, output.out
 
 
 def test_an_undamaged_run_is_reported_as_such(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, said = verified(run, capsys)
-    assert status == 0 and said.startswith("2 cells, ") and "all checksums match" in said
+    status, output = verified(run, capsys)
+    assert status == 0 and output.startswith("2 cells, ") and "all checksums match" in output
     assert RunFolder(run).damaged() == {}
     # A report, which is computed from what was written, damages nothing.
     before = {path: seal_of(path) for path in files_of_the_cell(run)}
@@ -98,7 +98,7 @@ def test_an_undamaged_run_is_reported_as_such(run: Path, capsys: pytest.CaptureF
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("damage", SAID)
+@pytest.mark.parametrize("damage", MESSAGES)
 def test_damage_of_any_file_of_a_cell_is_named(
     run: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None]
 ) -> None:
@@ -108,10 +108,10 @@ def test_damage_of_any_file_of_a_cell_is_named(
         content = path.read_bytes()
         damage(path)
         name = path.relative_to(run / CELL).as_posix()
-        told = name if damage is not add else str(Path(name).with_name(f"more-{path.name}"))
+        reported = name if damage is not add else str(Path(name).with_name(f"more-{path.name}"))
         folder = RunFolder(run)
         (reason,) = folder.damaged()["policed/1"]
-        assert re.match(SAID[damage].format(re.escape(told)), reason), reason
+        assert re.match(MESSAGES[damage].format(re.escape(reported)), reason), reason
         assert [cell.name for cell in folder.cells()] == ["shaped/1"]
         path.write_bytes(content)
         path.with_name(f"more-{path.name}").unlink(missing_ok=True)
@@ -135,23 +135,23 @@ def test_a_damaged_cell_is_invalid(
 ) -> None:
     damage(run / CELL / name)
     assert main(["report", str(run)]) == 3
-    told = capsys.readouterr()
-    assert f"policed/1: {name if damage is not add else 'hosts/more-client.simulated.json'}" in told.out
-    assert "Traceback" not in told.err
+    printed = capsys.readouterr()
+    assert f"policed/1: {name if damage is not add else 'hosts/more-client.simulated.json'}" in printed.out
+    assert "Traceback" not in printed.err
     outcome = analyse(RunFolder(run))
     rows = outcome.comparison.set_index(["arm", "metric"])["measured"]
     assert rows["shaped", "goodput.sum"] > 0
     assert rows["policed"].isna().all()
-    status, said = verified(run, capsys)
-    assert status == 3 and f"{CELL}/" in said
+    status, output = verified(run, capsys)
+    assert status == 3 and f"{CELL}/" in output
 
 
 def test_errors_name_the_line_of_files_with_lines(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = run / CELL / "counters" / "R1.jsonl"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:1]))
-    said = verified(run, capsys)[1]
-    assert f"{CELL}/counters/R1.jsonl: {len(lines)} lines (" in said and "1 line (" in said
+    output = verified(run, capsys)[1]
+    assert f"{CELL}/counters/R1.jsonl: {len(lines)} lines (" in output and "1 line (" in output
 
 
 @pytest.mark.sample(11)
@@ -167,9 +167,9 @@ def test_damage_outside_the_cells_is_named(
     run: Path, capsys: pytest.CaptureFixture[str], damage: Callable[[Path], None], name: str
 ) -> None:
     damage(run / name)
-    status, said = verified(run, capsys)
+    status, output = verified(run, capsys)
     assert status == 3
-    assert re.search(rf"^{re.escape(name)}: ", said, re.MULTILINE), said
+    assert re.search(rf"^{re.escape(name)}: ", output, re.MULTILINE), output
     # Figures are computed from the cells, and from what the manifest says of them.
     assert (main(["report", str(run)]) == 3) == (name == "manifest.json")
 
@@ -199,8 +199,8 @@ def test_no_flipped_byte_of_a_table_is_a_fault_of_qoslab(run: Path, name: str) -
 def test_an_added_experiment_file_is_reported_and_not_used(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = RunFolder(run).experiment_text()
     (run / "experiment.9.yml").write_text("title: somebody else's\n")
-    status, said = verified(run, capsys)
-    assert status == 0 and "experiment.9.yml: the manifest does not list it" in said
+    status, output = verified(run, capsys)
+    assert status == 0 and "experiment.9.yml: the manifest does not list it" in output
     assert RunFolder(run).experiment_text() == before != ""
     (run / "manifest.json").unlink()
     assert RunFolder(run).experiment_text() == "title: somebody else's\n", "a run that goes on was given it last"
@@ -217,8 +217,8 @@ def test_an_added_file_outside_the_cells_is_named(run: Path, capsys: pytest.Capt
     assert verified(run, capsys)[1].count("\n") == 1
     (run / name).parent.mkdir(exist_ok=True)
     (run / name).write_text("somebody else's\n")
-    status, said = verified(run, capsys)
-    assert status == 0 and said.startswith(f"{name}: no run has such a file") and said.count("\n") == 2
+    status, output = verified(run, capsys)
+    assert status == 0 and output.startswith(f"{name}: no run has such a file") and output.count("\n") == 2
 
 
 @pytest.mark.parametrize("damage", [cut, empty, flip])
@@ -229,18 +229,18 @@ def test_damage_to_recorded_router_changes_is_named(
     write_changes(run / "restore" / "1", changes)
     assert read_changes(RunFolder(run)) == changes and verified(run, capsys)[0] == 0
     damage(run / "restore" / "1" / "changes.json")
-    status, said = verified(run, capsys)
-    assert status == 3 and "restore/1/changes.json: found " in said
+    status, output = verified(run, capsys)
+    assert status == 3 and "restore/1/changes.json: found " in output
     assert read_changes(RunFolder(run)) == {}
 
 
 def test_a_removed_manifest_is_that_of_a_run_that_broke_off(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (run / "manifest.json").unlink()
-    status, said = verified(run, capsys)
-    assert status == 0 and "manifest.json is missing: the run was interrupted" in said and "2 cells" in said
+    status, output = verified(run, capsys)
+    assert status == 0 and "manifest.json is missing: the run was interrupted" in output and "2 cells" in output
     cut(run / CELL / "cell.json")
-    status, said = verified(run, capsys)
-    assert status == 3 and f"{CELL}/cell.json: found " in said
+    status, output = verified(run, capsys)
+    assert status == 3 and f"{CELL}/cell.json: found " in output
 
 
 @pytest.mark.long
@@ -258,15 +258,15 @@ def test_resume_measures_damaged_cells_again(
     assert [attempt.folder for attempt in cell.earlier] == [CELL]
     assert "counters/R1.jsonl: " in cell.earlier[0].reasons[0]
     # What does not count is kept as it is found; it stays damaged.
-    status, said = verified(run, capsys)
-    assert status == 3 and f"{CELL}/counters/R1.jsonl: " in said
+    status, output = verified(run, capsys)
+    assert status == 3 and f"{CELL}/counters/R1.jsonl: " in output
 
 
 def test_figures_for_programs(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     remove(run / CELL / "experiment.json")
     capsys.readouterr()
     assert main(["verify", str(run), "--json"]) == 3
-    told = json.loads(capsys.readouterr().out)
-    assert told["cells"] == 2 and told["files"] > 20 and told["bytes"] > 10_000 and told["notes"] == []
-    (reason,) = told["damage"]
+    document = json.loads(capsys.readouterr().out)
+    assert document["cells"] == 2 and document["files"] > 20 and document["bytes"] > 10_000 and document["notes"] == []
+    (reason,) = document["damage"]
     assert reason.startswith(f"{CELL}/experiment.json is missing")

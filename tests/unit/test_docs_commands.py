@@ -92,7 +92,7 @@ def not_run(page: str, text: str) -> list[str]:
 
 def test_commands_are_commands() -> None:
     found = [(page.name, *each) for page in PAGES for each in commands(page.read_text(encoding="utf-8"))]
-    assert [f"{page}:{number}: {said}" for page, number, words in found if (said := complaint(words))] == []
+    assert [f"{page}:{number}: {text}" for page, number, words in found if (text := complaint(words))] == []
 
 
 def test_commands_are_run_when_the_site_is_built_or_excused() -> None:

@@ -36,12 +36,12 @@ def test_mistakes_are_reported_as_shown(example: Path) -> None:
     example.write_text(EXAMPLE.replace("rate: 100 Mb/s", "rate: 100").replace("traffic:", "trafic:"), encoding="utf-8")
     with pytest.raises(ExperimentError) as raised:
         load_experiment(example)
-    told = [str(finding).replace(str(example), "experiments/small.yml") for finding in raised.value.findings]
+    reported = [str(finding).replace(str(example), "experiments/small.yml") for finding in raised.value.findings]
     shown = re.findall(r"^experiments/small\.yml:.*$", TEXT, re.MULTILINE)
     assert len(shown) >= 2
     for line in shown:
         pattern = ".*".join(map(re.escape, line.split("…")))
-        assert any(re.fullmatch(pattern, each) for each in told), line
+        assert any(re.fullmatch(pattern, each) for each in reported), line
 
 
 def test_every_key_is_explained() -> None:

@@ -26,7 +26,7 @@ def test_missing_packages_of_a_lab_do_not_hide_other_results(
 
 
 @pytest.mark.parametrize(
-    ("manager", "told"),
+    ("manager", "message"),
     [
         ("apt-get", {"tshark": "sudo apt-get install tshark", "ip": "sudo apt-get install iproute2"}),
         (
@@ -43,11 +43,11 @@ def test_missing_packages_of_a_lab_do_not_hide_other_results(
     ],
 )
 def test_missing_packages_have_the_names_of_the_distribution(
-    monkeypatch: pytest.MonkeyPatch, manager: str, told: dict[str, str]
+    monkeypatch: pytest.MonkeyPatch, manager: str, message: dict[str, str]
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda name, **_: f"/usr/bin/{name}" if name == manager else None)
     checks = {each.name: each for each in (*doctor._tools(), doctor._chromium(), *doctor._rust())}
     assert {each.state for each in checks.values()} == {"missing", "optional"}
-    for name, command in told.items():
+    for name, command in message.items():
         assert checks[name].what_to_do.endswith(command)
     assert manager == "apt-get" or not any("apt-get" in each.what_to_do for each in checks.values())

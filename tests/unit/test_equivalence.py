@@ -108,14 +108,14 @@ FIVE = [1.0, 2.0, 3.0, 4.0, 5.0]
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_lab_that_is_above_or_below_by_more_than_the_margin_is_another(sign: int) -> None:
-    def told(difference: float, margin: float, *second: float) -> str:
+    def reported(difference: float, margin: float, *second: float) -> str:
         return agreement([sign * each for each in FIVE], [sign * each for each in second], difference, margin).word
 
-    assert told(sign * 10, 5, 11, 12, 13, 14, 15) == DIFFERENT
+    assert reported(sign * 10, 5, 11, 12, 13, 14, 15) == DIFFERENT
     # All are beyond it, and the figures are not: those are no medians.
-    assert told(sign * 5, 5, 11, 12, 13, 14, 15) == OPEN
+    assert reported(sign * 5, 5, 11, 12, 13, 14, 15) == OPEN
     # The figures are beyond it, and not enough of the values.
-    assert told(sign * 6, 5, 3, 4, 8, 10, 12) == OPEN
+    assert reported(sign * 6, 5, 3, 4, 8, 10, 12) == OPEN
 
 
 def test_the_probability_is_that_of_the_ranks() -> None:

@@ -171,10 +171,10 @@ def test_a_crate_is_a_run_and_its_damage_is_named(request_: ExportRequest, tmp_p
     # The made-up run has no run.json; else nothing is missing.
     assert [damage.partition(":")[2] for damage in verify(unpacked).damage] == [" found no run.json, expected a run"]
     (tmp_path / "unpacked" / "comparison.csv").write_text("nothing\n")
-    told = verify(unpacked).damage
+    reported = verify(unpacked).damage
     (tmp_path / "unpacked" / notes.name).write_text("some\n")
     assert [each for each in verify(unpacked).damage if notes.name in each]
-    assert len(told) == 2 and "comparison.csv" in told[1] and "1 line (8 bytes) are there" in told[1]
+    assert len(reported) == 2 and "comparison.csv" in reported[1] and "1 line (8 bytes) are there" in reported[1]
     for added in ("extra.txt", "restore/extra.txt", "report.html"):
         (tmp_path / "unpacked" / added).parent.mkdir(exist_ok=True)
         (tmp_path / "unpacked" / added).write_text("nobody's\n")
@@ -199,11 +199,11 @@ def test_nothing_is_written_over_and_nothing_half(request_: ExportRequest, tmp_p
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_licence_or_an_author_that_is_none(request_: ExportRequest, tmp_path: Path, form: str) -> None:
-    for bad, said in (
+    for bad, text in (
         (ExportRequest(request_.folder, request_.outcome, "do what you like"), "expected an SPDX identifier"),
         (ExportRequest(request_.folder, request_.outcome, "", ("Ada <ada@example.org>",)), 'expected "NAME"'),
     ):
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=text):
             write_export(EXPORTS[form], bad, tmp_path / "bad.zip")
     assert list(tmp_path.iterdir()) == []
 
@@ -220,11 +220,11 @@ def test_a_licence_is_refused_for_formats_without_one(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["export", str(request_.folder.path), "--format", form, *words]) == 2
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     if form in SIGNED:
-        assert f'{words[0]}: found "{words[1]}", expected ' in said
+        assert f'{words[0]}: found "{words[1]}", expected ' in output
     else:
-        assert f"found {words[0]} with --format {form}, expected one that has a place: csv, ro-crate" in said
+        assert f"found {words[0]} with --format {form}, expected one that has a place: csv, ro-crate" in output
     assert list(tmp_path.iterdir()) == []
 
 
@@ -250,20 +250,20 @@ def test_figures_of_all_kinds(
     again = (tmp_path / "bar.svg").read_bytes()
     assert main(["figure", run, "goodput.sum", "--kind", "bar", "--to", "bar.svg"]) == 0
     before = sorted(tmp_path.iterdir())
-    for words, said in (
+    for words, text in (
         ([name, "--kind", "box"], f"found --kind box with {name}, expected a metric"),
         (["--kind", "box"], "found --kind, --format or --to without NAME"),
         (["--to", "none.svg"], "found --kind, --format or --to without NAME"),
     ):
         assert main(["figure", run, *words]) == 2
-        assert said in capsys.readouterr().err and sorted(tmp_path.iterdir()) == before
+        assert text in capsys.readouterr().err and sorted(tmp_path.iterdir()) == before
     assert (tmp_path / "bar.svg").read_bytes() == again
     assert b"published" in again and b"Policed to 1 Mb/s" in again
 
 
 @pytest.mark.sample(8)
 @pytest.mark.parametrize(
-    "words, said",
+    "words, message",
     [
         (["goodput.summ"], 'found figure "goodput.summ", expected a graph of the report, a metric or'),
         (["goodput.summ"], 'did you mean "goodput.sum"? `qoslab figure /'),
@@ -279,11 +279,11 @@ def test_figures_that_cannot_be(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     words: list[str],
-    said: str,
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["figure", str(request_.folder.path), *words]) == 2
-    assert said in capsys.readouterr().err and list(tmp_path.iterdir()) == []
+    assert message in capsys.readouterr().err and list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.long
@@ -315,6 +315,6 @@ def test_latex_that_lacks_a_package_is_named(
     latex.chmod(0o755)
     monkeypatch.setenv("PATH", f"{latex.parent}:/usr/bin:/bin")
     assert main(["figure", str(request_.folder.path), "goodput.sum", "--kind", "box", "--format", "pgf"]) == 2
-    told = capsys.readouterr().err
-    assert "ended with an error: ! LaTeX Error: File `pgf.sty' not found." in told and "texlive-pictures" in told
+    output = capsys.readouterr().err
+    assert "ended with an error: ! LaTeX Error: File `pgf.sty' not found." in output and "texlive-pictures" in output
     assert [path.name for path in tmp_path.iterdir()] == ["bin"]

@@ -169,7 +169,7 @@ def test_an_expression_has_its_value(text: str, value: Value) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", 'found the end in "", expected a value, a parameter or an opening bracket'),
         ("1 +", 'found the end in "1 +", expected a value, a parameter or an opening bracket'),
@@ -196,14 +196,14 @@ def test_an_expression_has_its_value(text: str, value: Value) -> None:
         ("if(on, 1, 2, 3)", 'found 4 values in if(…) of "if(on, 1, 2, 3)", expected a condition and two values'),
     ],
 )
-def test_a_syntax_error_is_reported_at_its_position(text: str, said: str) -> None:
+def test_a_syntax_error_is_reported_at_its_position(text: str, message: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         parse_expression(text)
-    assert (caught.value.message, caught.value.hint) == (said, "")
+    assert (caught.value.message, caught.value.hint) == (message, "")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("pir < rtt", "found a rate < a duration, expected two of a kind"),
         ("pir == 1", "found a rate == a number, expected two of a kind"),
@@ -241,13 +241,13 @@ def test_a_syntax_error_is_reported_at_its_position(text: str, said: str) -> Non
         ("max(on, 1 s, 2 s)", "found max of a truth value and a duration, expected quantities of one kind"),
     ],
 )
-def test_an_expression_without_value_is_refused(text: str, said: str) -> None:
+def test_an_expression_without_value_is_refused(text: str, message: str) -> None:
     error = refusal(f" {text} ")
-    assert (error.message, error.hint) == (f"{text}: {said}", "")
+    assert (error.message, error.hint) == (f"{text}: {message}", "")
 
 
 @pytest.mark.parametrize(
-    ("text", "said", "hint"),
+    ("text", "message", "hint"),
     [
         ("1 s / 3", "3.33333e+08 ns, expected a duration of whole base units, not below zero", "write round(…)"),
         ("0.5 b/s", "0.5 b/s, expected a rate of whole base units, not below zero", "write round(…)"),
@@ -258,9 +258,9 @@ def test_an_expression_without_value_is_refused(text: str, said: str) -> None:
         ("0 B - 0.5 B", "-0.5 B, expected a size of whole base units, not below zero", ""),
     ],
 )
-def test_a_quantity_that_cannot_be_is_refused(text: str, said: str, hint: str) -> None:
+def test_a_quantity_that_cannot_be_is_refused(text: str, message: str, hint: str) -> None:
     error = refusal(text)
-    assert (error.message, error.hint) == (f"{text}: found {said}", hint)
+    assert (error.message, error.hint) == (f"{text}: found {message}", hint)
 
 
 @pytest.mark.parametrize(
@@ -284,17 +284,17 @@ def test_a_figure_is_the_nearest_whole_quantity_zero_at_least(text: str, value: 
 
 
 @pytest.mark.parametrize(
-    ("text", "said", "hint"),
+    ("text", "message", "hint"),
     [
         ("1 / 0", "found a division by zero", ""),
         ("rtt + 1", "found a duration + a number, a meaningless operation", ""),
         ("2 * most", "found a rate of more than 30 digits, expected a lesser one", ""),
     ],
 )
-def test_a_figure_without_a_value_is_refused_with_the_expression(text: str, said: str, hint: str) -> None:
+def test_a_figure_without_a_value_is_refused_with_the_expression(text: str, message: str, hint: str) -> None:
     with pytest.raises(ExpressionError) as caught:
         parse_expression(f" {text} ").figure({**VALUES, "most": Rate(LARGEST)})
-    assert (caught.value.message, caught.value.hint) == (f"{text}: {said}", hint)
+    assert (caught.value.message, caught.value.hint) == (f"{text}: {message}", hint)
 
 
 def test_a_condition_has_a_truth_value() -> None:
@@ -332,8 +332,8 @@ def test_results_have_at_most_thirty_digits_and_steps_may_have_more() -> None:
     for text, kind in (("a + 0.1", "number"), ("0 - a - 0.1", "number"), ("r + 1 b/s", "rate")):
         with pytest.raises(ExpressionError) as caught:
             parse_expression(text).evaluate(values)
-        said = f"{text}: found a {kind} of more than 30 digits, expected a lesser one"
-        assert (caught.value.message, caught.value.hint) == (said, "")
+        answer = f"{text}: found a {kind} of more than 30 digits, expected a lesser one"
+        assert (caught.value.message, caught.value.hint) == (answer, "")
 
 
 @pytest.mark.parametrize("opening", ["(", "min(", "min(1, "])
@@ -408,7 +408,7 @@ def test_a_text_that_is_a_number_with_a_unit_is_that_quantity(raw: str | int | f
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "message"),
     [
         (
             "10 mb/s",
@@ -423,10 +423,10 @@ def test_a_text_that_is_a_number_with_a_unit_is_that_quantity(raw: str | int | f
         ("0.5 B", 'found "0.5 B", not a whole number of B'),
     ],
 )
-def test_a_unit_that_is_nearly_one_is_refused(raw: str, said: str) -> None:
+def test_a_unit_that_is_nearly_one_is_refused(raw: str, message: str) -> None:
     with pytest.raises(QuantityError) as caught:
         read_value(raw)
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
@@ -449,7 +449,7 @@ def test_a_value_is_shown_as_a_file_has_it(value: Value, text: str) -> None:
 
 def test_a_name_without_a_value_is_reported_with_the_known_names() -> None:
     expression = parse_expression("x + 1")
-    for values, told in (({"a": 1, "b": 2}, "expected one of a, b"), ({}, "expected no name")):
+    for values, reported in (({"a": 1, "b": 2}, "expected one of a, b"), ({}, "expected no name")):
         with pytest.raises(ExpressionError) as raised:
             expression.evaluate(values)
-        assert raised.value.message == f'x + 1: found "x", {told}'
+        assert raised.value.message == f'x + 1: found "x", {reported}'

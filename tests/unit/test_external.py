@@ -39,7 +39,7 @@ def test_a_word_is_a_kind_and_all_else_a_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ("virtul", 'found "virtul", expected virtual, simulated or the path of an inventory; did you mean "virtual"?'),
         ("{}/rack.yaml", 'or the path of an inventory; did you mean "{}/rack.yml"?'),
@@ -47,27 +47,27 @@ def test_a_word_is_a_kind_and_all_else_a_place() -> None:
     ],
 )
 def test_a_lab_that_is_not_there_has_near_matches(
-    inventory: Path, capsys: pytest.CaptureFixture[str], given: str, said: str
+    inventory: Path, capsys: pytest.CaptureFixture[str], given: str, message: str
 ) -> None:
     status = main(["run", str(EXPERIMENT), "--lab", given.format(inventory.parent)])
     assert status == ExitStatus.USER_MISTAKE
-    assert said.format(inventory.parent) in capsys.readouterr().err
+    assert message.format(inventory.parent) in capsys.readouterr().err
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--jobs", "2"], "found --jobs 2 for the lab of an inventory, expected 1: it is there once"),
         (["--scheduler", "local"], "found --scheduler for the lab of an inventory, expected neither"),
     ],
 )
 def test_a_lab_that_is_there_once_has_one_cell_at_a_time(
-    inventory: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
+    inventory: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
     status = main(["run", str(EXPERIMENT), "--lab", str(inventory), *options])
     assert status == ExitStatus.USER_MISTAKE
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     shutil.copyfile(TOP / "inventory/hardware.example.yml", inventory)
     assert main(["run", str(EXPERIMENT), "--lab", str(inventory), "--jobs", "auto", "--dry-run"]) == ExitStatus.WITHIN
 
@@ -104,9 +104,9 @@ def test_nothing_that_reaches_a_device_is_taken_from_a_run(
         [str(EXPERIMENT), "--resume", *asked[:2]],
     ):
         assert main(["run", *words]) == ExitStatus.USER_MISTAKE
-        told = capsys.readouterr().err
-        assert "run.json: found a run in the lab of an inventory, expected EXPERIMENT, --lab and each --set" in told
-        assert f"qoslab run {recorded.file} --lab {inventory} --set 'duration=10 s' --resume " in told
+        output = capsys.readouterr().err
+        assert "run.json: found a run in the lab of an inventory, expected EXPERIMENT, --lab and each --set" in output
+        assert f"qoslab run {recorded.file} --lab {inventory} --set 'duration=10 s' --resume " in output
     assert not list(tmp_path.rglob("PWNED"))
     # The options given again are those of the run.
     inventory.chmod(0o644)
@@ -118,21 +118,21 @@ def test_the_plan_names_used_and_unused_devices(inventory: Path, capsys: pytest.
     # What an inventory comes to is kept for the process, and other tests ask the example's own file.
     rack = shutil.copy(TOP / "inventory/hardware.example.yml", inventory)
     assert main(["plan", str(EXPERIMENT), "--lab", str(rack), "--arm", "policed"]) == ExitStatus.WITHIN
-    said = capsys.readouterr().out
-    assert "1 cell, the lab of an inventory" in said
-    assert "reach        client R1 server  an agent on each host, a login to each router" in said
-    assert "leave        client server" in said
+    output = capsys.readouterr().out
+    assert "1 cell, the lab of an inventory" in output
+    assert "reach        client R1 server  an agent on each host, a login to each router" in output
+    assert "leave        client server" in output
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("{name: server, node: server, interface: eth0,", "{name: r, node: R1, interface: FastEthernet0/0,", "R1"),
         ('platform: ios, model: "3725"', "platform: engine", "found the platform engine of R1"),
     ],
 )
 def test_settings_impossible_in_a_real_lab_are_reported_with_their_line(
-    tmp_path: Path, old: str, new: str, said: str
+    tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     text = EXPERIMENT.read_text()
     assert old in text
@@ -142,6 +142,6 @@ def test_settings_impossible_in_a_real_lab_are_reported_with_their_line(
     shutil.copy(PUBLISHED, tmp_path)
     with pytest.raises(ExperimentError) as caught:
         load_sweep(file, {}, placed.check)
-    assert said in caught.value.message and "changed.yml:" in caught.value.message
+    assert message in caught.value.message and "changed.yml:" in caught.value.message
     assert all(finding.line for finding in caught.value.findings)
     assert all(finding.hint for finding in caught.value.findings)

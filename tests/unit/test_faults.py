@@ -41,7 +41,7 @@ KILLED = DaemonFailure("R1", -9, "one\ntwo\nthree\nfour\nfive\nsix\n")
 def test_a_dead_process_is_named_with_its_status_and_last_output() -> None:
     assert Dying([]).death() == ""
     assert Dying([KILLED, DaemonFailure("iosd", 1, "")]).death() == (
-        "the lab stopped:  R1: its daemon was killed by SIGKILL; it said: two / three / four / five / six; "
+        "the lab stopped:  R1: its daemon was killed by SIGKILL; its last output: two / three / four / five / six; "
         "iosd: its daemon ended with status 1"
     )
     gone = LabError("its supervisor (process 7) was killed by SIGKILL")
@@ -71,8 +71,8 @@ def test_a_dead_lab_is_the_reason_for_all_later_errors(
     monkeypatch.setattr(faults, "NOTICED_S", 0.2)
     lab = VirtualLab(cast(Lab, Dying(*states)))
     worker = cast(MeasuredWorker, SimpleNamespace(lab=lab, _interrupted=threading.Event()))
-    said = MeasuredWorker._fault(worker, error)
-    assert said.startswith(fault) and bool(said) == bool(fault)
+    text = MeasuredWorker._fault(worker, error)
+    assert text.startswith(fault) and bool(text) == bool(fault)
 
 
 def test_how_a_program_ended() -> None:

@@ -162,10 +162,10 @@ def test_every_write_of_a_run_may_fail(
         with monkeypatch.context() as patch:
             fail_at(patch, number)
             status = main(RUN)
-        said = capsys.readouterr().err
-        assert status == 2, (made[number - 1], said)
-        assert "cannot be written, the disk is full (No space left on device)" in said, made[number - 1]
-        assert "Traceback" not in said
+        output = capsys.readouterr().err
+        assert status == 2, (made[number - 1], output)
+        assert "cannot be written, the disk is full (No space left on device)" in output, made[number - 1]
+        assert "Traceback" not in output
         assert_nothing_half_written(run := newest(tmp_path), whole)
         if run is not None and (run / "run.json").exists():
             assert main(["verify", str(run)]) == 0, (made[number - 1], capsys.readouterr())
@@ -197,9 +197,9 @@ def test_every_write_of_a_cell_may_fail(whole: Path, monkeypatch: pytest.MonkeyP
     for number in range(1, len(made) + 1, every(5)):
         with monkeypatch.context() as patch:
             fail_at(patch, number)
-            said = remote_worker.run_cell(sent[0])
-        assert set(said) == {"error"}, made[number - 1]
-        assert "cannot be written, the disk is full" in said["error"][0]
+            reply = remote_worker.run_cell(sent[0])
+        assert set(reply) == {"error"}, made[number - 1]
+        assert "cannot be written, the disk is full" in reply["error"][0]
 
 
 @dataclass

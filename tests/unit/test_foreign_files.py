@@ -159,9 +159,9 @@ def test_text_output_of_iperf_is_read(file: str, flows: list[tuple[object, ...]]
 )
 def test_parts_that_iperf3_omits_are_left_out(file: str, parts: list[tuple[float, float, int]]) -> None:
     found = read_foreign(RECORDED / f"foreign/iperf3-{file}")
-    told = [(row["start_s"], row["end_s"], row["bytes"]) for row in found.rows["intervals"]]
+    reported = [(row["start_s"], row["end_s"], row["bytes"]) for row in found.rows["intervals"]]
     # In blocks of 128 KiB; a text has three digits of them.
-    assert told == [(begin, end, pytest.approx(blocks * 2**17, rel=3e-3)) for begin, end, blocks in parts]
+    assert reported == [(begin, end, pytest.approx(blocks * 2**17, rel=3e-3)) for begin, end, blocks in parts]
     rates = [float(str(row["bps"])) for row in found.rows["intervals"]]
     assert rates == pytest.approx([blocks * 2**20 / (end - begin) for begin, end, blocks in parts], rel=3e-3)
     assert sum(row[2] for row in parts) * 2**17 == pytest.approx(found.rows["flows"][0]["bytes"], rel=3e-3)
@@ -243,14 +243,14 @@ def test_streams_that_end_with_an_interval_are_refused(tmp_path: Path) -> None:
     text = recorded("iperf-two-streams.client.txt").decode()
     head, first, rest = text.partition("[SUM] 0.0000-1.0000 sec  4096 KBytes  33555 Kbits/sec\n")
     file = tmp_path / "mine.txt"
-    for cut, said in (
+    for cut, answer in (
         (head, "found no line \\[SUM\\] over the whole test, expected one of 2 streams"),
         (head + first, "found 2 streams that all end after 1.0000 s, as intervals do"),
         (text[:-1], "mine.txt:13: found the row .* without an end of line"),
         (head + first + "".join(rest.splitlines(keepends=True)[:1]), "found no line of stream \\[2\\] over the whole"),
     ):
         file.write_text(cut)
-        with pytest.raises(UserError, match=said):
+        with pytest.raises(UserError, match=answer):
             read_foreign(file)
 
 
@@ -290,7 +290,7 @@ def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name, content, said",
+    "name, content, message",
     [
         ("empty.json", b"", "found an empty file"),
         ("cut.json", (RECORDED / "traffic/iperf3-tcp.client.json").read_bytes()[:5000], "found no whole JSON"),
@@ -400,13 +400,13 @@ def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
     ids=lambda value: value if isinstance(value, str) and "." in value and " " not in value else "",
 )
 def test_foreign_files_that_do_not_hold(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: bytes, said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: bytes, message: str
 ) -> None:
     (tmp_path / name).write_bytes(content)
     form = ["--format", "csv"] if name.endswith(".csv") else []
     assert main(["import", str(tmp_path / name), "--to", str(tmp_path / "made"), *form]) == 2
-    told = capsys.readouterr().err
-    assert said in told and name in told
+    output = capsys.readouterr().err
+    assert message in output and name in output
     assert not (tmp_path / "made").exists() and len(list(tmp_path.iterdir())) == 1
 
 
@@ -419,7 +419,7 @@ def test_lines_of_a_csv_end_as_they_like(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "times, ends, told",
+    "times, ends, message",
     [
         ((1, 2, 3), [1, 2, 3], []),
         ((0, 1, 2), [1, 2], ["the first rate of a, at 0 s, is left out: no time is before it"]),
@@ -434,7 +434,7 @@ def test_lines_of_a_csv_end_as_they_like(tmp_path: Path, text: str) -> None:
     ],
 )
 def test_times_of_a_csv_count_from_any_zero(
-    tmp_path: Path, times: tuple[float, ...], ends: list[float], told: list[str]
+    tmp_path: Path, times: tuple[float, ...], ends: list[float], message: list[str]
 ) -> None:
     rows = [f"{time},{rate},{rate}" for time, rate in zip(times, (800, 900, 1000), strict=True)]
     (tmp_path / "mine.csv").write_text("\n".join(["time_s,a_kbps,b_ms", *rows]))
@@ -446,7 +446,7 @@ def test_times_of_a_csv_count_from_any_zero(
     assert flow["bytes"] == sum(int(str(row["bytes"])) for row in found.rows["intervals"])
     assert 800e3 <= float(str(flow["goodput_bps"])) <= 1000e3
     samples = [row["time_s"] for row in found.samples]
-    assert len(samples) == 3 and samples[-2:] == pytest.approx(ends[-2:]) and found.notes == told
+    assert len(samples) == 3 and samples[-2:] == pytest.approx(ends[-2:]) and found.notes == message
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,7 @@ def test_streams_of_both_directions_are_noted(tmp_path: Path, text: str, noted: 
 
 
 @pytest.mark.parametrize(
-    "text, said",
+    "text, message",
     [
         ("".join(TCP.splitlines(keepends=True)[:2]), "a.csv: found no row of stream 2 over the whole test"),
         (TCP[:-45], "a.csv:3: "),
@@ -213,11 +213,11 @@ def test_streams_of_both_directions_are_noted(tmp_path: Path, text: str, noted: 
     ],
     ids=["no total", "cut", "two tests", "the same ports", "letters", "points", "rate", "digits"],
 )
-def test_csv_of_iperf_2_that_does_not_hold_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_csv_of_iperf_2_that_does_not_hold_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(UserError) as refused:
         read_foreign(tmp_path / "a.csv")
-    assert said in refused.value.message
+    assert message in refused.value.message
     assert len(refused.value.message) < 500
 
 

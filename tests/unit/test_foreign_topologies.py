@@ -75,8 +75,13 @@ def test_a_topology_of_containerlab_becomes_ours(tmp_path: Path, capsys: pytest.
     ]
     assert topology.nodes["r2"].model == "IOSv"
     assert "nodes of kind cisco_iol are modelled as IOSv with IOS 15.9(3)M6; other models and releases may queue" in out
-    for told in ("startup-config of nodes is left out", "mtu of links is left out", "have 100 Mb/s", "static routes"):
-        assert told in out
+    for reported in (
+        "startup-config of nodes is left out",
+        "mtu of links is left out",
+        "have 100 Mb/s",
+        "static routes",
+    ):
+        assert reported in out
 
 
 def test_a_router_with_ios_xe_becomes_the_nearest_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,7 +132,7 @@ def test_a_topology_of_netlab_becomes_ours(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("kind: cisco_iol", "kind: bridge", r':8:9: topology\.nodes\.r2: found the kind "bridge"'),
         ("kind: cisco_iol", "kind: cisco_iol, type: L2", r'found the kind "cisco_iol l2"'),
@@ -155,12 +160,12 @@ def test_a_topology_of_netlab_becomes_ours(tmp_path: Path) -> None:
     ],
 )
 def test_features_without_counterpart_are_refused(
-    tmp_path: Path, old: str, new: str, told: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, old: str, new: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert old in CONTAINERLAB
     status, file = made(tmp_path, CONTAINERLAB.replace(old, new, 1))
     errors = capsys.readouterr().err
-    assert status == 2 and re.search(told, errors), errors
+    assert status == 2 and re.search(message, errors), errors
     assert not file.exists() and len(list(tmp_path.iterdir())) == 1
 
 
@@ -183,7 +188,7 @@ def test_a_containerlab_node_is_a_router_or_host_by_its_image(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("members: [a, b]", "members: 5", "found 5, expected a list of nodes"),
         ("- [a, r-1]", "- [a, r-1, b]", "found a link with 3 nodes (a, r-1, b), expected two"),
@@ -197,12 +202,12 @@ def test_a_containerlab_node_is_a_router_or_host_by_its_image(
     ],
 )
 def test_further_features_of_netlab_are_refused(
-    tmp_path: Path, old: str, new: str, told: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, old: str, new: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert old in NETLAB
     status, file = made(tmp_path, NETLAB.replace(old, new, 1))
     errors = capsys.readouterr().err
-    assert status == 2 and told in errors, errors
+    assert status == 2 and message in errors, errors
     assert not file.exists()
 
 

@@ -153,8 +153,8 @@ def test_pages_define_a_changed_value(page: str, run: RunFolder) -> None:
         shutil.copytree(run.path, run.path.with_name("20260101T000000Z"))
         render_index(run.path.parents[1])
     words = " ".join((run.path.parents[1] if page == "index.html" else TOP).joinpath(page).read_text().split())
-    told = re.findall(r"has changed if its verdict is different, or if it differs by more than (.*?) of", words)
-    assert told == [f"{100 * NEGLIGIBLE:g} %"]
+    reported = re.findall(r"has changed if its verdict is different, or if it differs by more than (.*?) of", words)
+    assert reported == [f"{100 * NEGLIGIBLE:g} %"]
     assert "larger value and the two intervals, if any, do not overlap" in words
 
 
@@ -218,9 +218,9 @@ def test_the_command_writes_the_requested_files(
     written = ElementTree.parse("out.xml").getroot()
     assert written.tag == "testsuites" and {case.get("file") for case in written.iter("testcase")} == {"mine.yml"}
     assert step.read_text().startswith("before\n## ! ")
-    said = capsys.readouterr().err
-    assert "qoslab: 0 values changed since " in said
-    assert re.search(r"^::error file=mine\.yml,line=\d+,col=1,title=\w+%3A outside tolerance::", said, re.MULTILINE)
+    output = capsys.readouterr().err
+    assert "qoslab: 0 values changed since " in output
+    assert re.search(r"^::error file=mine\.yml,line=\d+,col=1,title=\w+%3A outside tolerance::", output, re.MULTILINE)
 
 
 @pytest.mark.long
@@ -230,9 +230,9 @@ def test_a_saved_baseline_suffices_for_a_comparison(
     monkeypatch.chdir(tmp_path)
     kept = tmp_path / "reports/baselines/policing-vs-shaping/virtual"
     kept.mkdir(parents=True)
-    told = re.search(r"a folder with `(.*?)` and `(.*?)` \(and", (TOP / "docs/comparing.md").read_text())
-    assert told is not None and told.groups() == ("comparison.csv", "manifest.json")
-    for name in told.groups():
+    output = re.search(r"a folder with `(.*?)` and `(.*?)` \(and", (TOP / "docs/comparing.md").read_text())
+    assert output is not None and output.groups() == ("comparison.csv", "manifest.json")
+    for name in output.groups():
         shutil.copy(run.path / name, kept)
     assert main(["report", str(run.path), "--compare", str(kept)]) == 1
     assert f"qoslab: 0 values changed since {kept}" in capsys.readouterr().err
@@ -256,13 +256,13 @@ def test_bad_input_is_found_before_anything_is_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for words, said in (
+    for words, text in (
         (["--junit", "none/out.xml"], "--junit none/out.xml: found no folder none to write in"),
         (["--compare", "nothing"], 'found "nothing", expected the folder of a finished run'),
         *((["--dry-run", *words], "with --dry-run, expected them for a run") for words in FOR_A_RUN),
     ):
         assert main(["run", "policing-vs-shaping", "--lab", "simulated", *words]) == 2
-        assert said in capsys.readouterr().err
+        assert text in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -280,8 +280,8 @@ def test_a_run_of_another_experiment_is_refused_before_anything_is_run(
     report = run.path / "report.html"
     for words in (["run", "policing-vs-shaping", "--lab", "simulated"], ["report", str(run.path)]):
         assert main([*words, "--compare", str(kept), "--summary", "summary.md"]) == 2
-        said = capsys.readouterr().err
-        assert f"--compare {kept}: found a run of other, expected one of policing-vs-shaping" in said
+        output = capsys.readouterr().err
+        assert f"--compare {kept}: found a run of other, expected one of policing-vs-shaping" in output
     assert list(here.iterdir()) == [] and not report.exists()
 
 
@@ -293,10 +293,10 @@ def test_a_file_that_does_not_hold_is_noted_at_its_line(
     monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
     (tmp_path / "bad.yml").write_text('name: bad\ntitle: T\n"wrong\\e[2J": 100 %\n')
     assert main(["validate", "bad.yml"]) == 2
-    said = capsys.readouterr().err
-    noted = [line for line in said.splitlines() if line.startswith("::error ")]
+    output = capsys.readouterr().err
+    noted = [line for line in output.splitlines() if line.startswith("::error ")]
     assert any(line.startswith("::error file=bad.yml,line=3,col=1,title=") for line in noted), noted
-    assert "wrong" in said and "\x1b" not in said
+    assert "wrong" in output and "\x1b" not in output
 
 
 def test_paths_are_those_of_the_repository(

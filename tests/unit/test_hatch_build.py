@@ -157,17 +157,17 @@ def test_the_wheel_name_has_the_newest_required_glibc(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("machines", "said"),
+    ("machines", "message"),
     [
         ((EM_X86_64, EM_AARCH64), "found programs for aarch64, x86_64, expected one kind of machine"),
         ((EM_S390,), "is for EM_S390, expected one of EM_X86_64, EM_AARCH64, EM_RISCV"),
     ],
 )
-def test_programs_that_make_no_wheel(tmp_path: Path, machines: tuple[int, ...], said: str) -> None:
+def test_programs_that_make_no_wheel(tmp_path: Path, machines: tuple[int, ...], message: str) -> None:
     files = [tmp_path / str(machine) for machine in machines]
     for file, machine in zip(files, machines, strict=True):
         file.write_bytes(elf(machine))
-    with pytest.raises(SystemExit, match=said):
+    with pytest.raises(SystemExit, match=message):
         hatch_build.platform_tag(files)
 
 

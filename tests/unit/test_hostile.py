@@ -53,8 +53,8 @@ def test_a_file_that_is_no_text_is_refused_with_its_line(tmp_path: Path, name: s
     with pytest.raises(ExperimentError) as raised:
         load_experiment(file)
     (line,) = [number for number, text in enumerate(file.read_text().splitlines(), 1) if r"\ud800" in text]
-    said = [found.line for found in raised.value.findings if r"found \ud800, which is no character" in found.message]
-    assert said == [line]
+    answer = [found.line for found in raised.value.findings if r"found \ud800, which is no character" in found.message]
+    assert answer == [line]
 
 
 @pytest.mark.parametrize(
@@ -131,8 +131,8 @@ def test_combinations_are_counted_before_they_are_made(tmp_path: Path) -> None:
     with at_most(SECONDS), pytest.raises(ExperimentError) as raised:
         load_sweep(written(tmp_path, {"e.yml": text}))
     (finding,) = raised.value.findings
-    said = "e.yml:24:9: matrix: found 249001 combinations (499 of p × 499 of q), expected at most 200000 of all arms"
-    assert said in str(finding)
+    answer = "e.yml:24:9: matrix: found 249001 combinations (499 of p × 499 of q), expected at most 200000 of all arms"
+    assert answer in str(finding)
 
 
 @pytest.mark.long

@@ -122,8 +122,8 @@ def test_an_observation_is_a_file_of_its_cell(run: Path, capsys: pytest.CaptureF
     sample_run.seal_anew(run)
     assert main(["report", str(run)]) == 3
     assert SECRET not in (run / "report.html").read_text()
-    told = capsys.readouterr()
-    assert "policed/1: cell.json: observed.2.file: " in told.out and "Traceback" not in told.err
+    output = capsys.readouterr()
+    assert "policed/1: cell.json: observed.2.file: " in output.out and "Traceback" not in output.err
 
 
 @pytest.mark.parametrize("folder", ["javascript:alert(0);x=/cell", "/etc", "../..", "cells/../..", "//example.com/x"])
@@ -136,7 +136,7 @@ def test_a_cell_stands_below_cells(run: Path, capsys: pytest.CaptureFixture[str]
     assert "expected one below cells/" in capsys.readouterr().err
 
 
-def said_so_far(run: Path, *lines: str) -> None:
+def write_events(run: Path, *lines: str) -> None:
     """Return the events of a run after its first lines and before its last."""
     with RunFolder(run).working(ASKED):
         pass
@@ -148,13 +148,13 @@ def said_so_far(run: Path, *lines: str) -> None:
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", LINES)
 def test_text_of_a_hostile_run_is_escaped_or_omitted(run: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
-    line, status, said = LINES[name]
-    said_so_far(run, line)
+    line, status, text = LINES[name]
+    write_events(run, line)
     for words in (["watch", str(run)], ["watch", str(run), "--json"]):
         assert main(words) == status
-        told = capsys.readouterr()
-        assert "Traceback" not in told.err and "\x1b" not in told.out + told.err
-    assert re.search(said, told.out + told.err)
+        output = capsys.readouterr()
+        assert "Traceback" not in output.err and "\x1b" not in output.out + output.err
+    assert re.search(text, output.out + output.err)
     if status != 2:
         watched = WatchedRun(RunFolder(run))
         watched.look()
@@ -172,7 +172,7 @@ def test_text_of_a_hostile_run_is_escaped_or_omitted(run: Path, capsys: pytest.C
 )
 @pytest.mark.parametrize("key", ["time_ns", "depth_packets", "bytes", "depth", "rate_bps", "drops"])
 def test_hostile_counters_are_watched(run: Path, key: str, value: str) -> None:
-    said_so_far(run)
+    write_events(run)
     file = run / CELL / "counters/R1.jsonl"
     file.write_text(re.sub(rf'"{key}":[^,{{}}]*', lambda _: f'"{key}":{value}', file.read_text()))
     watched = WatchedRun(RunFolder(run))
@@ -222,15 +222,15 @@ def test_a_packet_of_another_year_costs_nothing(
     stamped_later(first_cell(run).parent / "captures" / "server.pcapng", 3, years * 365 * 86400.0)
     sample_run.seal_anew(run)
     assert main(["report", str(run)]) == 3
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     reason = r"policed/1: capture server: 3 packets are stamped -?3\.15\d*e\+08 to .* expected -600 to 604 s"
-    assert re.search(reason, told.out)
+    assert re.search(reason, output.out)
     table = tables.read_table(RunFolder(run), "packets_io")
     assert table["time_s"].min() >= 0 and table["time_s"].max() < 10
 
 
 @pytest.mark.parametrize(
-    ("duration", "seconds", "said"),
+    ("duration", "seconds", "message"),
     [
         ("99999999 s", 9e7, r"experiment\.json: duration: found 99999999 s, expected at most 31622400 s"),
         ("31622400 s", 3e7, r"iperf3 server, .*the test ended after 4\.2 s, expected 31622400 s"),
@@ -238,23 +238,23 @@ def test_a_packet_of_another_year_costs_nothing(
     ids=["three years", "a year"],
 )
 def test_a_packet_within_the_time_of_an_experiment_of_years_costs_nothing(
-    run: Path, capsys: pytest.CaptureFixture[str], small_machine: None, duration: str, seconds: float, said: str
+    run: Path, capsys: pytest.CaptureFixture[str], small_machine: None, duration: str, seconds: float, message: str
 ) -> None:
     changed(f"{CELL}/experiment.json", lambda experiment: experiment.update(duration=duration))(run)
     stamped_later(run / CELL / "captures" / "server.pcapng", 3, seconds)
     sample_run.seal_anew(run)
     with at_most(SECONDS):
         assert main(["report", str(run)]) == 3
-    told = capsys.readouterr().out
-    assert re.search(f"policed/1: {said}", told), told
+    output = capsys.readouterr().out
+    assert re.search(f"policed/1: {message}", output), output
     assert (run / "report.html").stat().st_size < 40_000_000
 
 
 def test_an_interval_of_another_year_costs_nothing(
     run: Path, capsys: pytest.CaptureFixture[str], small_machine: None
 ) -> None:
-    def change(said: Any) -> None:
-        for stream in said["intervals"][-1]["streams"]:
+    def change(text: Any) -> None:
+        for stream in text["intervals"][-1]["streams"]:
             stream["end"] = 3e11
 
     file = next(first_cell(run).parent.glob("traffic/*.server.json"))
@@ -267,7 +267,7 @@ def test_an_interval_of_another_year_costs_nothing(
 
 
 @pytest.mark.parametrize(
-    ("name", "size", "said"),
+    ("name", "size", "message"),
     [
         ("cell.json", 5 * 2**30, r"cell\.json: \d+ lines \(\d+ bytes\) were written, 5368709120 bytes are there"),
         ("experiment.json", 5 * 2**30, r"experiment\.json: \d+ lines \(\d+ bytes\) were written, 5368709120 bytes"),
@@ -276,11 +276,11 @@ def test_an_interval_of_another_year_costs_nothing(
     ],
 )
 def test_files_without_end_are_not_read(
-    run: Path, capsys: pytest.CaptureFixture[str], small_machine: None, name: str, size: int, said: str
+    run: Path, capsys: pytest.CaptureFixture[str], small_machine: None, name: str, size: int, message: str
 ) -> None:
     os.truncate(first_cell(run).parent / name, size)  # larger, with a hole
     assert main(["report", str(run)]) == 3
-    assert re.search(f"policed/1: {said}", capsys.readouterr().out)
+    assert re.search(f"policed/1: {message}", capsys.readouterr().out)
 
 
 def test_an_oversized_file_of_changes_is_ignored(run: Path, small_machine: None) -> None:
@@ -354,10 +354,10 @@ def test_no_change_of_a_file_is_a_fault_of_qoslab(
         at = number % len(content)
         file.write_bytes(content[:at] + bytes([content[at] ^ (1 + number % 255)]) + content[at + 1 :])
     sample_run.seal_anew(run)
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as text:
         status = main(["report", str(run)])
     shutil.rmtree(run)
-    assert status in (0, 1, 2, 3), said.getvalue()
+    assert status in (0, 1, 2, 3), text.getvalue()
 
 
 def test_folders_beyond_the_longest_path_are_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -391,8 +391,8 @@ def test_a_hostile_list_of_an_ro_crate_is_damage(
 ) -> None:
     (run / "ro-crate-metadata.json").write_text(json.dumps({"@graph": [entry]}))
     assert main(["verify", str(run)]) == 3
-    assert "DAMAGED" in (said := capsys.readouterr().out)
-    assert not [line for line in said.splitlines() if line.startswith("qoslab: all is")]
+    assert "DAMAGED" in (output := capsys.readouterr().out)
+    assert not [line for line in output.splitlines() if line.startswith("qoslab: all is")]
 
 
 def test_records_of_too_many_values_are_refused(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

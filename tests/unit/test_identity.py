@@ -126,22 +126,22 @@ def test_a_worker_with_another_program_is_refused(planned: Cell, monkeypatch: py
     ours = sent["version"]
     assert identity.sources()[:16] in ours and "qos-sim " in ours
     monkeypatch.setattr(identity, "program", lambda name: "f" * 64)
-    said = remote_worker.run_cell(sent)
-    assert said == {"version": ours.rpartition(" ")[0] + " " + "f" * 16}
+    reply = remote_worker.run_cell(sent)
+    assert reply == {"version": ours.rpartition(" ")[0] + " " + "f" * 16}
     monkeypatch.undo()
     with pytest.raises(VersionError, match=rf"has qoslab .* qos-sim f{{16}}, this is qoslab {ours}") as caught:
-        outcome_of(task, said)
+        outcome_of(task, reply)
     assert isinstance(caught.value, UserError) and "same programs" in caught.value.hint
 
 
 def test_demands_of_expectations_reach_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     """The experiment has no expectations, here and at a remote worker."""
-    told: dict[str, Demand] = {}
+    reported: dict[str, Demand] = {}
 
     class Worker:
         def run(self, task: CellTask, cell: object) -> None:
             assert task.experiment.compare is None
-            told[task.identity.arm] = task.demand
+            reported[task.identity.arm] = task.demand
             raise UserError("enough")
 
     monkeypatch.setattr(remote_worker, "_worker", lambda lab: Worker())
@@ -152,7 +152,7 @@ def test_demands_of_expectations_reach_the_measurement(monkeypatch: pytest.Monke
                 arms.remove(cell.identity.arm)
                 assert "enough" in remote_worker.run_cell(plain_task(make_task(cell, {})))["error"]
     asked = {"policed": Demand(by_counter=True), "shaped": Demand(times_s=(5.7,)), "cbr": Demand(one_packet=True)}
-    assert told == {"unrestricted": Demand(), **asked}
+    assert reported == {"unrestricted": Demand(), **asked}
 
 
 def test_a_value_at_another_trigger_is_another_result(tmp_path: Path) -> None:

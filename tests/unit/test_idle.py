@@ -159,8 +159,10 @@ def test_allow_idle_of_an_unknown_class_is_refused(tmp_path: Path) -> None:
 def test_validate_shows_warnings_and_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = written(tmp_path, "class-map match-all VOICE\n" + POLICY + OUT)
     assert main(["validate", str(file)]) == ExitStatus.WITHIN
-    said = capsys.readouterr().err
-    assert "t.j2:1:1: arms.policy.configure.R1: warning: class-map match-all VOICE" in said and "; 1 warning" in said
+    output = capsys.readouterr().err
+    assert (
+        "t.j2:1:1: arms.policy.configure.R1: warning: class-map match-all VOICE" in output and "; 1 warning" in output
+    )
     assert main(["validate", str(file), "--json"]) == ExitStatus.WITHIN
     (found,) = json.loads(capsys.readouterr().out)["warnings"]
     assert found["line"] == 1
@@ -182,10 +184,10 @@ def test_a_run_warns_everywhere_of_a_class_without_packets(
 ) -> None:
     template = "class-map match-all VOICE\n match dscp ef\n match dscp af41\n" + POLICY + OUT
     run = simulated(tmp_path, monkeypatch, template)
-    said = capsys.readouterr().out
-    assert f"Warning: {IDLE}\n" in said
+    output = capsys.readouterr().out
+    assert f"Warning: {IDLE}\n" in output
     # Nothing is expected: values, and no verdict.
-    assert "It has no expectations, so there is no verdict." in said and "datagrams.loss(call)" in said
+    assert "It has no expectations, so there is no verdict." in output and "datagrams.loss(call)" in output
     outcome = analyse(run)
     assert outcome.warnings == (IDLE,)
     page = build_page(run, outcome)
@@ -233,7 +235,7 @@ compare:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
-    ("options", "status", "said"),
+    ("options", "status", "message"),
     [
         ((), ExitStatus.WITHIN, "The run is valid; all values are within their tolerance."),
         (("--duration", "1200ms"), ExitStatus.WITHIN, "; 1 not measured, as the traffic was shortened"),
@@ -247,12 +249,12 @@ def test_a_shortened_run_does_not_fail_for_values_that_it_did_not_come_to(
     capsys: pytest.CaptureFixture[str],
     options: tuple[str, ...],
     status: ExitStatus,
-    said: str,
+    message: str,
 ) -> None:
     file = written(tmp_path, VOICE + POLICY + OUT, EXPECTED)
     monkeypatch.chdir(tmp_path)
     assert main(["run", str(file), "--lab", "simulated", "--jobs", "1", *options]) == status
-    assert said in capsys.readouterr().out
+    assert message in capsys.readouterr().out
 
 
 def test_a_value_of_an_idle_class_fails_in_a_shortened_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,7 +172,7 @@ def test_other_words_for_the_same(asked: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("now", "instead", "said"),
+    ("now", "instead", "message"),
     [
         (
             "police 2000000 10000",
@@ -239,10 +239,10 @@ def test_other_words_for_the_same(asked: str) -> None:
         ),
     ],
 )
-def test_differences_are_reported_in_ios_syntax(now: str, instead: str, said: str) -> None:
+def test_differences_are_reported_in_ios_syntax(now: str, instead: str, message: str) -> None:
     assert now in RUNNING
     found = configuration_differences(ASKED, RUNNING.replace(now, instead))
-    assert said in found, found
+    assert message in found, found
 
 
 def test_the_order_of_classes_matters() -> None:

@@ -96,14 +96,14 @@ def test_shapers_accept_frame_relay_adaptation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("shape adaptive 7999", "Invalid input"),
         ("shape adaptive", "Incomplete command"),
     ],
 )
-def test_commands_that_classes_lack_are_refused(line: str, said: str) -> None:
-    with pytest.raises(IosError, match=said):
+def test_commands_that_classes_lack_are_refused(line: str, message: str) -> None:
+    with pytest.raises(IosError, match=message):
         parse_config(f"{SHAPED}  {line}", HARDWARE)
     # What is beside it is taken.
     parse_config(f"{SHAPED}  police rate 8000 bps burst 1500\n  random-detect\n  fair-queue", HARDWARE)

@@ -33,11 +33,11 @@ def test_a_line_has_the_devices_names(line: str, sent: str) -> None:
 
 
 def test_an_answer_has_the_experiments_names() -> None:
-    said = {
+    text = {
         "FastEthernet0/1": {"input": "GigabitEthernet0/1/0.5", "rate": 8000},
         "Se0": [None, "FastEthernet0/1"],
     }
-    assert NAMES.from_device(said) == {
+    assert NAMES.from_device(text) == {
         "FastEthernet0/0": {"input": "FastEthernet0/1.5", "rate": 8000},
         "Se0": [None, "FastEthernet0/0"],
     }
@@ -46,8 +46,8 @@ def test_an_answer_has_the_experiments_names() -> None:
 
 def test_a_port_outside_the_experiment_is_not_renamed() -> None:
     names = InterfaceNames({"FastEthernet0/0": "FastEthernet1/0", "FastEthernet0/1": "FastEthernet0/1"})
-    said = {"FastEthernet0/0": "management", "FastEthernet1/0": "test", "FastEthernet0/0.7": "own", "Vlan1": "made"}
-    read = names.from_device(said)
+    text = {"FastEthernet0/0": "management", "FastEthernet1/0": "test", "FastEthernet0/0.7": "own", "Vlan1": "made"}
+    read = names.from_device(text)
     assert read == {
         "own-FastEthernet0/0": "management",
         "FastEthernet0/0": "test",
@@ -56,7 +56,7 @@ def test_a_port_outside_the_experiment_is_not_renamed() -> None:
     }
     assert of_the_experiment(read, ["FastEthernet0/0.20"]) == {"FastEthernet0/0": "test", "Vlan1": "made"}
     # The order in which a device tells of them is all the same, and that one has no other of its name.
-    assert names.from_device(dict(reversed(said.items()))) == read
+    assert names.from_device(dict(reversed(text.items()))) == read
     assert names.from_device({"FastEthernet0/1": 1}) == {"FastEthernet0/1": 1}
 
 

@@ -65,14 +65,14 @@ def test_a_login_at_privilege_15_needs_no_enable() -> None:
 
 
 def test_clients_of_a_near_device_get_its_timeouts() -> None:
-    def told(access: IosAccess) -> tuple[object, object]:
+    def reported(access: IosAccess) -> tuple[object, object]:
         (variables,) = ansible_inventory({"R1": access})["all"]["children"]["ios"]["hosts"].values()
         cli = make_testbed("lab", {"R1": access})["devices"]["R1"]["connections"]["cli"]
         return variables.get("ansible_buffer_read_timeout"), cli["settings"].get("EXECUTE_MATCHED_RETRY_SLEEP")
 
     proxied = IosAccess("127.0.0.1", "lab", "secret", proxied=True)
-    assert told(proxied) == (None, DEVICE_RETRY_S), "each as long as by itself"
-    assert told(replace(proxied, pause_s=0.02)) == (0.02, 0.02)
+    assert reported(proxied) == (None, DEVICE_RETRY_S), "each as long as by itself"
+    assert reported(replace(proxied, pause_s=0.02)) == (0.02, 0.02)
 
 
 @pytest.mark.parametrize("lab", [True, False])

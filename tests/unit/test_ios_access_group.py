@@ -81,8 +81,8 @@ def test_an_access_group_that_cannot_filter_is_refused(line: str, reason: str) -
 def test_a_list_of_the_other_ip_version_is_reported() -> None:
     router = FakeRouter()
     apply(router.device, LISTS)
-    said = typed(router, "configure terminal\ninterface FastEthernet0/0\nip access-group EDGE6 in\n")
-    assert "\nAccess list EDGE6 is one of IPv6: no packets of IPv4 are filtered\n" in said
+    text = typed(router, "configure terminal\ninterface FastEthernet0/0\nip access-group EDGE6 in\n")
+    assert "\nAccess list EDGE6 is one of IPv6: no packets of IPv4 are filtered\n" in text
     assert "access_groups_input" not in compile_device(router.device)["interfaces"]["FastEthernet0/0"]
 
 

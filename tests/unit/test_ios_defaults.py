@@ -139,7 +139,7 @@ def test_a_default_that_is_typed_changes_nothing(feature: str, data: DataObject,
 
 def test_an_operations_defaults_are_the_programs() -> None:
     schema = json.loads((TOP / "docs/schema/qos-router-config.schema.json").read_text(encoding="utf-8"))
-    told = {name: each.get("default") for name, each in schema["$defs"]["OperationConfig"]["properties"].items()}
+    reported = {name: each.get("default") for name, each in schema["$defs"]["OperationConfig"]["properties"].items()}
     known = {
         "frequency_s": ip_sla.DEFAULT_FREQUENCY_S,
         "timeout_ms": ip_sla.DEFAULT_TIMEOUT_MS,
@@ -150,7 +150,7 @@ def test_an_operations_defaults_are_the_programs() -> None:
         "buckets": ip_sla.DEFAULT_BUCKETS,
         "bucket_ms": ip_sla.DEFAULT_BUCKET_MS,
     }
-    assert {name: told[name] for name in known} == known
+    assert {name: reported[name] for name in known} == known
 
 
 def with_bases(device: Device) -> Device:

@@ -17,7 +17,7 @@ from ios_strategies import devices, hardware
 from levels import by_level, everything, examples
 from qoslab.errors import IosError
 from qoslab.ios.cli.grammar import CliError
-from qoslab.ios.cli.session import KEPT
+from qoslab.ios.cli.session import INERT
 from qoslab.ios.config import CONFIG, ConfigSession
 from qoslab.ios.model.device import Device, Generation
 from qoslab.ios.parse import apply, parse_config
@@ -119,7 +119,7 @@ def test_each_printed_line_has_its_own_key(family: str) -> None:
         keys: set[tuple[str, ...]] = set()
         for text in render(typed(Random(seed), Device(chassis))).splitlines():
             line = text.strip()
-            below_kept = session.position.mode == KEPT and text.startswith(" ")
+            below_kept = session.position.mode == INERT and text.startswith(" ")
             if session.collecting or below_kept or line in ("", "!"):
                 session.execute(text)
                 continue
@@ -137,7 +137,7 @@ def test_each_printed_line_has_its_own_key(family: str) -> None:
             keys.add(key)
         printable = {
             each.command.syntax
-            for mode in modes - {KEPT}
+            for mode in modes - {INERT}
             for each in CONFIG._modes[mode]
             if each.form == "set" and each.command.no is not False and each.command.requires <= session.capabilities
         }

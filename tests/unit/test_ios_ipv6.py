@@ -268,7 +268,7 @@ def test_show_ipv6_route() -> None:
 def test_the_commands_answer_on_the_command_line() -> None:
     router = FakeRouter("2811")
     router.device = configured()
-    said = typed(router, "show ipv6 interface brief\nshow ipv6 route\nshow ipv6 access-list Voice\n")
-    assert "2001:DB8:0:20::1" in said
-    assert "IPv6 Routing Table" in said
-    assert "IPv6 access list Voice" in said
+    text = typed(router, "show ipv6 interface brief\nshow ipv6 route\nshow ipv6 access-list Voice\n")
+    assert "2001:DB8:0:20::1" in text
+    assert "IPv6 Routing Table" in text
+    assert "IPv6 access list Voice" in text

@@ -188,12 +188,12 @@ REFUSALS: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "said"), REFUSALS, ids=[text.replace("\n", "; ") for text, _ in REFUSALS])
-def test_refusals(text: str, said: str) -> None:
-    check_refusal(parse_config(BASE, hardware()), text, said)
+@pytest.mark.parametrize(("text", "message"), REFUSALS, ids=[text.replace("\n", "; ") for text, _ in REFUSALS])
+def test_refusals(text: str, message: str) -> None:
+    check_refusal(parse_config(BASE, hardware()), text, message)
 
 
-def check_refusal(device: Device, text: str, said: str) -> None:
+def check_refusal(device: Device, text: str, message: str) -> None:
     """The last line of `text` is refused in these words, or at this column, and changes nothing."""
     session = ConfigSession(device)
     *before, last = text.split("\n")
@@ -203,10 +203,10 @@ def check_refusal(device: Device, text: str, said: str) -> None:
     with pytest.raises(CliError) as caught:
         session.execute(last)
     printed = caught.value.render()
-    if said.startswith("@"):
-        assert printed[:2] == [" " * int(said[1:]) + "^", CARET]
+    if message.startswith("@"):
+        assert printed[:2] == [" " * int(message[1:]) + "^", CARET]
     else:
-        assert printed[0].startswith(said)
+        assert printed[0].startswith(message)
     assert device == unchanged
     assert session.position == position
 
@@ -216,16 +216,16 @@ def marked_as_errors(answer: str) -> list[bool]:
     ansible = [re.compile(each["pattern"], getattr(re, each.get("flags", "re.U")[3:])) for each in ansible_words()]
     device = make_testbed("x", {"R1": IosAccess("192.0.2.1", "lab", "lab")})["devices"]["R1"]
     unicon = device["connections"]["cli"]["settings"]["CONFIGURE_ERROR_PATTERN"]
-    said = device_message({"msg": f"Task failed: {answer.encode()!r}"})
+    text = device_message({"msg": f"Task failed: {answer.encode()!r}"})
     return [
         any(pattern.search(answer) for pattern in ansible),
         any(re.search(pattern, answer, re.MULTILINE) for pattern in unicon),
-        said.splitlines()[-1] == [line for line in answer.splitlines() if line][-2],
+        text.splitlines()[-1] == [line for line in answer.splitlines() if line][-2],
     ]
 
 
-@pytest.mark.parametrize(("text", "said"), REFUSALS, ids=[text.replace("\n", "; ") for text, _ in REFUSALS])
-def test_clients_take_refusals_for_errors(text: str, said: str) -> None:
+@pytest.mark.parametrize(("text", "message"), REFUSALS, ids=[text.replace("\n", "; ") for text, _ in REFUSALS])
+def test_clients_take_refusals_for_errors(text: str, message: str) -> None:
     session = ConfigSession(parse_config(BASE, hardware()))
     *before, last = text.split("\n")
     for line in before:
@@ -240,7 +240,7 @@ LIMITS = "policy-map P\nclass class-default\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("queue-limit 4097", "@12"),
         ("queue-limit 3401 ms", "@12"),
@@ -258,31 +258,31 @@ LIMITS = "policy-map P\nclass class-default\n"
         ("queue-limit dscp 1 9\nfair-queue", "queue-limit in bytes or ms, or by a field, can not be configured in"),
     ],
 )
-def test_limits_that_no_queue_has(text: str, said: str) -> None:
-    check_refusal(parse_config("", hardware("hqf")), LIMITS + text, said)
+def test_limits_that_no_queue_has(text: str, message: str) -> None:
+    check_refusal(parse_config("", hardware("hqf")), LIMITS + text, message)
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("queue-limit 9 ms", "% Not supported: it came with HQF"),
         ("queue-limit dscp af11 9", "% Not supported: it came with HQF"),
         ("random-detect dscp 1 5 ms 9 ms", CARET),
     ],
 )
-def test_the_classic_generation_counts_packets(line: str, said: str) -> None:
+def test_the_classic_generation_counts_packets(line: str, message: str) -> None:
     device = parse_config("policy-map P\nclass class-default\nrandom-detect dscp-based", hardware("classic"))
     session = ConfigSession(device)
     for each in LIMITS.splitlines():
         session.execute(each)
     with pytest.raises(CliError) as caught:
         session.execute(line)
-    assert any(each.startswith(said) for each in caught.value.render())
+    assert any(each.startswith(message) for each in caught.value.render())
 
 
-@pytest.mark.parametrize("said", ["Sum total of class bandwidths exceeds 99 percent", "% Error: bad_config: no"])
-def test_clients_take_the_later_generations_refusals_for_errors(said: str) -> None:
-    assert marked_as_errors(f"bandwidth percent 60\r\n{said}\r\nR1(config-pmap-c)#") == [True, True, True]
+@pytest.mark.parametrize("message", ["Sum total of class bandwidths exceeds 99 percent", "% Error: bad_config: no"])
+def test_clients_take_the_later_generations_refusals_for_errors(message: str) -> None:
+    assert marked_as_errors(f"bandwidth percent 60\r\n{message}\r\nR1(config-pmap-c)#") == [True, True, True]
 
 
 def test_clients_take_a_running_operation_for_an_error() -> None:
@@ -362,9 +362,9 @@ HQF_REFUSALS: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "said"), HQF_REFUSALS, ids=[text.replace("\n", "; ") for text, _ in HQF_REFUSALS])
-def test_refusals_of_the_later_generation(text: str, said: str) -> None:
-    check_refusal(parse_config(BASE, hardware("hqf")), text, said)
+@pytest.mark.parametrize(("text", "message"), HQF_REFUSALS, ids=[text.replace("\n", "; ") for text, _ in HQF_REFUSALS])
+def test_refusals_of_the_later_generation(text: str, message: str) -> None:
+    check_refusal(parse_config(BASE, hardware("hqf")), text, message)
 
 
 def test_the_bandwidth_of_an_interface_cannot_go_below_the_reserved_rate() -> None:

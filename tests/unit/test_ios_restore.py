@@ -113,7 +113,7 @@ def test_nothing_is_sent_to_a_device_that_is_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         (
             "description lan",
@@ -136,9 +136,9 @@ def test_nothing_is_sent_to_a_device_that_is_back() -> None:
         ),
     ],
 )
-def test_changes_by_others_stay_and_are_reported_by_restore(old: str, new: str, told: str) -> None:
+def test_changes_by_others_stay_and_are_reported_by_restore(old: str, new: str, message: str) -> None:
     found = restoration(BEFORE, changed(AFTER, (old, new)), [PUSHED], HARDWARE)
-    assert (found.lines, found.left) == (UNDONE, (told,))
+    assert (found.lines, found.left) == (UNDONE, (message,))
 
 
 def test_lines_added_to_an_object_of_the_run_go_with_it() -> None:
@@ -226,10 +226,10 @@ def test_lines_that_no_model_knows_are_content(name: str) -> None:
     asked, strange = CONTENT[name]
     its_own = f"{asked}{strange}"
     assert [line.text for line in read_running(its_own, HARDWARE).unread] == [strange.strip()]
-    (told,) = collisions(its_own, asked, HARDWARE)
-    assert told == f"it has its own `{strange.strip()}` in `{name}`; the experiment would remove it too"
-    (told,) = collisions(asked, its_own, HARDWARE)
-    assert told == f"it has its own `{name}`, without `{strange.strip()}`"
+    (reported,) = collisions(its_own, asked, HARDWARE)
+    assert reported == f"it has its own `{strange.strip()}` in `{name}`; the experiment would remove it too"
+    (reported,) = collisions(asked, its_own, HARDWARE)
+    assert reported == f"it has its own `{name}`, without `{strange.strip()}`"
     assert collisions(its_own, its_own, HARDWARE) == []
     assert collisions(its_own, PUSHED, HARDWARE) == [], "the experiment has none of that name"
     assert len(collisions(its_own, f"no {asked.splitlines()[0]}\n", HARDWARE)) == 1
@@ -507,9 +507,9 @@ def filled_at_random(before: Device, after: Device, text: str, seed: int) -> set
     names = sorted(name for name, block in was.items() if block.how.referred is not None or block.how.table)
     chosen = set(Random(seed).sample(names, Random(seed).randint(0, len(names))))
     touched = {name for name in chosen if was[name].differs(now.get(name))}
-    told = collisions(filled(render(before), chosen), text, before.hardware)
+    reported = collisions(filled(render(before), chosen), text, before.hardware)
     for name in touched:
-        assert [each for each in told if each.endswith(f" in `{name}`; the experiment would remove it too")]
+        assert [each for each in reported if each.endswith(f" in `{name}`; the experiment would remove it too")]
     return chosen - touched
 
 

@@ -15,7 +15,7 @@ CHANGE = "configure terminal\rinterface FastEthernet0/0\rdescription to Bob\rno 
 ARCHIVE = "configure terminal\rarchive\rpath flash:saved\rend\r"
 
 
-def said(router: FakeRouter, text: str, command: str) -> str:
+def answer(router: FakeRouter, text: str, command: str) -> str:
     """Return the output of the last of these commands."""
     printed = typed(router, LONG + text)
     return printed.rsplit(f"#{command}\n", 1)[1].rpartition("\n")[0]
@@ -23,14 +23,14 @@ def said(router: FakeRouter, text: str, command: str) -> str:
 
 def test_a_configuration_on_flash_outlasts_a_change() -> None:
     router = FakeRouter("2811")
-    copied = said(router, COPY, "copy running-config flash:before.cfg")
+    copied = answer(router, COPY, "copy running-config flash:before.cfg")
     size = len(router.flash["before.cfg"])
     assert copied == f"Destination filename [before.cfg]? \n{size} bytes copied in 0.100 secs ({10 * size} bytes/sec)"
-    listed = said(router, CHANGE + "dir\r", "dir")
+    listed = answer(router, CHANGE + "dir\r", "dir")
     assert listed.splitlines()[2].split()[-1] == "before.cfg" and f"{size}" in listed.splitlines()[2]
     total = 62720 * 1024
     assert listed.splitlines()[-1] == f"{total} bytes total ({total - size} bytes free)"
-    assert said(router, "more flash:before.cfg | include hostname\r", "more flash:before.cfg | include hostname") == (
+    assert answer(router, "more flash:before.cfg | include hostname\r", "more flash:before.cfg | include hostname") == (
         "hostname R1"
     )
 
@@ -49,13 +49,13 @@ def test_class_b_flash_is_erased_before_a_copy_if_confirmed() -> None:
     router = FakeRouter("2811")
     with_soldered_flash(router)
     router.flash["image"] = "x"
-    kept = said(router, COPY + "n", "copy running-config flash:before.cfg").splitlines()
+    kept = answer(router, COPY + "n", "copy running-config flash:before.cfg").splitlines()
     assert kept[1] == "Erase flash: before copying? [confirm]n" and "bytes copied" in kept[2]
     assert set(router.flash) == {"image", "before.cfg"}
     # Whoever has second thoughts has nothing copied; the file is there already and that is asked first.
     typed(router, COPY + "\r\rn")
     assert set(router.flash) == {"image", "before.cfg"}
-    erased = said(router, COPY + "\r\r\r", "copy running-config flash:before.cfg")
+    erased = answer(router, COPY + "\r\r\r", "copy running-config flash:before.cfg")
     assert "Erase of flash: complete\n" in erased and set(router.flash) == {"before.cfg"}
 
 
@@ -63,11 +63,11 @@ def test_a_copy_of_a_missing_or_too_large_file_is_refused() -> None:
     router = FakeRouter("2811")
     missing = "%Error opening flash:none (No such file or directory)"
     for command in ("more flash:none", "delete /force flash:none", "configure replace flash:none force"):
-        assert said(router, f"{command}\r", command) == missing
+        assert answer(router, f"{command}\r", command) == missing
     router.flash["big"] = "x" * 62720 * 1024
-    assert said(router, COPY, "copy running-config flash:before.cfg").endswith("(No space left on device)")
+    assert answer(router, COPY, "copy running-config flash:before.cfg").endswith("(No space left on device)")
     # Of this one no print tells how much flash it has.
-    assert said(FakeRouter("3725"), COPY, "copy running-config flash:before.cfg").endswith("(Device not ready)")
+    assert answer(FakeRouter("3725"), COPY, "copy running-config flash:before.cfg").endswith("(Device not ready)")
 
 
 def test_deleting_is_confirmed() -> None:
@@ -87,7 +87,7 @@ def test_a_configuration_replaces_the_present_one() -> None:
     # Without an answer nothing happens.
     typed(router, "configure replace flash:before.cfg\r\r")
     assert "P" in router.device.policy_maps
-    done = said(router, "configure replace flash:before.cfg force\r", "configure replace flash:before.cfg force")
+    done = answer(router, "configure replace flash:before.cfg force\r", "configure replace flash:before.cfg force")
     assert done == "Total number of passes: 1\nRollback Done\n"
     assert router.device == before
 
@@ -96,7 +96,7 @@ def test_a_file_that_is_refused_changes_nothing() -> None:
     router = FakeRouter("2811")
     router.flash["bad"] = "hostname R9\nfrobnicate\n"
     before = router.device
-    done = said(router, "configure replace flash:bad force\r", "configure replace flash:bad force")
+    done = answer(router, "configure replace flash:bad force\r", "configure replace flash:bad force")
     assert "frobnicate" in done and done.endswith("Rollback aborted\n")
     assert router.device == before
 
@@ -105,9 +105,9 @@ def test_differences_are_shown_below_their_parent_lines() -> None:
     router = FakeRouter("2811")
     typed(router, COPY)
     command = "show archive config differences flash:before.cfg"
-    assert said(router, f"{command}\r", command) == "!No changes were found"
+    assert answer(router, f"{command}\r", command) == "!No changes were found"
     change = "configure terminal\rinterface FastEthernet0/0\rdescription to Bob\rno ip address\rend\r"
-    assert said(router, f"{change}{command}\r", command).splitlines() == [
+    assert answer(router, f"{change}{command}\r", command).splitlines() == [
         "!Contextual Config Diffs:",
         "interface FastEthernet0/0",
         "- ip address 192.168.10.1 255.255.255.0",
@@ -116,7 +116,7 @@ def test_differences_are_shown_below_their_parent_lines() -> None:
     ]
     # Nothing is repeated below a line that is new itself.
     change = "configure terminal\rpolicy-map P\rclass class-default\rshape average 64000\rend\r"
-    assert said(router, f"{change}{command}\r", command).splitlines()[1:4] == [
+    assert answer(router, f"{change}{command}\r", command).splitlines()[1:4] == [
         "+policy-map P",
         "+ class class-default",
         "+    shape average 64000",
@@ -126,13 +126,13 @@ def test_differences_are_shown_below_their_parent_lines() -> None:
 def test_a_change_has_to_be_confirmed() -> None:
     router = FakeRouter()
     command = "configure terminal revert timer 5"
-    assert said(router, f"{command}\r", command).startswith("%No archive is configured")
+    assert answer(router, f"{command}\r", command).startswith("%No archive is configured")
     assert router.revert_at is None
     typed(router, ARCHIVE)
     before = router.device
     typed(router, f"{command}\rhostname R9\rend\r")
     assert router.revert_at == router.moment + timedelta(minutes=5)
-    left = said(router, "show archive config rollback timer\r", "show archive config rollback timer")
+    left = answer(router, "show archive config rollback timer\r", "show archive config rollback timer")
     assert left.splitlines()[-1] == "Time left: 5 minutes"
     typed(router, "configure revert timer 7\r")
     assert router.revert_at == router.moment + timedelta(minutes=7)
@@ -140,7 +140,7 @@ def test_a_change_has_to_be_confirmed() -> None:
     assert router.device == before and router.revert_at is None
     typed(router, f"{command}\rhostname R9\rend\rconfigure confirm\r")
     assert router.revert_at is None and router.device.hostname == "R9"
-    assert said(router, "configure confirm\r", "configure confirm") == "%No Rollback Confirmed Change pending"
+    assert answer(router, "configure confirm\r", "configure confirm") == "%No Rollback Confirmed Change pending"
 
 
 def test_an_expired_timer_acts_once_and_a_restarted_one_later() -> None:
@@ -173,16 +173,16 @@ def test_a_reload_is_scheduled_and_cancelled() -> None:
     typed(router, "write memory\r")
     at = "Reload scheduled for 11:30:30 UTC Mon Mar 2 2026 (in 1 hour and 10 minutes)"
     assert (
-        said(router, "reload in 1:10 for a test\r\r", "reload in 1:10 for a test")
+        answer(router, "reload in 1:10 for a test\r\r", "reload in 1:10 for a test")
         == f"{at}\nProceed with reload? [confirm]"
     )
-    assert said(router, "show reload\r", "show reload") == at
-    assert "*** --- SHUTDOWN ABORTED ---" in said(router, "reload cancel\r", "reload cancel")
+    assert answer(router, "show reload\r", "show reload") == at
+    assert "*** --- SHUTDOWN ABORTED ---" in answer(router, "reload cancel\r", "reload cancel")
     assert router.reload_at is None and router.reloads == 0
-    assert said(router, "show reload\r", "show reload") == "No reload is scheduled."
-    assert said(router, "reload cancel\r", "reload cancel") == "%No reload is scheduled"
+    assert answer(router, "show reload\r", "show reload") == "No reload is scheduled."
+    assert answer(router, "reload cancel\r", "reload cancel") == "%No reload is scheduled"
     # What is not saved is asked about first; whoever does not confirm has scheduled nothing.
-    asked = said(router, CHANGE + "reload in 5\rno\rn", "reload in 5")
+    asked = answer(router, CHANGE + "reload in 5\rno\rn", "reload in 5")
     assert asked.startswith("\nSystem configuration has been modified. Save? [yes/no]: no\n")
     assert router.reload_at is None
     for wrong in ("0", "1:2:3", "soon"):

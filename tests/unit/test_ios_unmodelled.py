@@ -210,9 +210,9 @@ def test_no_line_that_is_not_modelled_is_refused_as_a_typing_error(
     at = session(family, generation)
     refused = {line: refusal(at, line) for line in text.splitlines()}
     typing_errors = ("% Invalid", "% Incomplete", "% Ambiguous")
-    assert [line for line, said in refused.items() if said.startswith(typing_errors)] == []
+    assert [line for line, answer in refused.items() if answer.startswith(typing_errors)] == []
     # Others are rules of IOS: what a class, or an interface, has to have or not to have.
-    assert sum(bool(said) and not said.startswith("% Not supported: ") for said in refused.values()) <= 6
+    assert sum(bool(answer) and not answer.startswith("% Not supported: ") for answer in refused.values()) <= 6
 
 
 @pytest.mark.parametrize(
@@ -226,10 +226,10 @@ def test_no_of_a_line_that_is_not_modelled_is_refused_with_its_reason(
     at = session(family, generation)
     others = ("police ", "interface ")  # Their `no` forms need less than the whole line.
     for line in text.splitlines():
-        said = refusal(at, line)
-        if said.startswith("% Not supported: ") and not line.strip().startswith(others):
+        answer = refusal(at, line)
+        if answer.startswith("% Not supported: ") and not line.strip().startswith(others):
             negative = refusal(at, line.replace(line.strip(), f"no {line.strip()}"))
-            assert negative == said or "below a line that was refused" in said, line
+            assert negative == answer or "below a line that was refused" in answer, line
 
 
 @pytest.mark.parametrize(

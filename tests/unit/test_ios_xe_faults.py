@@ -68,7 +68,7 @@ interface GigabitEthernet0/0/3
 """
 
 
-def told() -> list[str]:
+def reported() -> list[str]:
     """All that this package says of a router with IOS-XE."""
     interface = Interface("GigabitEthernet0/0/0")
     counters = interface_counters()
@@ -100,10 +100,10 @@ PROPERTIES: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", PROPERTIES)
 def test_a_wrong_property_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = told()
+    right = reported()
     wrong = replace(generations.GENERATIONS["ios-xe"], **{name: PROPERTIES[name]})
     monkeypatch.setitem(generations.GENERATIONS, "ios-xe", wrong)  # type: ignore[arg-type]
-    assert told() != right
+    assert reported() != right
 
 
 @pytest.mark.parametrize(
@@ -118,12 +118,12 @@ def test_a_wrong_property_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_a_wrong_figure_is_noticed(figure: str, wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = told()
+    right = reported()
     monkeypatch.setattr(generations.engine_defaults, figure, wrong)
-    assert told() != right
+    assert reported() != right
 
 
 def test_a_wrong_division_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = told()
+    right = reported()
     monkeypatch.setattr(shares, "_excess", lambda classes, level, left: shares._separate(classes, level.base, left))
-    assert told() != right
+    assert reported() != right

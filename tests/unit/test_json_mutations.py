@@ -39,15 +39,15 @@ def test_no_value_of_an_experiment_is_a_fault_of_qoslab(experiments: Path, name:
     file = experiments / "mistaken.yml"
     plain = YAML(typ="safe").load((experiments / f"{name}.yml").read_text())
     tried = 0
-    for told, text in mistaken(json.dumps(plain), OF_AN_EXPERIMENT):
+    for reported, text in mistaken(json.dumps(plain), OF_AN_EXPERIMENT):
         file.write_text(text)
         tried += 1
         try:
             assert all(cell.name for cell in islice(make_plan(load_sweep(file)).cells, CELLS))
         except UserError as error:
-            assert getattr(error, "findings", ()) or str(file) in error.message, told
+            assert getattr(error, "findings", ()) or str(file) in error.message, reported
         except Exception as error:
-            raise AssertionError(told) from error
+            raise AssertionError(reported) from error
     assert tried
 
 
@@ -55,16 +55,16 @@ def test_no_value_of_an_experiment_is_a_fault_of_qoslab(experiments: Path, name:
 def test_no_value_of_a_foreign_topology_is_a_fault_of_qoslab(tmp_path: Path, text: str) -> None:
     file, made = tmp_path / "theirs.yml", tmp_path / "made.yml"
     tried = 0
-    for told, changed in mistaken(json.dumps(YAML(typ="safe").load(text)), OF_A_TOPOLOGY):
+    for reported, changed in mistaken(json.dumps(YAML(typ="safe").load(text)), OF_A_TOPOLOGY):
         file.write_text(changed)
         made.unlink(missing_ok=True)
         tried += 1
         try:
             import_topology(file, made, ConversionOptions())
         except UserError:
-            assert not made.exists(), told
+            assert not made.exists(), reported
         except Exception as error:
-            raise AssertionError(told) from error
+            raise AssertionError(reported) from error
     assert tried
 
 
@@ -87,7 +87,7 @@ def test_no_mutation_of_a_saved_value_causes_a_traceback(tmp_path: Path, name: s
     if name.endswith(".jsonl"):
         content, _, rest = content.partition("\n")
     tried = 0
-    for told, text in mistaken(content, RECORDS[name]):
+    for reported, text in mistaken(content, RECORDS[name]):
         for path, kept in before.items():
             path.write_bytes(kept)
         file.write_text(f"{text}\n{rest}")
@@ -95,7 +95,7 @@ def test_no_mutation_of_a_saved_value_causes_a_traceback(tmp_path: Path, name: s
             sample_run.change_json(file, lambda _: None)
         sample_run.seal_anew(run)
         tried += 1
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as answer:
             status = main(["report", str(run)])
-        assert status in (0, 1, 2, 3), f"{told}\n{said.getvalue()}"
+        assert status in (0, 1, 2, 3), f"{reported}\n{answer.getvalue()}"
     assert tried

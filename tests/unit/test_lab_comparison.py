@@ -106,8 +106,8 @@ class _Well(HTMLParser):
 
 def test_a_page_and_tables_are_written(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", NAME, "--compare-labs"]) == ExitStatus.WITHIN
-    said = capsys.readouterr().out
-    assert "of 5 values with an expectation 5 the same." in said and f"Report: runs/{NAME}/labs.html" in said
+    output = capsys.readouterr().out
+    assert "of 5 values with an expectation 5 the same." in output and f"Report: runs/{NAME}/labs.html" in output
     page = (runs / "labs.html").read_text()
     well = _Well()
     well.feed(page)

@@ -107,7 +107,7 @@ def test_ssh_uses_the_users_settings_and_those_of_the_inventory() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         (
             "qoslab_isolate: in place",
@@ -168,13 +168,13 @@ def test_ssh_uses_the_users_settings_and_those_of_the_inventory() -> None:
         ),
     ],
 )
-def test_invalid_entries_are_named_with_their_line(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_invalid_entries_are_named_with_their_line(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in INVENTORY
     text = INVENTORY.replace(old, new, 1)
     file = write(tmp_path, text)
     with pytest.raises(UserError) as caught:
         parse_lab(listed(text), file)
-    assert caught.value.message == f"{file}{said}"
+    assert caught.value.message == f"{file}{message}"
     assert "secret" not in str(caught.value)
 
 
@@ -290,7 +290,7 @@ def test_a_link_with_delay_is_refused_until_somebody_makes_it(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         (
             "{wan: netm}",
@@ -302,14 +302,14 @@ def test_a_link_with_delay_is_refused_until_somebody_makes_it(tmp_path: Path) ->
         ),
     ],
 )
-def test_the_node_that_delays_a_link_is_known(tmp_path: Path, value: str, said: str) -> None:
+def test_the_node_that_delays_a_link_is_known(tmp_path: Path, value: str, message: str) -> None:
     text = INVENTORY.replace(
         "qoslab_isolate: namespace", f"qoslab_isolate: namespace\n        qoslab_emulated_by: {value}"
     )
     file = write(tmp_path, text)
     with pytest.raises(UserError) as caught:
         parse_lab(listed(text), file)
-    assert caught.value.message.startswith(f"{file}{said}")
+    assert caught.value.message.startswith(f"{file}{message}")
 
 
 def test_a_variable_of_the_lab_has_near_matches(tmp_path: Path) -> None:
@@ -383,8 +383,8 @@ def test_a_slow_router_is_given_its_time_by_all_that_ask_it(tmp_path: Path) -> N
     with AccessProxies({"R1": way, "R2": replace(way, answer_s=ANSWER_S)}) as proxies:
         access = proxies.access()
     assert (access["R1"].answer_s, access["R2"].answer_s) == (120, None)
-    told = ansible_inventory(access, lab=False)["all"]["children"]["ios"]["hosts"]
-    assert told["R1"]["ansible_command_timeout"] == 120 and "ansible_command_timeout" not in told["R2"]
+    reported = ansible_inventory(access, lab=False)["all"]["children"]["ios"]["hosts"]
+    assert reported["R1"]["ansible_command_timeout"] == 120 and "ansible_command_timeout" not in reported["R2"]
     devices = make_testbed("run", access)["devices"]
     settings = devices["R1"]["connections"]["cli"]["settings"]
     assert (settings["EXEC_TIMEOUT"], settings["CONFIG_TIMEOUT"]) == (120, 120)
@@ -401,8 +401,8 @@ def test_the_key_of_a_router_is_taken(tmp_path: Path) -> None:
     router = parse_lab(listed(text), write(tmp_path, text)).routers["R1"]
     assert isinstance(router, IosAccess) and router.key == "/keys/rack"
     assert way_to(tmp_path / "mine.yml", router, RouterSettings()).key == "/keys/rack"
-    told = ansible_inventory({"R1": router}, lab=False)["all"]["children"]["ios"]["hosts"]["R1"]
-    assert told["ansible_ssh_private_key_file"] == "/keys/rack"
+    reported = ansible_inventory({"R1": router}, lab=False)["all"]["children"]["ios"]["hosts"]["R1"]
+    assert reported["ansible_ssh_private_key_file"] == "/keys/rack"
     cli = make_testbed("run", {"R1": router})["devices"]["R1"]["connections"]["cli"]
     assert "-o IdentityFile=/keys/rack -o IdentitiesOnly=yes" in cli["ssh_options"]
 

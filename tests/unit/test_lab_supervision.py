@@ -72,9 +72,9 @@ def test_the_reason_for_unmappable_ids_is_reported(monkeypatch: pytest.MonkeyPat
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(path))
 
     monkeypatch.setattr(Path, "write_text", forbid)
-    with pytest.raises(MachineError, match="map a user namespace") as told:
+    with pytest.raises(MachineError, match="map a user namespace") as reported:
         supervision._map_ids(os.getpid())
-    assert "seccomp=unconfined" in told.value.hint
+    assert "seccomp=unconfined" in reported.value.hint
 
 
 def test_on_ubuntu_a_profile_is_offered_before_the_switch_for_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -243,13 +243,13 @@ def test_keys_replace_the_mouse(tab: Browser, urls: dict[str, str]) -> None:
 def test_values_of_a_map_are_reachable_by_keyboard(tab: Browser, urls: dict[str, str]) -> None:
     tab.open(urls["grid"])
     focus(tab, ".heat td")
-    told = (
+    reported = (
         "(() => { const at = document.activeElement; return [at.cellIndex, at.parentElement.rowIndex, at.title]; })()"
     )
-    (column, row, title), *_ = walk = [tab.tell(told)]
+    (column, row, title), *_ = walk = [tab.tell(reported)]
     for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "ArrowUp"):
         tab.press(key)
-        walk.append(tab.tell(told))
+        walk.append(tab.tell(reported))
         assert tab.tell("document.querySelector('.touched').textContent") == walk[-1][2] != ""
     places = [(at[0] - column, at[1] - row) for at in walk]
     assert places == [(0, 0), (1, 0), (1, 1), (0, 1), (0, 0), (0, 0)]

@@ -444,7 +444,7 @@ EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "message"),
     [
         ("switched betwen", 'found "betwen" in limiter.rate(switched betwen), expected a capture point'),
         (
@@ -458,14 +458,14 @@ EXPERIMENTS = Path(__file__).parents[2] / "experiments"
     ],
 )
 def test_captures_that_a_metric_names_must_be_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], written: str, said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], written: str, message: str
 ) -> None:
     folder = tmp_path / "experiments"
     shutil.copytree(EXPERIMENTS / "templates", folder / "templates")
     text = (EXPERIMENTS / "bucket-truth.yml").read_text()
     (folder / "e.yml").write_text(text.replace("limiter.rate(switched between)", f"limiter.rate({written})", 1))
     assert main(["validate", str(folder / "e.yml")]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 class TestCommand:
@@ -475,11 +475,11 @@ class TestCommand:
     def test_the_command_prints_the_inferred_limiter(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         table = tmp_path / "joined.parquet"
         assert main(["infer", *files(tmp_path, self.passed, self.time_s), "--table", str(table)]) == 0
-        said = capsys.readouterr().out
+        output = capsys.readouterr().out
         dropped = int((~self.passed).sum())
-        assert f"before.pcap: 3,000 IP packets; {tmp_path}/after.pcap.gz: {3000 - dropped:,};" in said
-        assert "Clocks agree" in said and "10.0.0.1:7 > 10.0.0.2:8, 0" in said
-        assert "A policer, counted in frames without check sequence, as routers of IOS count:" in said
+        assert f"before.pcap: 3,000 IP packets; {tmp_path}/after.pcap.gz: {3000 - dropped:,};" in output
+        assert "Clocks agree" in output and "10.0.0.1:7 > 10.0.0.2:8, 0" in output
+        assert "A policer, counted in frames without check sequence, as routers of IOS count:" in output
         assert pd.read_parquet(table)["out_s"].isna().sum() <= dropped
 
     def test_figures_for_programs(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -507,9 +507,9 @@ class TestCommand:
         names = files(tmp_path, self.passed, self.time_s, source=0x0A000009)
         table = tmp_path / "joined.parquet"
         assert main(["infer", *names, "--table", str(table)]) == 2
-        said = capsys.readouterr().err
-        assert "do not belong together: they have 3,000 and" in said and "of which 0 are in both" in said
-        assert "No two hosts are the same" in said and not list(tmp_path.glob("*parquet*"))
+        output = capsys.readouterr().err
+        assert "do not belong together: they have 3,000 and" in output and "of which 0 are in both" in output
+        assert "No two hosts are the same" in output and not list(tmp_path.glob("*parquet*"))
 
     def test_one_that_is_cut_off(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         before, after = files(tmp_path, self.passed, self.time_s)

@@ -71,12 +71,12 @@ def going_on(tmp_path: Path) -> Iterator[tuple[RunFolder, ProgressFile, Cell]]:
     """A run with a cell that has traffic."""
     folder = RunFolder.create(tmp_path, "policing-vs-shaping")
     with folder.working(ASKED):
-        said = ProgressFile(folder.path)
-        said.begin(title="Policing <versus> shaping", lab="virtual", cells=2, done=0)
+        text = ProgressFile(folder.path)
+        text.begin(title="Policing <versus> shaping", lab="virtual", cells=2, done=0)
         cell = folder.cell("policed")
-        said.cell(cell.name, "cells/policed/1")
-        said.step(cell.name, "traffic", 30)
-        yield folder, said, cell
+        text.cell(cell.name, "cells/policed/1")
+        text.step(cell.name, "traffic", 30)
+        yield folder, text, cell
 
 
 class TestTail:
@@ -153,7 +153,7 @@ class TestRates:
 
 class TestWatchedRun:
     def test_the_live_page_follows_events_and_counters(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
-        folder, said, cell = going_on
+        folder, answer, cell = going_on
         run = WatchedRun(folder)
         run.look()
         assert run.shown() == [] and run.doing["policed/1"].step == "traffic"
@@ -166,21 +166,21 @@ class TestWatchedRun:
         cell.append_counters("R1", reply(3))
         run.look()
         assert len(page_of(run)["cells"][0]["graphs"][0]["data"][0]["x"]) == 3
-        said.done(cell.name, valid=False, reasons=["a dog ate it"])
-        said.figures([{"arm": "policed", "metric": "goodput.sum", "measured": 8e5, "verdict": "within"}])
-        said.note("2 of 2")
-        said.end("finished")
+        answer.done(cell.name, valid=False, reasons=["a dog ate it"])
+        answer.figures([{"arm": "policed", "metric": "goodput.sum", "measured": 8e5, "verdict": "within"}])
+        answer.note("2 of 2")
+        answer.end("finished")
         run.look()
         page = page_of(run)
         assert page["invalid"] == [{"name": "policed/1", "reasons": ["a dog ate it"]}]
         assert (page["state"], page["done"], page["notes"]) == ("finished", 1, ["2 of 2"])
         text = shown_at(run, 160)
         assert "Policing <versus> shaping" in text and "goodput.sum" in text and "█" in text
-        told: dict[Any, float] = {}
-        assert len(list(lines(run, told))) == 3 and list(lines(run, told)) == []
+        reported: dict[Any, float] = {}
+        assert len(list(lines(run, reported))) == 3 and list(lines(run, reported)) == []
 
     def test_a_finished_cell_is_counted_once(self, going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
-        folder, said, cell = going_on
+        folder, text, cell = going_on
         run = WatchedRun(folder)
         readings = printed(3)
         for each in readings[:2]:
@@ -189,7 +189,7 @@ class TestWatchedRun:
         assert cell.coming.exists()
         cell.write_readings("R1", readings)
         cell.whole()
-        said.done(cell.name, valid=True)
+        text.done(cell.name, valid=True)
         run.look()
         points = next(iter(run.shown()[0].rates.classes.values()))
         assert [point.time_s for point in points] == pytest.approx([2, 4])
@@ -222,18 +222,18 @@ class TestWatchedRun:
         assert next(run.running()).damaged
 
     @pytest.mark.parametrize(
-        ("line", "told"),
+        ("line", "message"),
         [
             ({"event": "begin", "format": 7}, "found format 7, expected 1"),
             ({"event": "cell", "name": "a", "folder": "../../.."}, "none of format 1"),
             ({"event": "done", "name": "a"}, "none of format 1"),
         ],
     )
-    def test_lines_of_another_version_are_refused(self, tmp_path: Path, line: dict[str, Any], told: str) -> None:
+    def test_lines_of_another_version_are_refused(self, tmp_path: Path, line: dict[str, Any], message: str) -> None:
         folder = RunFolder.create(tmp_path, "a")
         with folder.working(ASKED):
             (folder.path / PROGRESS).write_text(json.dumps({"time": "", **line}) + "\n")
-            with pytest.raises(UserError, match=told):
+            with pytest.raises(UserError, match=message):
                 WatchedRun(folder).look()
 
     def test_a_run_without_such_lines_is_refused(self, tmp_path: Path) -> None:
@@ -251,10 +251,10 @@ class TestCommand:
     ) -> None:
         stepped_back = []
         monkeypatch.setattr("qoslab.cli.watch.step_last", lambda: stepped_back.append(True))
-        folder, said, cell = going_on
+        folder, text, cell = going_on
         for second in range(2):
             cell.append_counters("R1", reply(second))
-        said.end("interrupted")
+        text.end("interrupted")
         assert main(["watch", str(folder.path)]) == 3
         first, last = capsys.readouterr().out.splitlines()
         assert first.startswith(f"policed/1 1 s: {CLASS}: offered 1.514 Mb/s, sent 1.017 Mb/s")
@@ -265,8 +265,8 @@ class TestCommand:
 
 
 def test_names_of_others_are_no_markup(going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
-    folder, said, cell = going_on
-    said.cell("policed/1 [/x] \x1b[2J", "cells/policed/1")
+    folder, text, cell = going_on
+    text.cell("policed/1 [/x] \x1b[2J", "cells/policed/1")
     for second in range(2):
         cell.append_counters("R1", reply(second))
     run = WatchedRun(folder)
@@ -280,30 +280,32 @@ def test_names_of_others_are_no_markup(going_on: tuple[RunFolder, ProgressFile, 
 def test_nothing_is_cut_on_a_small_terminal(
     going_on: tuple[RunFolder, ProgressFile, Cell], width: int, graph: int, cells: int, shown: int
 ) -> None:
-    folder, said, _ = going_on
+    folder, text, _ = going_on
     row = {"arm": "policed", "measured": 8e5, "unit": "b/s", "tolerance": "795.3 kb/s to 839.5 kb/s"}
     verdicts = ["within"] * 19 + ["outside"]
-    said.figures(
+    text.figures(
         [{"metric": f"class.passed.second_most({verdict})", "verdict": verdict, **row} for verdict in verdicts]
     )
     for number in range(1, cells + 1):
         cell = folder.cell("policed", number)
-        said.cell(cell.name, f"cells/policed/{number}")
+        text.cell(cell.name, f"cells/policed/{number}")
         for second in range(45):
             cell.append_counters("R1", reply(second))
     run = WatchedRun(folder)
     run.look()
-    told = shown_at(run, width).splitlines()
-    assert len(told) <= 24 and all(len(line) <= width for line in told) and "…" not in "".join(told)
-    begins = [number for number, line in enumerate(told) if line.startswith("policed/")]
-    assert [told[begin] for begin in begins[1:]] == [f"policed/{number}, after 44 s" for number in range(1, shown + 1)]
-    assert told.count(f"cells that are not shown: {cells - shown}") == (cells > shown)
+    reported = shown_at(run, width).splitlines()
+    assert len(reported) <= 24 and all(len(line) <= width for line in reported) and "…" not in "".join(reported)
+    begins = [number for number, line in enumerate(reported) if line.startswith("policed/")]
+    assert [reported[begin] for begin in begins[1:]] == [
+        f"policed/{number}, after 44 s" for number in range(1, shown + 1)
+    ]
+    assert reported.count(f"cells that are not shown: {cells - shown}") == (cells > shown)
     # Above the cells, what the figures came to so far.
-    figures = " ".join(told[: begins[1]])
+    figures = " ".join(reported[: begins[1]])
     assert "results so far: 19 within, 1 outside" in figures
     assert re.search(r"second_most\(outside\) +800 kb/s  795.3 kb/s to 839.5 kb/s  outside", figures)
     for begin in begins[1:]:
-        lines_of_cell = told[begin : begin + 7]
+        lines_of_cell = reported[begin : begin + 7]
         assert "R1 FastEthernet0/1 output, policy Police" in lines_of_cell
         rows = " ".join(lines_of_cell)
         found = re.search(r"class-default +1\.514 Mb/s +1\.005 Mb/s +[\d.]+ kb/s ", rows)
@@ -420,9 +422,9 @@ class TestServer:
 
         # As root, which may have any, nothing is refused.
         monkeypatch.setattr(socket.socket, "bind", bind)
-        with pytest.raises(UserError, match=f"--port 80: cannot be had: {os.strerror(number)}") as told:
+        with pytest.raises(UserError, match=f"--port 80: cannot be had: {os.strerror(number)}") as reported:
             LiveView(port=80)
-        assert told.value.hint == hint
+        assert reported.value.hint == hint
 
     def test_ports_that_no_run_came_to_are_given_back(self) -> None:
         with LiveView() as view:
@@ -517,7 +519,7 @@ class TestServer:
 
 
 @pytest.mark.parametrize(
-    "experiment, lab, told",
+    "experiment, lab, message",
     [
         ("policing-vs-shaping", "virtual", True),
         ("tcp-friendly-policer", "virtual", False),
@@ -525,11 +527,11 @@ class TestServer:
     ],
 )
 def test_values_so_far_are_shown_except_of_a_sweep_in_real_time(
-    experiment: str, lab: str, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    experiment: str, lab: str, message: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     file, sweep = open_sweep(experiment, (), lab)
-    assert (prepare(file, sweep, Choice(lab=lab), ()).request.meanwhile is not None) == told
+    assert (prepare(file, sweep, Choice(lab=lab), ()).request.meanwhile is not None) == message
     page = " ".join((TOP / "docs/reports.md").read_text().split())
     assert "of a sweep in real time only at its end" in page and "at most once a second." in page
     assert FIGURES_EVERY_S == 1
@@ -537,8 +539,8 @@ def test_values_so_far_are_shown_except_of_a_sweep_in_real_time(
 
 def test_the_page_names_the_polling_interval() -> None:
     page = (TOP / "docs/reports.md").read_text()
-    told = re.search(r"as `qoslab_show_every` says, every (.*?) by default, or every (.*?) where", page)
-    assert told is not None and [Duration.parse(each).seconds for each in told.groups()] == [SELDOM_S, OFTEN_S]
+    reported = re.search(r"as `qoslab_show_every` says, every (.*?) by default, or every (.*?) where", page)
+    assert reported is not None and [Duration.parse(each).seconds for each in reported.groups()] == [SELDOM_S, OFTEN_S]
 
 
 def test_a_browser_draws_it(view: LiveView, tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from qoslab.run.real.access.transport import Line
 class Scripted(Line):
     """A device that says the next of these to each thing it is sent."""
 
-    def __init__(self, *said: str) -> None:
-        self._said = list(said)
+    def __init__(self, *message: str) -> None:
+        self._output = list(message)
         self._ready: list[bytes] = []
         self.heard: list[bytes] = []
 
@@ -29,8 +29,8 @@ class Scripted(Line):
 
     async def write(self, data: bytes) -> None:
         self.heard.append(data)
-        if self._said:
-            self._ready.append(self._said.pop(0).encode())
+        if self._output:
+            self._ready.append(self._output.pop(0).encode())
 
     def close(self) -> None:
         pass

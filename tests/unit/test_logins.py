@@ -102,10 +102,10 @@ def test_an_idle_login_ends(device: FakeDevice, way: Callable[[FakeDevice], Awai
             device.router.device.lines["vty 0"].exec_timeout = (0, 1)
             client.send("enable\r" + ("opensesame\r" + typed if typed else ""))
             began = time.monotonic()
-            said = await client.until("\0")
+            text = await client.until("\0")
             took.append(time.monotonic() - began)
             device.router.device.lines["vty 0"].exec_timeout = None
-            assert said.endswith(" --More-- " if typed else "Password: "), said[-80:]
+            assert text.endswith(" --More-- " if typed else "Password: "), text[-80:]
         return took
 
     for seconds in asyncio.run(run()):
@@ -137,8 +137,8 @@ def test_a_client_that_does_not_read_is_waited_for(
         while written != before:
             before = written
             await asyncio.sleep(0.3)
-        said = await client.until("privilege level is 1\r\nR1>")
-        answers, length = said.count("Configuration register is"), len(said)
+        answer = await client.until("privilege level is 1\r\nR1>")
+        answers, length = answer.count("Configuration register is"), len(answer)
         assert answers == OFTEN
         assert before < length / 2
         client.close()

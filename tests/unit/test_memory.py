@@ -74,9 +74,11 @@ def test_queues_without_bound_are_refused(tmp_path: Path, capsys: pytest.Capture
     assert main(["validate", str(experiment(tmp_path, text, CLASSES))]) == 0
     large = CLASSES.replace("fair-queue 64", "fair-queue 4096").replace("queue-limit 400", "queue-limit 4096")
     assert main(["validate", str(experiment(tmp_path, text, large))]) == 2
-    said = capsys.readouterr().err
-    assert re.search(r"e\.yml:6:\d+: topology\.nodes\.R1: found queues of 63\d{8} bytes, all output queues of R1", said)
-    assert f"bytes, expected at most {MOST}" in said and "lower queue-limit" in said
+    output = capsys.readouterr().err
+    assert re.search(
+        r"e\.yml:6:\d+: topology\.nodes\.R1: found queues of 63\d{8} bytes, all output queues of R1", output
+    )
+    assert f"bytes, expected at most {MOST}" in output and "lower queue-limit" in output
 
 
 def test_links_that_hold_too_much_are_refused(tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ def test_a_dialogue_that_is_broken_off_writes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words, said",
+    "words, message",
     [
         (["Mine"], 'found the name "Mine", expected small letters'),
         (["../mine"], 'found the name "../mine", expected small letters'),
@@ -197,11 +197,11 @@ def test_a_dialogue_that_is_broken_off_writes_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_impossible_options_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["new", "experiment", *words]) == 2
-    assert said in capsys.readouterr().err and list(tmp_path.iterdir()) == []
+    assert message in capsys.readouterr().err and list(tmp_path.iterdir()) == []
 
 
 def test_nothing_is_written_over(

@@ -32,15 +32,15 @@ def test_each_experiment_has_one() -> None:
 
 
 def test_each_is_run_on_a_simulated_run() -> None:
-    told = set[str]()
+    reported = set[str]()
     for file in ("notebook/test_simulated_runs.py", "lab/test_notebooks.py"):
         for statement in ast.parse((Path(__file__).parents[1] / file).read_text()).body:
             targets = [statement.target] if isinstance(statement, ast.AnnAssign) else getattr(statement, "targets", [])
             value = getattr(statement, "value", None)
             named = [each.id for each in targets if isinstance(each, ast.Name)]
             if named == ["STORIES"] and isinstance(value, ast.Dict):
-                told |= {str(key.value) for key in value.keys if isinstance(key, ast.Constant)}
-    assert told == {path.stem for path in NOTEBOOKS}
+                reported |= {str(key.value) for key in value.keys if isinstance(key, ast.Constant)}
+    assert reported == {path.stem for path in NOTEBOOKS}
 
 
 def test_the_only_notebook_needs_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

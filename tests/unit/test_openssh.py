@@ -13,8 +13,8 @@ from qoslab.system.openssh import with_host_keys, with_identity
 
 def understood(*options: str) -> dict[str, str]:
     """Return the options as ssh reads them, without connecting."""
-    said = subprocess.run(["ssh", "-G", "-F", "none", *options, "host"], capture_output=True, text=True, check=True)
-    return dict(line.partition(" ")[::2] for line in said.stdout.splitlines())
+    output = subprocess.run(["ssh", "-G", "-F", "none", *options, "host"], capture_output=True, text=True, check=True)
+    return dict(line.partition(" ")[::2] for line in output.stdout.splitlines())
 
 
 @pytest.mark.parametrize("name", ["keys", "my rack/keys", "1\t2", 'a "rack"', "back\\slash", "it's", "Zürich", "#1"])
@@ -36,5 +36,5 @@ def test_a_percent_sign_stands_for_itself(tmp_path: Path) -> None:
         command = ["ssh", "-v", "-F", "none", *with_identity(rack / "key"), "-o", "BatchMode=yes", *place]
         with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as ssh:
             nobody.accept()[0].close()
-            said = ssh.communicate()[1]
-    assert f"identity file {rack}/key type 3" in said, said
+            text = ssh.communicate()[1]
+    assert f"identity file {rack}/key type 3" in text, text

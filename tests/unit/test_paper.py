@@ -64,10 +64,10 @@ def test_long_names_are_whole(
     figure = paper.draw_metric(*run, "goodput.sum", kind, width)
     paper.save(figure, tmp_path / "a.svg")
     assert outside(figure) == []
-    said = " ".join((tmp_path / "a.svg").read_text().split())
-    assert all(word in said for word in ("random", "policed", "shaped"))
+    output = " ".join((tmp_path / "a.svg").read_text().split())
+    assert all(word in output for word in ("random", "policed", "shaped"))
     if kind == "bar":
-        assert all(pair in said for pair in ("kb/s", "ring = 1", "static"))
+        assert all(pair in output for pair in ("kb/s", "ring = 1", "static"))
     (axes,) = figure.axes
     box = axes.get_position()
     assert box.width > 0.2 and box.height * figure.get_figheight() > 0.3

@@ -78,8 +78,8 @@ def test_a_run_of_one_arm_is_compared_in_that_arm(
     assert capsys.readouterr().out == f"{own} values, 0 different from {BEFORE}; {apart}\n"
     assert main(["compare", str(BEFORE), str(run)]) == ExitStatus.WITHIN
     assert main(["compare", str(run), "--json"]) == ExitStatus.WITHIN
-    said = capsys.readouterr().out
-    assert json.loads(said[said.index("{") :])["not_asked_for"] == all_rows - own
+    output = capsys.readouterr().out
+    assert json.loads(output[output.index("{") :])["not_asked_for"] == all_rows - own
     # What it was asked for and has not, is gone all the same.
     lines = (run / COMPARISON).read_text().splitlines(keepends=True)
     (run / COMPARISON).write_text("".join([lines[0], *lines[2:]]))
@@ -126,10 +126,10 @@ def test_a_report_and_a_summary_name_the_part_that_was_run(tmp_path: Path) -> No
     run = sample_run.make_run(tmp_path)
     outcome, manifest = analyse(run), run.manifest()
     run.write_manifest(manifest.model_copy(update={"overrides": ("--duration 10 s", "--arm policed", "--arm shaped")}))
-    page, told = build_page(run, outcome), "Of a part of its file: --arm policed, --arm shaped."
-    assert page.when.endswith(f" of traffic in each arm. {told}")
+    page, reported = build_page(run, outcome), "Of a part of its file: --arm policed, --arm shaped."
+    assert page.when.endswith(f" of traffic in each arm. {reported}")
     summary = gate.markdown(outcome, run.manifest(), read_run(run.path), None, page.lead, "")
-    assert f"\n\n{told}\n\n" in summary
+    assert f"\n\n{reported}\n\n" in summary
     run.write_manifest(manifest)
     assert "part" not in build_page(run, outcome).when
     assert "Of a part" not in gate.markdown(outcome, manifest, read_run(run.path), None, page.lead, "")
@@ -138,8 +138,8 @@ def test_a_report_and_a_summary_name_the_part_that_was_run(tmp_path: Path) -> No
 def test_a_notebook_of_a_partial_run_reports_missing_arms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = narrowed(tmp_path / "a/b")
     notebook.tell_of_a_part(run)
-    told = f"{run} covers only a part of its file (--arm policed): the notebook shows only that part\n"
-    assert capsys.readouterr().err == told
+    reported = f"{run} covers only a part of its file (--arm policed): the notebook shows only that part\n"
+    assert capsys.readouterr().err == reported
     for whole in (BEFORE, tmp_path / "none"):
         notebook.tell_of_a_part(whole)
     assert capsys.readouterr().err == ""
@@ -149,6 +149,6 @@ def test_an_omitted_arm_is_reported(tmp_path: Path) -> None:
     run = sample_run.make_run_of_one_arm(tmp_path)
     manifest = run.manifest()
     run.write_manifest(manifest.model_copy(update={"overrides": ("--arm policed",)}))
-    told = 'found arm "shaped", expected one of policed; the run is of a part of its file: --arm policed'
-    with pytest.raises(UserError, match=f"^{re.escape(told)}$"):
+    reported = 'found arm "shaped", expected one of policed; the run is of a part of its file: --arm policed'
+    with pytest.raises(UserError, match=f"^{re.escape(reported)}$"):
         RunView(run).configuration("shaped", "R1")

@@ -36,14 +36,14 @@ def test_missing_passwords_are_asked_once(tmp_path: Path, monkeypatch: pytest.Mo
     rack = tmp_path / "rack.yml"
     rack.write_text(RACK)
     before = words(rack)
-    said = {
+    text = {
         "Password of ann on R1 (empty: a key): ": "typed-password-1",
         "Enable secret of R1 (empty: none): ": "typed-secret-1",
         "Enable secret of R3 (empty: none): ": "",
     }
-    monkeypatch.setattr(getpass, "getpass", lambda prompt: said.pop(prompt))
+    monkeypatch.setattr(getpass, "getpass", lambda prompt: text.pop(prompt))
     ask_for(rack, ("R1", "R2", "R3"))
-    assert said == {}
+    assert text == {}
     assert words(rack) == {
         **before,
         "R1": ("typed-password-1", "typed-secret-1"),

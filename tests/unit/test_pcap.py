@@ -297,7 +297,7 @@ def test_a_compressed_file_is_read_as_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "found 0 bytes, expected a pcap or pcapng file"),
         (b"\x7fELF and so on", r'begins with "\\x7fELF", expected a pcap or pcapng file'),
@@ -311,10 +311,10 @@ def test_a_compressed_file_is_read_as_it_was(tmp_path: Path) -> None:
         (section("<", 9)[:28] + packet("<", 1, IP, 20), "of interface 0, not described in the file"),
     ],
 )
-def test_a_file_that_is_no_capture_is_reported(tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_file_that_is_no_capture_is_reported(tmp_path: Path, content: bytes, message: str) -> None:
     file = tmp_path / "x.pcapng"
     file.write_bytes(content)
-    with pytest.raises(CaptureError, match=said):
+    with pytest.raises(CaptureError, match=message):
         list(read_packets(file))
 
 

@@ -112,7 +112,7 @@ def test_image_of_the_article_s_router() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "release", "told"),
+    ("changed", "release", "message"),
     [
         ({}, "6.16.12-arch1-1", False),
         ({}, "6.17.0-5-generic", True),
@@ -123,7 +123,7 @@ def test_image_of_the_article_s_router() -> None:
     ],
 )
 def test_tcp_settings_ignored_by_a_kernel_are_reported(
-    changed: dict[str, int | bool], release: str, told: bool
+    changed: dict[str, int | bool], release: str, message: bool
 ) -> None:
     profile = TCP_PROFILES["legacy-2008"].model_copy(update=changed)
-    assert bool(without_effect(profile, release)) == told
+    assert bool(without_effect(profile, release)) == message

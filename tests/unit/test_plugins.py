@@ -91,10 +91,10 @@ def test_an_experiment_runs_with_additions_of_a_plugin(
     words = ["run", "mine", "--lab", "simulated", "--duration", "1s", "--arm", "policed"]
     status = cli.main(words)
     assert status == status_of(newest_run(Path())) in (0, 1)
-    said = capsys.readouterr()
-    assert "The run is valid" in said.out
+    output = capsys.readouterr()
+    assert "The run is valid" in output.out
     # One metric does not load: the others are there, and it is named once.
-    assert said.err.count('left out: the metric "acme.gone" of the package acme-qos 1.2') == 1
+    assert output.err.count('left out: the metric "acme.gone" of the package acme-qos 1.2') == 1
     assert cli.main(["figure", "policing-vs-shaping"]) == 0
     listed = capsys.readouterr().out
     assert "acme.slowest(transfer)" in listed and " What each stream got\n" in listed

@@ -80,7 +80,7 @@ def operation(ring: int, flood_ms: float, echo_ms: float, start: random.Random) 
 )
 def test_probes_meet_in_the_ring(kbps: int, ring: int) -> None:
     experiment = loaded("tx-ring-limit")
-    said = {
+    text = {
         each.metric: each.prediction
         for each in expected(experiment)
         if each.arm == "cbr" and each.selection == f"line = {kbps} kb/s, ring = {ring}"
@@ -91,12 +91,12 @@ def test_probes_meet_in_the_ring(kbps: int, ring: int) -> None:
     trips = [wait + echo_ms + 3 * 0.32 for each in operations for wait in each]
     jitter = [abs(after - before) for each in operations for before, after in pairwise(each)]
     # The greatest and least of 40 000 are within a hundredth of a packet of what can be.
-    assert max(trips) == pytest.approx(said["rtt.max"], abs=flood_ms / 100)
-    assert min(trips) == pytest.approx(said["rtt.min"], abs=flood_ms / 100)
-    assert mean(trips) == pytest.approx(said["rtt.avg"], abs=0.1)
+    assert max(trips) == pytest.approx(text["rtt.max"], abs=flood_ms / 100)
+    assert min(trips) == pytest.approx(text["rtt.min"], abs=flood_ms / 100)
+    assert mean(trips) == pytest.approx(text["rtt.avg"], abs=0.1)
     if kbps == 128:
-        assert mean(jitter) == pytest.approx(said["jitter.avg"], abs=0.1)
-        assert min(jitter) == pytest.approx(said["jitter.min"], abs=0.1)
+        assert mean(jitter) == pytest.approx(text["jitter.avg"], abs=0.1)
+        assert min(jitter) == pytest.approx(text["jitter.min"], abs=0.1)
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -276,7 +276,9 @@ NO_ARCHIVE = "archive: it has no `archive` with a `path` in its configuration"
 def test_a_router_without_a_rollback_method_is_refused(
     wanted: RollbackMethod | None, kept: RollbackState, found: str
 ) -> None:
-    lines = [str(each) for each in look(facts(kept=kept, settings=RouterSettings(rollback=wanted))) if each.grave]
+    lines = [
+        str(each) for each in look(facts(rollback_state=kept, settings=RouterSettings(rollback=wanted))) if each.grave
+    ]
     expected = f"qoslab_rollback: {wanted}" if wanted else "one that works"
     assert lines == [
         f"R1: found no rollback method that works ({each}), expected {expected}; fix that, or run without a rollback "
@@ -307,12 +309,12 @@ def two(first: dict[str, str], second: dict[str, str], board: str = "FTX0945W0MY
 
 def test_one_router_under_two_names_is_found_by_its_hardware_addresses() -> None:
     ports = {"FastEthernet0/0": MACS["Fa0"], "Serial0/0": ""}
-    told = "FastEthernet0/0 has 02:00:00:00:00:10 in both"
+    reported = "FastEthernet0/0 has 02:00:00:00:00:10 in both"
     advice = "expected a device for each; give the one that is wrong its own ansible_host"
     assert two(ports, ports) == [
-        f"R1 and R2: found one router under both names ({told}, serial number FTX0945W0MY), {advice}"
+        f"R1 and R2: found one router under both names ({reported}, serial number FTX0945W0MY), {advice}"
     ]
-    assert two(ports, ports, board="") == [f"R1 and R2: found one router under both names ({told}), {advice}"]
+    assert two(ports, ports, board="") == [f"R1 and R2: found one router under both names ({reported}), {advice}"]
     # Virtual ones of one model print one serial number; one that has taken another's address has others besides.
     assert two(ports, {"FastEthernet0/0": MACS["Fa1"]}) == []
     assert two(ports, {**ports, "FastEthernet0/1": MACS["Fa1"]}) == []
@@ -324,26 +326,26 @@ def test_one_machine_under_two_names_is_found() -> None:
         both = {"eth0": card(first), "eth1": card(second), "lo": card("00:00:00:00:00:00")}
         return {"cards": both}
 
-    def said(way: Isolation, card_of_server: str, **changed: Any) -> list[str]:
+    def text(way: Isolation, card_of_server: str, **changed: Any) -> list[str]:
         found = facts(way=way, **changed)
         named = {"server": HostSettings(isolate=way, interfaces={"eth0": card_of_server})}
         settings = {**found.host_settings, **named}
         return [str(each) for each in twice(replace(found, host_settings=settings))]
 
     same = cards(MACS["client"], MACS["server"])
-    assert said("namespace", "eth0", client=same, server=same) == [
+    assert text("namespace", "eth0", client=same, server=same) == [
         "client and server: found one machine under both names, and eth0 for both, expected one interface for each; "
         "give each its own in qoslab_interfaces, or its own ansible_host"
     ]
     # A PC with a card for each, as namespaces.
-    assert said("namespace", "eth1", client=same, server=same) == []
-    assert said("in place", "eth1", client=same, server=same) == [
+    assert text("namespace", "eth1", client=same, server=same) == []
+    assert text("in place", "eth1", client=same, server=same) == [
         "client and server: found one machine under both names (eth0 has 02:00:00:00:00:01 in both), expected a device "
         "for each; let both have `qoslab_isolate: namespace`, or two machines"
     ]
     # Namespaces of one machine that are hosts each, and machines whose image was copied.
-    assert said("in place", "eth0", client=same, server=cards(MACS["Fa0"], MACS["Fa1"])) == []
-    assert said("in place", "eth0", client=same, server={**same, "machine": "b"}) == []
+    assert text("in place", "eth0", client=same, server=cards(MACS["Fa0"], MACS["Fa1"])) == []
+    assert text("in place", "eth0", client=same, server={**same, "machine": "b"}) == []
 
 
 def test_a_run_that_goes_on_elsewhere_is_noticed() -> None:

@@ -148,7 +148,7 @@ def test_facts_are_parsed_from_router_output() -> None:
     assert found.learnt == {"02:00:00:00:00:01": "Gi1/0/15", "02:00:00:00:00:02": "Po1"}
     assert found.neighbours == ()
     kept = (PRINTED[each] for each in ("show running-config", "show startup-config", "dir flash:"))
-    assert found.kept == RollbackState(*kept)
+    assert found.rollback_state == RollbackState(*kept)
 
 
 def test_neighbours_are_read_of_cdp_and_lldp() -> None:
@@ -160,8 +160,8 @@ def test_neighbours_are_read_of_cdp_and_lldp() -> None:
 
 
 def test_an_lldp_neighbour_confirms_or_refutes_a_cable() -> None:
-    told = LLDP.replace("Gi0/1", "Fa0/1").replace("Gi0/2", "Fa0/0").replace("R3.example.org", "R1.example.org")
-    swapped = read(**{"show lldp neighbors detail": told}).neighbours
+    reported = LLDP.replace("Gi0/1", "Fa0/1").replace("Gi0/2", "Fa0/0").replace("R3.example.org", "R1.example.org")
+    swapped = read(**{"show lldp neighbors detail": reported}).neighbours
     assert swapped == (("FastEthernet0/1", "R1", "FastEthernet0/0"),)
     refused = refusal(look(facts(neighbours=swapped)))
     assert refused is not None

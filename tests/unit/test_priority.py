@@ -30,9 +30,9 @@ COMMANDS = {"python": [sys.executable, "-c", PYTHON], "sh": ["sh", "-c", SHELL]}
 
 @pytest.mark.parametrize("language", list(BEHIND))
 def test_a_leader_takes_its_session_with_it(language: str) -> None:
-    said = subprocess.run(COMMANDS[language], capture_output=True, text=True, start_new_session=True, check=True)
-    assert said.stderr == ""
-    own, *group = said.stdout.split()
+    output = subprocess.run(COMMANDS[language], capture_output=True, text=True, start_new_session=True, check=True)
+    assert output.stderr == ""
+    own, *group = output.stdout.split()
     assert own == str(BEHIND[language])
     assert group[1:] == (["nice", str(BEHIND_TRAFFIC)] if GROUPS else [])
 
@@ -41,16 +41,16 @@ def test_a_leader_takes_its_session_with_it(language: str) -> None:
 def test_a_process_without_its_own_session_changes_no_priority(language: str) -> None:
     """The change would also lower the senders and the user's terminal, and only root can undo that."""
     before = subprocess.run(["cat", "/proc/self/autogroup"], capture_output=True, text=True, check=False).stdout
-    said = subprocess.run(COMMANDS[language], capture_output=True, text=True, check=True)
-    own, *group = said.stdout.split()
+    output = subprocess.run(COMMANDS[language], capture_output=True, text=True, check=True)
+    own, *group = output.stdout.split()
     assert own == str(BEHIND[language]) and group == before.split()
 
 
 def test_a_lower_priority_is_not_raised() -> None:
     """An ordinary user's process under `nice` would be refused more."""
     command = ["nice", "-n", "19", sys.executable, "-c", PYTHON]
-    said = subprocess.run(command, capture_output=True, text=True, start_new_session=True, check=False)
-    assert (said.returncode, said.stdout.split()[:1]) == (0, ["19"]), said.stderr
+    output = subprocess.run(command, capture_output=True, text=True, start_new_session=True, check=False)
+    assert (output.returncode, output.stdout.split()[:1]) == (0, ["19"]), output.stderr
 
 
 def test_workers_of_ansible_lead_sessions_behind_traffic() -> None:
@@ -69,8 +69,8 @@ def test_workers_of_ansible_lead_sessions_behind_traffic() -> None:
         "print(os.read(reader, 1000).decode())"
     )
     for _ in range(5):
-        said = subprocess.run([sys.executable, "-c", worker], capture_output=True, text=True, check=True).stdout
-        own, group = ast.literal_eval(said)
+        output = subprocess.run([sys.executable, "-c", worker], capture_output=True, text=True, check=True).stdout
+        own, group = ast.literal_eval(output)
         assert own == BEHIND["python"]
         if not GROUPS or group.endswith(f"nice {BEHIND_TRAFFIC}\n"):
             return

@@ -41,13 +41,13 @@ def test_a_program_for_another_machine_is_named_with_both(
 ) -> None:
     made = foreign(name, tmp_path)
     monkeypatch.setenv(variable_of(name), str(made))
-    with pytest.raises(MachineError) as told:
+    with pytest.raises(MachineError) as reported:
         own_program(name)
     assert (
-        told.value.message
+        reported.value.message
         == f"{made} is built for {OTHER}, expected {name} for {HERE}, the architecture of this machine"
     )
-    assert told.value.hint == (
+    assert reported.value.hint == (
         f"Install the wheel for {HERE}, or build it in a working copy (cargo build --release) "
         f"and name it in {variable_of(name)}."
     )
@@ -106,8 +106,8 @@ def test_an_executable_but_unreadable_program_is_reported(
     monkeypatch.setenv(variable_of(SIMULATOR), str(program))
     monkeypatch.chdir(tmp_path)
     assert main(["run", str(EXPERIMENT), "--lab", "simulated", "--duration", "1s"]) == 2
-    said = capsys.readouterr().err
-    assert f"{program} cannot be read: Permission denied" in said and f"chmod a+r '{program}'" in said
+    output = capsys.readouterr().err
+    assert f"{program} cannot be read: Permission denied" in output and f"chmod a+r '{program}'" in output
 
 
 def test_a_folder_is_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def by_telnet(device: FakeDevice) -> AccessMethod:
     return AccessMethod("127.0.0.1", device.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)
 
 
-def said(proxies: AccessProxies, name: str, typed: str, *, until: str, **changes: Any) -> str:
+def session_output(proxies: AccessProxies, name: str, typed: str, *, until: str, **changes: Any) -> str:
     """All that a client reads after it typed something, up to where the text ends so."""
 
     async def run() -> str:
@@ -78,7 +78,7 @@ def said(proxies: AccessProxies, name: str, typed: str, *, until: str, **changes
 
 
 def privilege(proxies: AccessProxies, name: str) -> str:
-    return said(proxies, name, "show privilege\r", until="15\r\nR1#")
+    return session_output(proxies, name, "show privilege\r", until="15\r\nR1#")
 
 
 ANSWER = "\r\nR1#show privilege\r\nCurrent privilege level is 15\r\nR1#"
@@ -117,28 +117,28 @@ def test_a_proxy_password_is_valid_for_that_proxy_only(modern: FakeDevice) -> No
         access = proxies.access()
         for wrong in (access["R2"].password, other.access()["R1"].password, PASSWORD):
             with pytest.raises(asyncssh.PermissionDenied):
-                said(proxies, "R1", "", until="#", password=wrong)
+                session_output(proxies, "R1", "", until="#", password=wrong)
         assert privilege(proxies, "R1") == ANSWER
 
 
 def test_the_loss_of_the_proxies_is_reported_to_subscribers(modern: FakeDevice) -> None:
-    said: list[str] = []
+    session_output: list[str] = []
     with AccessProxies({"R1": by_ssh(modern)}) as proxies:
-        proxies.when_gone(said.append)
+        proxies.when_gone(session_output.append)
         proxies._helper.process.kill()
         with pytest.raises(PassingFault):
             proxies.ask("R1", "show privilege")
         proxies._helper.close(1.0)  # its reader has told by then
-        proxies.when_gone(said.append)
+        proxies.when_gone(session_output.append)
     gone = "no router is reached any more: the access proxy of the routers was killed by SIGKILL"
-    assert said == [gone, gone]
+    assert session_output == [gone, gone]
 
 
 def test_closing_the_proxies_is_not_reported(modern: FakeDevice) -> None:
-    said: list[str] = []
+    session_output: list[str] = []
     with AccessProxies({"R1": by_ssh(modern)}) as proxies:
-        proxies.when_gone(said.append)
-    assert said == []
+        proxies.when_gone(session_output.append)
+    assert session_output == []
 
 
 OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ"
@@ -212,15 +212,15 @@ def test_a_refused_login_is_not_tried_again(modern: FakeDevice) -> None:
     noted: list[str] = []
     before = modern.asked
     with AccessProxies({"R1": replace(by_ssh(modern), password="wrong")}, note=noted.append) as proxies:
-        texts = [said(proxies, "R1", "", until="never") for _ in range(3)]
-        told = f"R1: login refused: 127.0.0.1 port {modern.ssh} by ssh refused user 'lab'"
-        assert texts == [f"\r\n% Error: {told.removeprefix('R1: ')}\r\n"] * 3
+        texts = [session_output(proxies, "R1", "", until="never") for _ in range(3)]
+        message = f"R1: login refused: 127.0.0.1 port {modern.ssh} by ssh refused user 'lab'"
+        assert texts == [f"\r\n% Error: {message.removeprefix('R1: ')}\r\n"] * 3
         assert modern.asked == before + 1
         # Notes come from a thread, after the text that the client reads.
         wait_until(lambda: len(noted) >= 3, "each refused login is noted")
-        assert noted == [told] * 3
+        assert noted == [message] * 3
         explained = proxies.explained("R1")
-        assert explained is not None and explained.message == told
+        assert explained is not None and explained.message == message
 
 
 @pytest.mark.sample(2)
@@ -344,7 +344,7 @@ def test_a_reused_login_gets_the_present_name(modern: FakeDevice) -> None:
         proxies.open()
         modern.router.device.hostname = "elsewhere"
         try:
-            shown = said(proxies, "R1", "show privilege\r", until="15\r\nelsewhere#")
+            shown = session_output(proxies, "R1", "show privilege\r", until="15\r\nelsewhere#")
         finally:
             modern.router.device.hostname = "R1"
         assert shown == ANSWER.replace("R1#", "elsewhere#")
@@ -439,8 +439,12 @@ def test_a_router_is_logged_in_to_with_the_key_that_the_inventory_names(
             return text
 
     assert asyncio.run(first_words(file)) == b"R1#"
-    for wrong, said in ((locked, "Passphrase"), (tmp_path / "none.key", "No such file"), (None, "refused user")):
-        with pytest.raises(AccessError, match=said) as found:
+    for wrong, session_output in (
+        (locked, "Passphrase"),
+        (tmp_path / "none.key", "No such file"),
+        (None, "refused user"),
+    ):
+        with pytest.raises(AccessError, match=session_output) as found:
             asyncio.run(first_words(wrong))
         assert found.value.trouble.kind is Kind.LOGIN_REFUSED
 

@@ -52,7 +52,7 @@ def test_an_expression_matches_its_lines(expression: str, matching: list[str], o
 
 
 @pytest.mark.parametrize(
-    ("expression", "said"),
+    ("expression", "message"),
     [
         ("x[ab", "found [ without ]"),
         ("[]", "found [ without ]"),
@@ -67,10 +67,10 @@ def test_an_expression_matches_its_lines(expression: str, matching: list[str], o
         ("a" * 255, "found 255 characters, expected at most 254"),
     ],
 )
-def test_an_invalid_expression_is_refused(expression: str, said: str) -> None:
+def test_an_invalid_expression_is_refused(expression: str, message: str) -> None:
     with pytest.raises(RegexpError) as raised:
         Regexp(expression)
-    assert str(raised.value) == said
+    assert str(raised.value) == message
 
 
 def test_an_expression_at_the_limits_is_accepted() -> None:

@@ -100,15 +100,15 @@ def test_advice_is_for_the_cells_that_were_repeated(
     repeated: Callable[..., RunFolder], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     run = repeated(1.05, 0.95)
-    told = CliRunner().invoke(group, ["advise", str(run.path), "goodput.sum", "--difference", "5 %", "--json"])
-    assert told.exit_code == 0, told.output
-    cells = json.loads(told.stdout)["cells"]
+    reported = CliRunner().invoke(group, ["advise", str(run.path), "goodput.sum", "--difference", "5 %", "--json"])
+    assert reported.exit_code == 0, reported.output
+    cells = json.loads(reported.stdout)["cells"]
     assert [(cell["cell"], cell["n"]) for cell in cells] == [("policed", 3)]
     assert cells[0]["repetitions"] == 17  # a difference of one standard deviation
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["goodput.some", "--difference", "5 %"], "goodput.some"),
         (["goodput.sum", "--difference", "5 ms"], "5 ms"),
@@ -116,11 +116,11 @@ def test_advice_is_for_the_cells_that_were_repeated(
         (["police.bc", "--difference", "1"], "a value in B"),
     ],
 )
-def test_advice_that_cannot_be_given(repeated: Callable[..., RunFolder], arguments: list[str], said: str) -> None:
+def test_advice_that_cannot_be_given(repeated: Callable[..., RunFolder], arguments: list[str], message: str) -> None:
     run = repeated(1.05)
     found = CliRunner().invoke(group, ["advise", str(run.path), *arguments])
     assert isinstance(found.exception, UserError)
-    assert said in str(found.exception)
+    assert message in str(found.exception)
 
 
 def test_enough_needs_repetitions_to_leave_out(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def words(page: str) -> str:
 
 class TestWords:
     @pytest.mark.parametrize(
-        ("measured", "published", "unit", "said"),
+        ("measured", "published", "unit", "message"),
         [
             (950_000, 1_000_000, "b/s", "−5.0 %"),
             (0.33, 0.32, "fraction", "+1.0 points"),
@@ -84,8 +84,8 @@ class TestWords:
             (100.001, 100, "ratio", "below 0.1 %"),
         ],
     )
-    def test_difference(self, measured: float, published: float, unit: str, said: str) -> None:
-        assert text.difference(measured, published, unit).replace("\xa0", " ") == said  # type: ignore[arg-type]
+    def test_difference(self, measured: float, published: float, unit: str, message: str) -> None:
+        assert text.difference(measured, published, unit).replace("\xa0", " ") == message  # type: ignore[arg-type]
 
     def test_numbers_stay_with_their_units(self) -> None:
         assert text.bound("93 Mb/s to 95.5 Mb/s") == "93\xa0Mb/s to 95.5\xa0Mb/s"
@@ -104,26 +104,27 @@ class TestWords:
 
 class TestPage:
     def test_verdict_comes_first(self, run: RunFolder) -> None:
-        said = words(run.report.read_text())
-        assert "1 of 4 expected values is out of tolerance" not in said
-        assert said.index("Outside tolerance") < said.index("Measured vs. published")
-        assert "1 of 5 expected values is out of tolerance." in said
+        output = words(run.report.read_text())
+        assert "1 of 4 expected values is out of tolerance" not in output
+        assert output.index("Outside tolerance") < output.index("Measured vs. published")
+        assert "1 of 5 expected values is out of tolerance." in output
 
     def test_measured_and_published_values_are_shown(self, run: RunFolder) -> None:
-        said = words(run.report.read_text()).replace("\xa0", " ")
+        output = words(run.report.read_text()).replace("\xa0", " ")
         assert re.search(
-            r"police\.exceed_share TCP probes\. – 32\.6 % 33\.3 % \+0\.7 points 28 % to 38 % within as predicted", said
+            r"police\.exceed_share TCP probes\. – 32\.6 % 33\.3 % \+0\.7 points 28 % to 38 % within as predicted",
+            output,
         )
-        assert re.search(r"police\.bc 31250 B – 31250 B 31250 B within", said)
-        assert "Shaped to 1 Mb/s over Policed to 1 Mb/s" in said
+        assert re.search(r"police\.bc 31250 B – 31250 B 31250 B within", output)
+        assert "Shaped to 1 Mb/s over Policed to 1 Mb/s" in output
 
     def test_streams_counters_output_and_configuration_are_there(self, run: RunFolder) -> None:
-        said = words(run.report.read_text())
-        assert "Jain's fairness index" in said
-        assert "class class-default" in said
-        assert "Service-policy output: <during>" in said
-        assert "police cir 1000000" in said and "shape average 1000000" in said
-        assert "0123456789ab" in said and "iperf 3.12" in said
+        output = words(run.report.read_text())
+        assert "Jain's fairness index" in output
+        assert "class class-default" in output
+        assert "Service-policy output: <during>" in output
+        assert "police cir 1000000" in output and "shape average 1000000" in output
+        assert "0123456789ab" in output and "iperf 3.12" in output
 
     @pytest.mark.long
     def test_all_within(self, tmp_path: Path) -> None:
@@ -197,10 +198,10 @@ class TestPage:
         assert (change.router, change.sentence) == ("R1", sentence)
         assert [heading for heading, _ in change.differences] == headings
         assert change.differences[-1][1] == "+policy-map Police\n+ class class-default"
-        said = words(render(folder).read_text())
-        assert sentence in said and "+policy-map Police + class class-default" in said
+        output = words(render(folder).read_text())
+        assert sentence in output and "+policy-map Police + class class-default" in output
         # Whatever a router prints is text on the page.
-        assert ("-hostname R1 +hostname <elsewhere>" in said) is bool(left)
+        assert ("-hostname R1 +hostname <elsewhere>" in output) is bool(left)
 
     @pytest.mark.long
     def test_a_run_without_comparison_captures_and_counters(self, tmp_path: Path) -> None:
@@ -217,7 +218,7 @@ class TestPage:
         assert "No expectations were set; the values are below." in words(render(folder).read_text())
 
     @pytest.mark.parametrize(
-        ("traffic", "said"),
+        ("traffic", "message"),
         [
             (
                 {"tool": "iperf3", "protocol": "udp", "streams": 2, "rate": "1 Mb/s", "size": "500 B", "dscp": 46},
@@ -226,7 +227,7 @@ class TestPage:
             ({"tool": "iperf", "streams": 4, "window": "16 KiB"}, ["with socket buffers of 16 KiB", "Retransmitted"]),
         ],
     )
-    def test_other_tools_and_protocols(self, tmp_path: Path, traffic: dict[str, object], said: list[str]) -> None:
+    def test_other_tools_and_protocols(self, tmp_path: Path, traffic: dict[str, object], message: list[str]) -> None:
         experiment = json.loads(json.dumps(sample_run.EXPERIMENT))
         udp = traffic.get("protocol") == "udp"
         experiment["duration"] = "3 s" if udp else "4 s"
@@ -237,7 +238,7 @@ class TestPage:
         outcome = analyse(folder)
         assert outcome.valid, outcome.reasons
         page = words(render(folder, outcome).read_text()).replace("\xa0", " ")
-        for each in said:
+        for each in message:
             assert re.search(each, page)
 
     @pytest.mark.long
@@ -461,10 +462,10 @@ def test_without_a_publication_there_are_no_columns_for_it(
     experiment = {**sample_run.EXPERIMENT, "compare": {"expectations": expectations}}
     folder = sample_run.make_run(tmp_path, experiment=experiment, published=())
     render(folder)
-    said = words(folder.report.read_text(encoding="utf-8"))
-    assert "Measured vs. expected" in said
-    assert "Metric Predicted Measured Tolerance Verdict" in said
-    assert "ublished" not in said.split("Averages over cells")[0]
+    output = words(folder.report.read_text(encoding="utf-8"))
+    assert "Measured vs. expected" in output
+    assert "Metric Predicted Measured Tolerance Verdict" in output
+    assert "ublished" not in output.split("Averages over cells")[0]
     print_outcome(analyse(folder), folder, as_json=False)
     heads = next(line for line in capsys.readouterr().out.splitlines() if "metric" in line)
     assert heads.split() == ["metric", "measured", "expected", "verdict", "predicted"]
@@ -610,11 +611,11 @@ def test_a_mean_is_over_the_traffic_of_its_arm(tmp_path: Path) -> None:
     page = build_page(run, analyse(run))
     assert page.when.endswith("; 2 s to 4 s of traffic, by the arm.")
     packets, flows = (tables.read_table(run, name) for name in ("packets_io", "flows"))
-    told = []
+    notes = []
     for arm, seconds in zip(page.arms, (2, 4), strict=True):
         record = run.cell(arm.anchor).record()
         own = (table[table["cell"] == arm.anchor + "/1"] for table in (packets, flows))
         means = means_until(flow_throughput(*own, record.flows), seconds)
-        told.append(f"all flows {text.rate(means['all'])};")
-        assert told[-1] in arm.io_graphs[0].summary
-    assert len(set(told)) == 2, "the same packets, of another time"
+        notes.append(f"all flows {text.rate(means['all'])};")
+        assert notes[-1] in arm.io_graphs[0].summary
+    assert len(set(notes)) == 2, "the same packets, of another time"

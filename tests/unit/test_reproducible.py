@@ -29,9 +29,9 @@ def made(folder: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> dict[str, 
     for record in run.path.rglob(CELL_RECORD):
         name = record.parent.relative_to(run.path).as_posix()
         found |= {f"{name}/{inner}": seal.sha256 for inner, seal in seals(record.parent).items()}
-        said = json.loads(record.read_text())
-        assert said["valid"] and said["steps"]
-        found[f"{name}/{CELL_RECORD}"] = {key: value for key, value in said.items() if key not in OF_THE_CALL}
+        document = json.loads(record.read_text())
+        assert document["valid"] and document["steps"]
+        found[f"{name}/{CELL_RECORD}"] = {key: value for key, value in document.items() if key not in OF_THE_CALL}
     found["comparison.csv"] = (run.path / "comparison.csv").read_text()
     return found
 

@@ -169,13 +169,13 @@ def test_times_count_from_the_planned_start_of_traffic() -> None:
     assert record().model_copy(update={"flows": ()}).traffic_started is None
 
 
-@pytest.mark.parametrize(("version", "said"), [(4, "newer"), (2, "older"), ("x", "older")])
-def test_another_format_is_refused(tmp_path: Path, version: object, said: str) -> None:
+@pytest.mark.parametrize(("version", "message"), [(4, "newer"), (2, "older"), ("x", "older")])
+def test_another_format_is_refused(tmp_path: Path, version: object, message: str) -> None:
     run = RunFolder.create(tmp_path, "police", NOW)
     (run.path / "manifest.json").write_text(json.dumps({"format": version}))
     with pytest.raises(UserError, match=f"found format {version}, expected 3") as caught:
         run.manifest()
-    assert said in caught.value.hint
+    assert message in caught.value.hint
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 3}', '{"format": 3, "experiment": 3}', "\0"])

@@ -137,8 +137,8 @@ def test_an_applet_has_maxrun_if_the_release_supports_it(
     def ask(name: str, *lines: str) -> list[str]:
         """Answer like an old release, which does not know the word."""
         taken = [line for line in lines if known or "maxrun" not in line]
-        said = dict(zip(taken, proxies.ask(name, *taken), strict=True))
-        return [said.get(line, "% Invalid input detected at '^' marker.") for line in lines]
+        reply = dict(zip(taken, proxies.ask(name, *taken), strict=True))
+        return [reply.get(line, "% Invalid input detected at '^' marker.") for line in lines]
 
     guard = RollbackTimers(ask, {"R1": RouterSettings(rollback="eem", rollback_margin=MINUTE)}, MINUTE)
     for name in ("qoslab-1", "qoslab-2"):
@@ -247,8 +247,8 @@ def test_a_timer_that_could_not_be_stopped_is_reported_and_recorded(
     def ask(name: str, *lines: str) -> list[str]:
         """Answer like a router with command authorization for each line."""
         allowed = [line for line in lines if line not in forbidden]
-        said = dict(zip(allowed, proxies.ask(name, *allowed), strict=True))
-        return [said.get(line, "Command authorization failed.") for line in lines]
+        reply = dict(zip(allowed, proxies.ask(name, *allowed), strict=True))
+        return [reply.get(line, "Command authorization failed.") for line in lines]
 
     kept: list[dict[str, str]] = []
     routers = {"R1": RouterSettings(rollback=way)}

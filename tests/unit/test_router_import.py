@@ -485,10 +485,10 @@ def test_truncated_configuration_is_read_as_far_as_it_goes(tmp_path: Path) -> No
 def test_import_prints_models_load_and_ignored_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "edge.txt").write_text(pasted(("run", CONFIGS["isr4331-edge"]), ("ver", VERSION)))
     assert main(["import", str(tmp_path / "edge.txt"), "--to", str(tmp_path / "edge")]) == 0
-    said = capsys.readouterr().out
-    assert "EDGE4331: ISR4331/K9, release 16.9.5: rules of IOS-XE" in said
-    assert "GigabitEthernet0/0/0: output policy PARENT" in said
-    assert "ip flow monitor NETFLOW input: the work of the device for a packet, not its queues" in said
+    output = capsys.readouterr().out
+    assert "EDGE4331: ISR4331/K9, release 16.9.5: rules of IOS-XE" in output
+    assert "GigabitEthernet0/0/0: output policy PARENT" in output
+    assert "ip flow monitor NETFLOW input: the work of the device for a packet, not its queues" in output
     assert main(["validate", str(tmp_path / "edge/edge.yml")]) == 0
 
 
@@ -496,13 +496,16 @@ def test_unknown_model_has_its_substitute_and_the_reason(tmp_path: Path) -> None
     version = VERSION.replace("ISR4331/K9", "ISR4461/K9")
     made = imported(tmp_path, {"a.txt": CONFIGS["isr4221-no-qos"], "b.txt": pasted(("ver", version))}, to="one")
     (router,) = made.network.routers.values()
-    assert "unknown model, release 16.9" in router.chassis.said and "modelled as ISR4451" in router.chassis.said
+    assert (
+        "unknown model, release 16.9" in router.chassis.description
+        and "modelled as ISR4451" in router.chassis.description
+    )
     assert any("output of EDGE4331 is left out" in each for each in made.notes)
     text = pasted(("run", CONFIGS["isr4331-edge"].replace("license udi pid ISR4331/K9", "no")), ("ver", version))
     made = imported(tmp_path, {"b.txt": text}, to="other")
     (router,) = made.network.routers.values()
-    assert router.chassis.said.startswith("ISR4461/K9, release 16.9.5")
-    assert "modelled as ISR4451, the nearest model" in router.chassis.said
+    assert router.chassis.description.startswith("ISR4461/K9, release 16.9.5")
+    assert "modelled as ISR4451, the nearest model" in router.chassis.description
 
 
 def test_options_of_tables_and_routers_do_not_mix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

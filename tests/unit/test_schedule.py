@@ -27,7 +27,7 @@ from qoslab.run.task import CellTask
 from qoslab.schema import load_sweep
 
 
-class Said:
+class Reporter:
     """Recorder of the printed notes of a run."""
 
     def __init__(self) -> None:
@@ -50,11 +50,11 @@ class Fake:
         file = experiment_file(folder, "grid.yml", GRID)
         self.plan: Plan = make_plan(load_sweep(file, sets), options or Options())
         self.folder = RunFolder.create(folder / "runs", "grid")
-        self.said = Said()
+        self.reporter = Reporter()
         self.interrupted = threading.Event()
         self.cells = RunCells(self.folder, self.plan.cells, {})
         self.jobs = Jobs(jobs, len(self.plan.cells))
-        self.schedule = Schedule(self.cells, self.jobs, self.said, interrupted=self.interrupted, attempts=attempts)
+        self.schedule = Schedule(self.cells, self.jobs, self.reporter, interrupted=self.interrupted, attempts=attempts)
         self.ran: list[tuple[int, str]] = []
         self.with_traffic: set[int] = set()
         self.most = 0
@@ -85,7 +85,7 @@ class Fake:
         except BaseException as error:
             self.errors.append(error)
 
-    def crew(self, run: Callable[[CellTask], dict[str, Any]], before_s: float = 0.0) -> None:
+    def workers(self, run: Callable[[CellTask], dict[str, Any]], before_s: float = 0.0) -> None:
         threads = [
             threading.Thread(target=self.work, args=(number, run, before_s)) for number in range(self.jobs.workers)
         ]
@@ -107,7 +107,7 @@ def valid(task: CellTask) -> dict[str, Any]:
 
 def test_every_cell_is_run_once_and_no_more_have_traffic_than_may(tmp_path: Path) -> None:
     fake = Fake(tmp_path, 3)
-    fake.crew(valid, before_s=0.02)
+    fake.workers(valid, before_s=0.02)
     assert fake.errors == []
     assert sorted(name for _, name in fake.ran) == sorted(cell.name for cell in fake.plan.cells)
     assert 1 < fake.most <= 3
@@ -167,27 +167,30 @@ def test_long_cells_get_company_before_the_first_of_them_is_over(
             over.append(task.name)
         return {}
 
-    fake.crew(run)
+    fake.workers(run)
     assert fake.errors == [] and over == []
-    assert f"{first} to {first + 1} labs side by side: the machine is busy for 10% of the time" in fake.said.notes
+    assert f"{first} to {first + 1} labs side by side: the machine is busy for 10% of the time" in fake.reporter.notes
 
 
 def test_one_lab_stays_alone(tmp_path: Path) -> None:
     fake = Fake(tmp_path, 1)
     assert fake.jobs.workers == 1
-    fake.crew(valid)
+    fake.workers(valid)
     assert {number for number, _ in fake.ran} == {0} and fake.errors == []
 
 
 def test_a_late_cell_is_tried_so_often_and_then_counted_as_invalid(tmp_path: Path) -> None:
     fake = Fake(tmp_path, 2, Options(only=(("connections", "1"),)), attempts=2)
     late = fake.plan.cells[0].name
-    fake.crew(
+    fake.workers(
         lambda task: {"valid": False, "late": True, "reasons": ("R1 was late",)} if task.name == late else valid(task)
     )
     assert fake.errors == []
     assert sum(name == late for _, name in fake.ran) == 2
-    assert fake.said.notes == [f"{late} is invalid: R1 was late; it is run again", f"{late} is invalid: R1 was late"]
+    assert fake.reporter.notes == [
+        f"{late} is invalid: R1 was late; it is run again",
+        f"{late} is invalid: R1 was late",
+    ]
     (summary,) = [each for each in fake.cells.summaries() if not each.valid]
     assert summary.reasons == ("R1 was late",) and len(summary.earlier) == 1
     assert ATTEMPTS == 3, "of a sweep, where nobody says otherwise"
@@ -204,7 +207,7 @@ def test_an_interrupt_reaches_waiting_workers(tmp_path: Path) -> None:
         raise Interrupted
 
     threading.Thread(target=lambda: begun.wait(10) and fake.interrupted.set()).start()
-    fake.crew(run)
+    fake.workers(run)
     assert len(fake.errors) == fake.jobs.workers
     assert all(isinstance(error, Interrupted) for error in fake.errors)
     assert fake.ran == []
@@ -278,11 +281,11 @@ def test_a_cell_of_a_failed_lab_is_retried(tmp_path: Path) -> None:
         tried[task.name] = tried.get(task.name, 0) + 1
         return broken(task) if task.name == names[1] and tried[task.name] == 1 else {}
 
-    fake.crew(fail_once)
+    fake.workers(fail_once)
     assert fake.errors == []
     assert tried == {name: 2 if name == names[1] else 1 for name in names}
     assert all(entry.valid for entry in fake.cells.states.values())
-    assert any("killed by SIGKILL; it is run again" in note for note in fake.said.notes)
+    assert any("killed by SIGKILL; it is run again" in note for note in fake.reporter.notes)
 
 
 def test_a_cell_with_different_counts_is_retried(tmp_path: Path) -> None:
@@ -296,15 +299,15 @@ def test_a_cell_with_different_counts_is_retried(tmp_path: Path) -> None:
             return {"valid": False, "disagreeing": True, "reasons": ("R1 counts 9 packets that are nowhere",)}
         return {}
 
-    fake.crew(disagree_once)
+    fake.workers(disagree_once)
     assert fake.errors == [] and tried.count(name) == 2 and len(tried) == len(fake.plan.cells) + 1
     assert fake.cells.states[name].valid
-    assert f"{name} is invalid: R1 counts 9 packets that are nowhere; it is run again" in fake.said.notes
+    assert f"{name} is invalid: R1 counts 9 packets that are nowhere; it is run again" in fake.reporter.notes
 
 
 def test_a_lab_that_always_fails_ends_the_run(tmp_path: Path) -> None:
     fake = Fake(tmp_path, 1, attempts=3)
-    fake.crew(broken)
+    fake.workers(broken)
     assert len(fake.ran) == FAULTS_IN_A_ROW
     (error,) = fake.errors
     assert isinstance(error, DeviceError)
@@ -320,7 +323,7 @@ def test_faults_now_and_then_do_not_end_the_run(tmp_path: Path) -> None:
         count += 1
         return {} if count % FAULTS_IN_A_ROW == 0 else broken(task)
 
-    fake.crew(fail_mostly)
+    fake.workers(fail_mostly)
     assert fake.errors == []
     assert all(entry.tried in (1, 2) for entry in fake.cells.states.values())
 
@@ -341,7 +344,7 @@ def test_the_last_attempt_of_a_cell_runs_alone(
             time.sleep(0.002)
         return {"valid": False, "late": True, "reasons": ("R1 was late",)} if task.attempt == 1 else {}
 
-    fake.crew(late_at_first)
+    fake.workers(late_at_first)
     assert fake.errors == []
     assert all(entry.valid and entry.tried == 2 for entry in fake.cells.states.values())
     assert max(beside[1]) > 1, "the first tries are made side by side"

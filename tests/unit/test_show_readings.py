@@ -229,7 +229,7 @@ SERIAL = """Serial0/1/0 is up, line protocol is up
 
 class TestRows:
     @pytest.mark.parametrize(
-        ("said", "strategy"),
+        ("message", "strategy"),
         [
             ("weighted fair", "weighted_fair"),
             ("fifo", "fifo"),
@@ -239,8 +239,8 @@ class TestRows:
             ("something new", None),
         ],
     )
-    def test_every_value_of_show_interfaces_is_read(self, said: str, strategy: str | None) -> None:
-        text = SERIAL.replace("weighted fair", said)
+    def test_every_value_of_show_interfaces_is_read(self, message: str, strategy: str | None) -> None:
+        text = SERIAL.replace("weighted fair", message)
         parsed = parse("ios", "show interfaces Serial0/1/0", text).parsed
         assert parsed is not None
         # Of another interface there is no line.
@@ -443,11 +443,11 @@ class TestRows:
         on_asic = "show platform port-asic stats drop GigabitEthernet1/0/15"
 
         def rows(text: str) -> list[dict[str, object]]:
-            said = {
+            answer = {
                 command: _plain(mls_qos.parse_statistics(text)),
                 on_asic: _plain(mls_qos.parse_port_asic_drops(asic)),
             }
-            found = reading_rows("SW", [reading(name, each, 1.0) for name, each in said.items()], 0, {}, nobodys)
+            found = reading_rows("SW", [reading(name, each, 1.0) for name, each in answer.items()], 0, {}, nobodys)
             return [row for table, row in found if table == "queues"]
 
         both = {

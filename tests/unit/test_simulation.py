@@ -187,8 +187,8 @@ def test_a_probe_between_hosts_and_their_responder() -> None:
 
 def test_a_switched_port_is_reported() -> None:
     topology = tasks("srr-3750")[0].experiment.topology
-    told = list(configured(topology, "SW", "interface GigabitEthernet1/0/1\n switchport\n").problems)
-    assert told == ["GigabitEthernet1/0/1, not a routed port"]
+    reported = list(configured(topology, "SW", "interface GigabitEthernet1/0/1\n switchport\n").problems)
+    assert reported == ["GigabitEthernet1/0/1, not a routed port"]
     assert not list(configured(topology, "SW", "").problems)
 
 

@@ -35,7 +35,7 @@ def test_three_tries(tmp_path: Path) -> None:
 def test_a_client_without_login_is_disconnected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sshd, "LOGIN_S", 1)
     with FakeDevice(tmp_path) as device, socket.create_connection(("127.0.0.1", device.ssh), SOON_S) as client:
-        said = b""
+        text = b""
         while data := client.recv(4096):
-            said += data
-        assert said.startswith(b"SSH-2.0-")
+            text += data
+        assert text.startswith(b"SSH-2.0-")

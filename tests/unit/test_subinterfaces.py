@@ -154,9 +154,9 @@ REFUSALS: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "said"), REFUSALS, ids=[text.replace("\n", "; ") for text, _ in REFUSALS])
-def test_refusals(text: str, said: str) -> None:
-    check_refusal(device(), text, said)
+@pytest.mark.parametrize(("text", "message"), REFUSALS, ids=[text.replace("\n", "; ") for text, _ in REFUSALS])
+def test_refusals(text: str, message: str) -> None:
+    check_refusal(device(), text, message)
 
 
 def test_a_child_needs_a_shaper_above() -> None:

@@ -96,7 +96,7 @@ def test_expressions_know_units(text: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("pir < rtt", "found a rate < a duration, expected two of a kind"),
         ("pir * link", "a meaningless operation"),
@@ -114,8 +114,8 @@ def test_expressions_know_units(text: str, value: object) -> None:
         ("(" * 40 + "1" + ")" * 40, "more than 32 brackets"),
     ],
 )
-def test_an_invalid_sweep_is_refused(text: str, said: str) -> None:
-    with pytest.raises(ExpressionError, match=said):
+def test_an_invalid_sweep_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ExpressionError, match=message):
         parse_expression(text).evaluate(VALUES)
 
 
@@ -167,7 +167,7 @@ def test_include_and_exclude_and_a_separate_arm(grid: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sets", "said"),
+    ("sets", "message"),
     [
         ({"matrix.pir": "[20 Mb/s]"}, 'found no cell of arm "policed": exclude and constraints leave none of 8'),
         ({"matrix.pri": "[1 Mb/s]"}, r'found the unused parameter "pri"'),
@@ -196,8 +196,8 @@ def test_include_and_exclude_and_a_separate_arm(grid: Path) -> None:
         ),
     ],
 )
-def test_a_matrix_that_does_not_hold(grid: Path, sets: dict[str, str], said: str) -> None:
-    with pytest.raises(ExperimentError, match=said):
+def test_a_matrix_that_does_not_hold(grid: Path, sets: dict[str, str], message: str) -> None:
+    with pytest.raises(ExperimentError, match=message):
         load_sweep(grid, sets)
 
 
@@ -247,12 +247,12 @@ def test_only(grid: Path) -> None:
     assert chosen(("pir", "1 Mb/s")) == 8
     assert chosen(("pir", "1Mb/s"), ("rtt", "10 ms"), ("rtt", "50 ms"), ("connections", "4")) == 4
     assert chosen(("arm", "policed"), ("repetition", "1")) == 12
-    for only, said in (
+    for only, text in (
         ((("pri", "1"),), "found --only pri=1, expected one of arm, repetition, link, rtt, pir"),
         ((("pir", "9 Mb/s"),), "expected a value of pir: 1 Mb/s, 5 Mb/s"),
         ((("pir", "5 Mb/s"), ("link", "2 Mb/s")), "found no cell with"),
     ):
-        with pytest.raises(ExperimentError, match=said):
+        with pytest.raises(ExperimentError, match=text):
             chosen(*only)
 
 

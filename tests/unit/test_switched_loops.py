@@ -168,8 +168,8 @@ def test_a_loop_is_found_exactly_if_a_broadcast_returns(
 ) -> None:
     links: list[Ends] = [((near, number), (far, number)) for number, (near, far) in enumerate(ends, 1)]
     configured: dict[str, str] = {}
-    for sides, said in zip(links, kinds, strict=False):
-        for (name, number), kind in zip(sides, said, strict=True):
+    for sides, answer in zip(links, kinds, strict=False):
+        for (name, number), kind in zip(sides, answer, strict=True):
             configured[name] = configured.get(name, "") + port(number, PORTS[kind])
     devices = {name: device(text) for name, text in configured.items()}
     assert bool(found(links, configured)) == goes_round(links, devices)

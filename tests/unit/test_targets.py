@@ -103,12 +103,12 @@ def test_an_unwritable_target_is_named(
     monkeypatch.chdir(place)
     before = left(place)
     assert main(words(command, run, target)) == 2
-    told = capsys.readouterr().err
-    assert str(target) in told
+    output = capsys.readouterr().err
+    assert str(target) in output
     assert re.search(
-        "cannot be written|found no (folder .* to write in|right to write in the folder .*), expected one", told
+        "cannot be written|found no (folder .* to write in|right to write in the folder .*), expected one", output
     )
-    assert "None" not in told and left(place) == before
+    assert "None" not in output and left(place) == before
 
 
 @pytest.mark.parametrize("command", ["junit", "summary"])
@@ -124,7 +124,7 @@ def test_a_device_is_written_to_and_not_replaced(
 
 @pytest.mark.parametrize("command", ["junit", "summary"])
 @pytest.mark.parametrize(
-    ("target", "held", "said"),
+    ("target", "held", "message"),
     [
         (FULL, FULL, "found no right to write to it, expected one"),
         (Path("mine/out"), Path("mine"), "found no right to write in the folder mine, expected one"),
@@ -138,14 +138,14 @@ def test_a_forbidden_target_is_refused(
     command: str,
     target: Path,
     held: Path,
-    said: str,
+    message: str,
 ) -> None:
     monkeypatch.chdir(place)
     Path("mine").mkdir()
     # As of an ordinary user; root may write anywhere.
     monkeypatch.setattr(os, "access", lambda path, mode: path != held)
     assert main(words(command, run, target)) == 2
-    assert f"--{command} {target}: {said}" in capsys.readouterr().err
+    assert f"--{command} {target}: {message}" in capsys.readouterr().err
     assert list(Path("mine").iterdir()) == []
 
 

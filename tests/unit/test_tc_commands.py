@@ -170,7 +170,7 @@ def test_red_has_the_weight_of_tc() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "place", "said", "hint"),
+    ("lines", "place", "message", "hint"),
     [
         (
             ["tc qdisc add dev eth0 root fq_codl"],
@@ -210,11 +210,11 @@ def test_red_has_the_weight_of_tc() -> None:
         (["tc qdisc add dev eth0 root red limit 1000"], "1:38", "found no avpkt", ""),
     ],
 )
-def test_mistakes_have_their_place(lines: list[str], place: str, said: str, hint: str) -> None:
+def test_mistakes_have_their_place(lines: list[str], place: str, message: str, hint: str) -> None:
     with pytest.raises(TcError) as caught:
         compiled(*lines)
     assert str(caught.value).startswith(f"r.tc:{place}: ")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert caught.value.near == hint
 
 

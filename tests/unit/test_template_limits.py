@@ -43,8 +43,8 @@ def test_a_template_may_go_as_far_as_its_limits(tmp_path: Path, limit: str) -> N
 
 @pytest.mark.parametrize("limit", BEYOND)
 def test_a_template_that_goes_further_is_refused_by_its_limit(tmp_path: Path, limit: str) -> None:
-    text, said = BEYOND[limit]
+    text, answer = BEYOND[limit]
     file = written(tmp_path, text)
     with pytest.raises(ExperimentError) as raised:
         load_experiment(file)
-    assert any(said in finding.message for finding in raised.value.findings), raised.value.findings
+    assert any(answer in finding.message for finding in raised.value.findings), raised.value.findings

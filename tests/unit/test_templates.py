@@ -134,8 +134,8 @@ def test_without_a_wheel_nothing_is_installed(name: str, variables: dict[str, st
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_templates_name_no_wheel(name: str) -> None:
-    told = re.findall(r"^ *QOSLAB: *(.*)", (TOP / name).read_text(encoding="utf-8"), re.MULTILINE)
-    assert told in ([], ["${{ vars.QOSLAB }}"])
+    output = re.findall(r"^ *QOSLAB: *(.*)", (TOP / name).read_text(encoding="utf-8"), re.MULTILINE)
+    assert output in ([], ["${{ vars.QOSLAB }}"])
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -158,8 +158,8 @@ def test_the_workflow_of_a_project_is_for_both_labs(lab: str, extras: str, machi
     job = load(name)["jobs"]["qos"]
     assert sorted(job["strategy"]["matrix"]["lab"]) == sorted(HERE) and job["env"]["LAB"] == "${{ matrix.lab }}"
     machine.program("sudo")
-    kept = machine.folder / "reports/kept" / lab
-    for before in ([], ["--compare", f"reports/kept/{lab}"]):
+    kept = machine.folder / "reports/saved" / lab
+    for before in ([], ["--compare", f"reports/saved/{lab}"]):
         done = machine.run(script_of(name, lab), QOSLAB=WHEEL, LAB=lab, GITHUB_STEP_SUMMARY="summary.md")
         assert done.returncode == 0, done.stderr
         calls = machine.calls()
@@ -211,7 +211,7 @@ OPTIONS = [
     ("", "", []),
     ("--duration 10s", "runs/a b", ["--duration", "10s", "--compare", "runs/a b"]),
     ("--duration 10s\n--arm 'a b'\n", "", ["--duration", "10s", "--arm", "a b"]),
-    ("", "reports/kept/a b", ["--compare", "reports/kept/a b"]),
+    ("", "reports/saved/a b", ["--compare", "reports/saved/a b"]),
     ("--set 'x=$(id) `id`' *", "", ["--set", "x=$(id) `id`", "*"]),
 ]
 
@@ -342,8 +342,8 @@ def test_each_use_of_the_action_in_a_job_has_its_own_artifact(machine: Machine) 
     for _ in range(3):
         done = in_github(machine, "artifact=", JOB="qos", INDEX="1")
         assert done.returncode == 0, done.stderr
-    told = (machine.folder / "GITHUB_OUTPUT").read_text().splitlines()
-    assert told == ["artifact=qoslab-qos-1", "artifact=qoslab-qos-1-2", "artifact=qoslab-qos-1-3"]
+    output = (machine.folder / "GITHUB_OUTPUT").read_text().splitlines()
+    assert output == ["artifact=qoslab-qos-1", "artifact=qoslab-qos-1-2", "artifact=qoslab-qos-1-3"]
     upload = load("action.yml")["runs"]["steps"][-1]
     assert upload["with"]["name"] == "${{ steps.use.outputs.artifact }}" and upload["if"] == "always()"
 

@@ -72,8 +72,10 @@ def test_pyats_reads_a_testbed_with_hosts_links_aliases_and_secrets(
     file = tmp_path / "testbed.yml"
     argv = ["testbed", "--lab", str(inventory), "--experiment", "policing-vs-shaping", "-o", str(file)]
     assert main(argv) == 0
-    said = capsys.readouterr().err
-    assert said.endswith("pyATS takes the passwords from the environment: TESTBED_PASSWORD, QOSLAB_R1_ENABLE\n"), said
+    output = capsys.readouterr().err
+    assert output.endswith("pyATS takes the passwords from the environment: TESTBED_PASSWORD, QOSLAB_R1_ENABLE\n"), (
+        output
+    )
     assert "planted" not in file.read_text() and "%ENV{TESTBED_PASSWORD}" in file.read_text()
     bed = loaded(file, **SECRETS)
     r1 = bed.devices["R1"]
@@ -130,18 +132,18 @@ def test_a_testbed_has_secrets_only_on_request(inventory: Path, capsys: pytest.C
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("192.0.2.250:2003", "192.0.2.250", 'R1 qoslab_console: found "192.0.2.250", expected host:port of a terminal'),
         ("server: {ansible_host", "sever: {ansible_host", "found no server in "),
     ],
 )
 def test_invalid_inventory_values_are_reported(
-    inventory: Path, old: str, new: str, said: str, capsys: pytest.CaptureFixture[str]
+    inventory: Path, old: str, new: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     inventory.write_text(INVENTORY.replace(old, new, 1))
     assert main(["testbed", "--lab", str(inventory), "--experiment", "policing-vs-shaping"]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_links_of_an_experiment_are_not_those_of_a_virtual_lab(capsys: pytest.CaptureFixture[str]) -> None:

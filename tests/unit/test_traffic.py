@@ -164,15 +164,15 @@ class TestIperf3:
             assert stream.bytes == (stream.datagrams - stream.lost) * 500
 
     @pytest.mark.parametrize(
-        ("name", "said"),
+        ("name", "message"),
         [
             ("no-such-congestion-control", "iperf3 client.*unable to set TCP_CONGESTION"),
             ("server-killed", "iperf3 client.*control socket has closed.*iperf3 server.*found no JSON"),
             ("server-terminated", "iperf3 client.*the server has terminated.*iperf3 server.*interrupt"),
         ],
     )
-    def test_failures_name_the_side_and_quote_the_tool(self, name: str, said: str) -> None:
-        with pytest.raises(TrafficError, match=said) as caught:
+    def test_failures_name_the_side_and_quote_the_tool(self, name: str, message: str) -> None:
+        with pytest.raises(TrafficError, match=message) as caught:
             tool("iperf3").parse(flow(), seconds(4), *recorded(f"iperf3-{name}", "json"))
         assert caught.value.exit_status == ExitStatus.RUN_INVALID
         assert 'traffic "transfer"' in caught.value.message
@@ -226,14 +226,14 @@ class TestIperf2:
         assert result.pace == Pace(0.0)
 
     @pytest.mark.parametrize(
-        ("name", "said"),
+        ("name", "message"),
         [
             ("no-such-congestion-control", "client.*Attempt to set 'nonesuch' congestion control failed"),
             ("server-killed", "client.*tcp write failed: Broken pipe"),
         ],
     )
-    def test_failures_name_the_side_and_quote_the_tool(self, name: str, said: str) -> None:
-        with pytest.raises(TrafficError, match=said):
+    def test_failures_name_the_side_and_quote_the_tool(self, name: str, message: str) -> None:
+        with pytest.raises(TrafficError, match=message):
             tool("iperf").parse(flow(tool="iperf"), seconds(4), *recorded(f"iperf-{name}", "txt"))
 
     def test_report_of_2_0(self) -> None:
@@ -336,7 +336,7 @@ class TestFlood:
         assert commands.listener == Listener("raw", 17)
 
     @pytest.mark.parametrize(
-        ("keys", "said"),
+        ("keys", "message"),
         [
             ({"protocol": "tcp", "rate": Rate(1), "size": Size(100)}, "expected protocol: udp"),
             ({"size": Size(100)}, 'neither of the keys "rate" and "delay"'),
@@ -352,9 +352,9 @@ class TestFlood:
             ({"delay": Duration(1), "size": Size(100), "may_fail": True}, "cannot fail"),
         ],
     )
-    def test_unsupported_traffic_is_refused(self, keys: dict[str, object], said: str) -> None:
+    def test_unsupported_traffic_is_refused(self, keys: dict[str, object], message: str) -> None:
         (problem,) = tool("flood").check(flow(**({"tool": "flood", "protocol": "udp"} | keys)))
-        assert said in problem.message
+        assert message in problem.message
 
     def test_figures_are_the_receivers(self) -> None:
         result = tool("flood").parse(noise(), seconds(10), *recorded("flood-lossy", "jsonl"))
@@ -419,9 +419,9 @@ class TestFlood:
             tool("flood").parse(noise(), seconds(10), client, Output(text))
 
     def test_failures_name_the_side_and_quote_the_tool(self) -> None:
-        said = Output("", "flood: cannot use 10.0.0.1:0 as the local address: Cannot assign requested address\n", 1)
+        text = Output("", "flood: cannot use 10.0.0.1:0 as the local address: Cannot assign requested address\n", 1)
         with pytest.raises(TrafficError, match=r'flood client, traffic "transfer": cannot use 10\.0'):
-            tool("flood").parse(noise(), seconds(1), said, Output(""))
+            tool("flood").parse(noise(), seconds(1), text, Output(""))
 
     def test_finished_when_nothing_arrives_any_more(self) -> None:
         _, server = recorded("flood-lossy", "jsonl")
@@ -477,8 +477,8 @@ class TestMayFail:
 
     def test_refused_words_of_the_client_are_the_reason(self) -> None:
         client, server = recorded("iperf-blocked", "txt")
-        said = Output(client.stdout + "tcp connect failed: Connection timed out\n")
-        result = tool("iperf").parse(flow(tool="iperf", streams=4, may_fail=True), seconds(4), said, server)
+        output = Output(client.stdout + "tcp connect failed: Connection timed out\n")
+        result = tool("iperf").parse(flow(tool="iperf", streams=4, may_fail=True), seconds(4), output, server)
         assert result.failure.endswith("Connection timed out; 0 of 4 connections came up")
 
     @pytest.mark.parametrize("keys", [{"tool": "iperf3"}, {"tool": "iperf", "protocol": "udp", "rate": Rate(8)}])

@@ -484,9 +484,9 @@ def test_command_prints_json_and_draws(tmp_path: Path) -> None:
     arguments = ["try", "--traffic", "voice 2, backup", "--seconds", "2", "--json", "--picture", str(picture)]
     arguments += ["--change", "class BULK; queue-limit 20 ms"]
     done = CliRunner().invoke(group, arguments, input=EDGE, standalone_mode=False)
-    said = json.loads(done.stdout)
-    assert [each["label"] for each in said["variants"]] == ["before", "after"]
-    voice = said["variants"][0]["kinds"][0]
+    document = json.loads(done.stdout)
+    assert [each["label"] for each in document["variants"]] == ["before", "after"]
+    voice = document["variants"][0]["kinds"][0]
     assert (voice["name"], voice["path"], voice["loss"]) == ("voice", ["class-default", "VOICE"], 0)
     assert voice["voice"]["mos"] > 4.3
     drawn = ElementTree.parse(picture).getroot()

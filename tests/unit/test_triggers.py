@@ -49,7 +49,7 @@ def test_a_trigger_is_a_word_a_time_or_a_counter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         (
             observe("{conformed_bytes: 1 MB, time: 6 s}"),
@@ -70,11 +70,11 @@ def test_a_trigger_is_a_word_a_time_or_a_counter() -> None:
         (observe("during", ", arms: [polised]"), 'found "polised", expected'),
     ],
 )
-def test_an_invalid_trigger_is_reported_with_its_place(entry: str, said: str) -> None:
+def test_an_invalid_trigger_is_reported_with_its_place(entry: str, message: str) -> None:
     with pytest.raises(ExperimentError) as error:
         experiment(entry)
     (finding,) = error.value.findings
-    assert said in str(finding) and "observe[0]." in str(finding)
+    assert message in str(finding) and "observe[0]." in str(finding)
 
 
 def test_a_router_is_looked_at_so_often_and_no_more() -> None:
@@ -150,7 +150,7 @@ class FakeJournal:
 
     def __init__(self, *wanted: Trigger) -> None:
         self._wanted = Observation(node="R1", command=SHOW, when=wanted)
-        self.said: list[tuple[str, str]] = []
+        self.events: list[tuple[str, str]] = []
         self.task: Any = self
         self.experiment: Any = self
         self.arms = ("policed",)
@@ -162,12 +162,12 @@ class FakeJournal:
         return [self._wanted]
 
     def observed(self, each: Observation, moment: Trigger, raw: str, data: object, between: object) -> None:
-        self.said.append((str(moment), raw))
+        self.events.append((str(moment), raw))
 
     never_came = Journal.never_came
 
     def warn(self, text: str) -> None:
-        self.said.append(("warning", text))
+        self.events.append(("warning", text))
 
 
 class FakeLab:
@@ -211,20 +211,20 @@ def waited(
 
 def test_a_lab_is_polled_until_the_trigger_fires(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "MOST_S", 0.01)
-    assert waited(FakeJournal(CONFORMED)).said == [("conformed_bytes 3 kB", "R1 at 3000 B")]
-    assert waited(FakeJournal(SOON)).said == [("time 10 ms", "R1 at 0 B")]
+    assert waited(FakeJournal(CONFORMED)).events == [("conformed_bytes 3 kB", "R1 at 3000 B")]
+    assert waited(FakeJournal(SOON)).events == [("time 10 ms", "R1 at 0 B")]
 
 
 def test_a_trigger_that_never_fires_is_reported() -> None:
-    ((kind, late),) = waited(FakeJournal(Trigger(time=Duration(10**11))), patience_s=0.3).said
+    ((kind, late),) = waited(FakeJournal(Trigger(time=Duration(10**11))), patience_s=0.3).events
     assert kind == "warning" and re.fullmatch(
         rf'R1: "{SHOW}" was to be taken at time 100 s, a time that was never reached: '
         r"the traffic was over after \d+\.\d+ s",
         late,
     )
-    ((_, few),) = waited(FakeJournal(Trigger(conformed_bytes=Size(10**9))), patience_s=0.3).said
+    ((_, few),) = waited(FakeJournal(Trigger(conformed_bytes=Size(10**9))), patience_s=0.3).events
     assert few.startswith(f'R1: "{SHOW}" was to be taken at conformed_bytes 1') and few.endswith(" B at the end")
-    ((_, blind),) = waited(FakeJournal(CONFORMED), data_planes=(), patience_s=0.3).said
+    ((_, blind),) = waited(FakeJournal(CONFORMED), data_planes=(), patience_s=0.3).events
     assert blind.endswith("R1 gives no counters while traffic runs, only times can be waited for")
 
 

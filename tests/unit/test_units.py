@@ -168,15 +168,15 @@ REFUSED = [
 """Kind, text, what is said of it (`bare`: that it has no unit, `unit`: that it is none of the known ones), proposal."""
 
 
-@pytest.mark.parametrize(("kind", "text", "said", "proposal"), REFUSED, ids=lambda value: str(value)[:20])
-def test_a_refused_quantity_has_a_proposal(kind: type[Quantity], text: str, said: str, proposal: str) -> None:
+@pytest.mark.parametrize(("kind", "text", "message", "proposal"), REFUSED, ids=lambda value: str(value)[:20])
+def test_a_refused_quantity_has_a_proposal(kind: type[Quantity], text: str, message: str, proposal: str) -> None:
     words = {
         "bare": f'found "{text}" without a unit, expected {EXPECTED[kind]}',
         "unit": f'found "{text}" with the unit "{text.lstrip("0123456789. ")}", expected one of {PROPOSED[kind]}',
     }
     with pytest.raises(QuantityError) as raised:
-        kind.parse(f" {text} " if said in words else text)
-    assert (raised.value.message, raised.value.hint) == (words.get(said, said), proposal)
+        kind.parse(f" {text} " if message in words else text)
+    assert (raised.value.message, raised.value.hint) == (words.get(message, message), proposal)
     assert str(raised.value) == (f"{raised.value.message}; {proposal}" if proposal else raised.value.message)
 
 

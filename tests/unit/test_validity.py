@@ -39,20 +39,20 @@ TRAFFIC_S = 30.0
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
 
-def health(**said: Any) -> Health:
-    return Health.model_validate(HEALTH | {"received": 10_000} | said)
+def health(**message: Any) -> Health:
+    return Health.model_validate(HEALTH | {"received": 10_000} | message)
 
 
 class TestRouters:
     @pytest.mark.parametrize(
-        ("said", "word"),
+        ("message", "word"),
         [({"unsent": 1}, "did not deliver 1 frames"), ({"malformed": 1}, "1 frames could not be passed")],
     )
-    def test_one_frame_that_no_counter_explains(self, said: dict[str, int], word: str) -> None:
-        (reason,) = health(**said).reasons("R1")
+    def test_one_frame_that_no_counter_explains(self, message: dict[str, int], word: str) -> None:
+        (reason,) = health(**message).reasons("R1")
         assert reason.startswith("R1: ") and word in reason
         # A machine with more time would not do better.
-        assert health(**said).lateness("R1", TRAFFIC_S) == ()
+        assert health(**message).lateness("R1", TRAFFIC_S) == ()
 
     def test_frames_that_come_back_too_late(self) -> None:
         most = int(10_000 * LATE_ARRIVAL_SHARE)
@@ -61,9 +61,9 @@ class TestRouters:
         assert "11 of 10000 frames came from the kernel too late" in reason
 
     def test_forwarding_through_the_kernel_is_reported_without_effect_on_the_verdict(self) -> None:
-        said = {"forwarded": 5, "handed_to_kernel": 2, "dumps": 1, "overruns": 0}
-        assert health(forwarding=said | {"through_kernel": None}).warnings("R1", TRAFFIC_S) == ()
-        through = health(forwarding=said | {"through_kernel": "nftables are in use"})
+        text = {"forwarded": 5, "handed_to_kernel": 2, "dumps": 1, "overruns": 0}
+        assert health(forwarding=text | {"through_kernel": None}).warnings("R1", TRAFFIC_S) == ()
+        through = health(forwarding=text | {"through_kernel": "nftables are in use"})
         (warning,) = through.warnings("R1", TRAFFIC_S)
         assert warning == "R1: its packets in transit went through the kernel: nftables are in use"
         assert through.reasons("R1") == through.lateness("R1", TRAFFIC_S) == ()
@@ -248,8 +248,8 @@ class TestSenders:
                 StreamResult(number, None, 1.0, 0, 0.0, datagrams=datagrams, lost=lost)
                 for number, (datagrams, lost) in enumerate(streams, 1)
             )
-            told = FlowResult("flood", "udp", "0", results, (), pace=Pace(0.0, 0.2, 3.0))
-            return senders(TestSeries.TOPOLOGY, {"x": udp()}, {"x": told})["x"].lost
+            reported = FlowResult("flood", "udp", "0", results, (), pace=Pace(0.0, 0.2, 3.0))
+            return senders(TestSeries.TOPOLOGY, {"x": udp()}, {"x": reported})["x"].lost
 
         assert found((100, 10), (300, 70)) == 0.2
         assert found((100, 0)) == 0.0
@@ -282,8 +282,8 @@ class TestSenders:
         result = FlowResult("iperf3", "udp", "3", tuple(sent(10e6)), (), pace=Pace(0.5))
         assert senders(slow, {"x": udp(rate="20 Mb/s")}, {"x": result})["x"].shortfall == 0.5
         assert senders(slow, {"x": udp(rate="90 Mb/s")}, {"x": result}) == {}
-        told = FlowResult("flood", "udp", "0", (), (), pace=Pace(0.0, 0.2, 3.0))
-        assert senders(slow, {"x": udp(rate="90 Mb/s")}, {"x": told})["x"].late_p99_ms == 0.2
+        reported = FlowResult("flood", "udp", "0", (), (), pace=Pace(0.0, 0.2, 3.0))
+        assert senders(slow, {"x": udp(rate="90 Mb/s")}, {"x": reported})["x"].late_p99_ms == 0.2
         assert senders(slow, {"x": udp()}, {"x": FlowResult("iperf3", "tcp", "3", (), ())}) == {}
 
 
@@ -318,8 +318,8 @@ class TestClocks:
 
 class TestHosts:
     @staticmethod
-    def stall(**said: Any) -> StallRecord:
-        return StallRecord(**{"watched_ns": 10**10, "wakes": 950, "late": 3, "behind_ns": 0, "latest_ns": 0, **said})
+    def stall(**message: Any) -> StallRecord:
+        return StallRecord(**{"watched_ns": 10**10, "wakes": 950, "late": 3, "behind_ns": 0, "latest_ns": 0, **message})
 
     def test_a_host_that_had_no_time_for_its_programs(self) -> None:
         assert self.stall(behind_ns=10**8).lateness("client") == ()

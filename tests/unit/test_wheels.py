@@ -11,7 +11,7 @@ import pytest
 from script import script
 
 TOP = Path(__file__).parents[2]
-SAID = """
+OUTPUT = """
 {name} is consistent with the following platform tag:
 "{tag}".
 """
@@ -34,9 +34,9 @@ def test_auditwheel_must_confirm_the_tag_of_the_name(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     wheel = Path("qoslab-0.1.0-py3-none-manylinux_2_17_aarch64.musllinux_1_1_aarch64.whl")
     for tag in ("manylinux_2_17_aarch64", "musllinux_1_1_aarch64"):
-        tool(tmp_path, "auditwheel", f"cat << 'EOF'\n{SAID.format(name=wheel.name, tag=tag)}EOF")
+        tool(tmp_path, "auditwheel", f"cat << 'EOF'\n{OUTPUT.format(name=wheel.name, tag=tag)}EOF")
         assert wheels.judge(wheel) == tag
-    tool(tmp_path, "auditwheel", f"cat << 'EOF'\n{SAID.format(name=wheel.name, tag='manylinux_2_34_aarch64')}EOF")
+    tool(tmp_path, "auditwheel", f"cat << 'EOF'\n{OUTPUT.format(name=wheel.name, tag='manylinux_2_34_aarch64')}EOF")
     with pytest.raises(wheels.WheelError, match="auditwheel finds manylinux_2_34_aarch64"):
         wheels.judge(wheel)
     tool(tmp_path, "auditwheel", "echo no platform wheel >&2; exit 1")
@@ -67,7 +67,7 @@ esac"""
 
 
 @pytest.mark.parametrize(
-    ("named", "more", "said"),
+    ("named", "more", "message"),
     [
         ("qos-sim", "", None),
         ("qos-sym", "", "qos-sim --version says b'qos-sym"),
@@ -75,7 +75,7 @@ esac"""
     ],
 )
 def test_programs_have_to_give_the_repository_s_results(
-    wheels: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, more: str, said: str | None
+    wheels: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, more: str, message: str | None
 ) -> None:
     wheel = tmp_path / "qoslab.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -85,13 +85,13 @@ def test_programs_have_to_give_the_repository_s_results(
     (tmp_path / "target/release").mkdir(parents=True)
     tool(tmp_path / "target/release", "qos-pcap", "true")
     monkeypatch.setattr(wheels, "ROOT", tmp_path)
-    if said is None:
+    if message is None:
         assert wheels.tried(wheel, wheels.platform.machine()) == (
             "2 programs run here; results of 3 scenarios and of a capture are the same bytes"
         )
         tool(tmp_path / "target/release", "qos-pcap", "echo other")
-        said = "four-streams.pcapng is read otherwise than here"
-    with pytest.raises(wheels.WheelError, match=said):
+        message = "four-streams.pcapng is read otherwise than here"
+    with pytest.raises(wheels.WheelError, match=message):
         wheels.tried(wheel, wheels.platform.machine())
 
 

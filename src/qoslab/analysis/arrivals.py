@@ -154,16 +154,16 @@ def unlike(flows: pd.DataFrame, arriving: Arriving) -> Iterator[str]:
         rows = flows[(flows["traffic"] == report.flow.name) & flows["local_port"].notna()]
         if packets is None or rows.empty:
             continue
-        said, least, most = int(rows["bytes"].sum()), 0, 0
+        stated, least, most = int(rows["bytes"].sum()), 0, 0
         for port, seconds in zip(rows["local_port"].astype(int), rows["seconds"].astype(float), strict=True):
             stream = report.stream(packets, port)
             least += stream.until(_end_ns(report, stream, seconds) - report.uncounted.last_s * 1e9)
             most += stream.all
         within = report.uncounted.stream_bytes * len(rows)
-        if not least - within <= said <= most + within:
+        if not least - within <= stated <= most + within:
             counted = f"{least} to {most}" if least < most else str(most)
             yield (
-                f'traffic "{report.flow.name}": {rows["tool"].iloc[0]} reports {said} B that arrived, and the capture '
+                f'traffic "{report.flow.name}": {rows["tool"].iloc[0]} reports {stated} B received, and the capture '
                 f"{report.capture} saw {counted} B: they may differ by {within} B"
             )
 

@@ -268,14 +268,14 @@ def claim(pairs: pd.DataFrame) -> str:
     won, equal, lost = score(pairs)
     match row["published"]:
         case "first":
-            said, holds = f"{row['first']} is better", won > lost
+            statement, holds = f"{row['first']} is better", won > lost
         case "second":
-            said, holds = f"{row['second']} is better", lost > won
+            statement, holds = f"{row['second']} is better", lost > won
         case "equal":
-            said, holds = "both are equal", equal > won + lost
+            statement, holds = "both are equal", equal > won + lost
         case _:
             return ""
-    return f"published: {said}, {'as found' if holds else NOT_REPRODUCED}"
+    return f"published: {statement}, {'as found' if holds else NOT_REPRODUCED}"
 
 
 def score(pairs: pd.DataFrame) -> tuple[int, int, int]:

@@ -143,7 +143,7 @@ def io_graph(throughput: pd.DataFrame | Mapping[str, pd.Series], what: str = "fr
     )
 
 
-WIDE = 10.0
+LOG_RATIO = 10.0
 """Ratio of the greatest mean to the least from which lines share a logarithmic axis."""
 
 
@@ -160,9 +160,9 @@ def overlay_graph(lines: Mapping[str, pd.Series], *, linear: bool = False, heigh
         colour, dash = COLOURS[number % len(COLOURS)], DASHES[number // len(COLOURS) % len(DASHES)]
         drawn.append(_line(name, seconds, rates, unit, colour=colour, dash=dash))
     means = [float(line.mean()) for line in lines.values() if float(line.mean()) > 0]
-    wide = not linear and len(means) > 1 and max(means) > WIDE * min(means)
+    logarithmic = not linear and len(means) > 1 and max(means) > LOG_RATIO * min(means)
     # Figures between the decades would be too small to read.
-    scale = {"type": "log", "dtick": 1} if wide else {"rangemode": "tozero"}
+    scale = {"type": "log", "dtick": 1} if logarithmic else {"rangemode": "tozero"}
     times = _axis("seconds since the traffic started")
     return _figure(drawn, height, xaxis=times, yaxis=_axis(f"payload, {unit}", **scale))
 

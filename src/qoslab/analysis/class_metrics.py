@@ -75,9 +75,9 @@ class EachClass:
         """Readings of a class by their times."""
         self._computed: dict[tuple[_OfOne, _Key], _Figures] = {}
 
-    def added(self, meant: Callable[[_Key], bool], figures: _OfOne) -> _Figures:
+    def added(self, selected: Callable[[_Key], bool], figures: _OfOne) -> _Figures:
         """The figures of the classes that are meant added up; those that one of the classes lacks are left out."""
-        each = [self._of_one(key, figures) for key in self._each if meant(key)]
+        each = [self._of_one(key, figures) for key in self._each if selected(key)]
         names = [name for name in each[0] if all(name in other for other in each)] if each else []
         return {name: _sum([found[name] for found in each]) for name in names}
 

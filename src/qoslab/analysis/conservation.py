@@ -62,7 +62,7 @@ def _uncounted(files: CellFiles, experiment: Experiment) -> list[str]:
     found, told = [], files.devices_with_counters()
     for router in routers_of(experiment.topology):
         names = (f"config/{router}.{each}" for each in ("ios", "before.ios", "running.ios"))
-        words = UNCOUNTED if router not in told else ("rate-limit",)
+        words = UNCOUNTED if router not in counting else ("rate-limit",)
         if any(word in files.text(name) for name in names if files.has(name) for word in words):
             found.append(router)
     return found
@@ -150,7 +150,7 @@ def _of_links(topology: Topology, hosts: Mapping[str, Mapping[str, HostCount]], 
             if card is None or not card.is_of_the_line:
                 continue
             names = (far.node, far.interface)
-            for said, own, column, does in (
+            for verb, own, column, does in (
                 ("sent", card.sent, "input", "received"),
                 ("received", card.received, "output", "sent"),
             ):
@@ -162,7 +162,7 @@ def _of_links(topology: Topology, hosts: Mapping[str, Mapping[str, HostCount]], 
                 trusted = counted.tolerance(max(own, expected), *names)
                 if abs(own - expected) > trusted:
                     yield (
-                        f"on the link {link.name} {host} {said} {own} packets by {near.interface}, and {far.node} "
+                        f"on the link {link.name} {host} {verb} {own} packets by {near.interface}, and {far.node} "
                         f"counts {expected:.0f} that {far.interface} {does}: they may differ by {trusted:.0f}"
                     )
 

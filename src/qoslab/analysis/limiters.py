@@ -31,9 +31,9 @@ def limiter_rows(files: CellFiles, experiment: Experiment, wanted: Iterable[Refe
     known = {point.name for point in experiment.captures}
     named = dict.fromkeys(each.selector for each in wanted if each.metric.selector == "captures" and each.selector)
     pairs: dict[tuple[str, str], list[int | None]] = {}
-    for meant in map(CapturesSelector.parse, filter(None, named)):
-        if known.issuperset((meant.before, meant.after)):
-            pairs.setdefault((meant.before, meant.after), []).append(meant.dscp)
+    for pair in map(CapturesSelector.parse, filter(None, named)):
+        if known.issuperset((pair.before, pair.after)):
+            pairs.setdefault((pair.before, pair.after), []).append(pair.dscp)
     rows: list[Row] = []
     problems = []
     for (before, after), dscps in pairs.items():

@@ -94,11 +94,11 @@ def _captures(rows: pd.DataFrame) -> pd.Series:
 
 def _classes(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame | None:
     try:
-        meant = ClassSelector.parse(selector, interfaces_of(rows))
+        wanted = ClassSelector.parse(selector, interfaces_of(rows))
     except SelectorError:
         # Names a router or interface that has no class in this cell.
         return None
-    return rows if selector is None else selected(rows, meant, nested=True)
+    return rows if selector is None else selected(rows, wanted, nested=True)
 
 
 _SOURCES = (

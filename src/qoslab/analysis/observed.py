@@ -178,9 +178,9 @@ def _police(police: Mapping[str, Any]) -> Row:
         }
         if "drop" in counted.get("actions", {}):
             dropping.append(counted)
-    told = any(police.get(colour, {}).get("actions") for colour in ("conformed", "exceeded", "violated"))
+    has_actions = any(police.get(colour, {}).get("actions") for colour in ("conformed", "exceeded", "violated"))
     for unit in ("packets", "bytes"):
-        row[f"drops_police_{unit}"] = _sum_of(colour.get(unit) for colour in dropping) if told else None
+        row[f"drops_police_{unit}"] = _sum_of(colour.get(unit) for colour in dropping) if has_actions else None
     return row
 
 

@@ -80,15 +80,15 @@ def queue_rates(table: pd.DataFrame, device: str, interface: str) -> pd.DataFram
 def places_of(table: pd.DataFrame, selector: str | None) -> pd.DataFrame:
     """The rows of one cell's table that a selector means; none where it names what counted nothing in this cell."""
     try:
-        meant = QueueSelector.parse(selector, interfaces_of(table))
+        wanted = QueueSelector.parse(selector, interfaces_of(table))
     except SelectorError:
         return table.iloc[:0]
     mine = table
     for column, value in (
-        ("device", meant.router),
-        ("interface", meant.interface),
-        ("queue", meant.queue),
-        ("threshold", meant.threshold),
+        ("device", wanted.router),
+        ("interface", wanted.interface),
+        ("queue", wanted.queue),
+        ("threshold", wanted.threshold),
     ):
         if value is not None:
             mine = mine[mine[column] == value]
@@ -110,7 +110,7 @@ def interface_figures(mine: pd.DataFrame) -> Iterator[Figure]:
     places = in_time(mine, _KEYS["interface"])
     for name, column in _DELAYS.items():
         values = mine[column].to_numpy(dtype=float, na_value=np.nan)
-        known = [told[-1] for rows in places.values() if len(told := values[rows][~np.isnan(values[rows])])]
+        known = [finite[-1] for rows in places.values() if len(finite := values[rows][~np.isnan(values[rows])])]
         if known:
             yield name, float(max(known)) / 1e6
         elif mine["time_error_s"].notna().any():

@@ -113,8 +113,8 @@ def load(folder: RunFolder, metrics: Sequence[str], *, captures: bool) -> tuple[
             return None, f"{SAVED_CELLS}: found results for other metrics of the experiment; {AGAIN}"
         return Saved(record, dict(_tables(folder.path, record))), ""
     except (UserError, OSError) as error:
-        said = error.message if isinstance(error, UserError) else str(error)
-        return None, f"{said.replace(f'{folder.path}/', '')}; {AGAIN}"
+        message = error.message if isinstance(error, UserError) else str(error)
+        return None, f"{message.replace(f'{folder.path}/', '')}; {AGAIN}"
 
 
 def _tables(folder: Path, record: SavedCells) -> Iterator[tuple[str, pa.Table]]:

@@ -53,7 +53,9 @@ def reading_rows(
     `traffic_of` names whose an IP header is.
     """
     readings = list(readings)
-    told = {_of(each) for each in readings if _STATISTICS.fullmatch(each["command"]) and "dropped" in _outputs(each)}
+    detailed = {
+        _of(each) for each in readings if _STATISTICS.fullmatch(each["command"]) and "dropped" in _outputs(each)
+    }
     interfaces: list[Row] = []
     for each in readings:
         command, parsed = each["command"], each["parsed"]
@@ -73,7 +75,7 @@ def reading_rows(
             yield from (("conversations", own | row) for row in _conversations(parsed, traffic_of))
         elif _STATISTICS.fullmatch(command):
             yield from (("queues", own | row) for row in _statistics(parsed))
-        elif _ASIC.fullmatch(command) and _of(each) not in told:
+        elif _ASIC.fullmatch(command) and _of(each) not in detailed:
             yield from (("queues", own | row) for row in _asic(parsed))
     yield from (("interfaces", row) for row in continued(interfaces, lines))
 

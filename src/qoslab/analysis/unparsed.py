@@ -74,8 +74,8 @@ def _prints(cell: Cell) -> Iterator[Print]:
             yield Print(each.device, each.command, place, cell.text(raw), parsed, 1)
     for device in cell.files().devices_with_readings():
         for number, reading in enumerate(cell.files().readings(device), 1):
-            said = reading["parsed"]
-            parsed = None if isinstance(said, dict) and "unparsed" in said else said
+            result = reading["parsed"]
+            parsed = None if isinstance(result, dict) and "unparsed" in result else result
             place = f"{cell.name}/readings/{device}.jsonl:{number}"
             yield Print(device, reading["command"], place, reading["raw"], parsed, None)
 
@@ -91,7 +91,7 @@ def _of_print(each: Print, parse: Parse, tried: set[tuple[str, str]]) -> Iterato
         found = each.parsed
     lines = each.text.splitlines()
     if each.command.startswith(TELLING):
-        for line in _kept(found):
+        for line in _values_in(found):
             yield line, _place(each, lines, line), ""
     elif (each.device, each.command) not in tried:
         # Of each command the first print tells: the others have other figures in the same lines.
@@ -99,17 +99,17 @@ def _of_print(each: Print, parse: Parse, tried: set[tuple[str, str]]) -> Iterato
         yield from ((line, _place(each, lines, line), "") for line in _without_effect(each.command, lines, parse))
 
 
-def _kept(found: Any) -> Iterator[str]:
+def _values_in(found: Any) -> Iterator[str]:
     """All lines under `KEY`, however deep."""
     if isinstance(found, dict):
         for key, value in found.items():
             if key == KEY:
                 yield from map(str, value)
             else:
-                yield from _kept(value)
+                yield from _values_in(value)
     elif isinstance(found, list):
         for value in found:
-            yield from _kept(value)
+            yield from _values_in(value)
 
 
 def _without_effect(command: str, lines: list[str], parse: Parse) -> Iterator[str]:

@@ -78,8 +78,8 @@ def read_packets(file: Path, *, piece: int = PIECE, behind: int = BEHIND) -> Gen
         try:
             problem, names = yield from _pieces(process.stdout)
         except (ValueError, LookupError, TypeError) as error:
-            said = process.stderr.read().decode(errors="replace").strip().removeprefix(f"{PROGRAM}: ")
-            raise CaptureError(f"{file}: {said or f'{PROGRAM} broke off ({error})'}") from error
+            errors = process.stderr.read().decode(errors="replace").strip().removeprefix(f"{PROGRAM}: ")
+            raise CaptureError(f"{file}: {errors or f'{PROGRAM} broke off ({error})'}") from error
         finally:
             process.kill()
     if problem is not None:

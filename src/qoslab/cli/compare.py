@@ -33,7 +33,7 @@ def command(run: str, baseline: str | None, difference: str, as_json: bool) -> E
 
     RUN is a run folder or an experiment name (its latest run). BASELINE is a folder with a comparison and a manifest:
     another run or a saved baseline. [default: the saved baseline of the same experiment and kind of lab, from
-    reports/kept/LAB of the project or from this checkout]
+    reports/saved/LAB of the project or from this checkout]
 
     Listed are changed verdicts, new and missing rows, values that differ, and settings of the experiment that changed
     since the baseline was measured. Rows that a partial run (--arm, --only) did not measure are only counted. The exit
@@ -46,7 +46,7 @@ def command(run: str, baseline: str | None, difference: str, as_json: bool) -> E
     here = find_run(RUNS, run).path
     now = read(here)
     name, lab = now.manifest.experiment.name, now.manifest.lab
-    folder = Path(baseline) if baseline is not None else _kept(name, lab, here)
+    folder = Path(baseline) if baseline is not None else _saved(name, lab, here)
     then = read(folder)
     if (other := then.manifest.experiment.name) != name:
         raise UserError(f"{folder}: found a baseline of {other}, expected one of {name}")
@@ -55,8 +55,8 @@ def command(run: str, baseline: str | None, difference: str, as_json: bool) -> E
     unasked = len({row.key for row in (*now.rows, *then.rows)} - {row.key for each in rows for row in each})
     parts = list(otherwise(now.manifest.experiment, now.manifest.configurations, then.manifest))
     if as_json:
-        told = {"baseline": str(folder), "otherwise": parts, "changes": found, "not_asked_for": unasked}
-        echo(json.dumps(told, indent=2))
+        document = {"baseline": str(folder), "otherwise": parts, "changes": found, "not_asked_for": unasked}
+        echo(json.dumps(document, indent=2))
     else:
         if parts:
             echo(f"{folder} is of another version of {name}, with other measurements: {', '.join(parts)}")
@@ -74,12 +74,12 @@ def _percent(text: str) -> float:
         raise UserError(f"--difference: {error}") from error
 
 
-def _kept(name: str, lab: str, run: Path) -> Path:
+def _saved(name: str, lab: str, run: Path) -> Path:
     """The folder of what is kept of a run's experiment in this project, or in the checkout that runs."""
     from qoslab.results import RunFolder
-    from qoslab.results.baselines import AVERAGES, BASELINES, COMPARISON, KEPT, MANIFEST, SCORES
+    from qoslab.results.baselines import AVERAGES, BASELINES, COMPARISON, MANIFEST, SAVED, SCORES
 
-    own, top = Path(KEPT, lab), checkout()
+    own, top = Path(SAVED, lab), checkout()
     if (own / COMPARISON).exists() and RunFolder(own).manifest().experiment.name == name:
         return own
     known: list[str] = []

@@ -109,8 +109,8 @@ def _version(argv: list[str]) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"does not print its version: {error}"
     # Warnings, about running as root for instance, go to stderr; so does the version that ssh says.
-    said = done.stdout.decode(errors="replace").strip() or done.stderr.decode(errors="replace").strip()
-    return next(iter(said.splitlines()), "says nothing")
+    output = done.stdout.decode(errors="replace").strip() or done.stderr.decode(errors="replace").strip()
+    return next(iter(output.splitlines()), "says nothing")
 
 
 def _tools() -> Iterator[Check]:
@@ -140,12 +140,12 @@ def _rust() -> Iterator[Check]:
         # Debian 12 keeps a current one beside its own, Ubuntu several by number.
         todo = "Debian 12: sudo apt-get install rustc-web cargo-web; Ubuntu: rustc-1.85 cargo-1.85 or later"
     for tool in ("rustc", "cargo"):
-        said = _version([tool, "--version"]) if shutil.which(tool) else "no such program"
-        numbers = re.search(r"(\d+)\.(\d+)", said)
+        output = _version([tool, "--version"]) if shutil.which(tool) else "no such program"
+        numbers = re.search(r"(\d+)\.(\d+)", output)
         if numbers and (int(numbers[1]), int(numbers[2])) >= RUST_MINIMUM:
-            yield Check(tool, "ok", said)
+            yield Check(tool, "ok", output)
         else:
-            yield Check(tool, "optional", f"{said}; building the data plane needs {wanted} or later", todo)
+            yield Check(tool, "optional", f"{output}; building the data plane needs {wanted} or later", todo)
 
 
 def _own_programs() -> Iterator[Check]:
@@ -261,8 +261,8 @@ def _inside(name: str, check: Callable[[Lab], str], lab: Lab) -> Check:
     try:
         return Check(name, "ok", check(lab))
     except subprocess.CalledProcessError as error:
-        said = (error.stderr or "").strip().splitlines()
-        return Check(name, "missing", said[-1] if said else str(error), HINTS[name])
+        output = (error.stderr or "").strip().splitlines()
+        return Check(name, "missing", output[-1] if output else str(error), HINTS[name])
 
 
 HINTS = {
@@ -278,8 +278,8 @@ def _packet_socket(lab: Lab) -> str:
 
 
 def _capture(lab: Lab) -> str:
-    said = lab.run("a", ["dumpcap", "-i", "eth0", "-L"], check=True)
-    return f"dumpcap opens a node's interface ({(said.stdout + said.stderr).strip().splitlines()[0]})"
+    output = lab.run("a", ["dumpcap", "-i", "eth0", "-L"], check=True)
+    return f"dumpcap opens a node's interface ({(output.stdout + output.stderr).strip().splitlines()[0]})"
 
 
 def _congestion(lab: Lab) -> Iterator[Check]:

@@ -91,12 +91,12 @@ def _list(graphs: dict[str, str], metrics: list[str], added: dict[str, str], as_
     if as_json:
         echo(json.dumps({"graphs": graphs, "metrics": metrics, "added": added}, indent=2))
         return
-    wide = max(map(len, (*graphs, *added)), default=0)
+    width = max(map(len, (*graphs, *added)), default=0)
     for heading, named in (("Graphs of the report:", graphs), ("Of other packages:", added)):
         if named or named is graphs:
             echo(heading)
         for name, title in named.items():
-            echo(f"  {name:{wide}}  {title}")
+            echo(f"  {name:{width}}  {title}")
     echo("Metrics (--kind ecdf, box or bar):")
     for metric in metrics:
         echo(f"  {metric}")

@@ -34,7 +34,7 @@ def command(check: bool) -> int:
         if check:
             echo(f"{path} is stale")
         else:
-            replace(file, text.encode(), kept=False)
+            replace(file, text.encode(), in_run=False)
             echo(f"{path} written")
     return ExitStatus.OUTSIDE if check and stale else ExitStatus.WITHIN
 

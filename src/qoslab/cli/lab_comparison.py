@@ -55,7 +55,7 @@ def lay_across(chosen: MatchingRuns, root: Path, *, as_json: bool) -> tuple[Exit
     for file, content in written.values():
         replace(file, content.encode())
     if as_json:
-        told = {
+        document = {
             "runs": {run.lab: str(folder.path) for run, folder in zip(found.runs, chosen.runs, strict=True)},
             **{name: str(file) for name, (file, _) in written.items()},
             "passed": list(chosen.passed),
@@ -63,7 +63,7 @@ def lay_across(chosen: MatchingRuns, root: Path, *, as_json: bool) -> tuple[Exit
             "rows": json.loads(figures.to_json(orient="records")),
             "by_metric": json.loads(fidelity.to_json(orient="records")),
         }
-        echo(json.dumps(told, indent=2))
+        echo(json.dumps(document, indent=2))
     else:
         _print(found, page)
         echo(f"Tables: {written['figures'][0]}, {written['fidelity'][0]}")

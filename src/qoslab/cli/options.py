@@ -78,8 +78,8 @@ class LabType(click.ParamType[str]):
             return str(Path(word).absolute())
         words = [name for name, kind in LABS.items() if not kind.placed]
         folder = Path(word).parent
-        beside = [str(folder / each.name) for each in folder.iterdir()] if folder.is_dir() else []
-        near = did_you_mean(word, (*words, *beside))
+        siblings = [str(folder / each.name) for each in folder.iterdir()] if folder.is_dir() else []
+        near = did_you_mean(word, (*words, *siblings))
         message = f'found "{word}", expected {", ".join(words)} or the path of an inventory'
         return self.fail(f"{message}; {near}" if near else message, param, ctx)
 

@@ -220,7 +220,7 @@ def _score(pairs: pd.DataFrame) -> str:
     return (
         f"{row['title']}: {row['first']} against {row['second']}, {row['metric']}: "
         f"won {won}, equal {equal}, lost {lost} of {len(pairs)} pairs of cells"
-        f"{f'; {said}' if (said := claim(pairs)) else ''}"
+        f"{f'; {statement}' if (statement := claim(pairs)) else ''}"
     )
 
 

@@ -208,7 +208,7 @@ def prepare(
         choice.recorded(file, sets),
         jobs=side_by_side,
         # In a sweep, whose labs leave little time, it would only be in the way; docs/reports.md.
-        meanwhile=None if matrix and kind.real_time else analysis.begin,
+        begin=None if matrix and kind.real_time else analysis.begin,
         enough=None if sweep.experiment.enough is None else partial(_enough, sweep.experiment.enough),
         resume=resume,
         attempts=attempts or (ATTEMPTS if matrix or scheduler is not None or side_by_side != 1 else 1),
@@ -249,7 +249,7 @@ class RunAnalysis:
         self._experiment = experiment
         self._lab = lab
         self._cells: list[Cell] = []
-        self._told = -math.inf
+        self._shown_at = -math.inf
         """Time of the last update of the values, by the monotonic clock."""
         self.published = published
         self.readings: Readings | None = None
@@ -275,11 +275,11 @@ class RunAnalysis:
         self._cells.append(cell)
         # Thousands of cells in a minute would be compared thousands of times.
         began = time.monotonic()
-        if began - self._told < FIGURES_EVERY_S:
+        if began - self._shown_at < FIGURES_EVERY_S:
             return ()
         found = figures_so_far(self._experiment, self.published, self.readings, self._cells, self._lab)
-        self._told = time.monotonic()
-        self._told += FIGURES_MOST_SHARE * (self._told - began)
+        self._shown_at = time.monotonic()
+        self._shown_at += FIGURES_MOST_SHARE * (self._shown_at - began)
         return found
 
 
@@ -446,7 +446,7 @@ def _after(
 def _say_plan(plan: Plan, labs: int, *, as_json: bool) -> None:
     if as_json:
         arms = {arm.name: sum(cell.arm == arm.name for cell in plan.cells) for arm in plan.experiment.arms}
-        told = {
+        document = {
             "experiment": plan.experiment.name,
             "lab": plan.lab,
             "cells": len(plan.cells),
@@ -455,7 +455,7 @@ def _say_plan(plan: Plan, labs: int, *, as_json: bool) -> None:
             "seconds": plan.seconds_with(labs),
             "seconds_with_one_lab": plan.seconds,
         }
-        echo(json.dumps(told, indent=2))
+        echo(json.dumps(document, indent=2))
     else:
         echo("\n".join(summary_lines(plan, labs)))
 

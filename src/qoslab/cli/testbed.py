@@ -69,7 +69,7 @@ def command(
     if output is None:
         echo(text, nl=False)
     else:
-        replace(output, text.encode(), private=True, kept=False)
+        replace(output, text.encode(), private=True, in_run=False)
         echo(f"wrote {output}", err=True)
     if isinstance(secret, FromEnvironment) and secret.used:
         echo(f"pyATS takes the passwords from the environment: {', '.join(secret.used)}", err=True)

@@ -30,8 +30,8 @@ def command(run: str | None, as_json: bool) -> ExitStatus:
     folder = find_unfinished(RUNS, run)
     found = verify(folder)
     if as_json:
-        told = {"run": str(folder.path), "cells": found.cells, "files": found.files, "bytes": found.bytes}
-        echo(json.dumps({**told, "damage": list(found.damage), "notes": list(found.notes)}, indent=2))
+        document = {"run": str(folder.path), "cells": found.cells, "files": found.files, "bytes": found.bytes}
+        echo(json.dumps({**document, "damage": list(found.damage), "notes": list(found.notes)}, indent=2))
     else:
         for line in (*found.damage, *found.notes):
             echo(one_line(line))

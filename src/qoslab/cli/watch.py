@@ -67,7 +67,7 @@ def _watch(run: WatchedRun, view: LiveView | None, *, as_json: bool) -> None:
     from qoslab.live.screen import lines, screen, state_line
 
     console = Console()
-    told: dict[tuple[str, ClassKey], float] = {}
+    printed: dict[tuple[str, ClassKey], float] = {}
     with ExitStack() as drawing:
         live = None
         if console.is_terminal and not as_json:
@@ -86,7 +86,7 @@ def _watch(run: WatchedRun, view: LiveView | None, *, as_json: bool) -> None:
                 elif live is not None:
                     live.update(screen(run, console, whole=over), refresh=True)
                 else:
-                    for line in lines(run, told):
+                    for line in lines(run, printed):
                         echo(line)
             if over:
                 break

@@ -145,12 +145,12 @@ def _arm(place: int, file: Path, each: Foreign, made: dict[str, pd.DataFrame]) -
     if mine["flows"]["traffic"].nunique() < 2:
         # Of one traffic the figures by its name are the same again.
         found = found[~found["metric"].str.contains("(", regex=False)]
-    told = tuple(
+    notes = tuple(
         (str(row["metric"]), text.figure(float(row["value"]), row["unit"])) for row in found.to_dict("records")
     )
     graphs = [*_throughput(place, mine), *_frames(place, each), *_delays(place, each)]
     return ImportedArm(
-        each.name, each.form, one_line(file.name), tuple(each.notes), (*told, *_summaries(each)), tuple(graphs)
+        each.name, each.form, one_line(file.name), tuple(each.notes), (*notes, *_summaries(each)), tuple(graphs)
     )
 
 

@@ -44,11 +44,11 @@ LINE = 1.25
 """Height of a line as a part of the font's size."""
 FONT, SMALL = 8.0, 7.0
 """Sizes of the font in points: of axes, of the legend."""
-BESIDE = 50.0
+MARGIN = 50.0
 """Points of a figure's height that the axis of values takes, and a legend of one line."""
 LEAST = 1.6
 """Inches of a figure's height for each pair of axes, at least."""
-_KEPT = "\0"
+_NO_BREAK = "\0"
 """A space at which no line ends."""
 _DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 _NO_TIME: Mapping[str, dict[str, Any]] = {
@@ -205,7 +205,7 @@ def _box(figure: Figure, axes: Axes, values: Mapping[str, np.ndarray], label: st
 
 def _whole_pairs(where: str) -> str:
     """Return which cells they are, with no line ending between a parameter and its value."""
-    return where.replace(" ", _KEPT).replace(f",{_KEPT}", ", ")
+    return where.replace(" ", _NO_BREAK).replace(f",{_NO_BREAK}", ", ")
 
 
 def _letters(width: float, size: float) -> int:
@@ -224,8 +224,8 @@ def _name_rows(figure: Figure, axes: Axes, places: Sequence[float], names: Seque
     lines = [
         [line for part in parts for line in textwrap.wrap(part, letters, break_long_words=False)] for parts in names
     ]
-    axes.set_yticks(places, ["\n".join(each).replace(_KEPT, " ") for each in lines])
-    high = len(lines) * (max(map(len, lines)) + 0.5) * LINE * FONT + BESIDE
+    axes.set_yticks(places, ["\n".join(each).replace(_NO_BREAK, " ") for each in lines])
+    high = len(lines) * (max(map(len, lines)) + 0.5) * LINE * FONT + MARGIN
     figure.set_figheight(max(figure.get_figheight(), high / POINT))
 
 
@@ -234,15 +234,15 @@ def _along(figure: Figure, axes: Axes, label: str, values: np.ndarray) -> None:
     axes.invert_yaxis()
     _name_values(figure, axes, label, 0.5)
     axes.grid(visible=False, axis="y")
-    if _is_wide(values):
+    if _needs_log(values):
         axes.set_xscale("log")
     else:
         axes.set_xlim(left=0)
 
 
-def _is_wide(values: np.ndarray) -> bool:
+def _needs_log(values: np.ndarray) -> bool:
     above = values[values > 0]
-    return len(above) > 0 and bool(above.max() > drawing.WIDE * above.min())
+    return len(above) > 0 and bool(above.max() > drawing.LOG_RATIO * above.min())
 
 
 def _bar(
@@ -259,7 +259,7 @@ def _bar(
         np.nan_to_num(np.abs(rows[name].to_numpy(dtype=float) / factor - measured), nan=0.0) for name in ("low", "high")
     ]
     places = np.arange(len(rows))
-    if _is_wide(measured):
+    if _needs_log(measured):
         # A bar has no length where the axis has no 0.
         axes.errorbar(measured, places, xerr=ends, fmt="o", color=drawing.COLOURS[0], capsize=2, label="measured")
     else:
@@ -326,8 +326,8 @@ def save(figure: Figure, to: Path) -> None:
             warnings.filterwarnings("error", "constrained_layout not applied")
             figure.savefig(content, format=form, **_NO_TIME[form])
     except UserWarning as error:
-        wide = f"{figure.get_figwidth() * MM:.0f} mm"
-        raise UserError(f"{to}: found no room next to the names in {wide}, expected a greater --width") from error
+        width_mm = f"{figure.get_figwidth() * MM:.0f} mm"
+        raise UserError(f"{to}: found no room next to the names in {width_mm}, expected a greater --width") from error
     except (LatexError, RuntimeError) as error:
         if form != "pgf":
             raise
@@ -337,4 +337,4 @@ def save(figure: Figure, to: Path) -> None:
             hint="install texlive-latex-base and texlive-pictures, or take --format pdf",
         ) from error
     whole = content.getvalue()
-    replace(to, whole.replace(_PGF_BEGIN, _PGF_BEGIN + _PGF_ALONE, 1) if form == "pgf" else whole, kept=False)
+    replace(to, whole.replace(_PGF_BEGIN, _PGF_BEGIN + _PGF_ALONE, 1) if form == "pgf" else whole, in_run=False)

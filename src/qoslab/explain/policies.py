@@ -270,8 +270,8 @@ def _policing(direction: Direction, level: Level) -> Iterator[Step]:
     for colour, key, verb in hit:
         size = after[key]["bytes"] - before[key]["bytes"]
         actions = _actions(direction, level, colour)
-        told = " and ".join(_action_text(each) for each in actions) or "transmit"
-        text = f"class {level.name}: the packet of {size} bytes {verb} ({told}); "
+        verdict = " and ".join(_action_text(each) for each in actions) or "transmit"
+        text = f"class {level.name}: the packet of {size} bytes {verb} ({verdict}); "
         text += _bucket_text(direction, level, after)
         line = direction.lines.of_class(level.policy, level.name, "police", "drop")
         own = direction.lines.of_class(level.policy, level.name, f"{colour}-action")

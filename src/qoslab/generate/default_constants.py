@@ -22,12 +22,12 @@ def figures_module(top: Path) -> str:
     """Return the module, with what the engine says of each figure."""
     found = _CONSTANT.findall((top / SOURCE).read_text(encoding="utf-8"))
     return HEADING + "".join(
-        f"\n{name} = {value.translate(_TUPLES)}\n{_docstring(told)}\n" for told, name, value in found
+        f"\n{name} = {value.translate(_TUPLES)}\n{_docstring(text)}\n" for text, name, value in found
     )
 
 
-def _docstring(told: str) -> str:
+def _docstring(text: str) -> str:
     # [`NAME`] is a link in Rust, \[ a bracket that is none.
-    text = re.sub(r"\[(`\w+`)\]", r"\1", " ".join(told.replace("/// ", "").split()))
+    text = re.sub(r"\[(`\w+`)\]", r"\1", " ".join(text.replace("/// ", "").split()))
     text = text.replace("\\[", "[").replace("\\]", "]")
     return "\n".join(textwrap.wrap(f'"""{text}"""', WIDTH, break_on_hyphens=False))

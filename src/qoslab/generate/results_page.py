@@ -32,42 +32,42 @@ def results_document(present: str, top: Path) -> str:
     return _BLOCK.sub(block, present)
 
 
-def _experiment(name: str, kept: Mapping[str, Baseline], file: Path) -> Iterator[str]:
-    if not kept:
+def _experiment(name: str, baselines: Mapping[str, Baseline], file: Path) -> Iterator[str]:
+    if not baselines:
         yield f"No run of `{name}` is kept."
         return
     # Values are those of the run; texts may have been rewritten since.
-    kept = {lab: with_present_remarks(baseline, file) for lab, baseline in kept.items()}
-    for lab, baseline in kept.items():
+    baselines = {lab: with_present_remarks(baseline, file) for lab, baseline in baselines.items()}
+    for lab, baseline in baselines.items():
         yield f"- {lab}: {_run(baseline)}"
-        if said := "; ".join(outdated(baseline, file)):
-            text = f"- of an earlier version of the file: {said}"
+        if changes := "; ".join(outdated(baseline, file)):
+            text = f"- of an earlier version of the file: {changes}"
             yield from (f"  {line}" for line in textwrap.wrap(text, WIDTH - 2, subsequent_indent="  "))
     yield ""
-    yield f"| figure | predicted | published | {' | '.join(kept)} |"
-    yield "|---" * (3 + len(kept)) + "|"
-    by_lab = {lab: {row.key: row for row in baseline.rows} for lab, baseline in kept.items()}
-    shown = [row for baseline in kept.values() for row in baseline.rows if _shown(row)]
+    yield f"| figure | predicted | published | {' | '.join(baselines)} |"
+    yield "|---" * (3 + len(baselines)) + "|"
+    by_lab = {lab: {row.key: row for row in baseline.rows} for lab, baseline in baselines.items()}
+    shown = [row for baseline in baselines.values() for row in baseline.rows if _shown(row)]
     first: dict[Key, RunFigure] = {}
     for row in shown:
         first.setdefault(row.key, row)
     for key, row in first.items():
-        yield _line(row, [by_lab[lab].get(key) for lab in kept])
+        yield _line(row, [by_lab[lab].get(key) for lab in baselines])
     yield from _remarks(first.values())
-    yield from _scores(kept)
+    yield from _scores(baselines)
 
 
-def _scores(kept: Mapping[str, Baseline]) -> Iterator[str]:
+def _scores(baselines: Mapping[str, Baseline]) -> Iterator[str]:
     """Yield how often one of two values of a parameter was better, in each kind of lab."""
-    by_lab = {lab: {score.title: score for score in baseline.scores} for lab, baseline in kept.items()}
+    by_lab = {lab: {score.title: score for score in baseline.scores} for lab, baseline in baselines.items()}
     titles = dict.fromkeys(title for scores in by_lab.values() for title in scores)
     if not titles:
         return
     yield ""
-    yield f"| won, equal, lost | of | {' | '.join(kept)} |"
-    yield "|---" * (2 + len(kept)) + "|"
+    yield f"| won, equal, lost | of | {' | '.join(baselines)} |"
+    yield "|---" * (2 + len(baselines)) + "|"
     for title in titles:
-        found = [by_lab[lab].get(title) for lab in kept]
+        found = [by_lab[lab].get(title) for lab in baselines]
         metric = next(f"`{score.metric}`" for score in found if score)
         counts = ("" if score is None else f"{score.won}, {score.equal}, {score.lost}" for score in found)
         yield f"| {title} | {metric} | {' | '.join(counts)} |"

@@ -97,10 +97,10 @@ def _conversations(text: str) -> dict[int, Values]:
             continue
         for pattern in _HEAD:
             if match := pattern.fullmatch(line):
-                said = {name: value for name, value in match.groupdict().items() if value is not None}
-                if "number" in said:
-                    now = result.setdefault(int(said.pop("number")), dict(figures))
-                now |= {name: int(value) if value.isdecimal() else value for name, value in said.items()}
+                fields = {name: value for name, value in match.groupdict().items() if value is not None}
+                if "number" in fields:
+                    now = result.setdefault(int(fields.pop("number")), dict(figures))
+                now |= {name: int(value) if value.isdecimal() else value for name, value in fields.items()}
     return result
 
 

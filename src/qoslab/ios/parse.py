@@ -21,8 +21,8 @@ class RefusedLineError(IosError):
     """A line of configuration that the device refuses."""
 
     def __init__(self, source: str, number: int, line: str, refusal: CliError) -> None:
-        said = "\n".join("    " + each for each in (line.expandtabs(1), *refusal.render())).rstrip()
-        super().__init__(f"{source}:{number}: the device refuses this line\n{said}")
+        shown = "\n".join("    " + each for each in (line.expandtabs(1), *refusal.render())).rstrip()
+        super().__init__(f"{source}:{number}: the device refuses this line\n{shown}")
         self.number = number
         self.line = line
         self.refusal = refusal

@@ -59,6 +59,6 @@ NO_SUCH_COMMAND = re.compile(r"^% ?(?:Invalid|Incomplete|Ambiguous|Unknown)\b.*$
 """Answer of a router to an unknown show command."""
 
 
-def refusal_in(said: str) -> str | None:
+def refusal_in(output: str) -> str | None:
     """The line by which a router refused what was typed, of all that it said; None where it did not."""
-    return next((line.strip() for line in said.splitlines() if REFUSED.search(line)), None)
+    return next((line.strip() for line in output.splitlines() if REFUSED.search(line)), None)

@@ -154,9 +154,9 @@ class Shell:
             raise
         finally:
             config.device = self.environment.device
-            for kept in config.remarks:
-                mnemonic = "UNDECIDED" if kept.undecided else "NOEFFECT"
-                text = f'%QOSLAB-5-{mnemonic}: "{kept.text}" is accepted without effect: {kept.about}'
+            for inert in config.remarks:
+                mnemonic = "UNDECIDED" if inert.undecided else "NOEFFECT"
+                text = f'%QOSLAB-5-{mnemonic}: "{inert.text}" is accepted without effect: {inert.about}'
                 self.environment.log.add(self.environment.now(), text)
             config.remarks.clear()
             if config.notices:

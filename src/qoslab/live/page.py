@@ -12,7 +12,7 @@ import pandas as pd
 from qoslab.analysis import charts
 from qoslab.live.counter_rates import ClassKey, ClassPoint, InterfacePoint
 from qoslab.live.openmetrics import done
-from qoslab.live.watched import KEPT_REASONS, RUNNING, WatchedCell, WatchedRun
+from qoslab.live.watched import MOST_REASONS, RUNNING, WatchedCell, WatchedRun
 from qoslab.report import text
 from qoslab.results.progress import FINISHED
 
@@ -35,7 +35,7 @@ def page_of(run: WatchedRun, *, graphs: bool = True) -> dict[str, Any]:
         "planned": run.planned,
         "done": done(run),
         "doing": [{"name": name, **asdict(doing)} for name, doing in run.doing.items()],
-        "invalid": [{"name": name, "reasons": list(why)} for name, why in list(run.invalid.items())[-KEPT_REASONS:]],
+        "invalid": [{"name": name, "reasons": list(why)} for name, why in list(run.invalid.items())[-MOST_REASONS:]],
         "invalid_count": len(run.invalid),
         "notes": list(run.notes),
         "figures": run.figures,

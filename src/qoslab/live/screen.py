@@ -93,14 +93,14 @@ def state_line(run: WatchedRun) -> str:
     return printable(f"{run.lab or 'a'} lab, {state}: {done(run)} of {run.planned} cells{invalid}")
 
 
-def lines(run: WatchedRun, told: dict[tuple[str, ClassKey], float]) -> Iterator[str]:
+def lines(run: WatchedRun, printed: dict[tuple[str, ClassKey], float]) -> Iterator[str]:
     """A line for each class and reading that was not told yet; `told` is kept by the caller."""
     for cell in run.shown():
         for key, points in cell.rates.classes.items():
             for point in points:
-                if point.time_s <= told.get((cell.name, key), -1.0) or not point.offered_bytes:
+                if point.time_s <= printed.get((cell.name, key), -1.0) or not point.offered_bytes:
                     continue
-                told[cell.name, key] = point.time_s
+                printed[cell.name, key] = point.time_s
                 now = class_texts(point)
                 yield printable(
                     f"{cell.name} {now['time']}: {key.title}: offered {now['offered']}, sent {now['sent']}, "
@@ -188,7 +188,7 @@ def _figures(run: WatchedRun, width: int) -> list[Text]:
     if not run.figures:
         return []
     counts = Counter(str(row.get("verdict") or "without verdict") for row in run.figures)
-    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    printed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     rows = [
         _Row(
             printable(" ".join(str(row[name]) for name in ("arm", "metric", "where") if row.get(name))),
@@ -201,7 +201,7 @@ def _figures(run: WatchedRun, width: int) -> list[Text]:
         )
         for row in sorted(run.figures, key=lambda row: row.get("verdict") != "outside")[:MOST_ROWS]
     ]
-    title = Text(printable(f"results so far: {told}"), style="italic")
+    title = Text(printable(f"results so far: {printed}"), style="italic")
     return [title, *_rows(("figure", "measured", "expected within", "verdict"), rows, width)]
 
 

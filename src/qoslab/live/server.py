@@ -84,7 +84,7 @@ class LiveView:
         """Reason for the end of the updates."""
         self._asked = -math.inf
         """Time of the page's last request, by the monotonic clock."""
-        self._told_all = threading.Event()
+        self._all_informed = threading.Event()
         """Set when the page has been told how the run ended."""
         try:
             if browser:
@@ -123,13 +123,13 @@ class LiveView:
     @property
     def addresses(self) -> list[str]:
         """Return the addresses for a browser and a scraper."""
-        told = (("Live", self.url), ("OpenMetrics", self.metrics_url))
-        return [f"{what}: {url}" for what, url in told if url]
+        addresses = (("Live", self.url), ("OpenMetrics", self.metrics_url))
+        return [f"{what}: {url}" for what, url in addresses if url]
 
     def _say_farewell(self) -> None:
         """Wait for a browser that asks: it is to hear how the run ended."""
         if time.monotonic() - self._asked < FAREWELL_S:
-            self._told_all.wait(FAREWELL_S)
+            self._all_informed.wait(FAREWELL_S)
 
     def _close(self) -> None:
         for server in self._servers:
@@ -181,10 +181,10 @@ class LiveView:
         self._asked = time.monotonic()
         with self.lock:
             content = page_of(self._run)
-        told = "" if self.error is None else self.error.message
+        message = "" if self.error is None else self.error.message
         if self._run.is_over:
-            self._told_all.set()
-        return _Reply("application/json", json.dumps({**content, "error": told}, allow_nan=False).encode())
+            self._all_informed.set()
+        return _Reply("application/json", json.dumps({**content, "error": message}, allow_nan=False).encode())
 
     def _metrics_reply(self, path: str) -> _Reply | None:
         if path != "/metrics":

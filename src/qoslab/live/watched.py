@@ -22,14 +22,14 @@ from qoslab.results.progress import FINISHED, FORMAT, PROGRESS
 RUNNING, BROKEN_OFF = "running", "broken off"
 SILENT_S = 3.0
 """After which it is looked whether a run that says nothing is still worked on."""
-KEPT_NOTES = 20
-KEPT_REASONS = 20
+MOST_NOTES = 20
+MOST_REASONS = 20
 """Cells whose invalidity is told one by one."""
 PROGRESS_MOST = 64 * 2**20
 """Bytes of what a run said of its progress; a sweep of 2000 cells says 5 MiB."""
 COMPARISON_MOST = 16 * 2**20
 """Bytes of a comparison."""
-KEPT_CELLS = 4
+MOST_CELLS = 4
 """Cells that are over and still shown: the last."""
 
 
@@ -96,7 +96,7 @@ class WatchedRun:
         self.invalid: dict[str, tuple[str, ...]] = {}
         """Cells that are invalid, with the reasons; tried again they may become valid."""
         self.doing: dict[str, Doing] = {}
-        self.notes: deque[str] = deque(maxlen=KEPT_NOTES)
+        self.notes: deque[str] = deque(maxlen=MOST_NOTES)
         self.figures: list[Mapping[str, Any]] = []
         self.cells: dict[str, WatchedCell] = {}
         """Running cells, and the last finished ones, in the order of their starts."""
@@ -121,8 +121,8 @@ class WatchedRun:
 
     def look(self) -> None:
         """Read what is new. `UserError` where the run is of another version."""
-        said = self._tail.read()
-        for event in said:
+        events = self._tail.read()
+        for event in events:
             try:
                 self._take(event)
             except (LookupError, TypeError, ValueError) as error:
@@ -134,7 +134,7 @@ class WatchedRun:
             self._left_out = left_out
             self.notes.append(f"{PROGRESS}: {left_out} of its lines are none of ours, and left out")
         now = time.monotonic()
-        if said:
+        if events:
             self._heard = now
         elif not self.is_over and now - self._heard >= SILENT_S:
             self._heard = now
@@ -218,7 +218,7 @@ class WatchedRun:
         if name in self.cells:
             self.cells[name].over = True
         over = [each for each, cell in self.cells.items() if cell.over]
-        for each in over[:-KEPT_CELLS]:
+        for each in over[:-MOST_CELLS]:
             del self.cells[each]
 
 

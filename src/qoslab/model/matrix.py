@@ -126,10 +126,10 @@ def fits(parameters: Mapping[str, Value], entry: Mapping[str, Scalar | tuple[Sca
 def fitting(entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> Callable[[Mapping[str, Value]], bool]:
     """`fits` for many combinations: the entry's values are read once."""
     wanted = [
-        (name, frozenset(_kept(read_value(each)) for each in (value if isinstance(value, tuple) else (value,))))
+        (name, frozenset(_typed(read_value(each)) for each in (value if isinstance(value, tuple) else (value,))))
         for name, value in entry.items()
     ]
-    return lambda parameters: all(name in parameters and _kept(parameters[name]) in values for name, values in wanted)
+    return lambda parameters: all(name in parameters and _typed(parameters[name]) in values for name, values in wanted)
 
 
 def excluding(matrix: Matrix) -> Callable[[Mapping[str, Value]], bool]:
@@ -138,7 +138,7 @@ def excluding(matrix: Matrix) -> Callable[[Mapping[str, Value]], bool]:
     return lambda parameters: any(each(parameters) for each in entries)
 
 
-def _kept(value: Value) -> tuple[bool, Value]:
+def _typed(value: Value) -> tuple[bool, Value]:
     """Return the values that `same` requires to be equal."""
     return isinstance(value, bool), value
 

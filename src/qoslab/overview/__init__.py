@@ -107,9 +107,9 @@ def read_run(folder: Path) -> RunSummary:
 
 def _rows(folder: Path) -> Any:
     """The rows of a comparison; a baseline has them as a table only."""
-    kept = folder / "comparison.json"
-    if kept.exists():
-        return _json(kept)
+    file = folder / "comparison.json"
+    if file.exists():
+        return _json(file)
     return _table(folder / "comparison.csv")
 
 
@@ -122,8 +122,8 @@ def _json(path: Path) -> Any:
 
 def _averages(folder: Path) -> list[dict[str, Any]]:
     """Read the averages over cells, which count for the verdict as well; only if the experiment has some."""
-    kept = folder / "averages.csv"
-    return _table(kept) if kept.exists() else []
+    file = folder / "averages.csv"
+    return _table(file) if file.exists() else []
 
 
 def _table(path: Path) -> list[dict[str, Any]]:

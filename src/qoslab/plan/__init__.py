@@ -245,8 +245,8 @@ def _selected(sweep: Sweep, options: Options) -> list[CellIdentity]:
         wanted.setdefault(name, []).extend(found)
     chosen = [cell for cell in cells if all(cell.get(name) in values for name, values in wanted.items())]
     if not chosen:
-        said = " ".join(f"--only {name}={text}" for name, text in options.only)
-        raise ExperimentError(f"found no cell with {said}, expected at least one")
+        selection = " ".join(f"--only {name}={text}" for name, text in options.only)
+        raise ExperimentError(f"found no cell with {selection}, expected at least one")
     return chosen
 
 

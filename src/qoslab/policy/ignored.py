@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from qoslab.ios.cli.session import KEPT
+from qoslab.ios.cli.session import INERT
 from qoslab.ios.device_config.running_config_parser import Unread, place_of
 from qoslab.ios.device_config.secret_lines import without_secrets
 from qoslab.policy.pasted_configuration import ATTACHING, Configuration, is_refusal
@@ -52,7 +52,7 @@ def ignored_lines(configuration: Configuration) -> list[Ignored]:
 def _undecided(configuration: Configuration) -> Iterator[Ignored]:
     """Yield the lines that decide something on a device that the values do not have."""
     for carried in configuration.reading.carried:
-        place = ", ".join(place_of(carried.position)) if carried.position.mode != KEPT else carried.position.names[0]
+        place = ", ".join(place_of(carried.position)) if carried.position.mode != INERT else carried.position.names[0]
         for remark in carried.remarks:
             effect = next((effect for pattern, effect in _EFFECTS if re.match(pattern, carried.text)), "")
             if remark.undecided and effect:

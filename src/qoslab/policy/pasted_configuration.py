@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from qoslab.errors import UserError
-from qoslab.ios.cli.session import KEPT, Position
+from qoslab.ios.cli.session import INERT, Position
 from qoslab.ios.device_config.running_config_parser import (
     Reading,
     Unread,
@@ -295,7 +295,7 @@ def _on_virtual_interfaces(configuration: Configuration) -> Iterator[Attachment]
     below = [
         (each.position.names[0].removeprefix("interface "), each)
         for each in configuration.reading.carried
-        if each.position.mode == KEPT and each.position.names[0].startswith("interface ")
+        if each.position.mode == INERT and each.position.names[0].startswith("interface ")
     ]
     for interface, carried in below:
         found = ATTACHING.fullmatch(carried.text)

@@ -21,7 +21,7 @@ class Expected:
     """Something that is expected of some cells, and what came."""
 
     name: str
-    said: str
+    text: str
     """Measured and expected value."""
     verdict: str
     """See `qoslab.analysis.verdicts`."""
@@ -45,7 +45,7 @@ def results_of(cells: Sequence[CellSummary], outcome: Outcome) -> dict[str, Cell
     rows = [row for row in outcome.comparison.to_dict("records") if row["tolerance"]]
     found = {cell.name: _result(cell, outcome, rows) for cell in cells}
     averages = tuple(
-        Expected(f"{row['title']} {row['each']}".strip(), _said(row, row["value"]), row["verdict"])
+        Expected(f"{row['title']} {row['each']}".strip(), _text(row, row["value"]), row["verdict"])
         for row in outcome.averages.to_dict("records")
         if row["tolerance"]
     )
@@ -53,17 +53,17 @@ def results_of(cells: Sequence[CellSummary], outcome: Outcome) -> dict[str, Cell
 
 
 def _result(cell: CellSummary, outcome: Outcome, rows: Sequence[Mapping[Any, Any]]) -> CellResult:
-    told = [each.removeprefix(f"{cell.name}: ") for each in outcome.reasons if each.startswith(f"{cell.name}: ")]
-    reasons = tuple(told) or (() if cell.valid or cell.spared else cell.reasons or ("it is not valid",))
+    invalid = [each.removeprefix(f"{cell.name}: ") for each in outcome.reasons if each.startswith(f"{cell.name}: ")]
+    reasons = tuple(invalid) or (() if cell.valid or cell.spared else cell.reasons or ("it is not valid",))
     expected = tuple(
-        Expected(f"{row['metric']} ({row['where']})" if row["where"] else row["metric"], _said(row), row["verdict"])
+        Expected(f"{row['metric']} ({row['where']})" if row["where"] else row["metric"], _text(row), row["verdict"])
         for row in rows
         if cell.arm in row["arm"].split("/") and _chosen(row["where"], cell.values)
     )
     return CellResult(cell.record is not None, reasons, cell.spared, expected)
 
 
-def _said(row: Mapping[Any, Any], measured: float | None = None) -> str:
+def _text(row: Mapping[Any, Any], measured: float | None = None) -> str:
     value = row["measured"] if measured is None else measured
     figure = "not measured" if value is None or math.isnan(value) else format_value(value, row["unit"])
     why = f" ({row['missing']})" if row.get("missing") else ""

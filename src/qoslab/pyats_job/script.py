@@ -50,7 +50,7 @@ class CommonSetup(aetest.CommonSetup):  # type: ignore[misc]
             file, sweep = open_sweep(wanted["experiment"], sets, choice.kind.name)
             prepared = prepare(file, sweep, choice, sets)
         except QoslabError as error:
-            self.blocked(_said(error), goto=["common_cleanup"])
+            self.blocked(_error_text(error), goto=["common_cleanup"])
         cells = [cell.name for cell in prepared.request.plan.cells]
         aetest.loop.mark(Cell, cell=cells, uids=cells)
         self.parent.parameters["prepared"] = prepared
@@ -70,7 +70,7 @@ class CommonSetup(aetest.CommonSetup):  # type: ignore[misc]
                 outcome = report_of(made, prepared.analysis.readings)
                 made.publish()
         except QoslabError as error:
-            self.blocked(_said(error), goto=["common_cleanup"])
+            self.blocked(_error_text(error), goto=["common_cleanup"])
         _LOG.info("report: %s", made.report)
         for file in (made.report, made.path / "comparison.csv"):
             if file.exists() and runtime.directory:
@@ -132,17 +132,17 @@ class CommonCleanup(aetest.CommonCleanup):  # type: ignore[misc]
 
 def _each(steps: Any, expected: Sequence[Expected]) -> None:
     for each in expected:
-        with steps.start(each.name, description=each.said, continue_=True) as step:
-            _LOG.info("%s: %s", each.name, each.said)
+        with steps.start(each.name, description=each.text, continue_=True) as step:
+            _LOG.info("%s: %s", each.name, each.text)
             if each.verdict in (WITHIN, LOOSE):
-                step.passed(each.said)
+                step.passed(each.text)
             elif each.verdict == OUTSIDE:
-                step.failed(each.said)
+                step.failed(each.text)
             elif each.verdict in (IMPOSSIBLE, UNDECIDED):
-                step.errored(each.said)
+                step.errored(each.text)
             else:
-                step.skipped(each.said)
+                step.skipped(each.text)
 
 
-def _said(error: QoslabError) -> str:
+def _error_text(error: QoslabError) -> str:
     return KNOWN.hidden(f"{error.message} {error.hint}".strip())

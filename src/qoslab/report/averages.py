@@ -139,8 +139,8 @@ def _pair_section(pair: Pair, pairs: pd.DataFrame, cells: tuple[CellSummary, ...
         f"of {len(pairs)} pairs of cells that differ in nothing else. Equal is a difference of at most "
         f"{pair.equal_within}, or one with 0 inside its 95 % interval."
     )
-    if said := claim(pairs):
-        sentence += f" {said[0].upper()}{said[1:]}."
+    if statement := claim(pairs):
+        sentence += f" {statement[0].upper()}{statement[1:]}."
     sentence += f" Fitted: {pair.fitted}" if pair.fitted else ""
     by_folder = {cell.folder: cell.values for cell in cells}
     values = [by_folder.get(folder, {}) for folder in pairs["first_folder"]]

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pandas as pd
 
 from qoslab.analysis import Outcome
-from qoslab.analysis.charts import WIDE
+from qoslab.analysis.charts import LOG_RATIO
 from qoslab.analysis.verdicts import INFORMATIVE, NOT_MEASURED, OUTSIDE, UNDECIDED
 from qoslab.errors import ExperimentError
 from qoslab.lab_kinds import lab_kind
@@ -188,14 +188,16 @@ def picture(graph: Graph) -> str:
     lines = [(str(each["name"]), [y for y in each["y"] if y is not None], each["x"]) for each in figure["data"]]
     means = {name: sum(ys) / len(ys) for name, ys, _ in lines if ys}
     least = min((mean for mean in means.values() if mean > 0), default=0.0)
-    drawn = [line for line in lines if line[0] in means and means[line[0]] <= WIDE * least][: len(_PALETTE)]
+    drawn = [line for line in lines if line[0] in means and means[line[0]] <= LOG_RATIO * least][: len(_PALETTE)]
     if not drawn or not all(isinstance(x, int | float) for _, _, xs in drawn for x in xs):
         return ""
     top = max(max(ys) for _, ys, _ in drawn) * 1.05
     start, end = min(min(xs) for *_, xs in drawn), max(max(xs) for *_, xs in drawn)
     axis = figure["layout"]["xaxis"].get("title", {}).get("text", "")
     legend = [f"{colour}: {_plain(name)}" for (name, *_), (colour, _) in zip(drawn, _PALETTE, strict=False)]
-    left = [f"{_plain(name)} (mean {mean:.4g} {graph.unit})" for name, mean in means.items() if mean > WIDE * least]
+    left = [
+        f"{_plain(name)} (mean {mean:.4g} {graph.unit})" for name, mean in means.items() if mean > LOG_RATIO * least
+    ]
     palette = ", ".join(colour for _, colour in _PALETTE)
     chart = [
         "```mermaid",
@@ -267,6 +269,6 @@ def _lines(experiment_file: str) -> dict[tuple[str, str], int]:
 
 def saved(path: Path, content: bytes, *, more: bool) -> None:
     """Write a file, or more of it, whole; `UserError` where that cannot be, and what was there stays."""
-    with writing(path, kept=False):
+    with writing(path, in_run=False):
         before = path.read_bytes() if more and path.is_file() else b""
-    replace(path, before + content, kept=False)
+    replace(path, before + content, in_run=False)

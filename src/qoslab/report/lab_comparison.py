@@ -176,9 +176,9 @@ def across_verdict(found: LabComparison) -> Verdict:
     if not total:
         sentence = f"No value with an expectation was measured in all of {labs}."
         return Verdict("informative", "–", "Nothing to compare", sentence, [])
-    told = ", ".join(f"{count} {word}" for word, count in counted if count)
+    summary = ", ".join(f"{count} {word}" for word, count in counted if count)
     rest = f"; {found.alone} more {'is' if found.alone == 1 else 'are'} not in two labs" if found.alone else ""
-    sentence = f"{labs[0].upper()}{labs[1:]}: of {total} values with an expectation {told}{rest}."
+    sentence = f"{labs[0].upper()}{labs[1:]}: of {total} values with an expectation {summary}{rest}."
     if not found.contrary:
         return Verdict("within", "✓", "No contradiction", sentence, [])
     details = [

@@ -51,8 +51,8 @@ def counterparts(root: Path, given: Sequence[str]) -> MatchingRuns:
     around = runs(first.folder.path.parent.parent, first.folder.path.parent.name)
     others = [_Candidate(each) for each in reversed(around) if each.finished and each.path != first.folder.path]
     if given and any((place / MANIFEST).exists() for place in (Path(given[0]), root / given[0])):
-        return _beside([first], others)
-    return _beside([], sorted([first, *others], key=lambda each: each.folder.path.name, reverse=True))
+        return _matching([first], others)
+    return _matching([], sorted([first, *others], key=lambda each: each.folder.path.name, reverse=True))
 
 
 class _Candidate:
@@ -74,9 +74,9 @@ class _Candidate:
         """Return the missing part of the experiment; empty if it is complete."""
         chosen = part_of(self.manifest.overrides)
         unrun = [each.name for each in self.manifest.cells if each.record is None and not each.spared]
-        told = [chosen] if chosen else []
-        told += [f"{len(unrun)} of {len(self.manifest.cells)} cells were not run"] if unrun else []
-        return "; ".join(told)
+        remarks = [chosen] if chosen else []
+        remarks += [f"{len(unrun)} of {len(self.manifest.cells)} cells were not run"] if unrun else []
+        return "; ".join(remarks)
 
     @cached_property
     def cells(self) -> dict[str, Path]:
@@ -144,7 +144,7 @@ def _given(found: Sequence[_Candidate]) -> MatchingRuns:
     return MatchingRuns(_ordered(by_lab))
 
 
-def _beside(fixed: Sequence[_Candidate], others: Sequence[_Candidate]) -> MatchingRuns:
+def _matching(fixed: Sequence[_Candidate], others: Sequence[_Candidate]) -> MatchingRuns:
     """The newest of each lab with the same settings; `others` are the newest first."""
     preferred = sorted(others, key=lambda each: bool(each.lacks))
     for anchor in fixed or preferred:

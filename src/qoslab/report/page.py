@@ -506,15 +506,15 @@ def router_changes(changes: Mapping[str, RouterChanges], experiment: Experiment)
     """Return the changes on each router, arm by arm, and the differences left after the run."""
     found = []
     for router, each in changes.items():
-        told = [(arm_title(experiment, arm), "\n".join(lines)) for arm, lines in each.arms.items()]
+        differences = [(arm_title(experiment, arm), "\n".join(lines)) for arm, lines in each.arms.items()]
         if each.left is None:
             sentence = f"It may not be in the state before the run: {each.why}"
         elif each.left:
             sentence = "All changes of the run were rolled back; these lines differ from the state before it:"
-            told.insert(0, ("After the run", "\n".join(each.left)))
+            differences.insert(0, ("After the run", "\n".join(each.left)))
         else:
             sentence = "It is in the state before the run."
-        found.append(RouterChange(router, sentence, told))
+        found.append(RouterChange(router, sentence, differences))
     return found
 
 

@@ -114,8 +114,8 @@ def moment(at: datetime | None) -> str:
 
 def part(overrides: Sequence[str]) -> str:
     """The sentence that says of which part of its file a run is; empty where it is of the whole."""
-    told = part_of(overrides)
-    return f"Of a part of its file: {told}." if told else ""
+    part_text = part_of(overrides)
+    return f"Of a part of its file: {part_text}." if part_text else ""
 
 
 def listed(items: list[str]) -> str:

@@ -28,7 +28,7 @@ _Row = TypeVar("_Row")
 
 BASELINES = "reports/baselines"
 """Folder of baselines below the top of a checkout."""
-KEPT = "reports/kept"
+SAVED = "reports/saved"
 """Folder of saved runs in a project, by kind of lab, for the comparison of its workflow."""
 COMPARISON = "comparison.csv"
 AVERAGES = "averages.csv"
@@ -38,7 +38,7 @@ SCORES = "scores.csv"
 MANIFEST = "manifest.json"
 
 
-TOLD = frozenset(
+TEXTS = frozenset(
     {"name", "title", "description", "compare", "answer", "graphs", "traces", "notes", "captures", "observe"}
     | {"allow_idle", "order", "repetitions", "enough"}
 )
@@ -98,7 +98,7 @@ def reduced(manifest: Manifest) -> bytes:
     Omitted are defaults, parts of the experiment in `TOLD`, and the provenance of the run except time and version.
     """
     experiment = manifest.experiment.model_dump(
-        mode="json", exclude_defaults=True, exclude=set(TOLD) - {"name", "title"}
+        mode="json", exclude_defaults=True, exclude=set(TEXTS) - {"name", "title"}
     )
     cells = [
         {"arm": cell.arm, "parameters": cell.parameters, "repetition": cell.repetition, "valid": cell.valid}
@@ -157,7 +157,9 @@ def otherwise(experiment: Experiment, configurations: Mapping[str, str], then: M
     `configurations` are the digests of all rendered ones, by cell and device, as in a manifest. Texts, pictures and
     expectations may change; what they say of figures is no other figure.
     """
-    now, before = (each.model_dump(mode="json", exclude=set(TOLD) | {"arms"}) for each in (experiment, then.experiment))
+    now, before = (
+        each.model_dump(mode="json", exclude=set(TEXTS) | {"arms"}) for each in (experiment, then.experiment)
+    )
     yield from (name for name in now if now[name] != before[name])
     arms, earlier = (
         {arm.name: arm.model_dump(mode="json", exclude={"title"}) for arm in each.arms}

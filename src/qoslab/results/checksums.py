@@ -138,8 +138,8 @@ def differences(folder: Path, written: Mapping[str, FileSeal]) -> Iterator[str]:
     for name, seal in written.items():
         # A name that leads elsewhere is no file of the cell.
         if name in there:
-            if told := difference(there[name], name, seal):
-                yield told
+            if damage := difference(there[name], name, seal):
+                yield damage
         else:
             yield f"{name} is missing, {seal.size} were written"
     for name in sorted(there.keys() - written.keys()):

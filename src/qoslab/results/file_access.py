@@ -62,7 +62,7 @@ class WriteError(UserError):
 
 
 @contextmanager
-def writing(path: Path, *, kept: bool = True) -> Iterator[None]:
+def writing(path: Path, *, in_run: bool = True) -> Iterator[None]:
     """Turn what the file system says against writing `path` into a `WriteError`, which says what is kept.
 
     Not `kept`: nothing that goes on with it, since it is written whole or stays as it was.
@@ -70,23 +70,23 @@ def writing(path: Path, *, kept: bool = True) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message, hint = _told(error, path, kept)
+        message, hint = _message(error, path, in_run)
         raise WriteError(f"{path}: {message}", hint=hint, path=path, reason=error) from error
 
 
-def _told(error: OSError, path: Path, kept: bool) -> tuple[str, str]:
+def _message(error: OSError, path: Path, in_run: bool) -> tuple[str, str]:
     """Return the message for a path that cannot be written, and the hint."""
     if isinstance(error, FileExistsError):
         if error.filename is not None and Path(error.filename) in path.parents:
             return f"cannot be written: {error.filename} is no folder", ""
-        hint = "run folders are written once; start a new run" if kept else "name another place"
+        hint = "run folders are written once; start a new run" if in_run else "name another place"
         return "found a file from before, expected none", hint
     # A library may give a text of its own, or nothing else.
     why = os.strerror(error.errno) if error.errno else str(error)
     if error.errno in _FULL:
-        left = f"the files written before stay in {path.parent}" if kept else "it is as it was before"
+        left = f"the files written before stay in {path.parent}" if in_run else "it is as it was before"
         return f"cannot be written, the disk is full ({why})", f"{left}; free some space and run again"
-    return f"cannot be written: {why}", "the files written before stay" if kept else ""
+    return f"cannot be written: {why}", "the files written before stay" if in_run else ""
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def no_file(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
-def replace(path: Path, content: bytes, *, private: bool = False, kept: bool = True) -> None:
+def replace(path: Path, content: bytes, *, private: bool = False, in_run: bool = True) -> None:
     """Write a file that may be there already: the old one stays until the new one is whole and synced.
 
     A `private` one only its owner may read; `kept` as in `writing`. What is no file, as a pipe or a terminal, is
@@ -138,7 +138,7 @@ def replace(path: Path, content: bytes, *, private: bool = False, kept: bool = T
     """
     # The number of a thread, which no other thread of any process has.
     draft = path.with_name(f".{path.name}.{threading.get_native_id()}.draft")
-    with writing(path, kept=kept):
+    with writing(path, in_run=in_run):
         if no_file(path):
             DISK.append(path, content)
             return
@@ -171,7 +171,7 @@ def drafted(to: Path) -> Iterator[Path]:
 def filled(folder: Path) -> Iterator[Path]:
     """A place for what an empty folder that is there holds in the end: all of it, or nothing."""
     # The folder itself stays: it may be somebody's working directory, a mount point, or be reached by a link.
-    with writing(folder, kept=False), tempfile.TemporaryDirectory(dir=folder, prefix=".draft.") as name:
+    with writing(folder, in_run=False), tempfile.TemporaryDirectory(dir=folder, prefix=".draft.") as name:
         place = Path(name)
         yield place
         moved: list[Path] = []
@@ -195,7 +195,7 @@ def draft_folder(to: Path) -> Iterator[Path]:
     `WriteError` of `to` where something in it cannot be written: of a draft nobody heard, and nothing is kept of it.
     """
     with (
-        writing(to, kept=False),
+        writing(to, in_run=False),
         made_folder(to.parent),
         tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as name,
     ):

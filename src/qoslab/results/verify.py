@@ -62,7 +62,7 @@ def verify(folder: RunFolder) -> Verification:
     if manifest is not None:
         _experiment_files(folder, manifest, found)
         _configurations(folder, manifest, found)
-    found.damage += [_inner(folder, told) for told in damaged_changes(folder)]
+    found.damage += [_inner(folder, damage) for damage in damaged_changes(folder)]
     attempts = _attempts(folder, written)
     for path in attempts:
         name = path.relative_to(folder.path).as_posix()
@@ -107,15 +107,15 @@ def _crate(folder: RunFolder, found: Verification) -> Collection[str] | None:
         if "\0" in name or len(os.fsencode(name)) > NAME_MOST:
             found.damage.append(f"{name[:60]} ({CRATE}) is no name of a file")
             continue
-        if own and (told := difference(folder.path / inner, name, seal)):
-            found.damage.append(f"{told} ({CRATE})")
+        if own and (damage := difference(folder.path / inner, name, seal)):
+            found.damage.append(f"{damage} ({CRATE})")
     return listed.keys()
 
 
 def _added(folder: RunFolder, attempts: Collection[Path], listed: Collection[str] | None, found: Verification) -> None:
     """Files beside those of the attempts at cells that are not in the list of an RO-Crate, or that no run has."""
     own = _OF_A_RUN | {file.name for file in folder.given()}
-    for name in sorted(_beside(folder, frozenset(attempts))):
+    for name in sorted(_unknown_files(folder, frozenset(attempts))):
         if listed is not None and name not in listed and name not in _OF_A_RUN:
             found.damage.append(f"{name} is not in {CRATE}, the list of all files of the run")
         elif listed is None and name not in own and not name.startswith(tuple(f"{each}/" for each in _PRINTED)):
@@ -125,7 +125,7 @@ def _added(folder: RunFolder, attempts: Collection[Path], listed: Collection[str
             )
 
 
-def _beside(folder: RunFolder, attempts: Collection[Path]) -> Iterator[str]:
+def _unknown_files(folder: RunFolder, attempts: Collection[Path]) -> Iterator[str]:
     """The names of all files of a run but those in the folders of attempts, also of one that was under way."""
     for around, folders, names in os.walk(folder.path):
         inner = Path(around).relative_to(folder.path)
@@ -167,8 +167,8 @@ def _records(manifest: Manifest) -> Iterator[tuple[str, FileSeal | None]]:
 
 def _experiment_files(folder: RunFolder, manifest: Manifest, found: Verification) -> None:
     for name, seal in manifest.files.items():
-        if told := difference(folder.path / Path(name).name, name, seal):
-            found.damage.append(told)
+        if damage := difference(folder.path / Path(name).name, name, seal):
+            found.damage.append(damage)
     for file in folder.given():
         if file.name not in manifest.files:
             found.notes.append(

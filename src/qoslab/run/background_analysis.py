@@ -20,10 +20,10 @@ Begin = Callable[[], Callable[[Cell], Figures]]
 class BackgroundAnalysis:
     """Thread for background work; its methods may be called from any thread, `end` from the main one."""
 
-    def __init__(self, begin: Begin | None, told: Callable[[Figures], None], *, punctual: bool) -> None:
+    def __init__(self, begin: Begin | None, show: Callable[[Figures], None], *, punctual: bool) -> None:
         """`told` takes what the figures came to; `punctual`: whether something beside it must be, so that it gets what
         is left of the machine."""
-        self._begin, self._told, self._punctual = begin, told, punctual
+        self._begin, self._show, self._punctual = begin, show, punctual
         self._cells: queue.SimpleQueue[Cell | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._started = False
@@ -56,7 +56,7 @@ class BackgroundAnalysis:
                 step_last()
             with_each = begin()
             while (cell := self._cells.get()) is not None and not self._stop.is_set():
-                self._told(with_each(cell))
+                self._show(with_each(cell))
         except Exception:
             # It is only ahead of time: whoever does the same at the end meets the error where it can be told.
             return

@@ -37,13 +37,13 @@ class HelperProcess:
         A thread calls `heard` with what it says unasked, and `gone` when it has ended.
         """
         self._what, self._heard, self._gone = what, heard, gone
-        self._said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 (lives as long as the process)
+        self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 (lives as long as the process)
         # A session of its own: Ctrl-C is for the run, which may need it once more.
         self.process = subprocess.Popen(
             program,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._said,
+            stderr=self._log,
             encoding="utf-8",
             errors="replace",
             start_new_session=True,
@@ -87,7 +87,7 @@ class HelperProcess:
             self.process.kill()
             self.process.wait()
         self._reader.join()
-        self._said.close()
+        self._log.close()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -114,6 +114,6 @@ class HelperProcess:
         self._gone(self._ended())
 
     def _ended(self) -> PassingFault:
-        self._said.seek(0)
-        said = self._said.read().strip().splitlines()
-        return PassingFault(f"{self._what} {how_ended(self.process.wait())}" + (f": {said[-1]}" if said else ""))
+        self._log.seek(0)
+        lines = self._log.read().strip().splitlines()
+        return PassingFault(f"{self._what} {how_ended(self.process.wait())}" + (f": {lines[-1]}" if lines else ""))

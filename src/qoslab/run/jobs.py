@@ -73,7 +73,7 @@ class Jobs:
         self._punctual = 0
         self._reduced = datetime.min.replace(tzinfo=UTC)
         self._added = datetime.min.replace(tzinfo=UTC)
-        self._beside: list[float] = []
+        self._overheads: list[float] = []
         self._traffic_s = 0.0
 
     @property
@@ -93,9 +93,9 @@ class Jobs:
         So many that each cell that is over finds another one ready: a lab has traffic for `t` and something else to do
         for `b` seconds, so `labs` cells with traffic need `labs * (t + b) / t` labs.
         """
-        if not self._beside or not self._traffic_s:
+        if not self._overheads or not self._traffic_s:
             return min(1, self._most_spare)
-        needed = self.labs * statistics.median(self._beside) / self._traffic_s
+        needed = self.labs * statistics.median(self._overheads) / self._traffic_s
         return min(self._most_spare, max(1, math.ceil(needed)))
 
     @property
@@ -107,9 +107,9 @@ class Jobs:
         """
         return self.workers if self._fixed is not None else max(1, self._machine.processors // 2)
 
-    def pace(self, beside_s: float) -> None:
+    def pace(self, overhead_s: float) -> None:
         """A cell was busy so long before its traffic and after it."""
-        self._beside = [*self._beside[1 - REMEMBERED :], beside_s]
+        self._overheads = [*self._overheads[1 - REMEMBERED :], overhead_s]
 
     def learn(self, record: CellRecord, experiment: Experiment) -> str:
         """Take the record of a cell into account; what changes, in words for people, or nothing."""

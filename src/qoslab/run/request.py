@@ -34,7 +34,7 @@ class Request:
     """Options that a resumed run repeats; saved in `run.json`."""
     jobs: int | None = 1
     """Cells that have traffic at the same time; None: as many as the machine has time for."""
-    meanwhile: Begin | None = None
+    begin: Begin | None = None
     """Begun when the first traffic starts, and called with each valid cell while others run; where cells must be
     punctual in a thread of least priority. It has ended before `carry_out` gives the folder."""
     resume: RunFolder | None = None

@@ -36,10 +36,10 @@ class _Shared:
 
     request: Request
     folder: RunFolder
-    told: ProgressReporter
+    reporter: ProgressReporter
     schedule: Schedule
     interrupted: threading.Event
-    meanwhile: BackgroundAnalysis
+    analysis: BackgroundAnalysis
     lab: dict[str, Any] = field(default_factory=dict)
     """Description of the virtual lab."""
     configurations: dict[str, str] = field(default_factory=dict)
@@ -48,15 +48,15 @@ class _Shared:
     def turn(self, worker: int) -> Iterator[None]:
         """The turn of a worker's traffic; do what the request wants to be done meanwhile."""
         with self.schedule.turn(worker):
-            self.meanwhile.start()
+            self.analysis.start()
             yield
 
     def finish(self, task: CellTask, record: CellRecord, *, lost: bool = False, worker: int | None = None) -> None:
         """Enter the outcome of a leased cell."""
-        self.told.outcome(task.name, record)
+        self.reporter.outcome(task.name, record)
         self.schedule.finish(task, record, lost=lost, worker=worker)
         if record.valid:
-            self.meanwhile.take(self.folder.cell_of(task.identity, task.attempt))
+            self.analysis.take(self.folder.cell_of(task.identity, task.attempt))
 
     def folder_of(self, task: CellTask) -> Cell:
         """Return where an attempt's results go."""
@@ -65,7 +65,7 @@ class _Shared:
                 name = task.name.removesuffix(f"/{task.identity.repetition}")
                 self.configurations[f"{name}/{device}"] = provenance.digest(KNOWN.hidden(text).encode())
         cell = self.folder.cell_of(task.identity, task.attempt)
-        self.told.begins(cell)
+        self.reporter.begins(cell)
         return cell
 
 
@@ -87,67 +87,67 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     with folder.working(request.options):
         folder.write_experiment(request.file.read_text(encoding="utf-8"))
         real_time = kind.real_time
-        told = ProgressReporter(progress, folder, steps=real_time)
+        reporter = ProgressReporter(progress, folder, steps=real_time)
         facts = _Background(lambda: _facts({**made_with.packages(), **tools, **identity.facts(kind.programs)}))
         cells = RunCells(folder, request.plan.cells, tools)
         before = cells.find_results() if request.resume is not None else 0
         if before:
-            told.note(f"{before} of {len(request.plan.cells)} cells are there already")
+            reporter.note(f"{before} of {len(request.plan.cells)} cells are there already")
         missing = len(cells.missing)
-        told.expect(request.plan, len(request.plan.cells) - missing)
+        reporter.expect(request.plan, len(request.plan.cells) - missing)
         request.watched(folder, progress.note)
         interrupted = threading.Event()
         schedule = Schedule(
             cells,
             Jobs(request.jobs, missing, spare=real_time),
-            told,
+            reporter,
             interrupted=interrupted,
             attempts=request.attempts,
             enough=request.enough,
         )
-        meanwhile = BackgroundAnalysis(request.meanwhile, told.figures, punctual=real_time)
-        shared = _Shared(request, folder, told, schedule, interrupted, meanwhile)
+        analysis = BackgroundAnalysis(request.begin, reporter.figures, punctual=real_time)
+        shared = _Shared(request, folder, reporter, schedule, interrupted, analysis)
         started = datetime.now(UTC)
-        crew = _Crew(shared)
+        pool = _Workers(shared)
         measured = False
         try:
             try:
-                crew.wait_measured()
-                shared.meanwhile.end()
+                pool.wait_measured()
+                shared.analysis.end()
                 measured = True
             finally:
                 # Also of a run that was interrupted: what there is stays readable.
                 folder.write_manifest(_manifest(shared, started, facts.result()))
             if kind.placed:
                 # Whether it was left as it was found is a part of the report.
-                crew.wait_ended()
+                pool.wait_ended()
             yield folder
         except BaseException as error:
-            if isinstance(error, KeyboardInterrupt) and not (measured or crew.abandoned) and cells.has_results:
-                _report_interrupted(request, folder, told)
-            told.end(error)
-            told.note(_how_to_go_on(cells, request.options, folder))
+            if isinstance(error, KeyboardInterrupt) and not (measured or pool.abandoned) and cells.has_results:
+                _report_interrupted(request, folder, reporter)
+            reporter.end(error)
+            reporter.note(_how_to_go_on(cells, request.options, folder))
             raise
         finally:
             # However it ends, no lab and no temporary file stays.
-            crew.wait_ended()
-        crew.check()
-        told.end()
+            pool.wait_ended()
+        pool.check()
+        reporter.end()
 
 
-def _report_interrupted(request: Request, folder: RunFolder, told: ProgressReporter) -> None:
+def _report_interrupted(request: Request, folder: RunFolder, reporter: ProgressReporter) -> None:
     """Write the report of an interrupted run, unless it is interrupted again."""
-    told.note(REPORTING)
+    reporter.note(REPORTING)
     with suppress(KeyboardInterrupt):
         request.broken_off(folder)
 
 
 def _how_to_go_on(cells: RunCells, options: RunOptions, folder: RunFolder) -> str:
-    kept = "the measured cells are saved" if cells.has_results else "nothing was measured yet"
-    return f"{kept}; {resuming(options, folder.path)} runs the rest"
+    state = "the measured cells are saved" if cells.has_results else "nothing was measured yet"
+    return f"{state}; {resuming(options, folder.path)} runs the rest"
 
 
-class _Crew:
+class _Workers:
     """The workers of a run, each a thread with a lab of its own."""
 
     def __init__(self, shared: _Shared) -> None:
@@ -167,8 +167,8 @@ class _Crew:
             threading.Thread(target=self._gather, name="cluster", daemon=True).start()
             return
         if not self._kind.real_time and count:
-            shared.told.note(cells_at_a_time(count))
-            shared.meanwhile.start()
+            shared.reporter.note(cells_at_a_time(count))
+            shared.analysis.start()
         for number in range(count):
             threading.Thread(target=self._work, args=(number,), name=f"lab-{number}", daemon=True).start()
 
@@ -180,8 +180,8 @@ class _Crew:
                 label,
                 self._shared.folder.path / "restore",
                 shared=self._common,
-                tell=self._shared.told,
-                note=self._shared.told.note,
+                tell=self._shared.reporter,
+                note=self._shared.reporter.note,
                 interrupted=self._shared.interrupted,
                 place=self._shared.request.place,
                 demands=demands_of(self._shared.request.plan.cells) if self._kind.placed else Demands(),
@@ -211,7 +211,7 @@ class _Crew:
         shared = self._shared
         assert shared.request.scheduler is not None
         try:
-            from qoslab.run.cluster.crew import ClusterCrew
+            from qoslab.run.cluster.pool import ClusterCrew
 
             ClusterCrew(
                 shared.request.scheduler,
@@ -219,7 +219,7 @@ class _Crew:
                 finish=shared.finish,
                 folder_of=shared.folder_of,
                 interrupted=shared.interrupted,
-                note=shared.told.note,
+                note=shared.reporter.note,
                 workers=shared.request.jobs or processors(),
                 tls=shared.request.tls,
             ).run(shared.schedule.more)
@@ -264,16 +264,16 @@ class _Crew:
             _wait(events)
         except KeyboardInterrupt:
             self._shared.interrupted.set()
-            self._shared.told.note(f"interrupted: {self._kind.ending}")
+            self._shared.reporter.note(f"interrupted: {self._kind.ending}")
             try:
                 _wait(self._ended)
             except KeyboardInterrupt:
                 self.abandoned = True
                 if self._kind.ended:
-                    self._shared.told.note(self._kind.ended.replace("PLACE", self._shared.request.place))
+                    self._shared.reporter.note(self._kind.ended.replace("PLACE", self._shared.request.place))
                 raise
             for error in self._errors:
-                self._shared.told.note(f"while it ended: {error}")
+                self._shared.reporter.note(f"while it ended: {error}")
             raise
 
 
@@ -317,7 +317,7 @@ def _manifest_before(shared: _Shared) -> Manifest | None:
     try:
         return shared.folder.manifest()
     except DamageError as error:
-        shared.told.note(f"{error.message}; it is rebuilt from the cells, without the record of earlier commands")
+        shared.reporter.note(f"{error.message}; it is rebuilt from the cells, without the record of earlier commands")
         return None
 
 

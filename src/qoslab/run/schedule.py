@@ -88,7 +88,7 @@ class Schedule:
         """Time of the last change, or check, of the number of cells with traffic."""
         self._clock: dict[int, float] = {}
         """Start time of each worker's work outside its turn."""
-        self._beside: dict[int, float] = {}
+        self._overheads: dict[int, float] = {}
 
     # Cells
 
@@ -174,9 +174,9 @@ class Schedule:
             if worker is not None:
                 self._beginning.discard(worker)
             entry = self.cells.done(task.name, record)
-            if worker is not None and worker in self._beside:
-                beside = self._beside.pop(worker) + time.monotonic() - self._clock[worker]
-                self.jobs.pace(beside)
+            if worker is not None and worker in self._overheads:
+                overhead = self._overheads.pop(worker) + time.monotonic() - self._clock[worker]
+                self.jobs.pace(overhead)
             change = self.jobs.learn(record, task.experiment)
             passing = record.late or record.fault or record.disagreeing or lost
             again = not entry.valid and passing and entry.tried < self._attempts
@@ -203,7 +203,7 @@ class Schedule:
         """Wait until the traffic of a worker's cell may start; leave when it is over. First come, first served."""
         with self.changed:
             asked = time.monotonic()
-            self._beside[worker] = asked - self._clock.get(worker, asked)
+            self._overheads[worker] = asked - self._clock.get(worker, asked)
             self._ready.append(worker)
             self._beginning.discard(worker)
             self.changed.notify_all()

@@ -96,7 +96,7 @@ def _refusal(
     key = f"arms.{arm}.configure.{router}"
     if isinstance(refusal, TcError):
         return place.finding(key, refusal.found, refusal.near)
-    said = [each.strip() for each in refusal.refusal.render() if each.strip(" ^")]
+    words = [each.strip() for each in refusal.refusal.render() if each.strip(" ^")]
     where = ""
     if isinstance(refusal.refusal, InvalidInputError):
         bad = text.expandtabs(1)[refusal.refusal.column :].split()
@@ -104,7 +104,7 @@ def _refusal(
     what = experiment.topology.nodes[router].model or "router"
     return place.finding(
         key,
-        f'found "{text.strip()}", refused by the {what}{where}: {" ".join(said)}',
+        f'found "{text.strip()}", refused by the {what}{where}: {" ".join(words)}',
         _near_interface(text, hardware(experiment.topology, router)),
     )
 
@@ -205,7 +205,7 @@ def without_effect(experiment: Experiment, file: Path) -> list[Finding]:
             text = "\n".join(text for text, _ in lines)
             for remark in _remarks(experiment, router, text):
                 line, place = lines[remark.number - 1]
-                message = replace(remark.line, text=line.strip()).said
+                message = replace(remark.line, text=line.strip()).sentence
                 finding = place.finding(f"arms.{arm.name}.configure.{router}", message)
                 found.setdefault((finding.file, finding.line), finding)
     return list(found.values())

@@ -103,8 +103,8 @@ class _Checker:
 
     def bounded(self) -> Iterator[Finding]:
         """Quantities that no lab can have."""
-        for steps, told in beyond(self.experiment):
-            yield self.document.finding(steps, told)
+        for steps, seen in beyond(self.experiment):
+            yield self.document.finding(steps, seen)
 
     # Topology
 
@@ -388,16 +388,16 @@ class _Checker:
 
     def _many_moments(self) -> Iterator[Finding]:
         """One finding for each router that an arm would look at too often."""
-        told = set()
+        seen = set()
         for arm in self.experiment.arms:
             moments: dict[str, set[Trigger]] = {}
             for index, each in enumerate(self.experiment.observe):
-                if each.node in told or (each.arms and arm.name not in each.arms):
+                if each.node in seen or (each.arms and arm.name not in each.arms):
                     continue
                 of_router = moments.setdefault(each.node, set())
                 of_router.update(moment for moment in each.moments if isinstance(moment, Trigger))
                 if len(of_router) > MOMENTS_LIMIT:
-                    told.add(each.node)
+                    seen.add(each.node)
                     message = (
                         f"found more than {MOMENTS_LIMIT} times and values of counters at which {each.node} is looked"
                         f" at in arm {arm.name}, expected at most that"

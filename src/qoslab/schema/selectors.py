@@ -76,11 +76,11 @@ class Selectors:
     def _of_captures(self, reference: Reference, selector: str) -> Iterator[Problem]:
         known = [point.name for point in self.experiment.captures]
         try:
-            meant = CapturesSelector.parse(selector)
+            given = CapturesSelector.parse(selector)
         except SelectorError:
             yield Problem(f'found "{selector}" in {reference}, expected {FORM_OF_SELECTOR["captures"]}')
             return
-        for word in (meant.before, meant.after):
+        for word in (given.before, given.after):
             if word not in known:
                 message = f'found "{word}" in {reference}, expected a capture point, {one_of(known)}'
                 yield Problem(message, did_you_mean(word, known))
@@ -106,31 +106,31 @@ class Selectors:
         }
         kind = reference.metric.selector
         form = FORM_OF_SELECTOR[kind]
-        meant: ClassSelector | QueueSelector
+        given: ClassSelector | QueueSelector
         try:
-            meant = (ClassSelector if kind == "class" else QueueSelector).parse(selector, interfaces)
+            given = (ClassSelector if kind == "class" else QueueSelector).parse(selector, interfaces)
         except SelectorError as error:
             expected = one_of(error.known) if error.known else "each kind of word once"
             where = "" if kind == "interface" or error.word.isdecimal() else f" before the {kind}"
             message = f'found "{error.word}" in {reference}, expected {expected}{where} ({form})'
             yield Problem(message, did_you_mean(error.word, error.known))
             return
-        if meant.interface is not None and meant.router is not None and meant.interface not in interfaces[meant.router]:
-            near = interfaces[meant.router]
+        if given.interface is not None and given.router is not None and given.interface not in interfaces[given.router]:
+            near = interfaces[given.router]
             message = (
-                f'found "{meant.interface}" in {reference}, expected an interface of {meant.router}, {one_of(near)}'
+                f'found "{given.interface}" in {reference}, expected an interface of {given.router}, {one_of(near)}'
             )
-            yield Problem(message, did_you_mean(meant.interface, near))
+            yield Problem(message, did_you_mean(given.interface, near))
             return
-        if isinstance(meant, QueueSelector):
+        if isinstance(given, QueueSelector):
             whole = (
-                (meant.queue is not None) if kind == "queue" else (meant.interface is not None and meant.queue is None)
+                (given.queue is not None) if kind == "queue" else (given.interface is not None and given.queue is None)
             )
             if not whole:
                 yield Problem(f'found "{selector}" in {reference}, expected {form}')
             return
-        classes = self._classes(arm, meant.router)
-        for part in meant.path.split("/") if classes and meant.path != "*" else ():
+        classes = self._classes(arm, given.router)
+        for part in given.path.split("/") if classes and given.path != "*" else ():
             if part not in classes:
                 message = (
                     f'found "{part}" in {reference}, expected a class that {arm.name} configures, {one_of(classes)}'

@@ -642,8 +642,8 @@ def _representatives(
     together = {frozenset(each.names) for each in placeholders.values()}
     for steps in placeholders:
         # What stands in one mapping is checked together.
-        beside = [each.names for other, each in placeholders.items() if other[:-1] == steps[:-1]]
-        together.add(frozenset().union(*beside))
+        siblings = [each.names for other, each in placeholders.items() if other[:-1] == steps[:-1]]
+        together.add(frozenset().union(*siblings))
     groups = sorted((sorted(group) for group in together), key=len)
     count = 0
     for arm in names:

@@ -56,23 +56,23 @@ def _text(content: Mapping[str, object]) -> str:
 def read_result(text: str) -> Result:
     """The result; `SimulationError` where the text is none."""
     try:
-        said: program_formats.SimulationReport = json.loads(text)
-        if said["program"] != PROGRAM or said["format"] != FORMAT:
-            raise ValueError(f"format {said['format']!r} of {said['program']!r}, expected {FORMAT} of {PROGRAM}")
+        report: program_formats.SimulationReport = json.loads(text)
+        if report["program"] != PROGRAM or report["format"] != FORMAT:
+            raise ValueError(f"format {report['format']!r} of {report['program']!r}, expected {FORMAT} of {PROGRAM}")
         routers = {
             name: History(tuple(each["samples"]), tuple(each["ip_sla"]), tuple(each["process_busy_ns"]))
-            for name, each in said["routers"].items()
+            for name, each in report["routers"].items()
         }
         if not all(router.samples for router in routers.values()):
             raise ValueError("a router without samples")
         return Result(
-            version=str(said["version"]),
-            virtual_ns=int(said["virtual_ns"]),
-            events=int(said["events"]),
-            flows=said["flows"],
-            hosts=said["hosts"],
+            version=str(report["version"]),
+            virtual_ns=int(report["virtual_ns"]),
+            events=int(report["events"]),
+            flows=report["flows"],
+            hosts=report["hosts"],
             routers=routers,
-            probes=said["probes"],
+            probes=report["probes"],
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SimulationError(
@@ -85,11 +85,11 @@ def read_flow(flow: Flow, text: str) -> FlowResult:
     """The figures of a flow, from `Result.flow_text`. `TrafficError` where they cannot be used."""
     where = f'{PROGRAM}, traffic "{flow.name}"'
     try:
-        said: program_formats.FlowReport = (whole := json.loads(text))
+        report: program_formats.FlowReport = (whole := json.loads(text))
         codec = None if flow.kind is None else KINDS[flow.kind].codec
-        streams = tuple(_stream(each, codec) for each in said["streams"])
-        intervals = tuple(_interval(each) for each in said["intervals"])
-        failure = "; ".join(_failures(said["streams"]))
+        streams = tuple(_stream(each, codec) for each in report["streams"])
+        intervals = tuple(_interval(each) for each in report["intervals"])
+        failure = "; ".join(_failures(report["streams"]))
         version = str(whole["version"])
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise TrafficError(f"{where}: the JSON is not in its format ({type(error).__name__}: {error})") from error
@@ -111,29 +111,29 @@ def _failures(streams: Sequence[program_formats.StreamReport]) -> Iterator[str]:
     )
 
 
-def _stream(said: program_formats.StreamReport, codec: Codec | None) -> StreamResult:
-    seconds, count = number_of(said["seconds"]), _count(said["bytes"])
-    sent = said["sender_bytes"]
+def _stream(report: program_formats.StreamReport, codec: Codec | None) -> StreamResult:
+    seconds, count = number_of(report["seconds"]), _count(report["bytes"])
+    sent = report["sender_bytes"]
     # A run of an earlier version has none.
-    delay = said.get("delay")
+    delay = report.get("delay")
     return StreamResult(
-        stream=_count(said["stream"]),
-        local_port=said["local_port"],
+        stream=_count(report["stream"]),
+        local_port=report["local_port"],
         seconds=seconds,
         bytes=count,
         goodput_bps=count * 8 / seconds,
         sender_bytes=sent,
         sender_bps=None if sent is None else _count(sent) * 8 / seconds,
-        retransmits=said["retransmits"],
-        mss_bytes=said["mss_bytes"],
-        rtt_mean_ms=said["rtt_mean_ms"],
-        datagrams=said["datagrams"],
-        lost=said["lost"],
-        jitter_ms=said["jitter_ms"],
+        retransmits=report["retransmits"],
+        mss_bytes=report["mss_bytes"],
+        rtt_mean_ms=report["rtt_mean_ms"],
+        datagrams=report["datagrams"],
+        lost=report["lost"],
+        jitter_ms=report["jitter_ms"],
         delay_p50_ms=None if delay is None else delay["p50_ns"] / 1e6,
         delay_p99_ms=None if delay is None else delay["p99_ns"] / 1e6,
         delay_max_ms=None if delay is None else delay["max_ns"] / 1e6,
-        voice_r=None if codec is None else _voice_rating(codec, delay, said["datagrams"] or 0),
+        voice_r=None if codec is None else _voice_rating(codec, delay, report["datagrams"] or 0),
     )
 
 
@@ -149,9 +149,9 @@ def _voice_rating(codec: Codec, delay: program_formats.DelayReport | None, sent:
     return None if found is None else found.rating
 
 
-def _interval(said: program_formats.IntervalReport) -> IntervalResult:
-    start, end, count = number_of(said["start_s"]), number_of(said["end_s"]), _count(said["bytes"])
-    return IntervalResult(_count(said["stream"]), start, end, count, count * 8 / (end - start))
+def _interval(report: program_formats.IntervalReport) -> IntervalResult:
+    start, end, count = number_of(report["start_s"]), number_of(report["end_s"]), _count(report["bytes"])
+    return IntervalResult(_count(report["stream"]), start, end, count, count * 8 / (end - start))
 
 
 def _count(value: object) -> int:
@@ -167,7 +167,7 @@ HOST_COUNTERS = ("sent_segments", "retransmitted_segments", "timeouts")
 def read_host(text: str, name: str) -> dict[str, int]:
     """Read a host's TCP counters from `Result.host_text`. `SimulationError` where it cannot be used."""
     try:
-        said = json.loads(text)["tcp"]
-        return {counter: _count(said[counter]) for counter in HOST_COUNTERS}
+        report = json.loads(text)["tcp"]
+        return {counter: _count(report[counter]) for counter in HOST_COUNTERS}
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise SimulationError(f"{name}: not a counter of {PROGRAM} ({type(error).__name__}: {error})") from error

@@ -66,14 +66,14 @@ def answer(node: Node, router: Router, command: str, history: History) -> str:
 
     `NotSimulatedError` where the command needs what a simulation does not have.
     """
-    said: list[str] = []
-    shell = Shell(_Environment(node, router, history), said.append, privilege=PRIVILEGED_LEVEL)
+    output: list[str] = []
+    shell = Shell(_Environment(node, router, history), output.append, privilege=PRIVILEGED_LEVEL)
     # The environment answers at once, so that nothing ever waits and no event loop is needed.
     work = shell.run_once(command)
     try:
         work.send(None)
     except StopIteration:
-        return "".join(said).replace("\r", "").strip("\n") + "\n"
+        return "".join(output).replace("\r", "").strip("\n") + "\n"
     work.close()
     raise NotSimulatedError("the time that it takes")
 

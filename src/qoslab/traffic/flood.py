@@ -141,9 +141,9 @@ class Flood:
             return True
         lines = server_stdout.splitlines()[-SILENT_LINES:]
         try:
-            said = [json.loads(line) for line in lines]
-            return len(said) == SILENT_LINES and all(
-                "waiting" in line or line["interval"]["packets"] == 0 for line in said
+            intervals = [json.loads(line) for line in lines]
+            return len(intervals) == SILENT_LINES and all(
+                "waiting" in line or line["interval"]["packets"] == 0 for line in intervals
             )
         except (ValueError, KeyError, TypeError):
             return False
@@ -296,5 +296,5 @@ def _warnings(sent: Json, received: Json) -> Iterator[str]:
     if skipped:
         yield f"flood client: it got no CPU time and skipped {skipped} of {skipped + packets} datagrams"
     if refused:
-        said = ", ".join(f"{number} ({name})" for name, number in refused.items())
-        yield f"flood client: its system refused {said} datagrams of {sum(refused.values()) + packets}"
+        listed = ", ".join(f"{number} ({name})" for name, number in refused.items())
+        yield f"flood client: its system refused {listed} datagrams of {sum(refused.values()) + packets}"

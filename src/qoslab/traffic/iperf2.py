@@ -136,8 +136,8 @@ def read_report(text: str) -> Report:
             elif connected["local"] not in ("0.0.0.0", "::"):
                 local[int(connected["id"])] = int(connected["local_port"])
                 peer[int(connected["id"])] = int(connected["peer_port"])
-            if said := _VERSION.search(row):
-                version = said["version"]
+            if match := _VERSION.search(row):
+                version = match["version"]
         elif report := _REPORT.match(row):
             if in_server_report:
                 continue

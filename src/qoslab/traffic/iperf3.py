@@ -185,8 +185,8 @@ def _load(text: str, side: str, flow: Flow) -> tuple[Json, list[str]]:
     where = f'iperf3 {side}, traffic "{flow.name}"'
     start = text.find("{")
     if start < 0:
-        said = f": {text.strip()[:200]}" if text.strip() else ", it was killed or never started"
-        raise TrafficError(f"{where}: found no JSON{said}")
+        detail = f": {text.strip()[:200]}" if text.strip() else ", it was killed or never started"
+        raise TrafficError(f"{where}: found no JSON{detail}")
     warnings = [f"{where}: {text[:start].strip()}"] if text[:start].strip() else []
     body, replaced = _BARE_NAN.subn(" null", text[start:])
     if replaced:

@@ -117,9 +117,9 @@ def find_edge(
 
 def _of_catalyst_9000(device: Device) -> str | None:
     """Return a line about the buffers of a Catalyst 9000's ports, or None."""
-    kept = [line for policy in device.policy_maps.values() for each in policy.classes for line in each.kept]
+    inert = [line for policy in device.policy_maps.values() for each in policy.classes for line in each.inert]
     words = ("queue-buffers ", "qos queue-softmax-multiplier", "qos queue-stats-frame-count")
-    return next((line.text for line in (*kept, *device.kept) if line.text.startswith(words)), None)
+    return next((line.text for line in (*inert, *device.inert) if line.text.startswith(words)), None)
 
 
 def _unread(configuration: Configuration) -> tuple[str, ...]:

@@ -104,8 +104,10 @@ class DaemonFailure:
         """Return how it ended, and the last lines that it said."""
         if self.exit is None:
             return f"{self.daemon}: {self.log.strip()}"
-        said = self.log.strip().splitlines()[-lines:]
-        return f"{self.daemon}: its daemon {how_ended(self.exit)}" + (f"; it said: {' / '.join(said)}" if said else "")
+        tail = self.log.strip().splitlines()[-lines:]
+        return f"{self.daemon}: its daemon {how_ended(self.exit)}" + (
+            f"; its last output: {' / '.join(tail)}" if tail else ""
+        )
 
 
 ENVIRONMENT = frozenset(
@@ -618,11 +620,11 @@ class Lab:
         while not ready.exists():
             self._check_start(IOSD, deadline, "has no router ready")
             time.sleep(0.005)
-        said = json.loads(ready.read_text(encoding="utf-8"))
-        for router, entry in said["routers"].items():
+        ready_state = json.loads(ready.read_text(encoding="utf-8"))
+        for router, entry in ready_state["routers"].items():
             way = self._state["ssh"][router]
             way |= {"port": entry["port"], "telnet": entry["telnet_port"], "host_key": entry["host_key"]}
-        self._state["host_key"] = said["host_key"]
+        self._state["host_key"] = ready_state["host_key"]
 
     def _wait_for(self, daemon: str, control: Path) -> None:
         """Wait until a data plane says hello."""

@@ -81,6 +81,6 @@ def read_foreign(path: Path, form: str | None = None, interfaces: Sequence[str] 
             except LimitError as error:
                 raise UserError(f"{path}: {error}", hint="cut the file, and import its parts") from error
             except OverflowError as error:
-                said = f"found a number that no table holds: {error}"
-                raise UserError(f"{path}: {said}, expected measured ones", hint="was it changed by hand?") from error
+                reason = f"found a number that no table holds: {error}"
+                raise UserError(f"{path}: {reason}, expected measured ones", hint="was it changed by hand?") from error
     raise _unknown(path)

@@ -225,7 +225,7 @@ def opened(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
     except FileRefusedError as error:
         raise UserError(f"{path}: cannot be read: {error}") from error
     except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{path}: cannot be read: {_said(error)}", hint="was it copied whole?") from error
+        raise UserError(f"{path}: cannot be read: {_reason(error)}", hint="was it copied whole?") from error
 
 
 def text_of(path: Path) -> str:
@@ -279,7 +279,7 @@ def _encoding(head: bytes) -> tuple[bytes, str]:
     return next(((mark, encoding) for mark, encoding in _MARKS if head.startswith(mark)), (b"", "utf-8"))
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
@@ -323,5 +323,5 @@ def number(value: object) -> float:
 
 def not_as_written(path: Path, what: str, error: Exception) -> UserError:
     """Return the error for a document with unexpected parts."""
-    said = f"no {error}" if isinstance(error, KeyError) else str(error)
-    return UserError(f"{path}: it is not output of {what}: {said}", hint="another version's, or changed by hand?")
+    reason = f"no {error}" if isinstance(error, KeyError) else str(error)
+    return UserError(f"{path}: it is not output of {what}: {reason}", hint="another version's, or changed by hand?")

@@ -37,8 +37,8 @@ def read(path: Path) -> Foreign:
         raise UserError(f"{path}: iperf ended with an error: {report.errors[0]}")
     malformed = _malformed(text, report)
     if not totals:
-        said = "found no line of iperf 2 over a whole test, expected one for each stream"
-        raise UserError(f"{path}{malformed or ':'}{';' if malformed else ''} {said}")
+        reason = "found no line of iperf 2 over a whole test, expected one for each stream"
+        raise UserError(f"{path}{malformed or ':'}{';' if malformed else ''} {reason}")
     _check_one_test(path, text)
     _check_whole(path, text, report, totals)
     if malformed:
@@ -99,9 +99,9 @@ def _check_whole(path: Path, text: str, report: Report, totals: dict[int, Line])
     """`UserError` for what can be known to be cut off: its first intervals would be taken for whole tests."""
     for stream in sorted(report.lines.keys() | report.local_ports.keys()):
         if stream not in totals or _first_alone(report.lines[stream], totals[stream], report):
-            said = f"found no line of stream [{stream}] over the whole test, expected one"
+            reason = f"found no line of stream [{stream}] over the whole test, expected one"
             malformed = _malformed(text, report)
-            raise UserError(f"{path}{malformed or ':'}{';' if malformed else ''} {said}", hint=_WHOLE)
+            raise UserError(f"{path}{malformed or ':'}{';' if malformed else ''} {reason}", hint=_WHOLE)
     longest = max(totals, key=lambda stream: totals[stream].end_s)
     for stream, total in totals.items():
         if total.end_s < totals[longest].end_s / 2:
@@ -114,15 +114,15 @@ def _check_whole(path: Path, text: str, report: Report, totals: dict[int, Line])
     # A server may have clients of one stream each, and a test in both directions has no sum.
     client = "Client connecting to" in text and "Server listening on" not in text
     if client and len(totals) > 1 and not (sums and float(sums[-1]) == 0):
-        said = f"found no line [SUM] over the whole test, expected one of {len(totals)} streams"
-        raise UserError(f"{path}: {said}", hint=_WHOLE)
+        reason = f"found no line [SUM] over the whole test, expected one of {len(totals)} streams"
+        raise UserError(f"{path}: {reason}", hint=_WHOLE)
     if len(totals) > 1 and _may_be_first(text, report) and not _ROUNDED.search(text):
-        said = f"found {len(totals)} streams that all end after {totals[longest].end_s:.4f} s, as intervals do"
-        raise UserError(f"{path}: {said}, expected lines over the whole test", hint=_WHOLE)
+        reason = f"found {len(totals)} streams that all end after {totals[longest].end_s:.4f} s, as intervals do"
+        raise UserError(f"{path}: {reason}, expected lines over the whole test", hint=_WHOLE)
     number, row = len(text.splitlines()), text.splitlines()[-1]
     if row.startswith("[") and not text.endswith(("\n", "\r")):
-        said = f'found the row "{clipped(row)}" without an end of line, expected a whole one'
-        raise UserError(f"{path}:{number}: {said}", hint="was it copied whole? If it was, end the row")
+        reason = f'found the row "{clipped(row)}" without an end of line, expected a whole one'
+        raise UserError(f"{path}:{number}: {reason}", hint="was it copied whole? If it was, end the row")
 
 
 def _first_alone(own: Sequence[Line], total: Line, report: Report) -> bool:

@@ -166,8 +166,8 @@ def _row(path: Path, line: int, columns: tuple[str, ...], fields: list[str]) -> 
             retransmits=retries if 0 <= retries < 2**32 - 1 else None,
         )
     except (ValueError, KeyError) as error:
-        said = f"no column {error}" if isinstance(error, KeyError) else str(error)
-        raise UserError(f"{path}:{line}: it is no row of iperf -y C: {said}", hint="was it changed by hand?") from error
+        why = f"no column {error}" if isinstance(error, KeyError) else str(error)
+        raise UserError(f"{path}:{line}: it is no row of iperf -y C: {why}", hint="was it changed by hand?") from error
 
 
 def _seconds(text: str) -> float:

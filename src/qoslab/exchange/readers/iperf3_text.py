@@ -26,7 +26,7 @@ _LINE = re.compile(
 _DATAGRAMS = re.compile(r" +(?P<jitter>[\d.]+) ms +(?P<lost>-?\d+)/(?P<total>\d+) ")
 _COUNT = re.compile(r" +(?P<count>\d+)\b")
 _END = re.compile(r" (?P<end>sender|receiver|\(omitted\))\s*$")
-_SAID = re.compile(r"iperf3: (?P<said>.+)$")
+_ERROR = re.compile(r"iperf3: (?P<error>.+)$")
 _VERSION = re.compile(r"(?:^| )iperf (?P<version>3\.\S+)$")
 _KNOWN = re.compile(
     rb"\bport \d+ connected to \S+ port \d+"
@@ -90,11 +90,11 @@ def read(path: Path) -> Foreign:
             hint='split the file at each "Server listening", and import the parts',
         )
     idle = len(tests) > 1 and not tests[-1].streams
-    for match in (_SAID.search(row) for row in text.splitlines()):
+    for match in (_ERROR.search(row) for row in text.splitlines()):
         # One that waits for the next test is ended by hand.
-        if match is not None and not (idle and match["said"] == "interrupt - the server has terminated"):
+        if match is not None and not (idle and match["error"] == "interrupt - the server has terminated"):
             raise UserError(
-                f"{path}: iperf3 ended with an error: {match['said'].removeprefix('error - ')}",
+                f"{path}: iperf3 ended with an error: {match['error'].removeprefix('error - ')}",
                 hint="it measured nothing, or not to the end",
             )
     versions = [match["version"] for match in map(_VERSION.search, text.splitlines()) if match is not None]

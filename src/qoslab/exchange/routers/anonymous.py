@@ -59,7 +59,7 @@ _DEFINED: tuple[tuple[str, str], ...] = (
     (r"\s*route-map (\S+)", "MAP"),
 )
 """Lines that name something, and the word of its substitute."""
-_KEPT_AFTER = re.compile(r"(?:license udi pid|cisco) +$", re.IGNORECASE)
+_PLAIN_AFTER = re.compile(r"(?:license udi pid|cisco) +$", re.IGNORECASE)
 _SIZED = re.compile(
     r"\s*(?:(?:\d+ )?(?:permit|deny) |access-list"
     r"|police|shape|priority|bandwidth|queue|rate-limit|traffic-shape|clock|random|conform|exceed|violate|cir|pir"
@@ -162,7 +162,7 @@ class Anonymiser:
 
     def _token(self, token: str, before: str) -> str:
         bare = token.strip('",()[]')
-        if bare in _keywords() or bare in ("dot1Q", "!", "") or self._substituted(bare) or _KEPT_AFTER.search(before):
+        if bare in _keywords() or bare in ("dot1Q", "!", "") or self._substituted(bare) or _PLAIN_AFTER.search(before):
             return token
         if _NUMBERS.fullmatch(token):
             # Numbers of telephones, of autonomous systems, of devices.

@@ -50,7 +50,7 @@ class Chassis:
     """One of `MODELS`."""
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """Sentence about model and release."""
         known = self.found or "unknown model"
         release = f", release {self.release}" if self.release else ", no release printed"

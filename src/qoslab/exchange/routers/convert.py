@@ -297,11 +297,11 @@ def _write(
         try:
             sweep = load_sweep(target, {})
         except ExperimentError as error:
-            said = "; ".join(f"{each.path}: {each.message}" for each in error.findings)
+            description = "; ".join(f"{each.path}: {each.message}" for each in error.findings)
             if not any(each.text for each in templates.values()):
-                raise UserError(f"the imported experiment is not valid: {said}") from error
+                raise UserError(f"the imported experiment is not valid: {description}") from error
             # The topology and the load serve without them.
-            made.notes.append(f"all policies are left out, because a check of the experiment failed: {said}")
+            made.notes.append(f"all policies are left out, because a check of the experiment failed: {description}")
             for each in templates.values():
                 each.text, each.policies = "", []
             idle = []
@@ -328,7 +328,7 @@ def _record(made: Imported, templates: dict[str, Template], files: Mapping[str, 
             {
                 "name": name,
                 "file": router.file,
-                "model": router.chassis.said,
+                "model": router.chassis.description,
                 "policies": [
                     {"interface": at.port, "carried_by": at.carrier, "direction": direction, "policy": policy}
                     for at, direction, policy in templates[name].policies

@@ -263,8 +263,8 @@ def _accepted(router: Router, topology: Topology, lines: list[str], found: Templ
         try:
             apply(parse_config(base, chassis), "\n".join(kept))
         except RefusedLineError as refusal:
-            said = " ".join(each.strip() for each in refusal.refusal.render() if each.strip(" ^"))
-            found.notes.append(f"left out: {kept[refusal.number - 1].strip()}: {said.removeprefix('% ')}")
+            message = " ".join(each.strip() for each in refusal.refusal.render() if each.strip(" ^"))
+            found.notes.append(f"left out: {kept[refusal.number - 1].strip()}: {message.removeprefix('% ')}")
             del kept[refusal.number - 1]
         else:
             break

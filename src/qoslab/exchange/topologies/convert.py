@@ -279,5 +279,5 @@ def _write(to: Path, text: str) -> None:
             load_topology(draft)
         except ExperimentError as error:
             # Places in a file that nobody has seen would tell nothing.
-            told = "\n".join(f"{each.path}: {each.message}" for each in error.findings)
-            raise UserError(f"the converted topology is not valid:\n{told}") from error
+            listed = "\n".join(f"{each.path}: {each.message}" for each in error.findings)
+            raise UserError(f"the converted topology is not valid:\n{listed}") from error

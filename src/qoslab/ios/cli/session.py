@@ -69,7 +69,7 @@ CIRCUIT_MODES = ("atm-vc", "subif-atm-vc")
 OWN_WORDS = {"map-class": "frame-relay", "dial-peer": "ip"}
 """First word of lines that belong to an accepted block and that the whole device has as well, by first word of the
 block."""
-KEPT = "kept"
+INERT = "kept"
 """The mode of what stands below a line that is kept without effect: any line."""
 
 
@@ -217,7 +217,7 @@ class ConfigSession:
         if self._skipped is not None and self.indent > self._skipped:
             raise UnsupportedError(BELOW_REFUSED)
         self._skipped = None
-        if self._block is not None and self.position.mode == KEPT:
+        if self._block is not None and self.position.mode == INERT:
             return self._parse_in_block(line, self._block)
         match = CONFIG.parse(self.position.mode, line, capabilities=self.capabilities)
         further_up = match.mode not in (self.position.mode, "policy-class")
@@ -233,7 +233,7 @@ class ConfigSession:
         It belongs to the block if it is indented more than its first line, or is no command and begins like none. Of an
         interface it also belongs to it if it is a command of interfaces.
         """
-        inside, outside = KEPT, block.outer.mode
+        inside, outside = INERT, block.outer.mode
         if line.strip() in ("exit", "end") or indented(line) > block.depth or self._of_block(line):
             return CONFIG.parse(inside, line, capabilities=self.capabilities)
         try:
@@ -283,7 +283,7 @@ class ConfigSession:
     def leave(self) -> None:
         """Go one mode up (`exit`); from the outermost mode, out of configuration."""
         parent = MODES[self.position.mode].parent
-        if self._block is not None and self.position.mode == KEPT:
+        if self._block is not None and self.position.mode == INERT:
             self.position, self._block = self._block.outer, None
         elif parent is None:
             self.finished = True
@@ -298,7 +298,7 @@ class ConfigSession:
     def begin_block(self, key: str) -> None:
         """Take the lines below the present one as text, kept with the line of that key."""
         self._block = _TextBlock(self.position, self.indent)
-        self.position = Position(KEPT, (key,))
+        self.position = Position(INERT, (key,))
 
     def skip_block(self) -> None:
         """Refuse the lines that are indented below the present one, which the caller refuses now."""

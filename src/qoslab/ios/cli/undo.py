@@ -37,7 +37,7 @@ class Undo:
     """True if it puts a named object in force: it is taken back before that object changes."""
     first: bool = False
     """True if, where it is to go, it does so before anything is entered: it would be in the way of that."""
-    anew: bool = False
+    rewrite: bool = False
     """True if it is removed and entered again if a change in place does not give the wanted line."""
     early: bool = False
     """True if it comes first if addresses are entered again: with one of them it would be refused."""

@@ -79,7 +79,7 @@ def users(device: Device, name: str) -> list[str]:
     "config",
     "class-map [match-all|match-any] <name:word>",
     no="class-map [match-all|match-any] <name:word>",
-    undo=Undo(line="class-map [match-all|match-any] <name:word>", referred=2, anew=True),
+    undo=Undo(line="class-map [match-all|match-any] <name:word>", referred=2, rewrite=True),
     help={
         "class-map": "Configure QoS Class Map",
         "match-all": "Logical-AND all matching statements under this classmap",

@@ -23,7 +23,7 @@ NOT_ROUTED = "a switch bridges within VLANs and routes between its routed ports,
     "config",
     "interface <name:host-interface>",
     no="interface <name:host-interface>",
-    undo=Undo(anew=True),
+    undo=Undo(rewrite=True),
     help={"interface": "Select an interface to configure", "name": "Interface type and number"},
 )
 def enter_host_interface(session: ConfigSession, args: Args) -> None:
@@ -60,7 +60,7 @@ def _shutdown(session: ConfigSession, args: Args) -> None:
     HOST_INTERFACE,
     "ip address <address:address> <mask:mask>",
     no=True,
-    undo=Undo(anew=True),
+    undo=Undo(rewrite=True),
     help={
         "ip": "Interface Internet Protocol config commands",
         "address": "Set the IP address of an interface",
@@ -108,7 +108,7 @@ def _lines(interface: HostInterface) -> Iterator[str]:
         yield f"ip address {interface.address.ip} {interface.address.netmask}"
     elif interface.name != NULL:
         yield "no ip address"
-    yield from (line.text for line in interface.kept)
+    yield from (line.text for line in interface.inert)
     if interface.shutdown:
         yield "shutdown"
     if interface.service_policy_input is not None:

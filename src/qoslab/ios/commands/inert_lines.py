@@ -13,7 +13,7 @@ from qoslab.ios import inert_commands
 from qoslab.ios.cli import syntax
 from qoslab.ios.cli.grammar import UNDECIDED as UNDECIDED_HELP
 from qoslab.ios.cli.grammar import Args
-from qoslab.ios.cli.session import CONFIG, HOST_INTERFACE, KEPT, WITHOUT_EFFECT, ConfigSession
+from qoslab.ios.cli.session import CONFIG, HOST_INTERFACE, INERT, WITHOUT_EFFECT, ConfigSession
 from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.policy_map import change_class
 from qoslab.ios.inert_commands import FAMILIES, Family
@@ -24,7 +24,7 @@ from qoslab.ios.undecided import UNDECIDED, VIRTUAL_INTERFACE
 
 _REST = re.compile(r" (?:<rest:line>|\[<rest:line>\])(\]*)$")
 INTERFACES = ("interface", "subinterface", HOST_INTERFACE)
-PRINTED_BESIDE = (inert_commands.SERVICES,)
+PRINTED_AFTER = (inert_commands.SERVICES,)
 """Places that stand in a block of another module."""
 
 
@@ -41,22 +41,22 @@ def text_of(args: Args) -> str:
 def _change(session: ConfigSession, change: Callable[[InertLines], InertLines]) -> None:
     """Change what is kept where the session is."""
     if session.position.mode in ("interface", "subinterface"):
-        session.interface.kept = change(session.interface.kept)
+        session.interface.inert = change(session.interface.inert)
     elif session.position.mode == HOST_INTERFACE:
         interface = session.host_interface
-        session.device.host_interfaces[interface.name] = replace(interface, kept=change(interface.kept))
+        session.device.host_interfaces[interface.name] = replace(interface, inert=change(interface.inert))
     elif session.position.mode == "policy-class":
-        changed = replace(session.policy_class, kept=change(session.policy_class.kept))
+        changed = replace(session.policy_class, inert=change(session.policy_class.inert))
         change_class(session, changed)
     elif session.position.mode == "line":
         for line in session.terminal_lines:
-            line.kept = change(line.kept)
+            line.inert = change(line.inert)
     else:
-        session.device.kept = change(session.device.kept)
+        session.device.inert = change(session.device.inert)
 
 
 def _keep(session: ConfigSession, line: InertLine) -> None:
-    _change(session, lambda kept: kept.with_line(line))
+    _change(session, lambda inert: inert.with_line(line))
     session.remarks.append(line)
 
 
@@ -79,7 +79,7 @@ def _line(family: Family, key: str, text: str) -> InertLine:
 
 def _keep_block(session: ConfigSession, family: Family, key: str, text: str) -> None:
     """Keep a line that leads a block, and enter the block."""
-    present = session.device.kept.find(key)
+    present = session.device.inert.find(key)
     line = _line(family, key, text)
     _keep(session, line if present is None else replace(line, below=present.below))
     session.begin_block(key)
@@ -89,7 +89,7 @@ def keep_virtual_interface(session: ConfigSession, name: str, args: Args) -> Non
     """Keep an interface that no packet of a lab goes over, and enter its block; or remove it."""
     key = f"interface {name}"
     if args.unset:
-        session.device.kept = session.device.kept.without(key)
+        session.device.inert = session.device.inert.without(key)
     else:
         _keep_block(session, VIRTUAL_INTERFACE, key, key)
 
@@ -104,11 +104,11 @@ def _register(family: Family, row: str) -> None:
     def handler(session: ConfigSession, args: Args) -> None:
         key = _key(args, names)
         if args.form == "default" or (args.negated and "~" not in marks and "=" not in marks):
-            _change(session, lambda kept: kept.without(key))
+            _change(session, lambda inert: inert.without(key))
         elif args.negated:
             _keep(session, _line(family, key, f"no {text_of(args)}"))
         elif "~" in marks:
-            _change(session, lambda kept: kept.without(key))
+            _change(session, lambda inert: inert.without(key))
         elif ">" in marks:
             _keep_block(session, family, key, text_of(args))
         else:
@@ -139,14 +139,14 @@ for _family in (*FAMILIES, *UNDECIDED):
 
 
 @CONFIG.add(
-    KEPT,
+    INERT,
     "<text:line>",
     no="<text:line>",
     help={"text": "A line that is kept without effect, with the one above it"},
 )
 def _below(session: ConfigSession, args: Args) -> None:
     """Keep a line below another one, or take it out."""
-    line = session.device.kept.find(session.position.names[0])
+    line = session.device.inert.find(session.position.names[0])
     if line is None:
         return
     words = args.value("text", str)
@@ -162,31 +162,31 @@ def _below(session: ConfigSession, args: Args) -> None:
     elif not args.unset:
         changed, cursor = entered(line, text, cursor)
     session.put_at(cursor)
-    session.device.kept = session.device.kept.with_line(changed)
+    session.device.inert = session.device.inert.with_line(changed)
 
 
 def lines_at(device: Device, place: int) -> Iterator[str]:
     """Yield the lines that are kept at a place of the running configuration, with their blocks."""
-    for line in device.kept.at(place):
+    for line in device.inert.at(place):
         yield line.text
         yield from (f" {each}" for each in line.below)
 
 
 def _block(place: int) -> Callable[[Device], Iterator[list[str]]]:
     def block(device: Device) -> Iterator[list[str]]:
-        plain = [line.text for line in device.kept.at(place) if not line.below]
+        plain = [line.text for line in device.inert.at(place) if not line.below]
         yield plain
-        for line in device.kept.at(place):
+        for line in device.inert.at(place):
             if line.below:
                 yield [line.text, *(f" {each}" for each in line.below)]
 
     return block
 
 
-for _place in sorted({family.place for family in (*FAMILIES, *UNDECIDED)} - {0, *PRINTED_BESIDE}):
+for _place in sorted({family.place for family in (*FAMILIES, *UNDECIDED)} - {0, *PRINTED_AFTER}):
     BLOCKS.at(_place)(_block(_place))
 
 
 @INTERFACE_LINES.at(70)
 def _interface_lines(interface: Interface) -> Iterator[str]:
-    yield from (line.text for line in interface.kept)
+    yield from (line.text for line in interface.inert)

@@ -202,7 +202,7 @@ def _check_overlap(session: ConfigSession, address: IPv4Interface, secondary: bo
     ("interface", "subinterface"),
     "ip address <address:address> <mask:mask> [secondary]",
     no=True,
-    undo=Undo(key="ip address [<address:address> <mask:mask> secondary]", anew=True),
+    undo=Undo(key="ip address [<address:address> <mask:mask> secondary]", rewrite=True),
     help={
         "address": "Set the IP address of an interface",
         "mask": "IP subnet mask",

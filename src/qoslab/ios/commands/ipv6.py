@@ -67,7 +67,7 @@ _ADDRESS = "(<prefix:ipv6-prefix>|<link:ipv6-address> link-local)"
     "interface",
     f"ipv6 address {_ADDRESS}",
     no=f"ipv6 address [{_ADDRESS}]",
-    undo=Undo(key=f"ipv6 address {_ADDRESS}", anew=True),
+    undo=Undo(key=f"ipv6 address {_ADDRESS}", rewrite=True),
     requires={"router"},
     help={
         **_INTERFACE,

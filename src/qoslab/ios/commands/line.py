@@ -212,4 +212,4 @@ def line_settings(line: Line) -> tuple[str, ...]:
         texts.append("no login")
     if line.transport_input is not None:
         texts.append(f"transport input {spaced(line.transport_input)}")
-    return (*texts, *(kept.text for kept in line.kept))
+    return (*texts, *(inert.text for inert in line.inert))

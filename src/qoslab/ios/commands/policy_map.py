@@ -70,7 +70,7 @@ def change_class(session: ConfigSession, changed: PolicyClass) -> None:
     "config",
     "policy-map <name:word>",
     no="policy-map <name:word>",
-    undo=Undo(referred=1, anew=True),
+    undo=Undo(referred=1, rewrite=True),
     help={"policy-map": "Configure QoS Policy Map", "name": "policy-map name"},
 )
 def _policy_map(session: ConfigSession, args: Args) -> None:

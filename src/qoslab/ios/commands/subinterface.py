@@ -38,7 +38,7 @@ NATIVE_TAKEN = "% The native VLAN is already configured on {name}"
     "subinterface",
     "encapsulation dot1Q <vlan:1-4094> [native]",
     no="encapsulation dot1Q [<vlan:1-4094>] [native]",
-    undo=Undo(key="encapsulation dot1Q", anew=True),
+    undo=Undo(key="encapsulation dot1Q", rewrite=True),
     requires={"router"},
     help={
         "encapsulation": "Set encapsulation type for an interface",

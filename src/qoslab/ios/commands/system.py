@@ -156,7 +156,7 @@ def _enable_secret(session: ConfigSession, args: Args) -> None:
     device = session.device
     device.enable_secret = None if args.unset else _secret(args, device.enable_secret)
     # There is one secret, of a kind that is understood or not.
-    device.kept = device.kept.without("enable secret")
+    device.inert = device.inert.without("enable secret")
 
 
 @CONFIG.add(
@@ -183,7 +183,7 @@ def _username(session: ConfigSession, args: Args) -> None:
         level = args.optional("level", int)
         secret = _secret(args, old.secret) if "secret" in args else old.secret
         users[name] = User(name, old.privilege if level is None else level, secret)
-    session.device.kept = session.device.kept.without(f"username {name}")
+    session.device.inert = session.device.inert.without(f"username {name}")
 
 
 def _flag(word: str, attribute: str, text: str, requires: frozenset[str] = frozenset()) -> None:

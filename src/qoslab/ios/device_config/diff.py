@@ -15,7 +15,7 @@ from typing import Literal, get_args
 
 from qoslab.errors import IosError, QoslabError
 from qoslab.ios.cli.grammar import CliError, Match
-from qoslab.ios.cli.session import KEPT, Handler
+from qoslab.ios.cli.session import INERT, Handler
 from qoslab.ios.cli.undo import PLAIN, Undo
 from qoslab.ios.config import CAPABILITIES, CONFIG, MODES, ConfigSession
 from qoslab.ios.model.device import Device
@@ -57,13 +57,13 @@ class Block:
         return other is None or list(self.lines()) != list(other.lines())
 
 
-Anew = Literal["nothing", "differing", "all"]
+Rewrite = Literal["nothing", "differing", "all"]
 """Policies, classes and addresses that are removed and written again."""
-LATER: Anew = "nothing"
+LATER: Rewrite = "nothing"
 """The same once it was looked at: what was written anew stays."""
 
 
-def lines_between(wanted: Device, current: Device, *, anew: Anew = "all") -> list[str]:
+def lines_between(wanted: Device, current: Device, *, rewrite: Rewrite = "all") -> list[str]:
     """Return the lines that, configured on the device `current`, make it `wanted`; none if they are alike.
 
     What differs is changed in place where that leads there; otherwise policies and addresses are taken off and written
@@ -72,8 +72,8 @@ def lines_between(wanted: Device, current: Device, *, anew: Anew = "all") -> lis
     """
     if wanted == current:
         return []
-    tries = get_args(Anew)
-    for each in tries[: tries.index(anew) + 1]:
+    tries = get_args(Rewrite)
+    for each in tries[: tries.index(rewrite) + 1]:
         device, lines = current.copy(), []
         with suppress(IosError):
             for look in range(LOOKS):
@@ -87,10 +87,10 @@ def lines_between(wanted: Device, current: Device, *, anew: Anew = "all") -> lis
     )
 
 
-def _step(wanted: Device, device: Device, anew: Anew) -> list[str]:
+def _step(wanted: Device, device: Device, rewrite: Rewrite) -> list[str]:
     """Return the lines that differ, in an order in which they can be typed."""
     target, present = tree(wanted), tree(device)
-    return [*_taken_off(target, present, anew), *_difference(target, present, anew=anew != "nothing")]
+    return [*_taken_off(target, present, rewrite), *_difference(target, present, rewrite=rewrite != "nothing")]
 
 
 # The running configuration as a tree.
@@ -125,7 +125,7 @@ def tree(device: Device) -> Block:
         else:
             path[-1] = (session.position.mode, path[-1][1])
         # The text of a banner, and what is kept as it is below a line.
-        while session.collecting or (session.position.mode == KEPT and lines[0].startswith(" ")):
+        while session.collecting or (session.position.mode == INERT and lines[0].startswith(" ")):
             block.text.append(lines.pop(0))
             session.execute(block.text[-1])
     return root
@@ -190,7 +190,7 @@ def _entered(above: Block, line: str, match: Match[Handler]) -> Block:
 # The difference of two trees.
 
 
-def _taken_off(target: Block, present: Block, anew: Anew) -> Iterator[str]:
+def _taken_off(target: Block, present: Block, rewrite: Rewrite) -> Iterator[str]:
     """Yield the lines that take off, and take from `present`, what goes before anything else changes.
 
     These are the policies that are not to stay attached. What is written `anew` is attached nowhere meanwhile; it comes
@@ -199,14 +199,15 @@ def _taken_off(target: Block, present: Block, anew: Anew) -> Iterator[str]:
     written = {
         key: block
         for key, block in reversed(present.children.items())
-        if block.how.anew and (anew == "all" or (anew == "differing" and block.differs(target.children.get(key))))
+        if block.how.rewrite
+        and (rewrite == "all" or (rewrite == "differing" and block.differs(target.children.get(key))))
     }
     for key, block in present.children.items():
         wanted = target.children.get(key, Block())
         gone = [
             name for name, child in block.children.items() if _in_the_way(child, wanted.children.get(name), written)
         ]
-        if anew != "nothing" and _configured(block) != _configured(wanted):
+        if rewrite != "nothing" and _configured(block) != _configured(wanted):
             gone += _configured(block)
         yield from _taken_off_below(wanted, block, written)
         if gone:
@@ -248,11 +249,11 @@ def _taken_off_below(target: Block, present: Block, written: Iterable[str]) -> I
 
 def _configured(block: Block) -> dict[str, str]:
     """Return the lines below a block, by key, that are removed and entered again if they differ."""
-    lines = {key: child.line for key, child in block.children.items() if child.how.anew}
+    lines = {key: child.line for key, child in block.children.items() if child.how.rewrite}
     return {key: line for key, line in lines.items() if not line.startswith("no ")}
 
 
-def _difference(target: Block, present: Block, *, anew: bool) -> Iterator[str]:
+def _difference(target: Block, present: Block, *, rewrite: bool) -> Iterator[str]:
     """Yield the lines from one configuration to the other."""
     _forget_what_goes_along(target, present)
     gone = [block for key, block in present.children.items() if key not in target.children and block.how.split is None]
@@ -260,7 +261,7 @@ def _difference(target: Block, present: Block, *, anew: bool) -> Iterator[str]:
         if block.how.referred is None and not block.how.verbatim:
             yield block.taken_back
     # In the order of the running configuration, in which what is referred to comes first.
-    ordered = sorted(target.children.items(), key=lambda item: anew and not item[1].how.early)
+    ordered = sorted(target.children.items(), key=lambda item: rewrite and not item[1].how.early)
     for key, block in ordered:
         if block.how.split is None and not block.how.verbatim:
             yield from _changed(block, present.children.get(key), 0)

@@ -50,7 +50,7 @@ def restoration(before: str, after: str, pushed: Sequence[str], hardware: Hardwa
     left = [sentence for keys, sentence in _changes(target, present) if not touched.has(keys)]
     wanted = _read_again(_merged(target, present, touched), hardware) if left else was.device
     refused = _ours(was.unread, now.unread, pushed)
-    lines = [*_taken_back(refused), *lines_between(wanted, now.device, anew="differing")]
+    lines = [*_removed(refused), *lines_between(wanted, now.device, rewrite="differing")]
     taken_off = {key for key in touched.whole if key not in target.children}
     unread = [line for line in now.unread if line not in refused]
     return Restoration(tuple(lines), (*left, *_changes_unread(was.unread, unread, taken_off)))
@@ -204,7 +204,7 @@ def _ours(was: Sequence[Unread], now: Sequence[Unread], pushed: Sequence[str]) -
     return [line for line in now if line.text in asked and (line.place, line.text) not in known]
 
 
-def _taken_back(lines: Sequence[Unread]) -> Iterator[str]:
+def _removed(lines: Sequence[Unread]) -> Iterator[str]:
     for place, group in groupby(lines, key=lambda line: line.place):
         yield from (" " * depth + line for depth, line in enumerate(place))
         yield from (" " * len(place) + f"no {line.text}" for line in group)
@@ -247,7 +247,7 @@ def _sentence(place: Sequence[str], was: str, now: str) -> str:
 def _steady(reading: Reading) -> Reading:
     """The reading without what a device changes by itself."""
     for key in VOLATILE:
-        reading.device.kept = reading.device.kept.without(key)
+        reading.device.inert = reading.device.inert.without(key)
     return reading
 
 

@@ -29,7 +29,7 @@ def named(session: ExecSession, args: Args, argument: str = "url") -> str:
 
 def quiet(session: ExecSession) -> bool:
     """Return whether `file prompt quiet` is configured: commands about files ask nothing."""
-    line = session.device.kept.find("file prompt")
+    line = session.device.inert.find("file prompt")
     return line is not None and line.text.endswith(" quiet")
 
 
@@ -51,7 +51,7 @@ async def _copied(session: ExecSession, args: Args, text: str) -> str:
         )
         if not await session.terminal.read_confirmation():
             return ""
-    if asks and offers_to_erase(session) and not await _erased_or_kept(session):
+    if asks and offers_to_erase(session) and not await _confirm_erasure(session):
         return ""
     size = len(text.encode())
     room = flash_bytes(session)
@@ -64,7 +64,7 @@ async def _copied(session: ExecSession, args: Args, text: str) -> str:
     return f"{size} bytes copied in 0.100 secs ({size * 10} bytes/sec)\n"
 
 
-async def _erased_or_kept(session: ExecSession) -> bool:
+async def _confirm_erasure(session: ExecSession) -> bool:
     """Ask whether to erase flash before a file is copied, and do so; whether the copy goes on."""
     session.terminal.write("Erase flash: before copying? [confirm]")
     if not await session.terminal.read_confirmation():

@@ -50,11 +50,11 @@ async def _replace(session: ExecSession, args: Args) -> str:
         if not answer or not "yes".startswith(answer):
             return ""
     refused = await session.environment.replace(text)
-    told = "".join(f"%{line}\n" for line in refused)
+    text = "".join(f"%{line}\n" for line in refused)
     if refused and "revert" in args:
         # A refused line leaves everything as it was in any case.
-        told += "The original configuration has been successfully restored\n"
-    return f"{told}Total number of passes: 1\n{'Rollback aborted' if refused else 'Rollback Done'}\n\n"
+        text += "The original configuration has been successfully restored\n"
+    return f"{text}Total number of passes: 1\n{'Rollback aborted' if refused else 'Rollback Done'}\n\n"
 
 
 _DIFFERENCES = {
@@ -121,13 +121,13 @@ def _with_context(text: str) -> list[str]:
 
 def _archived(device: Device) -> bool:
     """Return whether `archive` has a path, where the present configuration is put before it changes."""
-    archive = device.kept.find("archive")
+    archive = device.inert.find("archive")
     return archive is not None and any(line.strip().startswith("path ") for line in archive.below)
 
 
 @EXEC.add(PRIVILEGED, "show archive", help={"archive": "Archive functions"})
 async def _show_archive(session: ExecSession, args: Args) -> str:
-    archive = session.device.kept.find("archive")
+    archive = session.device.inert.find("archive")
     if archive is None or not _archived(session.device):
         return "Archive feature not enabled\n"
     path = next(line.split(None, 1)[1] for line in map(str.strip, archive.below) if line.startswith("path "))

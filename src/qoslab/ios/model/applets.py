@@ -28,7 +28,7 @@ class Applet:
 def applets(device: Device) -> dict[str, Applet]:
     """The applets of a configuration that wait for the end of a countdown, by name."""
     found = {}
-    for line in device.kept:
+    for line in device.inert:
         if not line.key.startswith(f"{KEY} "):
             continue
         below = [each.strip() for each in line.below]

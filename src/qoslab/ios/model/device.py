@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from qoslab.ios.model.catalyst import DEFAULT_PORT, DEFAULT_QOS, SwitchPort, SwitchQos
 from qoslab.ios.model.circuit import Circuit
 from qoslab.ios.model.generations import GENERATIONS, QosGeneration
-from qoslab.ios.model.inert_lines import NONE_KEPT, InertLines
+from qoslab.ios.model.inert_lines import NO_INERT_LINES, InertLines
 from qoslab.ios.model.interface_queueing import CustomList, PriorityList, Shaper
 from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.model.ip_sla import IpSla
@@ -144,7 +144,7 @@ class Interface:
     service_policy_output: str | None = None
     port: SwitchPort | None = None
     """Port settings of a switch."""
-    kept: InertLines = NONE_KEPT
+    inert: InertLines = NO_INERT_LINES
     """Lines without effect."""
 
     @property
@@ -189,7 +189,7 @@ class HostInterface:
     shutdown: bool = False
     service_policy_input: str | None = None
     """Input policy of a VLAN interface."""
-    kept: InertLines = NONE_KEPT
+    inert: InertLines = NO_INERT_LINES
 
     @property
     def secondary_addresses(self) -> tuple[IPv4Interface, ...]:
@@ -292,7 +292,7 @@ class Line:
     password: str | None = None
     transport_input: tuple[str, ...] | None = None
     privilege: int | None = None
-    kept: InertLines = NONE_KEPT
+    inert: InertLines = NO_INERT_LINES
     """Lines without effect."""
 
     @property
@@ -376,7 +376,7 @@ class Device:
     """Lines by `con 0`, `aux 0`, `vty 0` to `vty 4` or further; a switch has no `aux 0`."""
     switch: SwitchQos | None = None
     """Settings of a switch."""
-    kept: InertLines = NONE_KEPT
+    inert: InertLines = NO_INERT_LINES
     """Lines without effect."""
     clutter: Clutter = ()
     """Lines that the model does not have at all: printed where they stand, never typed, and without effect."""

@@ -24,7 +24,7 @@ class InertLine:
     """The lines of its block in order, each with the blanks that it is indented by beyond the first."""
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """Line with its remark for users."""
         if self.undecided:
             return f'undecided: "{self.text}" has no effect in a lab ({self.about})'
@@ -65,7 +65,7 @@ class InertLines:
         return InertLines(tuple(each for each in self.lines if not f"{each.key} ".startswith(f"{key} ")))
 
 
-NONE_KEPT = InertLines()
+NO_INERT_LINES = InertLines()
 
 
 def indented(line: str) -> int:

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from datetime import datetime
 
-KEPT_MESSAGES = 200
+MOST_MESSAGES = 200
 """Messages in the buffer; IOS counts bytes."""
 
 
@@ -22,7 +22,7 @@ class Message:
 class MessageLog:
     """The buffered messages, the latest of them, and how many there were."""
 
-    messages: deque[Message] = field(default_factory=lambda: deque(maxlen=KEPT_MESSAGES))
+    messages: deque[Message] = field(default_factory=lambda: deque(maxlen=MOST_MESSAGES))
     count: int = 0
 
     def add(self, moment: datetime, text: str) -> None:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.catalyst import TrustState
-from qoslab.ios.model.inert_lines import NONE_KEPT, InertLines
+from qoslab.ios.model.inert_lines import NO_INERT_LINES, InertLines
 from qoslab.ios.model.nbar import DECIDED, MATCH_LIST, PROTOCOL_LIST, PROTOCOLS
 
 CLASS_DEFAULT = "class-default"
@@ -366,7 +366,7 @@ class PolicyClass:
     aggregate: str | None = None
     """Name of the shared policer on a switch, instead of `police`."""
     service_policy: str | None = None
-    kept: InertLines = NONE_KEPT
+    inert: InertLines = NO_INERT_LINES
     """Lines without effect."""
 
     @property

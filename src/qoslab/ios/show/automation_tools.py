@@ -114,14 +114,14 @@ def show_vlan(device: Device) -> str:
 
 def show_cdp_neighbors(device: Device) -> str:
     """No node of a lab answers to CDP."""
-    if device.kept.find("cdp run") is not None:
+    if device.inert.find("cdp run") is not None:
         return "% CDP is not enabled\n"
     return _text([*CAPABILITIES])
 
 
 def show_lldp_neighbors(device: Device) -> str:
     """No node of a lab answers to LLDP, which is off unless it was switched on."""
-    if device.kept.find("lldp run") is None:
+    if device.inert.find("lldp run") is None:
         return "% LLDP is not enabled\n"
     return _text([*LLDP_CAPABILITIES])
 
@@ -141,7 +141,7 @@ def show_users() -> str:
 
 def show_boot(device: Device, chassis: Chassis) -> str:
     """Show the next boot of the router."""
-    images = [line.text.removeprefix("boot system ") for line in device.kept if line.text.startswith("boot system ")]
+    images = [line.text.removeprefix("boot system ") for line in device.inert if line.text.startswith("boot system ")]
     listed = ";".join(f"{image.removeprefix('flash ')},1" for image in images)
     return _text(
         [

@@ -109,7 +109,7 @@ def _switching(device: Device) -> Iterator[str]:
 
 def _word(interface: Interface, line: str, default: str, negated: str, set_: str | None = None) -> str:
     """Return the word for an inert line: the default, with `no`, or set."""
-    found = interface.kept.find(line)
+    found = interface.inert.find(line)
     if found is None:
         return default
     return negated if found.text.startswith("no ") else set_ or default

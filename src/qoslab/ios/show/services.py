@@ -24,7 +24,7 @@ def _text(lines: Sequence[str]) -> str:
 
 def show_cdp(device: Device) -> str:
     """The timers of CDP, which is on unless it was switched off."""
-    if device.kept.find("cdp run") is not None:
+    if device.inert.find("cdp run") is not None:
         return "% CDP is not enabled\n"
     return _text(
         [
@@ -38,7 +38,7 @@ def show_cdp(device: Device) -> str:
 
 def show_lldp(device: Device) -> str:
     """The timers of LLDP, which is off unless it was switched on."""
-    if device.kept.find("lldp run") is None:
+    if device.inert.find("lldp run") is None:
         return "% LLDP is not enabled\n"
     return _text(
         [

@@ -45,5 +45,5 @@ def in_words(left: timedelta) -> str:
     """`8 minutes and 12 seconds`: hours, minutes and seconds, without what is zero."""
     seconds = max(0, round(left.total_seconds()))
     parts = ((seconds // _HOUR, "hour"), (seconds % _HOUR // _MINUTE, "minute"), (seconds % _MINUTE, "second"))
-    said = [f"{number} {word}{'' if number == 1 else 's'}" for number, word in parts if number]
-    return " and ".join(filter(None, [", ".join(said[:-1]), *said[-1:]])) or "0 seconds"
+    texts = [f"{number} {word}{'' if number == 1 else 's'}" for number, word in parts if number]
+    return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]])) or "0 seconds"

@@ -118,13 +118,13 @@ class _ToolCapture:
         argv = _TOOL.command(tap.interface, written, filter=point.filter, snaplen=point.snaplen.bytes, comment=comment)
         self._process = tap.host.start(argv, stdout=None, stderr=self._stderr)
 
-    def _said(self) -> str:
+    def _log(self) -> str:
         return self._stderr.read_text(encoding="utf-8", errors="replace")
 
     def wait_running(self) -> None:
         """See `RunningCapture`."""
         deadline = time.monotonic() + START_WAIT_S
-        while not _TOOL.is_running(self._said()):
+        while not _TOOL.is_running(self._log()):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
                 raise CaptureError(f"{_place(self.point)}: {_TOOL.failure(self._said()) or 'did not start'}")
@@ -142,9 +142,9 @@ class _ToolCapture:
         self._host.fetch(self.file)
         if status:
             # A disk that is full, for example; of what did not get into the file the counts say nothing.
-            why = _TOOL.failure(self._said()) or f"dumpcap {how_ended(status)}"
+            why = _TOOL.failure(self._log()) or f"dumpcap {how_ended(status)}"
             raise CaptureError(f"{_place(self.point)}: {why}")
-        counts = _TOOL.counts(self._said())
+        counts = _TOOL.counts(self._log())
         self._stderr.unlink()
         return CaptureRecord(received=counts.received, dropped=counts.dropped)
 

@@ -100,7 +100,7 @@ class RunningFlow:
         self._cell = place.cell
         self._port = place.port
         self._ends = ends
-        self._told: tuple[int, datetime] | None = None
+        self._started: tuple[int, datetime] | None = None
         """Start time sent to the client's host, by CLOCK_MONOTONIC and by the wall clock."""
         self._began: datetime | None = None
         self._server: _Side | None = None
@@ -138,8 +138,8 @@ class RunningFlow:
             if is_listening([self._sockets(listener.protocol)], listener):
                 return
             if self._server.process.poll() is not None or time.monotonic() > deadline:
-                said = self._server.output()
-                text = (said.stderr.strip() or said.stdout.strip() or "it printed nothing")[:400]
+                output = self._server.output()
+                text = (output.stderr.strip() or output.stdout.strip() or "it printed nothing")[:400]
                 raise TrafficError(
                     f'{self.flow.tool} server, traffic "{self.flow.name}": did not start to listen on '
                     f"{listener.protocol} port {listener.port} of {self.flow.destination}: {text}"
@@ -160,7 +160,7 @@ class RunningFlow:
 
     def start_client(self, at_ns: int) -> None:
         """Let its client send from an instant of CLOCK_MONOTONIC on."""
-        self._told = (time.monotonic_ns(), datetime.now(UTC))
+        self._started = (time.monotonic_ns(), datetime.now(UTC))
         self._client = self._start(self.flow.source, self.commands.client, "client", at_ns)
         self._deadline = at_ns / 1e9 + self.commands.deadline_s
         self._watched_until = at_ns / 1e9 + CONNECT_WAIT_S
@@ -173,15 +173,15 @@ class RunningFlow:
     def record(self) -> FlowRecord | None:
         """Return where and when it ran; None when its client was never started."""
         began_ns = None if self._client is None else self._client.process.began_ns()
-        if self._told is None or began_ns is None:
+        if self._started is None or began_ns is None:
             return None
-        told_ns, told = self._told
+        start_ns, start = self._started
         return FlowRecord(
             traffic=self.flow.name,
             source=self._ends.source,
             destination=self._ends.destination,
             port=self._port,
-            started=told + timedelta(microseconds=(began_ns - told_ns) / 1000),
+            started=start + timedelta(microseconds=(began_ns - start_ns) / 1000),
             start_after_s=self.flow.start_after.seconds,
             began=self._began,
         )

@@ -29,7 +29,7 @@ from qoslab.run.threads import in_thread
 
 LOAD = "show processes cpu | include CPU utilization"
 """Show commands for a router's own load, in one line."""
-BESIDE_S = 0.5
+AROUND_S = 0.5
 """Before and after a moment: counters are known there if readings are not far apart (`analysis.at_instant`)."""
 SELDOM_S = 10.0
 """Default interval of a router's readings without a setting in the inventory."""
@@ -91,9 +91,9 @@ def reading_times(
     times = [first + number * period for number in range(1 + before + round(window / period))]
     end_s = max(length_s, traffic_s)
     times += [length_s + number * period for number in range(1, math.ceil((end_s - length_s) / period - 1e-6))]
-    for due in (moment + side for moment in moments_s for side in (-BESIDE_S, BESIDE_S)):
+    for due in (moment + side for moment in moments_s for side in (-AROUND_S, AROUND_S)):
         # Another that is as near to the moment will do.
-        if 0 < due < end_s and all(abs(each - due) >= BESIDE_S / 2 for each in times):
+        if 0 < due < end_s and all(abs(each - due) >= AROUND_S / 2 for each in times):
             times.append(due)
     return sorted(times)
 
@@ -162,13 +162,13 @@ class ShowSampler:
         """
         taken = self._taken[router]
         parsed = {command: self._shows.parse(router, command, each.raw).parsed for command, each in taken.answers}
-        told = {command for command, found in parsed.items() if found}
-        told |= {LOAD} if taken.busy_percent else set()
+        useful = {command for command, found in parsed.items() if found}
+        useful |= {LOAD} if taken.busy_percent else set()
         if any("'dropped'" in repr(found) for command, found in parsed.items() if "mls qos" in command):
-            told = {command for command in told if not command.startswith(DROPS_OF_ASIC)}
+            useful = {command for command in useful if not command.startswith(DROPS_OF_ASIC)}
         taken.answers = [(command, replace(each, parsed=parsed[command])) for command, each in taken.answers]
-        taken.answers = [each for each in taken.answers if each[0] in told]
-        taken.commands = [command for command in taken.commands if command in told]
+        taken.answers = [each for each in taken.answers if each[0] in useful]
+        taken.commands = [command for command in taken.commands if command in useful]
 
     def start(self, zero: float) -> None:
         """The traffic begins then (`time.monotonic`)."""
@@ -237,12 +237,12 @@ class ShowSampler:
         for router, taken in self._taken.items():
             found = []
             for command, answer in taken.answers:
-                said = {"unparsed": "the cell broke off"}
+                parsed_data = {"unparsed": "the cell broke off"}
                 if parse:
                     # Those before the traffic were read then.
                     is_read = answer.parsed is not None
-                    said = (answer if is_read else self._shows.parse(router, command, answer.raw)).data
-                found.append({**_as_asked(command, answer), "parsed": said})
+                    parsed_data = (answer if is_read else self._shows.parse(router, command, answer.raw)).data
+                found.append({**_as_asked(command, answer), "parsed": parsed_data})
             self._cell.write_readings(router, found)
         self._cell.whole()
 

@@ -165,8 +165,8 @@ class Cluster:
         )
 
     def _check(self, workers: list[str]) -> None:
-        said = self._client.run(cluster_worker.version, workers=workers, on_error="return")
-        for address, found in said.items():
+        reply = self._client.run(cluster_worker.version, workers=workers, on_error="return")
+        for address, found in reply.items():
             if isinstance(found, ImportError | AttributeError):
                 raise VersionError(
                     f"worker {address} has no qoslab of version {__version__}: {found}",
@@ -212,7 +212,7 @@ class Cluster:
         from distributed import KilledWorker
 
         try:
-            said = future.result()
+            reply = future.result()
         except CancelledError as error:
             # Nobody cancels a cell: its scheduler ended, and the cell with it.
             raise self._gone() from error
@@ -221,7 +221,7 @@ class Cluster:
             return task, failed(task, reason), b""
         except Exception as error:
             return task, failed(task, f"its worker failed: {type(error).__name__}: {error}"), b""
-        return task, *outcome_of(task, said)
+        return task, *outcome_of(task, reply)
 
 
 def _number(count: int, unit: str) -> str:

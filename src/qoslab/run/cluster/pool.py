@@ -111,11 +111,11 @@ class Pool:
             task, worker.task = worker.task, None
             assert task is not None
             try:
-                said = worker.connection.recv()
+                reply = worker.connection.recv()
             except (EOFError, OSError):
                 found.append((task, failed(task, self._dead(worker)), b""))
             else:
-                found.append((task, *outcome_of(task, said)))
+                found.append((task, *outcome_of(task, reply)))
         return found
 
     def _dead(self, worker: _Worker) -> str:

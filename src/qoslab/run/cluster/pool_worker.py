@@ -33,13 +33,13 @@ def main(descriptor: int) -> None:
     threading.Thread(target=read, daemon=True).start()
     while (task := tasks.get()) is not None:
         try:
-            said = cluster_worker.run_cell(task)
+            reply = cluster_worker.run_cell(task)
         except Interrupted:
             return
         except Exception as error:
-            said = {"failure": f"its worker failed: {type(error).__name__}: {error}"}
+            reply = {"failure": f"its worker failed: {type(error).__name__}: {error}"}
         try:
-            connection.send(said)
+            connection.send(reply)
         except OSError:
             return  # Nobody wants it any more.
 

@@ -63,16 +63,16 @@ def check_version(worker: str, found: str, own: str) -> None:
         )
 
 
-def outcome_of(task: CellTask, said: dict[str, Any]) -> Outcome:
+def outcome_of(task: CellTask, reply: dict[str, Any]) -> Outcome:
     """Convert the result of `remote_worker.run_cell`. Raises errors that the user has to fix."""
-    if "version" in said:
-        check_version("that took the cell", said["version"], made_with(lab_kind(task.lab).programs))
-    if "error" in said:
-        message, hint = said["error"]
+    if "version" in reply:
+        check_version("that took the cell", reply["version"], made_with(lab_kind(task.lab).programs))
+    if "error" in reply:
+        message, hint = reply["error"]
         raise UserError(message, hint=hint)
-    if "failure" in said:
-        return failed(task, said["failure"]), b""
-    return CellRecord.model_validate_json(said["record"]), said["files"]
+    if "failure" in reply:
+        return failed(task, reply["failure"]), b""
+    return CellRecord.model_validate_json(reply["record"]), reply["files"]
 
 
 def failed(task: CellTask, reason: str) -> CellRecord:

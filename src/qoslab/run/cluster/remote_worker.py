@@ -55,14 +55,14 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
     identity = CellIdentity(task["arm"], tuple(as_values(task["parameters"]).items()), task["repetition"])
     experiment = Experiment.model_validate_json(task["experiment"])
     demand = Demand(**{**task["demand"], "times_s": tuple(task["demand"]["times_s"])})
-    told = CellTask(
+    local_task = CellTask(
         identity, experiment, task["configurations"], task["key"], task["attempt"], task["lab"], demand=demand
     )
     scratch = Scratch("cell")
     try:
         coming = None if task["coming"] is None else Path(task["coming"])
         cell = Cell(scratch.path / "cell", identity, task["attempt"], coming=coming, sent=True)
-        record = _worker(told.lab).run(told, cell)
+        record = _worker(local_task.lab).run(local_task, cell)
         return {"record": record.model_dump_json(), "files": _packed(cell.path)}
     except UserError as error:
         _forget()

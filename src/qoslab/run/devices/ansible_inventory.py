@@ -461,18 +461,18 @@ def _unread(source: Path, name: str, printed: str, errors: str) -> UserError:
         failed = {node: str(result["msg"]) for node, result in hosts.items() if result.get("failed")}
     except (ValueError, LookupError, TypeError, AttributeError):
         failed = {}
-    told = "\n".join(f"  {node}: {message.removeprefix('Task failed: ')}" for node, message in failed.items())
-    said = f"\n{told}" if told else f" {(errors or printed).strip()}"
-    return UserError(f"{name} cannot read {source}:{said}", hint=_to_unlock(said))
+    listed = "\n".join(f"  {node}: {message.removeprefix('Task failed: ')}" for node, message in failed.items())
+    output = f"\n{listed}" if listed else f" {(errors or printed).strip()}"
+    return UserError(f"{name} cannot read {source}:{output}", hint=_to_unlock(output))
 
 
-def _to_unlock(said: str) -> str:
+def _to_unlock(output: str) -> str:
     """Return the hint for a missing secret."""
-    if "LOOKUP(keyring)" in said:
+    if "LOOKUP(keyring)" in output:
         return how_to_get("keyring")
-    if "servicename:" in said:
+    if "servicename:" in output:
         return "Put it into the keyring: keyring set SERVICE USER."
-    locked = "vault" in said or "ecrypt" in said
+    locked = "vault" in output or "ecrypt" in output
     return "Name the file with the vault's password in ANSIBLE_VAULT_PASSWORD_FILE." if locked else ""
 
 

@@ -112,8 +112,8 @@ class Session:
         with self._lock:
             if self._connection is None:
                 self._login()
-            said = self._connection.configure(lines, timeout=self._command_s, error_pattern=[])
-            return str(said).replace("\r", "").strip("\n") + "\n"
+            output = self._connection.configure(lines, timeout=self._command_s, error_pattern=[])
+            return str(output).replace("\r", "").strip("\n") + "\n"
 
     def close(self) -> None:
         """Hang up."""
@@ -160,7 +160,7 @@ class Session:
         try:
             connection.connect()
         except Exception as error:
-            text = _SPAWN.sub("", _said(error))
+            text = _SPAWN.sub("", _text_of(error))
             kind = "login" if _LOGIN_TROUBLE.search(text) else "unreachable"
             raise ConnectError(kind, text) from error
         self._connection = connection
@@ -177,7 +177,7 @@ def _pace(host: str) -> dict[str, float]:
     return {"EXECUTE_MATCHED_RETRY_SLEEP": 0.01, "CONNECTED_CHECK_COUNT": 0} if near else {}
 
 
-def _said(error: BaseException | None) -> str:
+def _text_of(error: BaseException | None) -> str:
     """The messages of an exception and of what led to it, the innermost last, each once."""
     texts: list[str] = []
     while error is not None:
@@ -219,7 +219,10 @@ class Server:
         except ConnectError as error:
             reply |= {"ok": False, "error": {"kind": error.kind, "message": str(error)}}
         except Exception as error:
-            reply |= {"ok": False, "error": {"kind": "internal", "message": f"{type(error).__name__}: {_said(error)}"}}
+            reply |= {
+                "ok": False,
+                "error": {"kind": "internal", "message": f"{type(error).__name__}: {_text_of(error)}"},
+            }
         with self._write:
             self._replies.write(json.dumps(reply) + "\n")
             self._replies.flush()

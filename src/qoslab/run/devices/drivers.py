@@ -41,7 +41,7 @@ class RouterDriver(Protocol):
         """
 
     @property
-    def is_kept(self) -> bool:
+    def is_saved(self) -> bool:
         """True if its configuration from before the run has been read."""
 
     def collisions(self) -> Sequence[str]:
@@ -93,7 +93,7 @@ class CommandLineRouter:
             (folder / f"{self._name}.ios").write_text(self._intended, encoding="utf-8")
 
     @property
-    def is_kept(self) -> bool:
+    def is_saved(self) -> bool:
         """See `RouterDriver`."""
         return self._state.has_before(self._name)
 
@@ -151,13 +151,13 @@ class ControlSocketRouter:
     """A router whose data plane is told a whole configuration, and the one from before the run afterwards."""
 
     def __init__(
-        self, router: str, compile: Callable[[str], Mapping[str, Any]], state: RestoreState, kept: str = "engine.json"
+        self, router: str, compile: Callable[[str], Mapping[str, Any]], state: RestoreState, file: str = "engine.json"
     ) -> None:
         """`compile` makes the data plane's configuration of the experiment's; the cell has it as ROUTER.`kept`."""
         self._name = router
         self._compile = compile
         self._state = state
-        self._kept = kept
+        self._file = file
 
     def intend(self, cell: Cell, folder: Path, text: str | None) -> None:
         """See `RouterDriver`."""
@@ -166,7 +166,7 @@ class ControlSocketRouter:
         (folder / f"{self._name}.engine.json").write_text(engine, encoding="utf-8")
 
     @property
-    def is_kept(self) -> bool:
+    def is_saved(self) -> bool:
         """See `RouterDriver`."""
         return (self._state.folder / f"{self._name}.before.json").exists()
 

@@ -193,7 +193,7 @@ class Routers:
         The lines for that are also written to the folder `lines`, without secrets; Ansible's output goes to `keep`.
         Raises `RouterError` when a router is not back.
         """
-        if not self._touched or not all(driver.is_kept for driver in self._drivers.values()):
+        if not self._touched or not all(driver.is_saved for driver in self._drivers.values()):
             # Nothing was pushed: `prepare` comes before `apply`.
             if self._guard is not None:
                 self._guard.disarm()
@@ -250,8 +250,8 @@ class Routers:
         new = [sentence for sentence in left if f"{router} {sentence}" not in self._noted]
         self._noted.update(f"{router} {sentence}" for sentence in new)
         if new:
-            told = KNOWN.masked("\n".join(f"  {sentence}" for sentence in new))
-            self._note(f"{router}: somebody changed its configuration during the run; these changes stay:\n{told}")
+            changed = KNOWN.masked("\n".join(f"  {sentence}" for sentence in new))
+            self._note(f"{router}: somebody changed its configuration during the run; these changes stay:\n{changed}")
 
     def _read_back(self) -> None:
         """Ask the routers what they have in force now, whatever it is."""

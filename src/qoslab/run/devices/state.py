@@ -65,14 +65,14 @@ class RestoreState:
         with writing(self.folder):
             self._clear()
             since = datetime.now(UTC).isoformat(timespec="seconds")
-            said = {
+            record = {
                 "format": FORMAT,
                 "inventory": str(inventory.resolve()),
                 "run": str(run.resolve()),
                 "since": since,
                 "topology": topology.model_dump(mode="json", by_alias=True),
             }
-            self._write(ABOUT, json.dumps(said, indent=1) + "\n")
+            self._write(ABOUT, json.dumps(record, indent=1) + "\n")
 
     def refuse_in_use(self, inventory: Path) -> None:
         """`UserError` where another run of this user is under way there, or has left its own."""
@@ -136,11 +136,11 @@ class RestoreState:
         """Return whose it is. `UserError` where that cannot be read."""
         file = self.folder / ABOUT
         try:
-            said = json.loads(file.read_text(encoding="utf-8"))
-            if said["format"] != FORMAT:
-                raise UserError(f"{file}: found format {said['format']!r}, expected {FORMAT}")
-            topology = Topology.model_validate_json(json.dumps(said["topology"]))
-            return About(said["inventory"], said["run"], said["since"], topology)
+            record = json.loads(file.read_text(encoding="utf-8"))
+            if record["format"] != FORMAT:
+                raise UserError(f"{file}: found format {record['format']!r}, expected {FORMAT}")
+            topology = Topology.model_validate_json(json.dumps(record["topology"]))
+            return About(record["inventory"], record["run"], record["since"], topology)
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise UserError(
                 f"{file} cannot be read: {error}", hint="The configurations are in the same folder."
@@ -173,10 +173,10 @@ class RestoreState:
     def countdowns(self) -> dict[str, str]:
         """Return the rollback timers of routers."""
         try:
-            said: dict[str, str] = json.loads((self.folder / COUNTDOWNS).read_text(encoding="utf-8"))
+            record: dict[str, str] = json.loads((self.folder / COUNTDOWNS).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
-        return said
+        return record
 
     def keep_mark(self, who: str) -> None:
         """Keep what is entered on routers to say whose they are: whoever restores takes it out."""

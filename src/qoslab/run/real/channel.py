@@ -100,14 +100,14 @@ class Channel:
         self.name = name
         text = source(who)
         python = [*access.become, access.python, "-I", "-S", "-c", BOOT.format(size=len(text))]
-        self._said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 (lives as long as the connection)
+        self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 (lives as long as the connection)
         try:
             # A session of its own: Ctrl-C is for the run, which ends the host's programs in order.
             self._process = subprocess.Popen(
                 [*ssh_command(access), shlex.join(python)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self._said,
+                stderr=self._log,
                 start_new_session=True,
             )
         except OSError as error:
@@ -265,10 +265,10 @@ class Channel:
             reason = f"its data cannot be saved: {error}"
             self._process.kill()
         status = self._process.wait()
-        self._said.seek(0)
-        said = [line.strip() for line in self._said.read().splitlines() if line.strip()]
+        self._log.seek(0)
+        lines = [line.strip() for line in self._log.read().splitlines() if line.strip()]
         # Before these last words it says why.
-        words = " ".join(said[-2:] if said[-1:] == [UNVERIFIED] else said[-1:])
+        words = " ".join(lines[-2:] if lines[-1:] == [UNVERIFIED] else lines[-1:])
         self._lose(reason or words or f"ssh {how_ended(status)}")
 
     def _lose(self, reason: str) -> None:
@@ -350,21 +350,21 @@ def ssh_command(access: HostAccess) -> list[str]:
     return [*command, *access.arguments, "--", access.host]
 
 
-def _advice(said: str, access: HostAccess) -> str:
+def _advice(lines: str, access: HostAccess) -> str:
     """Return the hint for the last words of ssh, or of the host."""
-    if "Permission denied" in said:
+    if "Permission denied" in lines:
         return "Install your key there (ssh-copy-id), or name it as ansible_ssh_private_key_file."
-    if UNVERIFIED in said and "has changed" in said:
+    if UNVERIFIED in lines and "has changed" in lines:
         place = access.host if access.port is None else f"[{access.host}]:{access.port}"
         file = "" if access.known_hosts is None else f" -f {shlex.quote(access.known_hosts)}"
         return (
             f"Find out why. If the change is legitimate: ssh-keygen -R {shlex.quote(place)}{file}, and accept the "
             f"new one."
         )
-    if UNVERIFIED in said:
+    if UNVERIFIED in lines:
         return "Compare the host's key (ssh-keyscan prints it), and add it to known_hosts."
-    if "not found" in said or "No such file" in said:
+    if "not found" in lines or "No such file" in lines:
         return f"The host needs {access.python} (3.8 or later), or name another as ansible_python_interpreter."
-    if "sudo" in said:
+    if "sudo" in lines:
         return "Let sudo ask for no password there, or log in as root."
     return "Try the same login by hand: " + shlex.join(ssh_command(access))

@@ -158,7 +158,7 @@ class ExternalHost:
         return self._place.name
 
     @property
-    def said(self) -> Mapping[str, Any]:
+    def reply(self) -> Mapping[str, Any]:
         """Return the first message of its agent."""
         return self._channel.facts
 
@@ -191,10 +191,10 @@ class ExternalHost:
         deadline = time.monotonic() + CLOCK_S
         while len(found) < CLOCK_READINGS_LEAST or (len(found) < CLOCK_READINGS_MOST and time.monotonic() < deadline):
             steady, before = time.monotonic_ns(), time.time_ns()
-            said = self._channel.ask("clock")
+            reply = self._channel.ask("clock")
             after = time.time_ns()
             took, middle = after - before, (before + after) // 2
-            found.append((took, middle, int(said["wall_ns"]) - middle, steady + took // 2, said))
+            found.append((took, middle, int(reply["wall_ns"]) - middle, steady + took // 2, reply))
         took, at, ahead, steady, there = min(found, key=lambda each: each[:3])
         self._steady = int(there["wall_ns"]) - int(there["wall_ahead_ns"]) - steady, took
         return ClockReading(at, ahead, took // 2, int(there["wall_ahead_ns"]), int(there["boot_ahead_ns"]))
@@ -273,8 +273,8 @@ class ExternalHost:
         What is wanted is empty where there is no way.
         """
         far = self._place.far(tcp.route_words(profile))
-        told = self._channel.ask("compare", sysctls=_sysctls(profile, answers), far=far)["differences"]
-        return [(what, there, wanted) for what, there, wanted in told]
+        reply_facts = self._channel.ask("compare", sysctls=_sysctls(profile, answers), far=far)["differences"]
+        return [(what, there, wanted) for what, there, wanted in reply_facts]
 
     def cpu_s(self) -> float:
         """Processor time of what was started there, so far."""

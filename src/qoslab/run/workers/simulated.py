@@ -189,7 +189,7 @@ class _CellRun:
         with self._processes.running(process):
             while True:
                 try:
-                    said, errors = process.communicate(timeout=POLL_S)
+                    output, errors = process.communicate(timeout=POLL_S)
                     break
                 except subprocess.TimeoutExpired:
                     self._check()
@@ -199,8 +199,8 @@ class _CellRun:
                             hint="The scenario is in the cell's config/scenario.json.",
                         ) from None
         if process.returncode == 0:
-            return said
-        reason = (errors.strip().splitlines() or ["it said nothing"])[-1]
+            return output
+        reason = (errors.strip().splitlines() or ["it printed nothing"])[-1]
         if reason.startswith(SCENARIO_REFUSED):
             raise UserError(f"{self._cell.name}: {PROGRAM} refuses it: {reason.removeprefix(SCENARIO_REFUSED)}")
         raise SimulationError(f"{PROGRAM} {how_ended(process.returncode)}: {reason}")
@@ -267,8 +267,8 @@ class _CellRun:
 
     def _print(self, observation: Observation, moment: Stage | Trigger, history: History, router: Router) -> None:
         """Keep what a router prints at a moment, up to which its history is."""
-        said = answer(self._experiment.topology.nodes[observation.node], router, observation.command, history)
-        self._journal.observed(observation, moment, said, self._prints.parse(observation.command, said))
+        output = answer(self._experiment.topology.nodes[observation.node], router, observation.command, history)
+        self._journal.observed(observation, moment, output, self._prints.parse(observation.command, output))
 
     def _keep_probe(self, probe: Probe, result: Result, routers: Mapping[str, Router]) -> None:
         """Write what a probe measured: of a router with a command line by its print, as in a lab of real time."""
@@ -280,10 +280,10 @@ class _CellRun:
             figures = figures_of_report(report, jitter=probe.jitter)
         else:
             number = probe_number(experiment, probe)
-            said = self._print_of_probe(probe, number, result, routers[probe.source])
-            self._cell.write(file.with_name(f"{probe.name}.txt"), said)
+            output = self._print_of_probe(probe, number, result, routers[probe.source])
+            self._cell.write(file.with_name(f"{probe.name}.txt"), output)
             runs = [sample["rtt_ms"] for sample in report["samples"]]
-            figures = figures_of_print(said, number) if probe.jitter else figures_of_runs(runs)
+            figures = figures_of_print(output, number) if probe.jitter else figures_of_runs(runs)
         if figures is None:
             raise unanswered(probe, report["latest"]["return_code"])
         self._cell.write(file.with_name(f"{probe.name}.json"), json.dumps(figures, indent=1) + "\n")
@@ -292,14 +292,14 @@ class _CellRun:
         """Return the statistics of a probe as its router prints them at the time of reading."""
         end_ns = probe_end_ns(self._experiment, probe)
         history = result.routers[probe.source].until(end_ns)
-        said: program_formats.IpSlaReport = {
+        output: program_formats.IpSlaReport = {
             "time_ns": EPOCH_NS + end_ns,
             "operations": {str(number): result.probes[probe.name]},
             "responder": None,
         }
         node = self._experiment.topology.nodes[probe.source]
         command = f"show ip sla statistics {'aggregated ' if probe.jitter else ''}{number}"
-        return answer(node, router, command, replace(history, ip_sla=(said,)))
+        return answer(node, router, command, replace(history, ip_sla=(output,)))
 
 
 def version() -> str:

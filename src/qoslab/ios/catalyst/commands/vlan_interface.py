@@ -39,7 +39,7 @@ CONFIG.add(
     "config",
     "interface <name:vlan-interface>",
     no="interface <name:vlan-interface>",
-    undo=Undo(anew=True),
+    undo=Undo(rewrite=True),
     requires={"switch"},
     help={"interface": "Select an interface to configure", "name": "Interface type and number"},
 )(enter_host_interface)

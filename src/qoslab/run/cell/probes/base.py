@@ -104,6 +104,6 @@ class Prober(ABC):
         """Keep what the data plane or program says, with the stamps of each packet."""
         self.setting.cell.write(self.file("samples.json"), json.dumps(report) + "\n")
 
-    def unanswered(self, code: str, said: str = "") -> RunInvalid:
+    def unanswered(self, code: str, reason: str = "") -> RunInvalid:
         """No packet was answered; `code` is the latest return code, `said` what the prober says of it."""
-        return unanswered(self.probe, code, said)
+        return unanswered(self.probe, code, reason)

@@ -115,8 +115,8 @@ class Probes:
         try:
             self._run(prober)
         except Exception as error:
-            said = error.message if isinstance(error, QoslabError) else f"{type(error).__name__}: {error}"
-            self.errors.append(f'probe "{prober.probe.name}": {said}')
+            message = error.message if isinstance(error, QoslabError) else f"{type(error).__name__}: {error}"
+            self.errors.append(f'probe "{prober.probe.name}": {message}')
 
     def _wait_until(self, seconds: float) -> bool:
         """Return whether the traffic is still there at this time of it."""

@@ -50,7 +50,7 @@ class Program:
             )
 
     @property
-    def said(self) -> str:
+    def reason(self) -> str:
         """Return its error output, in one line."""
         text = self._errors.read_text(encoding="utf-8", errors="replace") if self._errors.exists() else ""
         return "; ".join(line.removeprefix("sla: ") for line in text.splitlines() if line.strip())
@@ -69,7 +69,7 @@ class Program:
             self.stop()
             raise RunInvalid("sla did not finish in time") from error
         if status != 0:
-            raise RunInvalid(f"sla {how_ended(status)}: {self.said or 'it gave no reason'}")
+            raise RunInvalid(f"sla {how_ended(status)}: {self.reason or 'it gave no reason'}")
 
     def stop(self) -> None:
         """End it, if it still runs."""
@@ -110,7 +110,7 @@ class HostProber(Prober):
         except (ValueError, KeyError, TypeError) as error:
             raise RunInvalid(f"the output of sla is not in its format ({type(error).__name__}: {error})") from error
         if figures is None:
-            raise self.unanswered(code, self._program.said)
+            raise self.unanswered(code, self._program.reason)
         return figures
 
     def _sender(self, report: program_formats.OperationReport) -> SenderRecord | None:
@@ -184,13 +184,15 @@ class HostResponder:
             if all(self._listening()):
                 return
             if self._program.ended or time.monotonic() > deadline:
-                raise RunInvalid(f"the responder on {self._host} does not listen: {self._program.said or 'no reason'}")
+                raise RunInvalid(
+                    f"the responder on {self._host} does not listen: {self._program.reason or 'no reason'}"
+                )
             time.sleep(POLL_S)
 
     def check(self) -> None:
         """`RunInvalid` where it has ended by itself: what came later nobody answered, or somebody else."""
         if how := self._program.ended:
-            raise RunInvalid(f"the responder on {self._host} {how}: {self._program.said or 'it gave no reason'}")
+            raise RunInvalid(f"the responder on {self._host} {how}: {self._program.reason or 'it gave no reason'}")
 
     def stop(self) -> None:
         """End it."""

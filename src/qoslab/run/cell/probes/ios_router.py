@@ -53,8 +53,8 @@ class IosProber(Prober):
         """See `Prober`."""
         line = scheduled(self.number)
         self._scheduled = True
-        said = self.setting.enter(self.probe.source, [line])
-        if (refusal := refusal_in(said)) is not None:
+        answer = self.setting.enter(self.probe.source, [line])
+        if (refusal := refusal_in(answer)) is not None:
             raise RunInvalid(f'{self.probe.source} refused "{line}": {refusal}')
 
     def look(self) -> None:

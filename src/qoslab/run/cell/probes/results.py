@@ -57,7 +57,7 @@ def figures_of_report(report: program_formats.OperationReport, *, jitter: bool) 
     }
 
 
-def unanswered(probe: Probe, code: str, said: str = "") -> RunInvalid:
+def unanswered(probe: Probe, code: str, reason: str = "") -> RunInvalid:
     """No packet was answered; `code` is the latest return code, `said` what the prober says of it."""
     code = RETURN_CODES.get(code, code)
     advice = {
@@ -68,7 +68,7 @@ def unanswered(probe: Probe, code: str, said: str = "") -> RunInvalid:
         "Unknown": "no run has ended; give the probe more time, or a lower frequency and timeout",
         "Busy": "no run has ended before the next was due; lengthen the frequency",
     }.get(code, "see its files in probes/")
-    return RunInvalid(f"no packet was answered (return code: {code}{f', {said}' if said else ''}): {advice}")
+    return RunInvalid(f"no packet was answered (return code: {code}{f', {reason}' if reason else ''}): {advice}")
 
 
 def _triplet(text: str) -> dict[str, int]:

@@ -139,9 +139,9 @@ class Outcome:
         for task in reversed(self.tasks):
             text = task.result.get("stdout")
             if task.host == host and not task.failed and isinstance(text, str) and text.startswith("{"):
-                told = json.loads(text)
-                if "config" in told:
-                    return dict(told["config"])
+                text_of_result = json.loads(text)
+                if "config" in text_of_result:
+                    return dict(text_of_result["config"])
         return None
 
     def facts(self, host: str) -> dict[str, Any]:
@@ -600,10 +600,10 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
     failure = outcome.failures[0]
     place = f" Ansible's output is in {keep}." if keep is not None else ""
     text = failure.message
-    told = ""
+    text_of_result = ""
     if failure.action.rpartition(".")[2] == "assert":
         # sentences that the role wrote, not a router's words
-        told = "\n".join(f"  {line}" for line in str(failure.result.get("msg", text)).splitlines())
+        text_of_result = "\n".join(f"  {line}" for line in str(failure.result.get("msg", text)).splitlines())
     trouble = _connection_trouble(text)
     if trouble is None and failure.unreachable:
         trouble = _UNREACHABLE
@@ -613,14 +613,14 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
         hint = "See whether the router answers, and the transcripts of its logins."
     elif trouble is not None:
         message, hint = f"{failure.host} {trouble[0]}: {text}", trouble[1]
-    elif failure.intent == "verify" and told:
-        message = f"{failure.host}: the running configuration differs from the pushed one:\n{told}"
+    elif failure.intent == "verify" and text_of_result:
+        message = f"{failure.host}: the running configuration differs from the pushed one:\n{text_of_result}"
         hint = "Check the lines that the router refused or changed, and whether the template is as intended."
     elif failure.intent == "verify":
         message = f"{failure.host} could not be read back:\n{text}"
         hint = "See whether the router answers to show commands."
-    elif failure.intent == "restore" and told:
-        message = f"{failure.host} is not back at its configuration from before the run:\n{told}"
+    elif failure.intent == "restore" and text_of_result:
+        message = f"{failure.host} is not back at its configuration from before the run:\n{text_of_result}"
         hint = "Restore it by hand; the earlier configuration is in the run folder."
     else:
         message = f"{failure.host} refused the configuration ({failure.intent}):\n{text}"

@@ -42,30 +42,30 @@ class Device:
         self._redaction = redaction
         self._turn = asyncio.Lock()
         self._free_at = 0.0
-        self._kept: Call | None = None
+        self._call: Call | None = None
         self._calls = 0
         self._refused: Trouble | None = None
 
     async def keep(self) -> Call:
         """A login for whoever comes next. `AccessError` where there is none."""
-        if self._kept is None or self._kept.line.gone:
-            self._kept = await self._log_in()
-        return self._kept
+        if self._call is None or self._call.line.gone:
+            self._call = await self._log_in()
+        return self._call
 
     async def call(self) -> Call:
         """A login, a fresh one or the one that was kept, at its present prompt. `AccessError` where there is none."""
-        kept, self._kept = self._kept, None
-        if kept is None:
+        call, self._call = self._call, None
+        if call is None:
             return await self._log_in()
         try:
             # Somebody may have given the device another name since.
-            kept.prompt = await kept.login.prompt_now()
+            call.prompt = await call.login.prompt_now()
         except BaseException as error:
-            await self.leave(kept)
+            await self.leave(call)
             if isinstance(error, AccessError) and error.trouble.kind is Kind.HUNG_UP:
                 return await self._log_in()
             raise
-        return kept
+        return call
 
     async def ask(self, lines: Sequence[str]) -> list[str]:
         """Return the device's answer to each line. `AccessError` where it lets nobody in, or does not answer."""
@@ -75,8 +75,8 @@ class Device:
         except BaseException:
             await self.leave(call)
             raise
-        if self._kept is None:
-            self._kept = call
+        if self._call is None:
+            self._call = call
         else:
             await self.leave(call)
         return answers
@@ -88,8 +88,8 @@ class Device:
 
     async def close(self) -> None:
         """End what was kept."""
-        if self._kept is not None:
-            await self.leave(self._kept)
+        if self._call is not None:
+            await self.leave(self._call)
 
     async def _log_in(self) -> Call:
         async with self._turn:

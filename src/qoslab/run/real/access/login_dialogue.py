@@ -33,7 +33,7 @@ ANSWERS = {
 answer.
 """
 
-KEPT_OF_NAME = 20
+NAME_LENGTH = 20
 """Characters of a device's name that each of its prompts has."""
 _CTRL_Z = b"\x1a"
 _WAKE_S = 1.0
@@ -100,16 +100,16 @@ class Login:
         """
         name = re.split(r"[(#>]", prompt)[0]
         # In configuration mode a long name is cut.
-        rest = "[^()\\s]*" if len(name) > KEPT_OF_NAME else ""
-        ends = re.compile(rf"(?:^|[\r\n]){re.escape(name[:KEPT_OF_NAME])}{rest}(?:\([^()\r\n]+\))?[>#] ?$")
+        rest = "[^()\\s]*" if len(name) > NAME_LENGTH else ""
+        ends = re.compile(rf"(?:^|[\r\n]){re.escape(name[:NAME_LENGTH])}{rest}(?:\([^()\r\n]+\))?[>#] ?$")
         self._limit(ANSWER_TIMES)
-        self.text, said = "", ""
+        self.text, output = "", ""
         await self.send(line)
         while (found := await self.until(*ANSWERS, ends)).re is not ends:
-            said, self.text = said + self.text, ""
+            output, self.text = output + self.text, ""
             await self._write(ANSWERS[found.re])
-        said += self.text[: self.text.rindex(found[0])] if found[0] in self.text else ""
-        return said.replace("\r", "").removeprefix(line).strip("\n")
+        output += self.text[: self.text.rindex(found[0])] if found[0] in self.text else ""
+        return output.replace("\r", "").removeprefix(line).strip("\n")
 
     async def send(self, text: str) -> None:
         """Send a line."""
@@ -136,9 +136,9 @@ class Login:
                 raise self._silent(within_s or self._way.answer_s) from error
             if not data:
                 last = self.text.strip().splitlines()[-1:]
-                said = f"; it said last: {last[0]}" if last else ""
+                output = f"; its last output: {last[0]}" if last else ""
                 hint = "Check that it has a free line, and that this machine may log in (access-class)."
-                raise AccessError(Kind.HUNG_UP, f"{self._way.place} hung up during the login{said}", hint)
+                raise AccessError(Kind.HUNG_UP, f"{self._way.place} hung up during the login{output}", hint)
             self.transcript.received(data)
             self.text += data.decode(errors="replace")
             self._bytes += len(data)
@@ -253,12 +253,12 @@ class Login:
 
     def _endless(self, what: str) -> AccessError:
         last = self.text[-_LATEST:].strip().splitlines()[-1:]
-        said = f"; it printed last: {last[0][-80:]}" if last else ""
+        output = f"; its last output: {last[0][-80:]}" if last else ""
         hint = "Switch off unsolicited output there (undebug all), and check that its prompt does not change."
-        return AccessError(Kind.ENDLESS, f"{self._way.place} printed {what} without an end of its answer{said}", hint)
+        return AccessError(Kind.ENDLESS, f"{self._way.place} printed {what} without an end of its answer{output}", hint)
 
     def _silent(self, seconds: float) -> AccessError:
         last = self.text.strip().splitlines()[-1:]
-        said = f"; it said last: {last[0]}" if last else " at all"
+        output = f"; its last output: {last[0]}" if last else " at all"
         hint = "See whether the device is busy, and whether its prompt ends with > or #."
-        return AccessError(Kind.NO_ANSWER, f"{self._way.place} did not answer within {seconds:g} s{said}", hint)
+        return AccessError(Kind.NO_ANSWER, f"{self._way.place} did not answer within {seconds:g} s{output}", hint)

@@ -79,7 +79,7 @@ class AccessProxies:
         """Round-trip times in seconds, of devices with a login."""
         self.gone = ""
         """Reason for the end of its process; empty while it runs."""
-        self._told: list[Callable[[str], None]] = []
+        self._callbacks: list[Callable[[str], None]] = []
         self._helper = HelperProcess(PROGRAM, PROCESS, heard=self._heard, gone=self._gone)
         self._helper.tell(
             asdict(ProxySettings(self._ways, self._passwords, None if transcripts is None else str(transcripts)))
@@ -163,13 +163,13 @@ class AccessProxies:
 
         It may be called twice.
         """
-        self._told.append(tell)
+        self._callbacks.append(tell)
         if self.gone:
             tell(self.gone)
 
     def close(self) -> None:
         """End the process, and with it every login."""
-        self._told.clear()
+        self._callbacks.clear()
         self._helper.close(END_S)
         self._folder.close()
 
@@ -184,7 +184,7 @@ class AccessProxies:
         self.gone = f"no router is reached any more: {fault.message}"
         if not self._opened.done():
             self._opened.set_exception(fault)
-        for tell in self._told:
+        for tell in self._callbacks:
             tell(self.gone)
 
     def _wait(self, future: Future[Message], seconds: float, what: str) -> Message:
@@ -206,8 +206,8 @@ def pause_of(round_trip_s: float | None) -> float | None:
     return pause_s if pause_s <= PAUSE_MOST_S else None
 
 
-def _trouble(said: Mapping[str, str]) -> Trouble:
-    return Trouble(Kind(said["kind"]), said["message"], said["hint"])
+def _trouble(reply: Mapping[str, str]) -> Trouble:
+    return Trouble(Kind(reply["kind"]), reply["message"], reply["hint"])
 
 
 def _fault(troubles: Mapping[str, Trouble]) -> AccessFault | ProxyClosed:

@@ -134,8 +134,8 @@ class Server:
             if request["op"] == "ask":
                 reply["answers"] = await device.ask(request["lines"])
             else:
-                kept = await device.keep()
-                reply["round_trip_s"] = kept.login.round_trip_s
+                held = await device.keep()
+                reply["round_trip_s"] = held.login.round_trip_s
         except AccessError as error:
             reply |= {"ok": False, "trouble": self._shown(error.trouble)}
         except Exception as error:

@@ -17,7 +17,7 @@ from qoslab.ios.refusals import refusal_in
 from qoslab.model.inventory import RollbackMethod as Choice
 
 Lines = tuple[str, ...]
-Said = Callable[..., Sequence[str]]
+Ask = Callable[..., Sequence[str]]
 """`said("show clock")`: what the router answers to each line."""
 
 COPY = "flash:qoslab-before.cfg"
@@ -75,11 +75,11 @@ class Countdown(ABC):
         """Return the remains of the timer, from the router's answers to `looks`; empty if there are none."""
 
     @abstractmethod
-    def can(self, kept: RollbackState) -> str:
+    def can(self, state: RollbackState) -> str:
         """Return why the router cannot, as far as that is known without starting it; empty where nothing is known."""
 
     @abstractmethod
-    def begin(self, said: Said, minutes: int) -> str:
+    def begin(self, ask: Ask, minutes: int) -> str:
         """Start it; why the router cannot, empty where it counts."""
 
 
@@ -106,15 +106,15 @@ class Confirmation(Countdown):
         """See `Countdown`."""
         return "its rollback timer is still running" if "Timer type" in shown[0] else ""
 
-    def can(self, kept: RollbackState) -> str:
+    def can(self, state: RollbackState) -> str:
         """See `Countdown`."""
-        return "" if _ARCHIVE.search(kept.running) else "it has no `archive` with a `path` in its configuration"
+        return "" if _ARCHIVE.search(state.running) else "it has no `archive` with a `path` in its configuration"
 
-    def begin(self, said: Said, minutes: int) -> str:
+    def begin(self, ask: Ask, minutes: int) -> str:
         """See `Countdown`."""
-        if refused := refusal_in(said(*self.start(minutes))[0]):
+        if refused := refusal_in(ask(*self.start(minutes))[0]):
             return refused
-        (shown,) = said(*self.looks)
+        (shown,) = ask(*self.looks)
         return refusal_in(shown) or ""
 
 
@@ -147,27 +147,27 @@ class Applet(Countdown):
         copy = COPY.partition(":")[2]
         return f"{COPY} still exists, with all secrets of its configuration" if copy in files.split() else ""
 
-    def can(self, kept: RollbackState) -> str:
+    def can(self, state: RollbackState) -> str:
         """See `Countdown`."""
-        if refused := refusal_in(kept.flash):
+        if refused := refusal_in(state.flash):
             return refused
-        free, needed = _FREE.search(kept.flash), len(kept.running.encode())
+        free, needed = _FREE.search(state.flash), len(state.running.encode())
         if free is None or int(free[1]) >= needed:
             return ""
         return f"flash has {free[1]} bytes free, and the copy needs {needed}"
 
-    def begin(self, said: Said, minutes: int) -> str:
+    def begin(self, ask: Ask, minutes: int) -> str:
         """See `Countdown`."""
         copy, *applet = self.start(minutes)
-        (copied,) = said(copy)
+        (copied,) = ask(copy)
         if refused := refusal_in(copied):
             return refused
         name = _name(APPLETS[0])
-        *answers, shown = said(*applet, _REGISTERED)
+        *answers, shown = ask(*applet, _REGISTERED)
         refused = refusal_of(applet, answers) or refusal_in(shown) or ""
         if name in shown and not refused:
             return ""
-        said(*self.stop())
+        ask(*self.stop())
         return refused or "it does not list the applet with the timer"
 
     @staticmethod
@@ -207,17 +207,17 @@ class Restart(Countdown):
         """See `Countdown`."""
         return "its reload is still scheduled" if _SCHEDULED in shown[0] else ""
 
-    def can(self, kept: RollbackState) -> str:
+    def can(self, state: RollbackState) -> str:
         """See `Countdown`."""
-        if _steady(kept.running) == _steady(kept.startup):
+        if _steady(state.running) == _steady(state.startup):
             return ""
         return "it has unsaved changes that a reload would remove (write memory)"
 
-    def begin(self, said: Said, minutes: int) -> str:
+    def begin(self, ask: Ask, minutes: int) -> str:
         """See `Countdown`."""
-        if reason := self.can(RollbackState(*said("show running-config", "show startup-config"))):
+        if reason := self.can(RollbackState(*ask("show running-config", "show startup-config"))):
             return reason
-        *_, shown = said(*self.start(minutes), *self.looks)
+        *_, shown = ask(*self.start(minutes), *self.looks)
         return "" if _SCHEDULED in shown else refusal_in(shown) or f"it says: {shown.strip()}"
 
 
@@ -227,9 +227,9 @@ COUNTDOWNS: Mapping[Choice, Countdown] = MappingProxyType(
 """Rollback methods in the default order: the last takes the router's time, and its counters."""
 
 
-def refusal_of(lines: Sequence[str], said: Sequence[str]) -> str:
+def refusal_of(lines: Sequence[str], ask: Sequence[str]) -> str:
     """Return the router's refusal of one of the required lines; empty without one."""
-    refused = (refusal_in(answer) for line, answer in zip(lines, said, strict=True) if not line.endswith(MAXRUN))
+    refused = (refusal_in(answer) for line, answer in zip(lines, ask, strict=True) if not line.endswith(MAXRUN))
     return next(filter(None, refused), "")
 
 

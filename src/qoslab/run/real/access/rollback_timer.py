@@ -79,9 +79,9 @@ class RollbackTimers:
                 return
             reasons[choice] = reason
         self._keep(self.armed)
-        told = "\n".join(f"  {choice}: {reason}" for choice, reason in reasons.items())
+        listed = "\n".join(f"  {choice}: {reason}" for choice, reason in reasons.items())
         raise UserError(
-            f"{router} cannot roll back by itself if this run is interrupted:\n{told}",
+            f"{router} cannot roll back by itself if this run is interrupted:\n{listed}",
             hint=f"Fix that, or run without a rollback timer: qoslab_rollback: none for {router} in the inventory.",
         )
 
@@ -89,9 +89,9 @@ class RollbackTimers:
         if choice not in COUNTDOWNS:
             return
         lines = COUNTDOWNS[choice].renew(minutes, self._times[router])
-        said = self._ask(router, *lines)
+        answers = self._ask(router, *lines)
         self._times[router] += 1
-        if refused := refusal_of(lines, said):
+        if refused := refusal_of(lines, answers):
             raise UserError(
                 f"{router}: the rollback timer could not be restarted ({choice}): {refused}",
                 hint="The router may have rolled back already, or reloaded.",
@@ -121,10 +121,10 @@ def stop(ask: Ask, router: str, choice: str) -> str:
     countdown = next((each for name, each in COUNTDOWNS.items() if name == choice), None)
     if countdown is None:
         return ""
-    said = ask(router, *countdown.stop())
+    answers = ask(router, *countdown.stop())
     shown = ask(router, *countdown.looks)
     # Who may not enter the one perhaps may not see the other.
-    refused = filter(None, map(refusal_in, (*said, *shown)))
+    refused = filter(None, map(refusal_in, (*answers, *shown)))
     denied = next((each for each in refused if "uthorization failed" in each), "")
     if left := countdown.left(shown) or denied:
         left += f" ({denied})" if denied not in left else ""
@@ -136,8 +136,8 @@ def refuse_left(reasons: Mapping[str, str]) -> None:
     """`DeviceError` where something is left of countdowns, by router."""
     left = {router: reason for router, reason in reasons.items() if reason}
     if left:
-        told = "\n".join(f"  {router}: {reason}" for router, reason in left.items())
+        listed = "\n".join(f"  {router}: {reason}" for router, reason in left.items())
         raise DeviceError(
-            f"could not cancel the rollback timer:\n{told}",
+            f"could not cancel the rollback timer:\n{listed}",
             hint="The run locks stay in place. Cancel the timer on the router, then run `qoslab lab rescue`.",
         )

@@ -44,9 +44,9 @@ def mark_in(running: str) -> str:
 def refuse_marked(ask: Ask, routers: Iterable[str], own: str = "") -> Mapping[str, str]:
     """Return whose mark each router carries. `UserError` with each that carries that of another run than `own`."""
     whose = {router: marked(ask, router) for router in routers}
-    told = [f"{router} is locked by another run: {who}" for router, who in whose.items() if who not in ("", own)]
-    if told:
-        raise UserError("\n".join(told), hint=HINT)
+    locked = [f"{router} is locked by another run: {who}" for router, who in whose.items() if who not in ("", own)]
+    if locked:
+        raise UserError("\n".join(locked), hint=HINT)
     return whose
 
 
@@ -83,8 +83,8 @@ class RunLocks:
                 self._enter(router)
 
     def _enter(self, router: str) -> None:
-        said = self._ask(router, *entered(self._who))
-        if refused := next(filter(None, map(refusal_in, said)), None):
+        answers = self._ask(router, *entered(self._who))
+        if refused := next(filter(None, map(refusal_in, answers)), None):
             raise DeviceError(f"{router} refuses the run lock: {refused}")
         if router not in self.marked:
             self.marked.append(router)

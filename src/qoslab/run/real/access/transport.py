@@ -193,12 +193,12 @@ def _key_trouble(way: AccessMethod) -> AccessError:
     return AccessError(Kind.KEY_UNKNOWN, f"{way.place}: its host key is not in {file}", hint)
 
 
-def _algorithm_trouble(way: AccessMethod, old_only: list[str], said: str) -> AccessError:
+def _algorithm_trouble(way: AccessMethod, old_only: list[str], message: str) -> AccessError:
     hint = "Telnet or the console remain: set qoslab_reach: telnet for it in the inventory."
     if not way.old_ssh:
         found = ": these are SHA-1 and CBC." if old_only else f" (SHA-1 and CBC as well). Else: {hint}"
         hint = f"Set qoslab_old_ssh: true for it in the inventory{found}"
-    what = f"it offers only {', '.join(old_only)}" if old_only else said
+    what = f"it offers only {', '.join(old_only)}" if old_only else message
     return AccessError(Kind.NO_ALGORITHM, f"{way.place}: {what}", hint)
 
 

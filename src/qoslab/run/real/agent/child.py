@@ -29,7 +29,7 @@ class Child:
         self.name = argv[0]
         self.pipes: dict[int, str] = {}
         """Descriptors, to be polled, of what it prints and of what it says of its begin, and their names."""
-        self.said = b""
+        self.output = b""
         """Start report: the time, and in a second line the reason of a failed start."""
         self._status: int | None = None
         ends = {name: os.pipe() for name in ("begin", "stderr", *(["stdout"] if stdout else []))}
@@ -69,7 +69,7 @@ class Child:
         """Return when it began, once all is said of that; None where it was ended before. `OSError` with why it did
         not.
         """
-        stamp, _, failure = self.said.partition(b"\n")
+        stamp, _, failure = self.output.partition(b"\n")
         if failure:
             raise OSError(failure.decode(errors="replace"))
         return int(stamp) if stamp else None

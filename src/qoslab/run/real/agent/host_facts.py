@@ -62,19 +62,19 @@ def cards() -> dict[str, Any]:
 
 def ethernet(device: str) -> dict[str, Any]:
     """Driver, speed in Mb/s and duplex of a card; None where it does not say."""
-    told: dict[str, Any] = {"driver": "", "mbps": None, "duplex": None}
+    facts: dict[str, Any] = {"driver": "", "mbps": None, "duplex": None}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
         try:
             answer = _ethtool(handle, device, struct.pack("I192x", ETHTOOL_GDRVINFO))
-            told["driver"] = answer[4:36].rstrip(b"\0").decode(errors="replace")
+            facts["driver"] = answer[4:36].rstrip(b"\0").decode(errors="replace")
             answer = _ethtool(handle, device, struct.pack("I40x", ETHTOOL_GSET))
         except OSError:
-            return told
+            return facts
     low, duplex = struct.unpack_from("=HB", answer, 12)
     (high,) = struct.unpack_from("=H", answer, 28)
-    told["mbps"] = None if low == UNKNOWN_SPEED else high << 16 | low
-    told["duplex"] = DUPLEX.get(duplex)
-    return told
+    facts["mbps"] = None if low == UNKNOWN_SPEED else high << 16 | low
+    facts["duplex"] = DUPLEX.get(duplex)
+    return facts
 
 
 def _ethtool(handle: socket.socket, device: str, request: bytes) -> bytes:
@@ -114,9 +114,9 @@ def refuses_to_capture(program: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
-    said = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
-    own = [line for line in said if line.startswith(program + ": ")]
-    return "" if done.returncode == 0 else (own or said or [f"ended with status {done.returncode}"])[-1]
+    lines = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+    own = [line for line in lines if line.startswith(program + ": ")]
+    return "" if done.returncode == 0 else (own or lines or [f"ended with status {done.returncode}"])[-1]
 
 
 def look_around(programs: list[str], far: list[str], folder: str) -> dict[str, Any]:

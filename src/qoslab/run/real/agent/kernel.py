@@ -26,8 +26,8 @@ def call(*argv: str, pass_fds: tuple[int, ...] = ()) -> str:
     except OSError as error:
         raise RefusedError(f"{argv[0]}: {error.strerror}") from error
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip() or f"ended with status {done.returncode}"
-        raise RefusedError(f"{' '.join(argv)}: {said}")
+        text = done.stderr.decode(errors="replace").strip() or f"ended with status {done.returncode}"
+        raise RefusedError(f"{' '.join(argv)}: {text}")
     return done.stdout.decode(errors="replace")
 
 
@@ -73,17 +73,17 @@ def connection() -> list[str]:
 
     sudo takes it out of the environment, and who started that still has it. Root may read it there.
     """
-    said, process = os.environ.get("SSH_CONNECTION", ""), os.getppid()
-    while not said and process > 1:
+    text, process = os.environ.get("SSH_CONNECTION", ""), os.getppid()
+    while not text and process > 1:
         with contextlib.suppress(OSError), open(f"/proc/{process}/environ", "rb") as file:
             variables = dict(each.partition(b"=")[::2] for each in file.read().split(b"\0"))
-            said = variables.get(b"SSH_CONNECTION", b"").decode(errors="replace")
+            text = variables.get(b"SSH_CONNECTION", b"").decode(errors="replace")
         try:
             with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
                 process = int(file.read().rpartition(")")[2].split()[1])
         except OSError:
             break
-    words = said.split()
+    words = text.split()
     return words if len(words) == 4 else []
 
 

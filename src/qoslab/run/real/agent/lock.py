@@ -11,7 +11,7 @@ import contextlib
 import socket
 import threading
 
-TOLD = 400
+NAME_BYTES = 400
 """Bytes of what is told at most."""
 PATIENCE_S = 2.0
 """Time limit for the owner of an interface to identify itself."""
@@ -30,7 +30,7 @@ class InterfaceLock:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(_name(device))
         self._listener.listen()
-        self._said = who.encode()[:TOLD]
+        self._name = who.encode()[:NAME_BYTES]
         # The agent may be busy for seconds.
         threading.Thread(target=self._answer, daemon=True).start()
 
@@ -39,7 +39,7 @@ class InterfaceLock:
             with contextlib.suppress(OSError):
                 asking, _ = self._listener.accept()
                 with asking:
-                    asking.sendall(self._said)
+                    asking.sendall(self._name)
 
 
 def holder(device: str) -> str:
@@ -52,13 +52,13 @@ def holder(device: str) -> str:
             return ""
         except OSError:
             return UNKNOWN
-        told = b""
+        name = b""
         with contextlib.suppress(OSError):
-            while len(told) < TOLD:
-                part = asking.recv(TOLD)
+            while len(name) < NAME_BYTES:
+                part = asking.recv(NAME_BYTES)
                 if not part:
                     break
-                told += part
+                name += part
     # Another user may have said it.
-    text = "".join(letter for letter in told.decode(errors="replace") if letter.isprintable())
+    text = "".join(letter for letter in name.decode(errors="replace") if letter.isprintable())
     return text or UNKNOWN

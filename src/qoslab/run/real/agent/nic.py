@@ -33,10 +33,10 @@ TRIED_OUT = "accept_dad"
 
 def addresses(device: str) -> list[str]:
     """Addresses with their length, but link-local ones."""
-    return [f"{each['local']}/{each['prefixlen']}" for each in _told(device) if each.get("scope") == "global"]
+    return [f"{each['local']}/{each['prefixlen']}" for each in _addresses(device) if each.get("scope") == "global"]
 
 
-def _told(device: str) -> list[dict[str, Any]]:
+def _addresses(device: str) -> list[dict[str, Any]]:
     shown = json.loads(call("ip", "-j", "addr", "show", "dev", device))
     return [each for link in shown for each in link.get("addr_info", ())]
 
@@ -77,8 +77,8 @@ def as_it_is(device: str) -> list[dict[str, Any]]:
         address, _, mac, *_ = line.split()
         entry = [address, "lladdr", mac, "nud", "permanent", "dev", device]
         entries.append({"run": ["ip", "neigh", "replace", *entry]})
-    ipv4 = [each for each in _told(device) if each["family"] == "inet"]
-    ipv6 = [each for each in _told(device) if each["family"] == "inet6" and (each["scope"] != "link" or own_local)]
+    ipv4 = [each for each in _addresses(device) if each["family"] == "inet"]
+    ipv6 = [each for each in _addresses(device) if each["family"] == "inet6" and (each["scope"] != "link" or own_local)]
     # `ip` lists those of IPv4 as they came, of IPv6 the latest first.
     for each in [*reversed(ipv4), *ipv6]:
         entries.append({"run": ["ip", "addr", "replace", *_words(each, device), "dev", device]})

@@ -49,8 +49,8 @@ class Agent:
 
     def __init__(self, who: str) -> None:
         self.folder = tempfile.mkdtemp(prefix="qoslab-agent-")
-        self.keeper = Watchdog(self.folder)
-        self.settings = Settings(self.keeper, who)
+        self.watchdog = Watchdog(self.folder)
+        self.settings = Settings(self.watchdog, who)
         self.children: dict[int, Child] = {}
         self.watch = Watch(self.running)
         self.programs: dict[str, int] = {}
@@ -228,7 +228,7 @@ class Agent:
                     return False
                 name = child.pipes[descriptor]
                 if name == "begin":
-                    child.said += data
+                    child.output += data
                     if not data:
                         self.begun(child)
                 elif data:
@@ -300,8 +300,8 @@ class Agent:
             return {"why": str(error.strerror)}
         except subprocess.TimeoutExpired:
             return {"why": f"it does not end within {TRY_S:.0f} s"}
-        said = [line.strip() for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
-        return {"why": "" if done.returncode == 0 else (said or [f"ended with status {done.returncode}"])[0]}
+        output = [line.strip() for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
+        return {"why": "" if done.returncode == 0 else (output or [f"ended with status {done.returncode}"])[0]}
 
     def op_versions(self, _: int, __: bytes, names: list[str]) -> dict[str, Any]:
         """The first line that each program prints of itself; null where it is not there."""
@@ -409,7 +409,7 @@ class Agent:
             child.signal(signal.SIGKILL)
             child.wait()
         self.settings.close()
-        return self.keeper.finish()
+        return self.watchdog.finish()
 
 
 def facts() -> dict[str, Any]:

@@ -203,14 +203,14 @@ class Watchdog:
     def finish(self) -> list[str]:
         """Let it put back; what it could not."""
         self._channel.shutdown(socket.SHUT_WR)
-        told = b""
+        reply = b""
         while True:
             part = self._channel.recv(CHUNK)
             if not part:
                 break
-            told += part
+            reply += part
         os.waitpid(self.pid, 0)
-        return list(json.loads(told)) if told else ["the watchdog did not report the settings that it restored"]
+        return list(json.loads(reply)) if reply else ["the watchdog did not report the settings that it restored"]
 
 
 def _put_back_of(path: str, token: str) -> list[str]:
@@ -234,13 +234,13 @@ def _put_back_of(path: str, token: str) -> list[str]:
 class Settings:
     """Interfaces, routes and settings of the kernel: changed, compared, put back."""
 
-    def __init__(self, keeper: Watchdog, who: str) -> None:
-        self._keeper = keeper
+    def __init__(self, watchdog: Watchdog, who: str) -> None:
+        self._watchdog = watchdog
         self._who = who
         self._way = "as it is"
         self._journals: dict[str, Journal] = {}
         self._holds: list[InterfaceLock] = []
-        self._kept: set[str] = set()
+        self._saved: set[str] = set()
         self.failed: list[str] = []
 
     def isolate(self, way: str, interfaces: list[dict[str, Any]]) -> None:
@@ -292,7 +292,7 @@ class Settings:
         except RefusedError as error:
             raise RefusedError(f"{device} is {error}") from None
         self.failed += journal.failed
-        self._keeper.order(journal=journal.path, token=journal.token)
+        self._watchdog.order(journal=journal.path, token=journal.token)
         return journal
 
     def _move(self, devices: list[str], ipv6: bool) -> None:
@@ -303,11 +303,11 @@ class Settings:
                 self._journals[device].add(entry)
         if libc.unshare(CLONE_NEWNET) == -1:
             raise RefusedError(f"no namespace can be made: {os.strerror(ctypes.get_errno())}")
-        there = self._keeper.order(namespace=os.getpid())
+        there = self._watchdog.order(namespace=os.getpid())
         call("ip", "link", "set", "dev", "lo", "up")
         self._quiet(ipv6)
         for device in devices:
-            back = ["nsenter", f"--net=/proc/{self._keeper.pid}/fd/{there}"]
+            back = ["nsenter", f"--net=/proc/{self._watchdog.pid}/fd/{there}"]
             self._journals[device].add({"run": [*back, "ip", "link", "set", "dev", device, "netns", "{self}"]})
             call(
                 *("nsenter", f"--net=/proc/self/fd/{home}", "ip", "link", "set", "dev", device),
@@ -378,8 +378,8 @@ class Settings:
         if old is None:
             raise RefusedError(f"the kernel has no setting {key}")
         if old != value:
-            if self._way == "in place" and key not in self._kept:
-                self._kept.add(key)
+            if self._way == "in place" and key not in self._saved:
+                self._saved.add(key)
                 next(iter(self._journals.values())).add({"sysctls": {key: old}})
             write_sysctl(key, value)
 
@@ -403,8 +403,8 @@ class Settings:
             way = ["proto", "kernel", *([] if ipv6 else ["scope", "link", "src", route["source"]])]
         metric = metric_of(shown[0]) if shown else CONNECTED_METRIC if ipv6 else ""
         made = [prefix, "dev", device, *way, *(["metric", metric] if metric else [])]
-        if self._way == "in place" and prefix not in self._kept:
-            self._kept.add(prefix)
+        if self._way == "in place" and prefix not in self._saved:
+            self._saved.add(prefix)
             back = ["replace", *again(shown[0])] if shown else ["del", *made]
             self._journals[device].add({"run": [*ip, *back]})
         units = {"rto_min": "ms"}

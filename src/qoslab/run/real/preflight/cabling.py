@@ -46,7 +46,7 @@ def _proof(facts: Facts, link: Link) -> Proof:
             return "proven"
         if near.node in facts.routers and _learnt_at(facts, near, far) == facts.device(near):
             return "proven"
-        if _told(facts, near) == (far.node, facts.device(far)):
+        if _neighbour(facts, near) == (far.node, facts.device(far)):
             return "proven"
     for near, far in (link.ends, link.ends[::-1]):
         router = facts.routers.get(near.node)
@@ -94,11 +94,11 @@ def _from_host(facts: Facts, link: Link, near: LinkEnd, far: LinkEnd) -> Iterato
 def _from_router(facts: Facts, link: Link, near: LinkEnd, far: LinkEnd) -> Iterator[Found]:
     router = facts.routers[near.node]
     where, there = f"{facts.device(near)} of {near.node}", f"{facts.device(far)} of {far.node}"
-    told = _told(facts, near)
-    if told is not None and told[0] in facts.routers and told != (far.node, facts.device(far)):
+    neighbour = _neighbour(facts, near)
+    if neighbour is not None and neighbour[0] in facts.routers and neighbour != (far.node, facts.device(far)):
         yield Found(
             f"link {link.name}",
-            f"found {told[1]} of {told[0]} at {where}according to that device, expected {there}",
+            f"found {neighbour[1]} of {neighbour[0]} at {where}according to that device, expected {there}",
             HINT,
         )
         return
@@ -155,7 +155,7 @@ def _same(short: str, name: str) -> bool:
     return full.startswith(kind) and name[len(full) :] == short[len(kind) :]
 
 
-def _told(facts: Facts, near: LinkEnd) -> tuple[str, str] | None:
+def _neighbour(facts: Facts, near: LinkEnd) -> tuple[str, str] | None:
     """Return who says by CDP or LLDP that it is at the other end: node and interface."""
     router = facts.routers.get(near.node)
     if router is None:

@@ -44,6 +44,6 @@ def others(began: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str
         was = began.get(name, {})
         differing = [key for key, value in each.items() if value and was.get(key) and was[key] != value]
         if differing:
-            is_now, has_been = (", ".join(f"{key} {said[key]}" for key in differing) for said in (each, was))
+            is_now, has_been = (", ".join(f"{key} {reply[key]}" for key in differing) for reply in (each, was))
             found.append(f"{name}: found {is_now}, expected {has_been}, the device at the start of the run")
     return found

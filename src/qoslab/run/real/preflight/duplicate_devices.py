@@ -20,7 +20,7 @@ def twice(facts: Facts) -> Iterator[Found]:
         own = _of_router(router)
         if own and own == _of_router(another):
             board = f", serial number {router.board}" if router.board else ""
-            message = f"found one router under both names ({_told(own)}{board}), expected a device for each"
+            message = f"found one router under both names ({_listed(own)}{board}), expected a device for each"
             yield Found(f"{name} and {other}", message, "give the one that is wrong its own ansible_host")
     for (name, host), (other, another_host) in combinations(facts.hosts.items(), 2):
         own = _of_host(host)
@@ -36,7 +36,7 @@ def twice(facts: Facts) -> Iterator[Found]:
                 f"{name} and {other}", message, "give each its own in qoslab_interfaces, or its own ansible_host"
             )
         elif ways != {"namespace"}:
-            message = f"found one machine under both names ({_told(own)}), expected a device for each"
+            message = f"found one machine under both names ({_listed(own)}), expected a device for each"
             yield Found(f"{name} and {other}", message, "let both have `qoslab_isolate: namespace`, or two machines")
 
 
@@ -53,6 +53,6 @@ def _used(facts: Facts, name: str) -> set[str]:
     return {facts.device(near) for _, near, _ in facts.experiment.topology.links_of(name)}
 
 
-def _told(addresses: dict[str, str]) -> str:
+def _listed(addresses: dict[str, str]) -> str:
     name, mac = next(iter(addresses.items()))
     return f"{name} has {mac} in both"

@@ -148,7 +148,7 @@ class RouterFacts:
     """Serial number in `show version`."""
     running: str = ""
     """Running configuration as printed."""
-    kept: RollbackState | None = None
+    rollback_state: RollbackState | None = None
     """Data for its rollback methods; None if unknown."""
     refused: str = ""
     """Refusal of the command that shows its configuration."""
@@ -237,9 +237,9 @@ def plain_mac(text: object) -> str:
     return ":".join(digits[at : at + 2] for at in range(0, 12, 2)) if len(digits) == 12 else ""
 
 
-def cards_of(told: Mapping[str, Mapping[str, Any]]) -> dict[str, HostNic]:
+def cards_of(listed: Mapping[str, Mapping[str, Any]]) -> dict[str, HostNic]:
     """The interfaces that an agent has told of."""
     return {
         name: HostNic(**{**card, "addresses": tuple(card["addresses"]), "mac": plain_mac(card["mac"]) or card["mac"]})
-        for name, card in told.items()
+        for name, card in listed.items()
     }

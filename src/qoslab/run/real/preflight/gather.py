@@ -84,21 +84,21 @@ class Gathering:
         topology = self.experiment.topology
         ends = [end for link in topology.links for end in link.ends if end.node != name]
         addresses = [str(end.address.ip) for end in ends if end.address is not None]
-        told = host.ask("facts", programs=self._programs(name), far=addresses)["facts"]
+        found = host.ask("facts", programs=self._programs(name), far=addresses)["facts"]
         clock = host.clock()
         stays = self.inventory.nodes.hosts[name].isolate == "as it is"
         wanted = self.demands.hosts.get(name, ()) if stays else ()
         differing = [each for profile, answers in wanted for each in host.differences(profile, answers=answers)]
         return HostFacts(
-            root=bool(host.said["root"]),
-            machine=host.said["machine"],
-            cards=cards_of(told["cards"]),
-            routes={address: (way[0], way[1]) for address, way in told["routes"].items()},
-            management=told["management"]["device"],
-            missing=tuple(told["missing"]),
-            no_capture=told["no_capture"],
-            congestion=frozenset(told["congestion"]),
-            free=told["free"],
+            root=bool(host.answer["root"]),
+            machine=host.answer["machine"],
+            cards=cards_of(found["cards"]),
+            routes={address: (way[0], way[1]) for address, way in found["routes"].items()},
+            management=found["management"]["device"],
+            missing=tuple(found["missing"]),
+            no_capture=found["no_capture"],
+            congestion=frozenset(found["congestion"]),
+            free=found["free"],
             unfit={program: why for program in self._own_programs(name) if (why := host.cannot_run(program))},
             differences=tuple(dict.fromkeys(differing)),
             clock_ahead_ms=clock.ahead_ns / 1e6,
@@ -114,7 +114,7 @@ class Gathering:
     def _cable(self, host: ExternalHost, link: Link, device: str, addresses: Sequence[str]) -> OnCable:
         near, far = (end for end in sorted(link.ends, key=lambda end: end.node != host.name))
         target = "" if far.address is None else str(far.address.ip)
-        told: Mapping[str, Any] = host.ask(
+        found: Mapping[str, Any] = host.ask(
             "cable",
             device=device,
             sender="" if near.address is None else str(near.address.ip),
@@ -124,10 +124,10 @@ class Gathering:
             burst=0 if link.loss is None else max(BURST, min(requests_to_tell(link), LONGEST_BURST)),
             within_s=ANSWER_S + 4 * link.delay.seconds,
         )["cable"]
-        answers = target in told["macs"] or bool(told["took_ms"])
-        trips = RoundTrips(told["asked"], tuple(told["took_ms"]), told["burst"], told["answered"])
-        macs = {address: tuple(each) for address, each in told["macs"].items()}
-        return OnCable(macs, trips if answers else None, told["why"])
+        answers = target in found["macs"] or bool(found["took_ms"])
+        trips = RoundTrips(found["asked"], tuple(found["took_ms"]), found["burst"], found["answered"])
+        macs = {address: tuple(each) for address, each in found["macs"].items()}
+        return OnCable(macs, trips if answers else None, found["why"])
 
     def _programs(self, name: str) -> list[str]:
         """Return the programs that the experiment needs on a host, except those that are sent there."""
@@ -166,11 +166,13 @@ class Gathering:
             for count in _pings(link, first=near == link.ends[0])
         ]
         shows = commands(switch=is_switch(topology.nodes[name]), serials=serials)
-        said = self.proxies.ask(name, *(f"ping {address} repeat {count} timeout 1" for address, count in pings), *shows)
+        answer = self.proxies.ask(
+            name, *(f"ping {address} repeat {count} timeout 1" for address, count in pings), *shows
+        )
         heard: dict[str, list[str]] = {}
-        for (address, _), text in zip(pings, said, strict=False):
+        for (address, _), text in zip(pings, answer, strict=False):
             heard.setdefault(address, []).append(text)
-        return dict(zip(shows, said[len(pings) :], strict=True)), heard
+        return dict(zip(shows, answer[len(pings) :], strict=True)), heard
 
     def _read(self, name: str, answers: Mapping[str, str], pings: Mapping[str, Sequence[str]]) -> RouterFacts:
         unread = {}

@@ -165,5 +165,5 @@ def _bursts(link: Link) -> float:
     loss = link.loss
     if loss is None or isinstance(loss, RandomLoss):
         return 1.0
-    kept = abs(1 - loss.p.fraction - loss.r.fraction)
-    return (1 + kept) / max(1 - kept, 1e-6)
+    retention = abs(1 - loss.p.fraction - loss.r.fraction)
+    return (1 + retention) / max(1 - retention, 1e-6)

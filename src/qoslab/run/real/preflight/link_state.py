@@ -88,10 +88,12 @@ def damage(facts: Facts) -> Iterator[Found]:
     hint = "see cable and duplex; those of earlier times stay counted"
     for link, end, _ in facts.ends():
         port, card, device = facts.port(end), facts.card(end), facts.device(end)
-        told = ""
+        shown = ""
         if port is not None and port.errors:
-            told = ", ".join(f"{count} {what}" for what, count in port.errors.items())
+            shown = ", ".join(f"{count} {what}" for what, count in port.errors.items())
         elif card is not None and card.errors:
-            told = f"{card.errors} errors"
-        if told:
-            yield Found(end.node, f"found {told} on {device}, expected none on the link {link.name}", hint, grave=False)
+            shown = f"{card.errors} errors"
+        if shown:
+            yield Found(
+                end.node, f"found {shown} on {device}, expected none on the link {link.name}", hint, grave=False
+            )

@@ -12,15 +12,15 @@ from qoslab.run.real.preflight.facts import Facts, Found
 def rollback(facts: Facts) -> Iterator[Found]:
     """Report the obstacles to each method; those that only a start shows are found then."""
     for name, router in facts.routers.items():
-        if not router.ios or router.refused or router.kept is None:
+        if not router.ios or router.refused or router.rollback_state is None:
             continue
         settings = facts.router_settings[name]
         wanted, minutes = settings.rollback, minutes_of(settings, facts.longest)
         ways = [way for way in tried(wanted) if way in COUNTDOWNS]
-        against = {way: too_long(way, minutes) or COUNTDOWNS[way].can(router.kept) for way in ways}
+        against = {way: too_long(way, minutes) or COUNTDOWNS[way].can(router.rollback_state) for way in ways}
         reasons = {way: reason for way, reason in against.items() if reason}
         if ways and len(reasons) == len(ways):
-            told = "; ".join(f"{way}: {reason}" for way, reason in reasons.items())
+            listed = "; ".join(f"{way}: {reason}" for way, reason in reasons.items())
             expected = f"qoslab_rollback: {wanted}" if wanted else "one that works"
-            message = f"found no rollback method that works ({told}), expected {expected}"
+            message = f"found no rollback method that works ({listed}), expected {expected}"
             yield Found(name, message, "fix that, or run without a rollback timer: qoslab_rollback: none")

@@ -68,7 +68,7 @@ def router_facts(
         address=address,
         board=board[1] if (board := _BOARD.search(version)) else "",
         running=answers["show running-config"],
-        kept=RollbackState(answers["show running-config"], answers[STARTUP], answers[FLASH]),
+        rollback_state=RollbackState(answers["show running-config"], answers[STARTUP], answers[FLASH]),
         refused=refusal_in(answers["show running-config"]) or "",
     )
 
@@ -106,8 +106,8 @@ def _neighbours(answers: Mapping[str, str], parse: Parse) -> tuple[tuple[str, st
         (entry["local_interface"], str(entry["device_id"]).partition(".")[0], entry["port_id"])
         for entry in parse(CDP, answers.get(CDP, "")).get("index", {}).values()
     ]
-    for interface, told in parse(LLDP, answers.get(LLDP, "")).get("interfaces", {}).items():
-        for port, systems in told.get("port_id", {}).items():
+    for interface, neighbours in parse(LLDP, answers.get(LLDP, "")).get("interfaces", {}).items():
+        for port, systems in neighbours.get("port_id", {}).items():
             found += [(interface, str(name).partition(".")[0], port) for name in systems.get("neighbors", {})]
     return tuple(dict.fromkeys(found))
 
@@ -120,8 +120,8 @@ def round_trips(*texts: str) -> RoundTrips:
 
 def _of_ping(text: str) -> tuple[int, tuple[float, ...]]:
     """Requests, and times of those that were answered."""
-    told, times = _SUCCESS.search(text), _TIMES.search(text)
-    received, sent = (int(told[1]), int(told[2])) if told else (0, 0)
+    success, times = _SUCCESS.search(text), _TIMES.search(text)
+    received, sent = (int(success[1]), int(success[2])) if success else (0, 0)
     least, mean, most = map(float, times.groups()) if times else (0.0, 0.0, 0.0)
     middle = (mean,) * max(received - 2, 0)
     return sent, (least, *middle, most)[:received]

@@ -171,8 +171,8 @@ class ExternalWorker(MeasuredWorker):
             self._during.setdefault(router, {}).setdefault(task.identity.arm, shown)
             found = driver.changed(shown)
             if found:
-                told = "; ".join(found)
-                journal.warn(f"somebody changed the configuration of {router} during this cell: {told}")
+                listed = "; ".join(found)
+                journal.warn(f"somebody changed the configuration of {router} during this cell: {listed}")
             if lost := driver.lost(shown):
                 journal.invalid(f"{router} has lost its configuration during this cell: {'; '.join(lost)}")
 
@@ -223,8 +223,8 @@ class ExternalWorker(MeasuredWorker):
         before = self._routers.command_lines[router].before
         # Of what is not restored `lab rescue` will see what there is.
         left = None if why else self._difference(before, self._show(router, SHOW).raw)
-        told = {arm: self._difference(before, text) for arm, text in arms.items()}
-        return RouterChanges(arms=told, left=left, why=KNOWN.masked(why))
+        listed = {arm: self._difference(before, text) for arm, text in arms.items()}
+        return RouterChanges(arms=listed, left=left, why=KNOWN.masked(why))
 
     def _difference(self, before: str, after: str) -> tuple[str, ...]:
         found = self._shared.get().difference(before, after, VOLATILE)

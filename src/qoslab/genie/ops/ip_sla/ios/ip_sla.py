@@ -18,8 +18,8 @@ class IpSla(AnyIpSla):
         """Ask the device."""
         operations: dict[str, dict[str, Any]] = {}
         for part, command in PARTS.items():
-            for number, said in parsed(self.device, command).get("operations", {}).items():
-                groups = said["groups"]
+            for number, shown in parsed(self.device, command).get("operations", {}).items():
+                groups = shown["groups"]
                 operation = operations.setdefault(number, {})
                 if groups and "type" in groups[-1]:
                     operation["type"] = groups[-1]["type"]
