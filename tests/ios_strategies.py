@@ -314,7 +314,7 @@ def marks(draw: DrawFn) -> tuple[Mark, ...]:
 
 @composite
 def bandwidths(draw: DrawFn, unit: str) -> Bandwidth:
-    # Small shares, so that most policies may be attached; those that may not are told apart below.
+    # Small shares, so that most policies may be attached; those that may not are distinguished below.
     most = {"kbps": 200, "percent": 20, "remaining_percent": 30, "remaining_ratio": 1000}[unit]
     return Bandwidth(unit, draw(st.integers(8 if unit == "kbps" else 1, most)))  # type: ignore[arg-type]
 

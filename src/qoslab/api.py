@@ -10,7 +10,7 @@
 What stands in `__all__`, and what is said here of it, stays as it is within a minor version (0.1, 0.2, …); what goes is
 announced in the changelog one minor version ahead. Everything else of the package may change at any time.
 
-Errors are those of `qoslab.errors`: `UserError` and its kinds for what the caller can mend, with a `hint`.
+Errors are those of `qoslab.errors`: `UserError` and its kinds for what the caller can fix, with a `hint`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def run(
 
     `lab` is a kind of lab (`virtual`, `simulated`) or the path of an inventory; `only` the values of parameters to run;
     `duration` the traffic time of each cell, as "10 s"; `jobs` the cells at a time; `root` the folder of run folders.
-    Progress goes to standard error unless `quiet`. `UserError` for what has to be mended first. A run whose figures
+    Progress goes to standard error unless `quiet`. `UserError` for what must be fixed first. A run whose figures
     must not be trusted raises nothing: ask its `outcome.valid`.
     """
     from qoslab.cli.run import prepare, report_of

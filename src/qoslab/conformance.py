@@ -7,7 +7,7 @@
 
 `python -m qoslab.conformance` looks at everything that the packages of this environment add, says what does not hold,
 and ends with status 2 where something does not. What only a real run can show (that a tool's figures are right, that a
-router does what its platform says) is not looked at; see docs/internals/extending.md for what to test besides.
+router does what its platform says) is not examined; see docs/internals/extending.md for what to test besides.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ _OF_KIND: dict[Kind, tuple[Registry[Any], Callable[[str, Any], Iterator[str]]]] 
 
 
 def main() -> int:
-    """Look at everything that is installed."""
+    """Examine everything that is installed."""
     bad = 0
     for kind in KINDS:
         for name, point in installed(kind).items():

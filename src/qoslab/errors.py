@@ -1,7 +1,7 @@
 """Every exception that qoslab raises on purpose, and the exit status that each one leads to.
 
 QoslabError                  our root; an exception outside this tree is a fault of ours
-├── UserError                the user can mend it: wrong input, missing file, unreachable device
+├── UserError                the user can fix it: wrong input, missing file, unreachable device
 │   ├── ExperimentError      an experiment file that does not hold
 │   ├── IosError             a configuration line that the device model refuses
 │   ├── MachineError         this machine lacks something (a package, a permission)
@@ -27,7 +27,7 @@ class ExitStatus(IntEnum):
     OUTSIDE = 1
     """The run is valid, and some measured figure is outside its tolerance."""
     USER_MISTAKE = 2
-    """The input, the machine or a device has to be mended first; nothing is left behind."""
+    """The input, the machine or a device must be fixed first; nothing is left behind."""
     RUN_INVALID = 3
     """The run ended, but its figures must not be trusted, or most cells of an expected value are not valid or lack it;
     the report says why."""
@@ -103,7 +103,7 @@ class QoslabError(Exception):
 
 
 class UserError(QoslabError):
-    """Something that the user can mend."""
+    """Something that the user can fix."""
 
     exit_status = ExitStatus.USER_MISTAKE
 

@@ -97,7 +97,7 @@ def run(data: bytes) -> None:
     invalid."""
     folder = whole()
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix not in (".parquet", ".html"))
-    # The larger part of what is computed anew is no input.
+    # The larger part of what is computed again is no input.
     files = [path for path in files if path.name in ("manifest.json", "experiment.yml") or "cells" in path.parts]
     file = files[(data[0] if data else 0) % len(files)]
     content = {path: path.read_bytes() for path in (file, *folder.rglob("cell.json"), folder / "manifest.json")}

@@ -79,7 +79,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("shortage", SHORTAGES)
 def test_shortage_is_named(folder: Path, shortage: str, command: str) -> None:
     lacking = SHORTAGES[shortage]
-    # Buffered, whatever the caller's environment says: buffered output that cannot be written fails last.
+    # Buffered, regardless of the caller's environment: buffered output that cannot be written fails last.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     found = subprocess.run(
         [

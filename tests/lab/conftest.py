@@ -50,7 +50,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def temporary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A folder for temporary files which no other process of pytest has: tests look at what is left there."""
+    """A folder for temporary files which no other process of pytest has: tests examine what is left there."""
     # First, as it is found from the same variable.
     tmp_path_factory.getbasetemp()
     # A short path, in which sockets have room, so that nothing goes elsewhere; tests/run.py removes what is left.

@@ -176,7 +176,7 @@ def test_an_experiment_runs_on_hosts_reached_by_ssh_only(clean: Path, exposed: t
     assert not [path for path, content in kept.items() for secret in secrets if secret in content]
     transcripts = b"".join(content for path, content in kept.items() if path.parent.parent.name == "transcripts")
     assert b"> <enable secret>" in transcripts and b"service-policy output" in transcripts
-    # What was changed on the router, and that it was put back, is in the report.
+    # What was changed on the router, and that it was restored, is in the report.
     (file,) = latest(clean).glob("restore/*/changes.json")
     changes = json.loads(file.read_text())["R1"]
     assert "+policy-map Police" in changes["arms"]["policed"] and changes["left"] == [], changes
@@ -222,7 +222,7 @@ def test_a_host_with_a_cut_connection_is_cleaned_and_named(clean: Path, exposed:
     )
     iperf3_runs(lab)
     assert hosts(lab) != before
-    # The client's ssh: the port tells them apart.
+    # The client's ssh: the port distinguishes them.
     port = str(read_lab(file).hosts["client"].port)
     (ssh,) = (
         int(process.name)

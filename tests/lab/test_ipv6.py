@@ -197,7 +197,7 @@ def test_a_list_of_ipv6_and_a_code_point_of_both_families_classify(dual: Lab) ->
         policy = session(dual, "show policy-map interface FastEthernet0/0").replace("\r", "")
         packets = dict(re.findall(r"Class-map: (\S+) .*\n +(\d+) packets", policy))
         # Two marked echoes over IPv6; one of IPv4 that no class but the last takes; one unmarked, and what hosts ask
-        # for their neighbours meanwhile.
+        # for their neighbours in the meantime.
         assert (packets["Six"], packets["Four"]) == ("2", "0"), policy
         assert 1 <= int(packets["Version6"]) <= 4, policy
         text = session(dual, "show ipv6 access-list").replace("\r", "")

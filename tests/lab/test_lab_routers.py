@@ -180,7 +180,7 @@ def test_arp_entries_hold_as_long_as_on_a_router(described: Topology, name: str)
         }
         for place, (_, state, reachable_ms) in found.items():
             assert state == ["REACHABLE"], place
-            # The kernel draws it anew every five minutes: nothing that it can draw may be below the timeout either.
+            # The kernel draws it again every five minutes: nothing that it can draw may be below the timeout either.
             assert reachable_ms >= ARP_TIMEOUT_MS, place
             node, interface = place
             base = lab.describe()["sysctls"][node][f"net.ipv4.neigh.{interface}.base_reachable_time_ms"]

@@ -162,7 +162,7 @@ def test_a_cut_during_a_push_costs_one_attempt(rack: tuple[Lab, Path], clean: Pa
         wait_until_sent(clean, PUSHED[0])
         relay.cut()
         ended = command.end()
-    # It was cut in the middle, and another login sent everything anew.
+    # It was cut in the middle, and another login sent everything again.
     output = transcripts(clean)
     (cut,) = (each for each in output if PUSHED[0] in each and PUSHED[1] not in each)
     assert "= the device hung up" in cut, cut
@@ -241,7 +241,7 @@ def test_a_router_that_restarts_costs_its_cell(rack: tuple[Lab, Path], clean: Pa
     assert any(each.startswith(lost) for each in record["reasons"]), record["reasons"]
     assert running(lab) == before
     wait_until_clean(lab, kept)
-    # Meanwhile somebody has put another router there.
+    # In the meantime somebody has put another router there.
     folder = RunFolder(latest(clean))
     manifest = folder.manifest()
     manifest.machine["lab"]["devices"]["R1"]["serial number"] = "FTX0000A0AA"

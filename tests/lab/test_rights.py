@@ -38,7 +38,7 @@ def open_files(pid: int) -> dict[int, str]:
     """Return its descriptors."""
     found = {}
     for each in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(FileNotFoundError):  # closed meanwhile
+        with suppress(FileNotFoundError):  # closed in the meantime
             found[int(each.name)] = str(each.readlink())
     return found
 
@@ -169,7 +169,7 @@ def threads(pid: int) -> Counter[tuple[frozenset[str], ...]]:
     """Return the number of threads of a process by bounding, permitted and effective set."""
     found: Counter[tuple[frozenset[str], ...]] = Counter()
     for task in Path(f"/proc/{pid}/task").iterdir():
-        with suppress(FileNotFoundError, ProcessLookupError):  # ended meanwhile
+        with suppress(FileNotFoundError, ProcessLookupError):  # ended in the meantime
             *three, inheritable = sets(status(pid, task.name))
             assert not inheritable
             found[tuple(three)] += 1

@@ -108,7 +108,7 @@ def test_a_flood_is_policed_to_its_rate(lab: Lab, direction: str) -> None:
     attached = interfaces(lab)[IN if direction == "input" else OUT][f"policy_{direction}"]
     passed = attached["classes"][0]["police"]["conformed"]["bytes"]
     assert passed == pytest.approx(conforming(times, COUNTED, 1e6, bc), rel=0.01)
-    # The bound of a token bucket, whatever the sender did; it is reached unless the sender was held up itself.
+    # The bound of a token bucket, regardless of the sender; it is reached unless the sender was held up itself.
     assert passed <= 1e6 / 8 * (times[-1] - times[0]) + bc + COUNTED
 
 

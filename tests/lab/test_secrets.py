@@ -69,7 +69,7 @@ class Watch:
         while not self._stop.wait(0.1):
             for process in Path("/proc").iterdir():
                 if process.name.isdigit() and int(process.name) not in self._spared:
-                    # First, so that one which ends meanwhile has a name.
+                    # First, so that one which ends in the meantime has a name.
                     line = _line(process)
                     for what in ("cmdline", "environ"):
                         try:

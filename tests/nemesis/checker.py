@@ -55,7 +55,7 @@ class Undisturbeds(dict[str, Undisturbed]):
         began = time.monotonic()
         # A machine that is busy with something else makes a cell invalid.
         status, output, errors = run(folder, *ARGUMENTS, "--lab", lab, "--attempts", "5")
-        # Valid, whatever the figures of so short a run are.
+        # Valid, regardless of the values of so short a run.
         assert status == status_of(newest_run(folder)) in (0, 1), errors + output
         lasted_s = time.monotonic() - began
         newest = newest_run(folder)
@@ -104,7 +104,7 @@ def resumed(clean: Path, lab: str, expected: Undisturbed) -> None:
     """Resume a begun run; verify the existing cells."""
     unfinished = [each for each in runs_of(clean) if (each / "manifest.json").exists()]
     arguments = ("run", "--resume") if unfinished else (*ARGUMENTS, "--lab", lab)
-    # The kernel's stamps of frames are by its own clock, of which a run that begins anew would be apart.
+    # The kernel's stamps of frames are by its own clock, of which a run that begins again would be apart.
     Clocks.of_the_environment().move()
     # A machine that is busy with something else makes a cell invalid; that is no fault of going on.
     command = Command(clean, *arguments, "--attempts", "5", started=True)

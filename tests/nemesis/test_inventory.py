@@ -1,4 +1,4 @@
-"""A run on the nodes of an inventory is killed or cut off at any moment: hosts and routers are looked at from outside.
+"""A run on the nodes of an inventory is killed or cut off at any moment: hosts and routers are examined from outside.
 
     pytest tests/nemesis/test_inventory.py --seeds 1-100
 

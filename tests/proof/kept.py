@@ -59,7 +59,7 @@ class Kept:
             captures=CAPTURES,
             mistake=f"--mistake {mistake}" if mistake else "",
         )
-        # Whole at any time: cells that are simulated meanwhile start it.
+        # Whole at any time: cells that are simulated in the meantime start it.
         written = found.folder / f"{SIMULATOR}.{os.getpid()}"
         written.write_text(script, encoding="utf-8")
         written.chmod(written.stat().st_mode | stat.S_IXUSR)

@@ -144,7 +144,7 @@ def test_two_cannot_work_on_one_run(tmp_path: Path) -> None:
 def test_the_lock_is_one_that_servers_of_files_keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Linux asks a server of NFS for a lock on a regular file that is open for writing only; one on a folder is local.
 
-    There is no such server here: what is held is looked at, and what one says that keeps no locks.
+    There is no such server here: what is held is examined, and what one says that keeps no locks.
     """
     folder = RunFolder.create(tmp_path, "grid")
     held: list[int] = []

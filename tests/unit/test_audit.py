@@ -1,4 +1,4 @@
-"""The audit passes nothing that it has not looked at."""
+"""The audit passes nothing that it has not examined."""
 
 from __future__ import annotations
 

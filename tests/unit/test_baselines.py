@@ -108,7 +108,7 @@ def test_without_a_baseline_the_hint_can_be_followed(
     monkeypatch.setattr(compare, "checkout", lambda: None)
     assert main(["compare", str(run)]) == ExitStatus.USER_MISTAKE
     output = capsys.readouterr().err
-    assert "found no baseline of policing-vs-shaping in the lab simulated, expected one in reports/saved/simul" in output
+    assert "found no baseline of policing-vs-shaping in the lab simulated, expected one in reports/saved/" in output
     assert "qoslab baseline" not in output
     reported = re.search(r"or save one: (.*)", output)
     assert reported is not None

@@ -17,7 +17,7 @@ from qoslab.errors import shortage_behind
 def ended(folder: Path, *arguments: str, shell: str = 'exec "$@"') -> subprocess.CompletedProcess[str]:
     """A `qoslab` that has ended; `shell` redirects and limits it."""
     command = ["bash", "-c", shell, "bash", sys.executable, "-P", "-m", "qoslab", *arguments]
-    # Buffered, whatever the caller's environment says: buffered output that cannot be written fails last.
+    # Buffered, regardless of the caller's environment: buffered output that cannot be written fails last.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, env=environment

@@ -42,7 +42,7 @@ ALLOWED = {
     Path("ios/exec/ping.py"): {"asyncio"},
     # Genie's look-up of parsers is not safe for threads, so that there is a lock around it.
     Path("genie/show_parser.py"): {"threading"},
-    # libpcap compiles some filters for minutes and hears no signal meanwhile.
+    # libpcap compiles some filters for minutes and hears no signal in the meantime.
     Path("capture/filters.py"): {"subprocess"},
     # Captures are read by a program of `crates/`, cells by several processes.
     Path("capture/packet_tables.py"): {"subprocess"},

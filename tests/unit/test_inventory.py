@@ -103,7 +103,7 @@ def test_templates_in_an_inventory_are_rendered(tmp_path: Path, monkeypatch: pyt
     assert isinstance(routers["SW"], IosAccess)
     assert routers["SW"].group == SWITCH_GROUP
     assert set(routers) == {"R1", "R2", "SW"}
-    # What was taken out of the environment is not what is set there anew.
+    # What was taken out of the environment is not what is set there again.
     monkeypatch.setenv("QOSLAB_PASSWORD", "{another}")
     other = tmp_path / "other.yml"
     other.write_text(example.read_text())

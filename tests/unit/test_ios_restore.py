@@ -536,7 +536,7 @@ def undone(before: Device, text: str, seed: int, family: str) -> None:
     # Nothing outside of what was touched is ever sent.
     assert Clutter.of(family).among(found.lines) == []
     heads = {each for line in found.lines if not line.startswith(" ") for each in each_of(line)}
-    # But a policy of a switch that is changed is detached meanwhile from a VLAN's interface.
+    # But a policy of a switch that is changed is detached in the meantime from a VLAN's interface.
     meanwhile = {head for head, *below in lines_of("\n".join(found.lines)) if below and "service-policy" in below[0]}
     assert heads <= touched | {head for head in meanwhile if head.startswith("interface Vlan")}, heads - touched
 

@@ -88,7 +88,7 @@ def test_else_the_router_restarts_if_nothing_is_lost_by_that(device: FakeDevice,
     guard.arm(MINUTE)
     assert guard.armed == {"R1": "reload"}
     assert router.reload_at == router.moment + timedelta(minutes=70)
-    # What the run changes meanwhile is not saved by renewing.
+    # What the run changes in the meantime is not saved by renewing.
     configured(device, "policy-map P")
     saved = router.startup
     guard.arm(MINUTE)

@@ -61,7 +61,7 @@ def test_a_run_marks_a_router_and_leaves_nothing(device: FakeDevice, proxies: Ac
     (during,) = proxies.ask("R1", "show running-config")
     assert marked(proxies.ask, "R1") == ALICE and f"\nalias exec qoslab {ALICE}\n" in during
     assert kept == [ALICE] and device.router.reload_at is not None
-    # It is no change of somebody else's, and the countdown is begun anew for the next cell all the same.
+    # It is no change of somebody else's, and the countdown is begun again for the next cell all the same.
     assert unrestored(before, during, [], MODELS["3725"].hardware()) == []
     guard.arm(MINUTE)
     assert kept == [ALICE]

@@ -110,7 +110,7 @@ def _speaks_of(side: ast.AST, seam: Seam) -> bool:
 
 @cache
 def parsed(file: Path) -> ast.Module:
-    """Return the syntax tree of a file, which four tests look at."""
+    """Return the syntax tree of a file, which four tests examine."""
     return ast.parse(file.read_text(encoding="utf-8"))
 
 

@@ -13,7 +13,7 @@ from qoslab.capture.packet_tables import column
 from qoslab.errors import UserError
 
 COLUMNS = ["time_ns", "identity", "ttl", "interface", "network_bytes"]
-"""Columns of a packet that are looked at here."""
+"""Columns of a packet that are examined here."""
 _DUPLICATES = 0.01
 """Share of the packets that two interfaces have in common, or that stand twice, above which they are duplicates."""
 _OF_SMALL, _SMALL_BYTES = 0.15, 100

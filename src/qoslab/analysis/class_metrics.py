@@ -144,7 +144,7 @@ def _over_window(readings: pd.DataFrame, traffic_s: float, line: Line | None) ->
     seconds = float(window["time_s"].iloc[-1] - window["time_s"].iloc[0])
     offered, lost = window["bytes"].astype(float), dropped(window, "bytes")
     if (offered.diff().dropna() < 0).any():
-        # Counters that went back: the policy was attached anew.
+        # Counters that went back: the policy was attached again.
         return {}
 
     def rate(count: pd.Series, what: str) -> float | Missing:

@@ -179,7 +179,7 @@ def measured_figure(
 ) -> Measured:
     """The mean over the chosen cells of the median of their repetitions, with its interval; of `A/B` the ratio.
 
-    `metrics` has a column `valid`; its columns of parameters tell the cells apart. One without the column `missing`
+    `metrics` has a column `valid`; its columns of parameters distinguish the cells. One without the column `missing`
     gives no reasons. A ratio is of the cells that both arms have, by parameters and repetition. `planned` are the cells
     of the run; without them those that have any row count as planned.
     """

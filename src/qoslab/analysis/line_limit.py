@@ -30,7 +30,7 @@ HOST_BURST_S = 0.01
 """A host's interface sends at once what its token bucket has: 5 ms of its line time, or two full frames
 (docs/labs.md); and clocks of a test are read in milliseconds."""
 SHARES = frozenset({"goodput.share", "fairness.jain", "datagrams.loss", "tcp.efficiency"})
-"""Metrics that are at most 1 whatever the links are."""
+"""Metrics that are at most 1 regardless of the links."""
 RATES = frozenset(
     {
         "goodput.sum",

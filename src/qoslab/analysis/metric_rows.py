@@ -20,7 +20,7 @@ from qoslab.results import tables
 
 Where = Mapping[str, Scalar | tuple[Scalar, ...]]
 CellKey = tuple[frozenset[tuple[str, object]], int, int]
-"""Parameters with their values, the repetition, and a number where these tell no cells apart."""
+"""Parameters with their values, the repetition, and a number where these distinguish no cells."""
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ class Path:
     outputs: frozenset[Port]
     """Interfaces by which they leave nodes."""
     hops: tuple[Hop, ...] = ()
-    """The links that every way from sender to receiver crosses, whatever the routes are."""
+    """The links that every way from sender to receiver crosses, regardless of the routes."""
 
 
 Paths = Mapping[str, Path]

@@ -158,7 +158,7 @@ def class_rates(classes: pd.DataFrame) -> pd.DataFrame:
 
     Columns: time_s (the later reading), offered_bps, sent_bps, dropped_bps; at the reading queue_packets (null without
     a queue), bucket_bytes and level_bytes (of a dynamic bucket). Bits are those that the router counts: layer 3 and its
-    layer-2 header. Counters that went back (a policy that was attached anew) start over. A reading soon after another
+    layer-2 header. Counters that went back (a policy that was attached again) start over. A reading soon after another
     one (less than half the usual time) is left out, for the rate of a moment would look like a peak.
     """
     table = _spaced(classes.sort_values("time_s"))

@@ -1,7 +1,7 @@
 """Show commands that were taken while traffic ran → rows of classes, interfaces, queues and conversations. Pure.
 
 What a print leaves out is null. `time_s` is the middle of when it was asked and when its answer was there, and
-`time_error_s` half of what lies between. Counters of 32 bits that began anew within a run are continued.
+`time_error_s` half of what lies between. Counters of 32 bits that wrapped within a run are continued.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _asic(parsed: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def continued(rows: Iterable[Row], lines: Lines) -> Iterator[Row]:
-    """The rows of interfaces with counters that go on where those of 32 bits began anew.
+    """The rows of interfaces with counters that go on where those of 32 bits wrapped.
 
     Only where the line can have carried so much since the reading before; else it was somebody who cleared them.
     """

@@ -64,7 +64,7 @@ def read_packets(file: Path, *, piece: int = PIECE, behind: int = BEHIND) -> Gen
     Returns the names of the interfaces that the file describes, in the order of their numbers.
 
     A file that stops in the middle of a packet (its writer was killed, the disk was full) is read up to there and then
-    raises, as does one that is no capture: `CaptureError`. `behind` bytes tell packets apart, 8 to 1024.
+    raises, as does one that is no capture: `CaptureError`. `behind` bytes distinguish packets, 8 to 1024.
     """
     if file.exists() and not (file.is_file() or file.is_dir()):
         # A FIFO would be waited for.

@@ -82,7 +82,7 @@ class LazyGroup(click.Group):
         """Import and return the subcommand."""
         if cmd_name not in SUBCOMMANDS:
             return None
-        # Imports allocate much and free nothing: collecting garbage meanwhile costs a tenth of the start.
+        # Imports allocate much and free nothing: collecting garbage in the meantime costs a tenth of the start.
         gc.disable()
         try:
             command = importlib.import_module(SUBCOMMANDS[cmd_name][0]).command

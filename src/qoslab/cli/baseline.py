@@ -86,7 +86,7 @@ def _measured(context: click.Context, name: str, lab: str | None, repetitions: i
 def _keep(run: str | None, top: Path, *, trusted: bool = False) -> None:
     """Keep a run, and write the document. `UserError` where it is no baseline.
 
-    `trusted`: its outputs have been looked at and hold.
+    `trusted`: its outputs have been examined and hold.
     """
     from qoslab.generate import FILES, RESULTS
     from qoslab.results import find_run

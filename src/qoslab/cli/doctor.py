@@ -58,7 +58,7 @@ TOOLS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at."""
+    """One thing that was examined."""
 
     name: str
     state: State

@@ -388,7 +388,7 @@ def _forget_terminal() -> None:
 
 
 def report_of(made: RunFolder, readings: Readings | None = None) -> Outcome:
-    """Analyse a run, but for what was read of it meanwhile, and write its report."""
+    """Analyse a run, except for what was read of it in the meantime, and write its report."""
     from qoslab.analysis.parallel import analyse_by_helpers
     from qoslab.report import render
 

@@ -41,7 +41,7 @@ def parse(command: str, text: str) -> Parsed | None:
             try:
                 parsed = parser(text, found.groupdict().get("interface") or "")
             except Exception as error:
-                # parsers raise whatever their code runs into
+                # parsers raise any exception of their code
                 return failed(error)
             if parsed is None:
                 return None

@@ -251,7 +251,7 @@ def _priority_level(reader: _Reader, match: Match[str]) -> None:
 
 
 def _shaping_rates(reader: _Reader, match: Match[str]) -> None:
-    """The first table of a 12.4 shaper. Target and average are the same but for `shape peak`."""
+    """The first table of a 12.4 shaper. Target and average are the same except for `shape peak`."""
     row = _whole(match)
     reader.part("traffic_shaping").update(row)
     reader.part().update(
@@ -474,7 +474,7 @@ _CONTROL_PLANE = re.compile(r"Control Plane(?: (?:Host|Transit|Cef-exception))?"
 def _heading(line: str, indent: int) -> str | None:
     """Return the name of the interface that a line heads; None for another line.
 
-    Circuits of Frame Relay are told apart by their DLCI, as `Serial4/1: DLCI 16`.
+    Circuits of Frame Relay are distinguished by their DLCI, as `Serial4/1: DLCI 16`.
     """
     if _CONTROL_PLANE.fullmatch(line):
         return line

@@ -75,7 +75,7 @@ def parse(os_name: str, command: str, text: str, device: Any = None) -> Parsed:
     except SchemaEmptyParserError:
         return NOTHING_KNOWN
     except Exception as error:
-        # parsers raise whatever their code runs into
+        # parsers raise any exception of their code
         return failed(error)
 
 

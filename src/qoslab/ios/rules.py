@@ -166,7 +166,7 @@ def check_attached(device: Device, policy: PolicyMap, interface: Interface, dire
 
 
 def check_attachable(device: Device, interface: Interface, direction: str) -> None:
-    """Refuse a policy-map in that direction (`input`, `output`), whatever it says, beside those of other interfaces."""
+    """Refuse any policy-map in that direction (`input`, `output`) next to those of other interfaces."""
     for rule in ATTACH_RULES.of(device.hardware.family):
         rule(device, interface, direction)
 

@@ -54,7 +54,7 @@ class Shell:
     async def run(self) -> None:
         """Serve the login until it ends."""
         banner = self.session.device.banner_motd
-        # The empty line keeps the first prompt at the start of a line, whatever the client printed before it.
+        # The empty line keeps the first prompt at the start of a line, regardless of the client's output before it.
         self.terminal.write(("" if banner is None else f"\n{banner}") + "\n")
         pending = ""
         try:
@@ -98,7 +98,7 @@ class Shell:
         return ""
 
     async def _execute(self, line: str, prompt_width: int) -> None:
-        """Carry out one line; whatever it is refused for is printed."""
+        """Execute one line; print the reason of a refusal."""
         try:
             if self.session.config is not None:
                 await self._configure(self.session.config, line, prompt_width)

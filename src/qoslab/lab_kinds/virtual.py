@@ -7,7 +7,7 @@ from qoslab.model.experiment import Experiment
 from qoslab.model.steps import Step
 
 LAB_UP_S = 4.0
-"""The lab takes a tenth of it; Ansible and Unicon start meanwhile."""
+"""The lab takes a tenth of it; Ansible and Unicon start in the meantime."""
 LAB_DOWN_S = 0.3
 
 

@@ -138,7 +138,7 @@ class Rates:
             return {}, 0.0
         self._before[key] = row
         if before is None or row[count] is None or before[count] is None or row[count] < before[count]:
-            # The first, or of a policy that was attached anew.
+            # The first, or of a policy that was attached again.
             return {}, 0.0
         return before, seconds
 

@@ -19,7 +19,7 @@ from qoslab.results.progress import FINISHED
 WINDOW = 600
 """Readings that are drawn: the last."""
 MOST_GRAPHS = 24
-"""Classes that are drawn: a browser draws each anew once a second."""
+"""Classes that are drawn: a browser redraws each once a second."""
 
 
 def page_of(run: WatchedRun, *, graphs: bool = True) -> dict[str, Any]:

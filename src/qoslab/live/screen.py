@@ -1,4 +1,4 @@
-"""A watched run as text: a screen that is drawn anew once a second, or lines where there is no screen."""
+"""A watched run as text: a screen that is redrawn once a second, or lines where there is no screen."""
 
 from __future__ import annotations
 

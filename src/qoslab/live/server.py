@@ -74,7 +74,7 @@ class LiveView:
         """
         self._run: WatchedRun
         self.lock = threading.Lock()
-        """Held while the run is looked at."""
+        """Held while the run is examined."""
         self._stop = threading.Event()
         self._servers: list[ThreadingHTTPServer] = []
         self._threads: list[threading.Thread] = []
@@ -97,7 +97,7 @@ class LiveView:
             raise
 
     def serve(self, run: WatchedRun) -> None:
-        """Look at a run, and answer those who ask for it."""
+        """Examine a run, and answer those who ask for it."""
         self._run = run
         self._threads = [threading.Thread(target=self._look, name="live", daemon=True)]
         self._threads += [

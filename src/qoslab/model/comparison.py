@@ -315,7 +315,7 @@ class PublishedFigure:
     metric: str
     """Empty where nothing like it is measured; `remark` says why."""
     unit: str
-    """The metric's; of a figure without one whatever the publication has."""
+    """Unit of the metric; without a metric, the unit in the publication."""
     value: float
     """Value in `unit`."""
     source: str

@@ -115,7 +115,7 @@ class Expectation(Frozen):
 
     @property
     def selection(self) -> str:
-        """`where` for people, and to tell figures of the same metric apart: `bucket = 31250 B, connections = 1`."""
+        """`where` for people, and to distinguish figures of the same metric: `bucket = 31250 B, connections = 1`."""
         return selection_text(self.where)
 
     @property

@@ -424,7 +424,7 @@ Moments = Annotated[
 
 
 MOMENTS_LIMIT = 32
-"""Times and values of counters at which a router may be looked at in a cell: each has a login's and a thread's work
+"""Times and values of counters at which a router may be examined in a cell: each has a login's and a thread's work
 while traffic runs, and a data plane answers 64 clients."""
 
 

@@ -70,7 +70,7 @@ def demand(experiment: Experiment, arm: str) -> Demand:
 
 
 def looks(experiment: Experiment, demand: Demand) -> tuple[Duration, ...]:
-    """The moments of a cell's traffic at which its routers are looked at, in order: those of prints and of figures.
+    """The moments of a cell's traffic at which its routers are examined, in order: those of prints and of figures.
 
     What waits in a queue may be another a tenth of a second later, and is not known between two readings.
     """

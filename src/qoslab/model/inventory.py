@@ -73,7 +73,7 @@ class HostSettings:
     """Method to apply the experiment's settings on the host.
 
     `namespace` moves the interfaces into a network namespace that ends with the run; `in place` changes the host and
-    puts everything back; `as it is` changes nothing, and a host that differs is refused. The first two need root.
+    restores everything; `as it is` changes nothing, and a host that differs is refused. The first two need root.
     """
 
     def device(self, interface: str) -> str:

@@ -24,7 +24,7 @@ RESERVED = frozenset({*BUILT_IN, "include", "exclude", "constraints", "and", "or
 """Names that no parameter can have."""
 
 COMBINATION_LIMIT = 200_000
-"""Combinations of all arms' parameters before any is excluded. Each is looked at when the file is read, which at this
+"""Combinations of all arms' parameters before any is excluded. Each is examined when the file is read, which at this
 number takes some seconds and 200 MB."""
 CELL_LIMIT = 200_000
 """Cells of an experiment, repetitions counted: twice what docs/sweeps.md promises. Plan and manifest name each."""
@@ -32,7 +32,7 @@ VALUE_LIMIT = 1_000
 """Values of all parameters of all arms: each is checked in an experiment of its own, which takes about 10 ms."""
 
 WORK_LIMIT = 2_000_000
-"""Comparisons and words of expressions that are looked at for all combinations of a file, which takes some seconds."""
+"""Comparisons and words of expressions that are examined for all combinations of a file, which takes some seconds."""
 
 Parameters = dict[str, Value]
 """A cell's parameters with their values, in the order of the file."""
@@ -199,7 +199,7 @@ def slug(parameters: Mapping[str, Value]) -> str:
     if not parameters:
         return ""
     whole = ",".join(f"{name}={show_value(value)}" for name, value in parameters.items())
-    # Blanks and "/s" of quantities can be read back, so nothing that is lost tells two values apart.
+    # Blanks and "/s" of quantities can be read back, so nothing that is lost distinguishes two values.
     lossy = False
     words = []
     for name, value in parameters.items():

@@ -114,7 +114,8 @@ class Plan:
         return self.seconds_with(1)
 
     def seconds_with(self, labs: int) -> float | None:
-        """Estimate of the run with so many cells having traffic side by side, and further labs made ready meanwhile.
+        """Estimate of the run with so many cells having traffic side by side, and further labs made ready in the
+        meantime.
 
         None where nobody knows.
         """
@@ -215,7 +216,7 @@ def _probes_have_time(experiment: Experiment) -> None:
 
 
 def _selected(sweep: Sweep, options: Options) -> list[CellIdentity]:
-    """All cells as written, but for those that the options leave out."""
+    """All cells as written, except for those that the options leave out."""
     experiment = sweep.experiment
     # Repetitions outermost: what drifts with time then touches all arms alike.
     cells = [

@@ -259,7 +259,7 @@ def _short(value: float, factor: float) -> str:
 
 
 def _ranks(values: Sequence[float], factor: float, *, lowest: bool) -> dict[str, float]:
-    """The shade of each figure as it is printed: its rank, so that near ones are told apart wherever they crowd."""
+    """The shade of each figure as it is printed: its rank, so that near ones are distinguished even if they crowd."""
     distinct = {_short(value, factor): value for value in values}
     ordered = sorted(distinct, key=lambda short: distinct[short], reverse=not lowest)
     return {short: round(rank / max(len(ordered) - 1, 1), 3) for rank, short in enumerate(ordered)}

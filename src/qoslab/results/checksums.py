@@ -2,7 +2,7 @@
 
 `cell.json` names every file of its cell with size, lines and SHA-256, and `manifest.json` every `cell.json`. Both begin
 with a line of their own, the SHA-256 of the rest of the file. A seal shows damage (a copy that stopped, a disk that was
-full, a loss of power, an edit by hand). Whoever can write to a run folder can seal it anew.
+full, a loss of power, an edit by hand). Anybody with write access to a run folder can reseal it.
 """
 
 from __future__ import annotations

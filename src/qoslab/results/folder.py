@@ -93,7 +93,7 @@ class RunFolder:
     def create(cls, root: Path, experiment: str, now: datetime | None = None, *, private: bool = False) -> Self:
         """Make a new run's folder. Of two runs in the same second the later one gets `-2` appended.
 
-        A `private` one, with configurations of somebody's routers, nobody else may enter, whatever the umask.
+        A `private` one, with configurations of somebody's routers, nobody else may enter, regardless of the umask.
         """
         parent = root / experiment
         stamp = (now or datetime.now(UTC)).astimezone(UTC).strftime(_TIME)
@@ -110,7 +110,7 @@ class RunFolder:
 
     @contextmanager
     def working(self, options: RunOptions) -> Iterator[None]:
-        """Keep others from working on this run meanwhile, and keep in `run.json` what was asked for.
+        """Keep others from working on this run in the meantime, and keep in `run.json` what was asked for.
 
         `UserError` where another process works on it.
         """

@@ -68,8 +68,8 @@ class Step(Record):
 
 
 BEHIND_SHARE = 0.01
-"""Share of the traffic time that a data plane may be behind. What window-limited hosts do not send meanwhile is missing
-from their goodput, so this is what it may be wrong by; the narrowest tolerance of the experiments is 1.3 %."""
+"""Share of the traffic time that a data plane may be behind. What window-limited hosts do not send in the meantime is
+missing from their goodput, so this is what it may be wrong by; the narrowest tolerance of the experiments is 1.3 %."""
 
 
 UNSENT_MOST = 0

@@ -40,7 +40,7 @@ class Redaction:
         return self._values
 
     def hidden(self, text: str) -> str:
-        """The text without known values, whatever it is: JSON stays JSON."""
+        """The text without known values: JSON stays JSON."""
         return text if self._pattern is None else self._pattern.sub(_replacement, text)
 
     def masked(self, text: str) -> str:

@@ -43,7 +43,7 @@ TEXT_MOST = 4 * 2**30
 """Bytes of the texts in a table."""
 _PARAMETER_KINDS = (pa.string(), pa.large_string(), pa.int64(), pa.float64(), pa.bool_())
 BATCH = 2**16
-"""Rows that are looked at together."""
+"""Rows that are processed together."""
 
 PARAMETER = "matrix."
 """Start of the names of the columns with the cell's parameters: `matrix.rtt`."""

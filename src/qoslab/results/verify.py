@@ -50,10 +50,10 @@ def verify(folder: RunFolder) -> Verification:
     """Compare everything of a run that says what was written into it.
 
     That is `run.json`, `manifest.json`, the experiment files as given, every attempt at a cell with its files, the
-    configurations that the manifest has hashes of, and what was changed on routers. Tables are looked at for whether
+    configurations that the manifest has hashes of, and what was changed on routers. Tables are examined for whether
     they can be read. `comparison.csv`, `comparison.json` and `report.html` are computed from the rest and say nothing
     of themselves; where the run came as an RO-Crate, its list has them too. Files that no run has are named; what is
-    printed into `transcripts` and `restore` may have any name, and is told apart by the list of an RO-Crate only.
+    printed into `transcripts` and `restore` may have any name, and is distinguished by the list of an RO-Crate only.
     """
     found = Verification()
     _run_file(folder, found)
@@ -178,7 +178,7 @@ def _experiment_files(folder: RunFolder, manifest: Manifest, found: Verification
 
 
 def _configurations(folder: RunFolder, manifest: Manifest, found: Verification) -> None:
-    """The rendered configurations: those of a cell whose file differs are damaged, whatever its record says."""
+    """The rendered configurations: those of a cell whose file differs are damaged, regardless of its record."""
     hashes: dict[str, dict[str, str]] = {}
     for key, sha256 in manifest.configurations.items():
         name, _, device = key.rpartition("/")

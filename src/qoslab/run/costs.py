@@ -11,7 +11,7 @@ from typing import Any
 from qoslab.lab_kinds import LABS
 
 CELLS = 50
-"""Cells of each arm that are looked at."""
+"""Cells of each arm that are examined."""
 
 
 def learnt_costs(runs: Path, experiment: str) -> dict[str, float]:

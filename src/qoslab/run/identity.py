@@ -17,7 +17,7 @@ from qoslab.system.shipped import shipped
 from qoslab.system.source_hash import files_below, sha256_of
 
 READERS = ("analysis", "cli", "report")
-"""Packages that only read results, but for `DECIDING`: what they compute is computed again with each report."""
+"""Packages that only read results, except for `DECIDING`: what they compute is computed again with each report."""
 DECIDING = frozenset(
     f"analysis/{name}.py"
     for name in (
@@ -32,7 +32,7 @@ DECIDING = frozenset(
 )
 """Modules of these that are asked when a cell ends whether it is valid, which is kept with it."""
 SHORT = 16
-"""Hex digits that tell programs and sources apart for people."""
+"""Hex digits that distinguish programs and sources for people."""
 
 
 def _sources() -> Iterator[tuple[str, Path]]:
@@ -60,7 +60,7 @@ def program(name: str) -> str:
 
 @functools.lru_cache(maxsize=32)
 def _digest(path: Path, changed_ns: int, size: int) -> str:
-    """Read again where the file was written anew."""
+    """Read again where the file was written again."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

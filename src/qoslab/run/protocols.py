@@ -83,7 +83,7 @@ class Host(Protocol):
         """Bring what was written to the scratch of `to` there, whole."""
 
     def clock(self) -> ClockReading | None:
-        """Look at its clock; None where it has this machine's."""
+        """Examine its clock; None where it has this machine's."""
 
     def stalls(self) -> StallRecord | None:
         """Return the lateness of the host since the last call; None if it is measured by other means."""
@@ -127,7 +127,7 @@ class DataPlane(Protocol):
         """All counters."""
 
     async def clear(self) -> None:
-        """Count anew, lateness and losses too."""
+        """Count again, lateness and losses too."""
 
     async def ip_sla(self, operation: int, *, samples: bool) -> program_formats.IpSlaReport:
         """Return the results of an operation; with `samples` also the stamps of each packet."""

@@ -14,7 +14,7 @@ class ProgressReporter:
     """Receiver of the messages of a run, with those of `RunProgress`. Its methods may be called from any thread."""
 
     def __init__(self, progress: RunProgress, folder: RunFolder, *, steps: bool) -> None:
-        """`steps`: whether the user hears of steps; of cells that take no time they are nothing to look at."""
+        """`steps`: whether the user hears of steps; of cells that take no time there is nothing to see."""
         self._progress = progress
         self._file = ProgressFile(folder.path)
         self._folder = folder

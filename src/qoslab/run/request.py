@@ -60,7 +60,7 @@ def resuming(options: RunOptions, run: Path) -> str:
     """The command that goes on with a run.
 
     What reaches devices is typed again: a run's folder may be another's, an inventory is a program, and an experiment
-    with hardware may do whatever the login may.
+    with hardware may do everything that the login may.
     """
     words = ["qoslab", "run"]
     if kind_at(options.lab).placed:

@@ -46,7 +46,7 @@ class _Shared:
 
     @contextmanager
     def turn(self, worker: int) -> Iterator[None]:
-        """The turn of a worker's traffic; do what the request wants to be done meanwhile."""
+        """The turn of a worker's traffic; do what the request wants to be done in the meantime."""
         with self.schedule.turn(worker):
             self.analysis.start()
             yield
@@ -76,10 +76,10 @@ REPORTING = "writing the report of the measured cells (Ctrl-C again leaves it ou
 def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     """Run all cells of the plan. The block has the run folder with its manifest, for analysis and report.
 
-    Meanwhile the routers are restored, of a lab that stays before that; leaving the block waits for it. What makes the
-    figures of a cell worthless is recorded there. Raises `UserError` for the user to fix, of a tool before there is a
-    folder, or `KeyboardInterrupt`; routers are restored and labs gone before that, the folder keeps what there was.
-    """
+    In the meantime the routers are restored, of a lab that stays before that; leaving the block waits for it. What
+    makes the figures of a cell worthless is recorded there. Raises `UserError` for the user to fix, of a tool before
+    there is a folder, or `KeyboardInterrupt`; routers are restored and labs gone before that, the folder keeps what
+    there was."""
     kind = lab_kind(request.plan.lab)
     made_with = machinery(kind)
     tools = made_with.versions(request.place, request.plan.experiment)
@@ -211,7 +211,7 @@ class _Workers:
         shared = self._shared
         assert shared.request.scheduler is not None
         try:
-            from qoslab.run.cluster.pool import ClusterCrew
+            from qoslab.run.cluster.crew import ClusterCrew
 
             ClusterCrew(
                 shared.request.scheduler,

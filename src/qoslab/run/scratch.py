@@ -27,7 +27,7 @@ LONGEST_PLACE = 107 - 64
 """Bytes of the path of a place for such folders: the path of a socket has 107 (unix(7)), and ours end in up to 64."""
 
 # `cat` ends well with the process, and badly if somebody kills it. What the process had started may write on for a
-# moment, on a busy machine for seconds: one that is only starting makes its folder anew.
+# moment, on a busy machine for seconds: one that is only starting makes its folder again.
 _REMOVE = 'until cat >/dev/null; do :; done; for pause in 0.2 1 2 3 0; do rm -rf -- "$0"; sleep $pause; done'
 
 

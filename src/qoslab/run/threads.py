@@ -33,7 +33,7 @@ def in_thread(call: Callable[[], Result]) -> Future[Result]:
 
 
 def result_of(future: Future[Result], check: Callable[[], None], timeout_s: float | None = None) -> Result:
-    """Wait for the result and call `check` meanwhile, which raises where the wait must end.
+    """Wait for the result and call `check` in the meantime, which raises where the wait must end.
 
     `TimeoutError` after `timeout_s`.
     """

@@ -104,7 +104,7 @@ class Document:
         return text.removeprefix(".")
 
     def look(self, steps: Steps, work: int) -> None:
-        """Count what is looked at for combinations; `ExperimentError` beyond what a machine has time for."""
+        """Count what is examined for combinations; `ExperimentError` beyond what a machine has time for."""
         self.looks.work += work
         if self.looks.work > WORK_LIMIT:
             message = f"found more than {WORK_LIMIT} comparisons and words to look at for all combinations"
@@ -203,7 +203,7 @@ class _Reader:
         if len(steps) > DEPTH_LIMIT:
             message = f"found values nested too deeply, expected at most {DEPTH_LIMIT} levels"
             raise ExperimentError(findings=[self.place(node).finding("", message)])
-        # For an alias this is the anchor's place, which is what has to be mended.
+        # For an alias this is the anchor's place, which is what must be fixed.
         self.document.values[steps] = self.place(node)
         if id(node) in around:
             raise ExperimentError(findings=[self.place(node).finding("", "found an alias to something around itself")])

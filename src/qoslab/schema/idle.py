@@ -24,7 +24,7 @@ from qoslab.schema.templates import render_lines
 from qoslab.schema.traffic_ways import traffic_ways, used
 
 COMBINATIONS = 20
-"""Combinations of parameters of each arm whose configurations are looked at."""
+"""Combinations of parameters of each arm whose configurations are examined."""
 VERBS = {"input": "enters", "output": "leaves"}
 
 

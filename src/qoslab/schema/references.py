@@ -352,7 +352,7 @@ class _Checker:
             except ExperimentError as error:
                 yield from error.findings
 
-    # What is looked at
+    # What is examined
 
     def watching(self) -> Iterator[Finding]:
         topology = self.experiment.topology
@@ -387,7 +387,7 @@ class _Checker:
         yield from self._many_moments()
 
     def _many_moments(self) -> Iterator[Finding]:
-        """One finding for each router that an arm would look at too often."""
+        """One finding for each router that an arm would examine too often."""
         seen = set()
         for arm in self.experiment.arms:
             moments: dict[str, set[Trigger]] = {}

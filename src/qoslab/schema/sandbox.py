@@ -3,7 +3,7 @@
 Jinja2's sandbox keeps templates from Python's attributes; here little else is left either. The only function is
 `range`; there are a few filters and tests; values are texts, numbers, truth values and lists of them, and have no
 methods. What a template does is counted: each node of each turn of a loop or macro, each character or item that is made
-or looked at. Beyond `WORK_LIMIT` it is refused, and beyond `CHECK_LIMIT` with all that a check renders: sooner than a
+or examined. Beyond `WORK_LIMIT` it is refused, and beyond `CHECK_LIMIT` with all that a check renders: sooner than a
 clock would, and at the same place on every machine. Between two counts there is at most `NODE_LIMIT` nodes' work.
 """
 
@@ -124,12 +124,12 @@ def _size(value: Any) -> int:
 
 
 def _look(*values: Any) -> None:
-    """Count what may be looked at of values: each character or item."""
+    """Count what may be examined of values: each character or item."""
     _ACCOUNT.get().charge(sum(map(_size, values)))
 
 
 def _looked(value: Any) -> Any:
-    """The value, which is looked at."""
+    """The value, which is examined."""
     _look(value)
     return value
 

@@ -316,7 +316,7 @@ def _fill(data: Any, placeholders: Mapping[Steps, Placeholder], values: Any) -> 
 def make_sweep(document: Document, file: Path, also: Check | None = None) -> Sweep:
     """The sweep of a document. `ExperimentError` lists all findings of the first phase that has any.
 
-    `also` is asked last of each experiment that is looked at.
+    `also` is asked last of each experiment that is examined.
     """
     placeholders, findings = find_placeholders(document)
     names = _arm_names(document.data)
@@ -399,7 +399,7 @@ def _has_matrix(data: Any) -> bool:
 
 
 def _arm_names(data: Any) -> list[str] | None:
-    """The arms' names; None where the file is so wrong that its structure has to be mended first."""
+    """The arms' names; None where the file is so wrong that its structure must be fixed first."""
     arms = data.get("arms") if isinstance(data, dict) else None
     if not isinstance(arms, list) or not arms or not all(isinstance(arm, dict) for arm in arms):
         return None

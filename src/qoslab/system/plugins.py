@@ -126,7 +126,7 @@ class Registry(Mapping[str, _T], Generic[_T]):
         try:
             value: Any = point.load()
             value = value() if isinstance(value, type) else value
-        # Whatever the other package raises while it is imported; SystemExit too would end who only asked.
+        # The other package may raise anything during its import; SystemExit would end a program that only asked.
         except (Exception, SystemExit) as error:
             raise PluginError(f"{what} does not load: {type(error).__name__}: {error}", hint=hint) from error
         if problems := list(self._wrong(point.name, value)):

@@ -56,7 +56,7 @@ class Telnet:
                 continue
             end = _end_of_command(data, at)
             if end is None:
-                # Parameters are not looked at, so that of an endless list of them its two ends are enough.
+                # Parameters are not examined, so that of an endless list of them its two ends are enough.
                 self._rest = data[at:] if len(data) - at < 4 else data[at : at + 2] + data[-1:]
                 break
             if data[at + 1] == IAC:

@@ -46,7 +46,7 @@ SILENT_LINES = 4
 """After its client's end a receiver is done when so many intervals in a row brought nothing: queues have drained."""
 
 SATURATED_NS = 2047
-"""Up to which flood tells lateness apart: 0.1.0 counts everything later as this."""
+"""Up to which flood distinguishes lateness: 0.1.0 counts everything later as this."""
 
 Json = dict[str, Any]
 

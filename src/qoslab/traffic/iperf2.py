@@ -2,7 +2,7 @@
 
 Reads the report of 2.0 (which the article shows) and of 2.1 with `-e`. What has to be minded, seen with 2.1.8:
 
-- The exit status is 0 whatever happens; errors are lines of text.
+- The exit status is 0 in any case; errors are lines of text.
 - Where the congestion control does not exist, the client says so and goes on with the machine's own.
 - The server never ends by itself.
 - `[SUM]` lines of a server may mix streams of different tests; sums are computed from the streams.

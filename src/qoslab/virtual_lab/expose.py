@@ -190,7 +190,7 @@ def _yaml(made: dict[str, Any]) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """A file with secrets, anew: what was there may be open to others."""
+    """Write a file with secrets as a new file: an old one may be open to others."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(path.name + ".new")
     fresh.unlink(missing_ok=True)

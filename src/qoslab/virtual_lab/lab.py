@@ -237,7 +237,7 @@ class Lab:
                 state = json.loads((process / "root/run/qoslab" / STATE_FILE).read_text(encoding="utf-8"))
                 labs.append(cls(Supervisor.connect(int(process.name)), state))
             except (OSError, LabError, ValidationError):
-                continue  # It ended meanwhile, is still coming up, is out of reach, or is of another version.
+                continue  # It ended in the meantime, is still coming up, is out of reach, or is of another version.
         return sorted(labs, key=lambda lab: lab.name)
 
     @classmethod

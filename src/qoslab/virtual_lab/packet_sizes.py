@@ -43,7 +43,7 @@ def _limit(device: Device, interface: Interface) -> int | None:
 def apply(netlink: IPRoute, device: Device, names: Mapping[int, str]) -> None:
     """Bring the sizes of connected networks to what `device` says; `names` are the full names by kernel number.
 
-    To be called when addresses and states of interfaces are as they should be: either takes back what this has set.
+    To be called when addresses and states of interfaces are as they should be: either removes what this has set.
     """
     for route in netlink.get_routes(family=socket.AF_INET, table=RT_TABLE_MAIN):
         interface = device.interfaces.get(names.get(route.get_attr("RTA_OIF"), ""))

@@ -454,7 +454,7 @@ def continue_entered(machine: int) -> None:
     own = os.stat("self/ns/pid_for_children", dir_fd=machine)
     for name in filter(str.isdigit, os.listdir(machine)):
         try:
-            # Processes of other users, and processes that have just ended, cannot be looked at.
+            # Processes of other users, and processes that have just ended, cannot be examined.
             if int(name) != os.getpid() and os.stat(f"{name}/ns/pid_for_children", dir_fd=machine).st_ino == own.st_ino:
                 os.kill(int(name), signal.SIGCONT)
         except OSError:

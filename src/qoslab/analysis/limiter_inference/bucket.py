@@ -32,7 +32,7 @@ _COARSE, _FINE, _ROUNDS, _VALLEYS = 120, 9, 14, 4
 _FARTHEST = 40
 """Steps to the edge of the rates that explain packets: a bucket that is full again before each burst limits few."""
 _AT_ONCE = 2_000_000
-"""Packets times rates that are looked at together, for the memory that they take."""
+"""Packets times rates that are processed together, for the memory that they take."""
 
 
 @dataclass(frozen=True)

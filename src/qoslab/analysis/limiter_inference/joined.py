@@ -124,7 +124,7 @@ def load(before: Path, after: Path, read: Reader, interfaces: Sequence[str] = ()
 
 
 def join(before: pd.DataFrame, after: pd.DataFrame) -> Joined:
-    """Join two captures by what routers leave alone. Packets that are alike are told apart by their order.
+    """Join two captures by what routers leave alone. Packets that are alike are distinguished by their order.
 
     `UserError` where they have too little in common, or clocks that nothing brings together.
     """

@@ -238,7 +238,7 @@ def _paced(departures: _Departures) -> Releases | None:
     # What a packet adds that is not counted makes the rate depend on the sizes.
     each = 8 / (per_byte + extra / np.array([sizes.min(), sizes.max()])) if extra else np.array([rate, rate])
     low, high = (1 - error) * min(rate, *each), (1 + error) * max(rate, *each)
-    # In bytes of which each takes the same time, whatever the size of its packet.
+    # In bytes of which each takes the same time, regardless of the size of its packet.
     alike = (extra + per_byte * departures.size) * rate / 8 if extra else departures.size
     burst = _burst(departures.out_s, alike, Interval(rate, (1 - error) * rate, (1 + error) * rate))
     shaper = burst.value > SHARP * float(alike.max())

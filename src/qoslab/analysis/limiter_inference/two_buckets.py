@@ -3,7 +3,7 @@
 Tokens come to the first bucket, and to the second as far as the first has no room for them; a packet passes if one of
 them has as many as it has bytes, and that one pays. Both together lack what one bucket of both bursts would lack, since
 tokens are lost only when both are full. So a packet that passed found at least its size in both together, and one that
-did not found less than twice its size: this bounds the rate and the sum of the bursts, whatever the first bucket is.
+did not found less than twice its size: this bounds the rate and the sum of the bursts, regardless of the first bucket.
 Pairs of a rate and a first bucket are then searched; the best are replayed forward over the arrivals.
 """
 
@@ -163,7 +163,7 @@ def _needed(arrivals: Arrivals, rate: Array, first: Array) -> tuple[Array, Array
 
 
 def _replayed(arrivals: Arrivals, rate: Array, first: Array, second: Array) -> Array:
-    """Packets that each candidate decides differently, without a look at what became of those before."""
+    """Packets that each candidate decides differently, without examining the result of earlier ones."""
     one, other, wrong = first.copy(), second.copy(), np.zeros(len(rate))
     gaps = np.diff(arrivals.time_s, prepend=arrivals.time_s[0])
     for gap, size, passes in zip(gaps.tolist(), arrivals.size.tolist(), arrivals.passed.tolist(), strict=True):

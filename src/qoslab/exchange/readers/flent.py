@@ -37,7 +37,7 @@ def knows(head: bytes) -> bool:
 def read(path: Path) -> Foreign:
     """Return series in Mb/s as streams with intervals, all others as samples, without those that flent computed.
 
-    A sub-series, which has further values of a series (`TCP upload::tcp_rtt`), is samples whatever its unit.
+    A sub-series, which has further values of a series (`TCP upload::tcp_rtt`), is samples regardless of its unit.
     """
     document = document_of(path, "flent")
     version = document.get("version")

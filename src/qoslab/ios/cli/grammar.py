@@ -393,7 +393,7 @@ class Table(Generic[Handler]):
     _beginnings: dict[tuple[str, frozenset[str]], _Beginnings[Handler]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # A configuration is read many times: as it is printed, compared, and taken back.
+        # A configuration is read many times: as it is printed, compared, and removed.
         self._matched = lru_cache(self.REMEMBERED)(self._match)
 
     def add(
@@ -412,7 +412,7 @@ class Table(Generic[Handler]):
         `no` is the syntax of its `no` and `default` forms (without those words); True means the command's own syntax
         of which all behind the leading keywords may be left out. `help` explains keywords and arguments by name. The
         command exists only where all of `requires` are among the capabilities given to `parse`. A keyword or argument
-        that nothing explains is a ValueError. `undo` says how its lines are taken back where `no` is not enough. A
+        that nothing explains is a ValueError. `undo` says how its lines are removed where `no` is not enough. A
         `fallback` takes a line that another command takes as well only where that one is a fallback, too.
         """
         forms: list[tuple[Form, str, bool]] = [("set", text, False)]

@@ -352,7 +352,7 @@ class ConfigSession:
     @staticmethod
     def _still_there(found: T | None) -> T:
         if found is None:
-            # Another session removed it meanwhile.
+            # Another session removed it in the meantime.
             raise RejectedError("% The object being configured has been removed")
         return found
 

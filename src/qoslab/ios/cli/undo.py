@@ -22,9 +22,9 @@ class Undo:
     line: str | None = None
     """Syntax of what takes a line back, behind `no` or, if it begins so, `default`. None is the key."""
     afresh: bool = False
-    """True if the old line is taken back before another value: it keeps something of that, or the order below it."""
+    """True if the old line is removed before another value: it keeps something of that, or the order below it."""
     renewed: bool = False
-    """True if a block is taken back before one with another first line takes its place."""
+    """True if a block is removed before one with another first line takes its place."""
     table: bool = False
     """True if lines with the same key make one table together, which the key's `no` form clears."""
     parts: bool = False
@@ -34,7 +34,7 @@ class Undo:
     referred: int | None = None
     """A rank among what other lines may refer to, in the order in which these can be removed."""
     attaches: bool = False
-    """True if it puts a named object in force: it is taken back before that object changes."""
+    """True if it puts a named object in force: it is removed before that object changes."""
     first: bool = False
     """True if, where it is to go, it does so before anything is entered: it would be in the way of that."""
     rewrite: bool = False
@@ -44,7 +44,7 @@ class Undo:
     verbatim: bool = False
     """True if it is a text that may go over several lines; such come last."""
     late: bool = False
-    """True if it is taken back after its neighbours have been entered: without it there may be nothing left."""
+    """True if it is removed after its neighbours have been entered: without it there may be nothing left."""
     goes_with: str | None = None
     """Syntax of the key of the line that takes this one along when it is removed."""
     followed: str | None = None

@@ -445,7 +445,7 @@ def access_line(access_list: AccessList, line: AccessEntry | Remark) -> str:
 
 
 def option_words(line: AccessEntry) -> list[str]:
-    """Return what an entry asks for behind its addresses and ports, but for ICMP messages."""
+    """Return what an entry asks for behind its addresses and ports, except for ICMP messages."""
     words = ["established"] if line.established else []
     if line.dscp is not None:
         words.append(f"dscp {dscp_text(line.dscp)}")

@@ -1,4 +1,4 @@
-"""Lines without effect: kept in order, printed, taken back by `no`.
+"""Lines without effect: kept in order, printed, removed by `no`.
 
 `ios.inert_commands` and `ios.undecided` have them.
 """

@@ -105,7 +105,7 @@ def _check(session: ConfigSession, address: IPv6Interface) -> None:
     text = ipv6_text(address)
     if ip.is_link_local:
         raise RejectedError(NEEDS_LINK_LOCAL.format(interface=here.name, address=text))
-    # The address of the subnet itself is that of all its routers (RFC 4291, 2.6.1), but for links of two (RFC 6164).
+    # The address of the subnet itself is that of all its routers (RFC 4291, 2.6.1), except for links of two (RFC 6164).
     subnet = address.network.prefixlen < 127 and ip == address.network.network_address
     if subnet or ip.is_multicast or ip.is_unspecified or ip.is_loopback:
         raise RejectedError(NO_UNICAST.format(interface=here.name, address=text))

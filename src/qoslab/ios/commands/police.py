@@ -231,7 +231,7 @@ def _inline_actions(args: Args) -> dict[Colour, tuple[PoliceAction, ...]]:
 def _action(session: ConfigSession, args: Args) -> None:
     present = session.policy_class
     if present.police is None:
-        # Another session removed it meanwhile.
+        # Another session removed it in the meantime.
         raise args.invalid(args.keywords[0])
     [(colour, (action,))] = _inline_actions(args).items()
     have = present.police.actions(colour) or ()

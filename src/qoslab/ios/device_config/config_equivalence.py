@@ -215,7 +215,7 @@ def _any_difference(wanted: str, present: str) -> Iterator[str]:
 
 
 def _tried_out(asked: str, present: Device) -> Reading:
-    """Enter what was asked for on the router as it is, but for what only the result tells of."""
+    """Enter what was asked for on the router as it is, except for parts that only the result shows."""
     trial = present.copy()
     trial.access_lists, trial.ip_sla = {}, IpSla()
     reading = Reading(trial)

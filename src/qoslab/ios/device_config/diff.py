@@ -1,6 +1,6 @@
 """The configuration lines that lead a device from one configuration to another.
 
-Which lines are about the same thing, and how each is taken back, its command says (`cli.undo`).
+Which lines are about the same thing, and how each is removed, its command says (`cli.undo`).
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ class Block:
 Rewrite = Literal["nothing", "differing", "all"]
 """Policies, classes and addresses that are removed and written again."""
 LATER: Rewrite = "nothing"
-"""The same once it was looked at: what was written anew stays."""
+"""The same once it was examined: what was written again stays."""
 
 
 def lines_between(wanted: Device, current: Device, *, rewrite: Rewrite = "all") -> list[str]:
     """Return the lines that, configured on the device `current`, make it `wanted`; none if they are alike.
 
     What differs is changed in place where that leads there; otherwise policies and addresses are taken off and written
-    anew, those that differ or, where that does not lead there either, all; `anew` says how far to go. The result is
+    again, those that differ or, where that does not lead there either, all; `rewrite` says how far to go. The result is
     tried out before it is returned; QoslabError when it does not lead there.
     """
     if wanted == current:
@@ -193,9 +193,9 @@ def _entered(above: Block, line: str, match: Match[Handler]) -> Block:
 def _taken_off(target: Block, present: Block, rewrite: Rewrite) -> Iterator[str]:
     """Yield the lines that take off, and take from `present`, what goes before anything else changes.
 
-    These are the policies that are not to stay attached. What is written `anew` is attached nowhere meanwhile; it comes
-    off with the addresses that differ, and then the policy-maps and class-maps, a name before those it refers to.
-    """
+    These are the policies that are not to stay attached. What is written again (`rewrite`) is attached nowhere in the
+    meantime; it comes off with the addresses that differ, and then the policy-maps and class-maps, a name before those
+    it refers to."""
     written = {
         key: block
         for key, block in reversed(present.children.items())
@@ -276,7 +276,7 @@ def _difference(target: Block, present: Block, *, rewrite: bool) -> Iterator[str
 
 
 def _forget_what_goes_along(target: Block, present: Block) -> None:
-    """Take from `present` what goes with a line that is removed, be it to be entered anew: a schedule."""
+    """Take from `present` what goes with a line that is removed, be it to be entered again: a schedule."""
     for key, block in list(present.children.items()):
         name = block.goes_with
         if name in present.children and present.children[name].differs(target.children.get(name)):

@@ -1,8 +1,8 @@
 """Restoration of a device's configuration from before a run, with any later changes of others.
 
-Only what the run touched is taken back: the blocks, and the lines of blocks, that its own configuration changed on a
-model of the device. What somebody else changed meanwhile stays, and is told. Lines that the model does not take are
-compared as text; of these, only what the run pushed itself is taken back.
+Only what the run touched is removed: the blocks, and the lines of blocks, that its own configuration changed on a
+model of the device. Changes by others in the meantime stay, and are reported. Lines that the model does not take are
+compared as text; of these, only what the run pushed itself is removed.
 """
 
 from __future__ import annotations

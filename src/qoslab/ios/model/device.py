@@ -415,7 +415,7 @@ class Device:
     def carriers(self) -> Iterator[tuple[str, Interface]]:
         """Yield what a router's IP stack has an interface for, and the interface whose addresses that has.
 
-        They are the same but for an ATM port, which has those of the interface with its circuit.
+        They are the same except for an ATM port, which has those of the interface with its circuit.
         """
         for name, interface in self.interfaces.items():
             if not interface.atm:

@@ -81,7 +81,7 @@ CLASSIC_RANDOM_DETECT_MIN = (20, 22, 24, 26, 28, 31, 33, 35)
 
 HQF_RANDOM_DETECT_MIN_BY_DSCP = ((32, 28, 24), 36)
 """Least thresholds of assured forwarding by drop precedence, and of EF, later generation: those of an ISR G2 with 15.x,
-but for EF, which is remembered."""
+except for EF, which is remembered."""
 
 CLASSIC_RANDOM_DETECT_MIN_BY_DSCP = ((33, 28, 24), 37)
 """The same of the classic generation. Unconfirmed."""

@@ -77,7 +77,7 @@ class QosGeneration:
     input_hold_queue: int = 75
     """`Input queue: 0/75/...` of `show interfaces`, packets."""
     output_queue_of_fifo: bool = False
-    """True if `show interfaces` has `Output queue: 0/40 (size/max)` whatever the queueing."""
+    """True if `show interfaces` has `Output queue: 0/40 (size/max)` regardless of the queueing."""
     exceeded: str = "exceed"
     """The word before the rate of exceeding packets."""
     violated: str = "violate"
@@ -202,7 +202,7 @@ def generation_of(release: str) -> Generation | None:
     number = (int(parts[1]), int(parts[2]), int(parts[3] or 0))
     if number < _MQC or (number[:2] == _MQC[:2] and "T" not in (parts[4] or "")):
         return None
-    # Of 12.4 mainline, which has numbers as high, the T train tells itself apart.
+    # Of 12.4 mainline, which has numbers as high, the T train distinguishes itself.
     return "hqf" if number[0] >= 15 or (number >= _FIRST_HQF and (parts[4] or "").startswith("T")) else "classic"
 
 

@@ -33,7 +33,7 @@ class InertLine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InertLines:
-    """Lines without effect in the order in which they were first entered; the order does not tell two apart."""
+    """Lines without effect in the order in which they were first entered; the order does not distinguish two."""
 
     lines: tuple[InertLine, ...] = ()
 
@@ -98,7 +98,7 @@ def taken_out(line: InertLine, text: str, cursor: int) -> tuple[InertLine, int]:
 
 
 def _negated(text: str) -> str:
-    """Return what a line that begins with `no` takes back, at its depth; a line that nothing begins with if it does
+    """Return what a line that begins with `no` removes, at its depth; a line that nothing begins with if it does
     not."""
     plain = text.lstrip(" ")
     return " " * indented(text) + plain[3:] if plain.startswith("no ") else "\n"

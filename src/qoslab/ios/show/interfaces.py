@@ -208,7 +208,7 @@ class InterfaceView:
 
     def _totals(self) -> Iterator[str]:
         # Of what follows the data plane counts packets and bytes. A virtual line has no damaged frames, collisions or
-        # carrier losses, so those are zero; broadcasts are not told apart from other packets.
+        # carrier losses, so those are zero; broadcasts are not distinguished from other packets.
         received, sent = self.counters["input"], self.counters["output"]
         ethernet = not self.interface.serial and not self.interface.atm
         yield f"     {received['packets']} packets input, {received['bytes']} bytes" + (

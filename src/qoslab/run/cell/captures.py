@@ -45,7 +45,7 @@ class RunningCapture(Protocol):
 def start_capture(lab: Lab, point: CapturePoint, file: Path, comment: str) -> RunningCapture:
     """Begin to capture: a router whose data plane can be asked does so itself, for others a program does.
 
-    The data plane's stamps are its event time, which says when frames passed whatever the machine was doing; a
+    The data plane's stamps are its event time, which says when frames passed regardless of the load of the machine; a
     program's are the kernel's.
     """
     if point.node in lab.data_planes:
@@ -127,7 +127,7 @@ class _ToolCapture:
         while not _TOOL.is_running(self._log()):
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
-                raise CaptureError(f"{_place(self.point)}: {_TOOL.failure(self._said()) or 'did not start'}")
+                raise CaptureError(f"{_place(self.point)}: {_TOOL.failure(self._log()) or 'did not start'}")
             time.sleep(POLL_S)
 
     def stop(self, last_packet: float) -> CaptureRecord:

@@ -159,7 +159,7 @@ class CellRun:
             sampler.start(zero)  # as the times of tables count
             triggered.start(zero)
 
-        # Routers are read while hosts are looked at, before the traffic as after it.
+        # Routers are read while hosts are examined, before the traffic as after it.
         with readings:
             clocks, host_clocks = Clocks.read(), HostClocks(self._lab, hosts)
             for host in hosts:

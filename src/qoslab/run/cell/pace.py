@@ -136,7 +136,7 @@ def _lost(result: FlowResult) -> float | None:
 def probe_sender(samples: Sequence[program_formats.Sample], interval_ns: int) -> SenderRecord | None:
     """Return how late the packets of a jitter operation left, against the most punctual one of their run; None of none.
 
-    What comes back late or never has no stamps and is not looked at.
+    What comes back late or never has no stamps and is not examined.
     """
     runs: dict[int, list[int]] = {}
     for each in samples:

@@ -40,7 +40,7 @@ def read_health(lab: Lab, routers: Sequence[str]) -> dict[str, Health]:
 
 
 def start_afresh(lab: Lab, routers: Sequence[str], kernels: Sequence[str] = ()) -> None:
-    """Empty each data plane's queues and let it count anew, its lateness and losses too.
+    """Empty each data plane's queues and let it count again, its lateness and losses too.
 
     Those of `kernels` are configured again, which empties their queues.
 

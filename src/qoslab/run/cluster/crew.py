@@ -36,7 +36,7 @@ class Workers(Protocol):
         """True if they should get another cell."""
 
     def submit(self, task: CellTask, coming: Path | None) -> None:
-        """Have a cell run; `coming`: where its counters go meanwhile, of a worker of this machine."""
+        """Have a cell run; `coming`: where its counters go in the meantime, of a worker of this machine."""
 
     def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
         """The cells that are done, with their folders as archives."""

@@ -173,7 +173,7 @@ class Cluster:
                     hint="Install the same version on every machine.",
                 )
             if isinstance(found, OSError):
-                continue  # It left meanwhile.
+                continue  # It left in the meantime.
             if isinstance(found, BaseException):
                 raise MachineError(f"worker {address} does not answer: {found}")
             check_version(address, found, made_with(()))

@@ -132,7 +132,7 @@ class Session:
             try:
                 connection.disconnect()
             except Exception:
-                # whatever it says, the line is gone
+                # after any error the line is gone
                 logging.getLogger(__name__).info("%s: could not hang up", self._name, exc_info=True)
 
     def _login(self) -> None:
@@ -285,7 +285,7 @@ def _spare_the_disks() -> None:
 def _warm_up(parse_only: bool = False) -> None:
     """Import what takes seconds before it is needed, and have Genie read its list of parsers unless it only parses.
 
-    All of that stays: looking for garbage meanwhile, and among it later, would take as long as a third of it.
+    All of that stays: looking for garbage in the meantime, and among it later, would take as long as a third of it.
     """
     gc.disable()
     try:

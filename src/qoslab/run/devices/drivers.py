@@ -162,7 +162,7 @@ class ControlSocketRouter:
     def intend(self, cell: Cell, folder: Path, text: str | None) -> None:
         """See `RouterDriver`."""
         engine = json.dumps(self._compile(text or ""), indent=1) + "\n"
-        cell.write(cell.configuration(f"{self._name}.{self._kept}"), engine)
+        cell.write(cell.configuration(f"{self._name}.{self._file}"), engine)
         (folder / f"{self._name}.engine.json").write_text(engine, encoding="utf-8")
 
     @property

@@ -43,7 +43,7 @@ class Guard(Protocol):
     """Rollback of the routers' configurations if this run is interrupted."""
 
     def arm(self, traffic: Duration) -> None:
-        """Before lines are sent, for each cell, whose traffic takes so long: its time begins anew."""
+        """Before lines are sent, for each cell, whose traffic takes so long: its time restarts."""
 
     def disarm(self) -> None:
         """The routers are as they were."""
@@ -69,9 +69,8 @@ class Routers:
         """`state` is the session's folder of configurations from before.
 
         `base` gives an engine router's configuration without the experiment's; `note` is told what others changed on a
-        router meanwhile, which stays as it is. `names` is what routers call the experiment's interfaces: all that is
-        sent to them, read back and undone has their names, what is kept of the experiment has its own.
-        """
+        router in the meantime, which stays as it is. `names` is what routers call the experiment's interfaces: all that
+        is sent to them, read back and undone has their names, what is kept of the experiment has its own."""
         self._topology = topology
         self._session = session
         self._guard = guard
@@ -254,7 +253,7 @@ class Routers:
             self._note(f"{router}: somebody changed its configuration during the run; these changes stay:\n{changed}")
 
     def _read_back(self) -> None:
-        """Ask the routers what they have in force now, whatever it is."""
+        """Read the active configuration of the routers."""
         try:
             outcome = self._session.carry_out(["verify"], intended=self._before)
         except RouterError as error:

@@ -189,7 +189,7 @@ class RestoreState:
         return file.read_text(encoding="utf-8") if file.exists() else ""
 
     def forget_but_last(self, router: str) -> None:
-        """All that was pushed to it is undone, but for the latest."""
+        """All that was pushed to it is undone, except for the latest."""
         for _, file in self._pushed(router)[:-1]:
             file.unlink()
 

@@ -177,12 +177,12 @@ class Channel:
             raise HostLost(f"{self.name}: {name} did not arrive as it was sent")
 
     def give_up(self, reason: str) -> None:
-        """Hang up at once, whatever is under way; the agent puts everything back. `lost` is the reason from now on."""
+        """Hang up at once, whatever is under way; the agent restores everything. `lost` is the reason from now on."""
         self._lose(reason)
         self._hang_up()
 
     def close(self) -> list[str]:
-        """Let the agent put everything back, and hang up; what it could not put back."""
+        """Let the agent restore everything, and hang up; what it could not restore."""
         if self._closed.is_set():
             return []
         failed: list[str] = []

@@ -47,7 +47,7 @@ class ExternalProcess:
         return self._output.status
 
     def began_ns(self) -> int | None:
-        """See `run.protocols.Process`: as its host says, which knows to within the error of the look at its clock."""
+        """See `run.protocols.Process`: as its host says, which knows to within the error of reading its clock."""
         return None if self._output.began_ns is None else self._output.began_ns - self._ahead_ns
 
     def signal(self, number: signal.Signals) -> None:
@@ -173,7 +173,7 @@ class ExternalHost:
         return found
 
     def isolate(self) -> list[str]:
-        """Prepare its interfaces. What an earlier run had left there and could not be put back, in words."""
+        """Prepare its interfaces. What an earlier run had left there and could not be restored, in words."""
         interfaces = self._place.interfaces()
         failed = self._channel.ask("isolate", way=self._place.settings.isolate, interfaces=interfaces)["failed"]
         clock = self.clock()
@@ -285,7 +285,7 @@ class ExternalHost:
         self._channel.give_up(reason)
 
     def close(self) -> list[str]:
-        """Leave it as it was; what could not be put back."""
+        """Leave it as it was; what could not be restored."""
         return [f"{self._place.name}: {each}" for each in self._channel.close()]
 
 

@@ -1,6 +1,6 @@
 """`auto qos voip` of a Catalyst 3750: a macro that writes configuration, in the form of 12.2(2x)SE to 12.2(5x)SE.
 
-It sets what still has its default, so that it takes back no setting of the user's. The values are those of printed
+It sets what still has its default, so that it removes no setting of the user's. The values are those of printed
 configurations; the map from CoS to DSCP and the names of the classes are remembered [R].
 """
 

@@ -40,7 +40,7 @@ class Setting:
 
 
 class Prober(ABC):
-    """Runs one probe. Its methods are called in one thread, but for `stop`, which comes when that has ended."""
+    """Runs one probe. Its methods are called in one thread, except for `stop`, which comes when that has ended."""
 
     def __init__(self, setting: Setting, probe: Probe) -> None:
         self.setting = setting
@@ -70,12 +70,12 @@ class Prober(ABC):
 
     @abstractmethod
     def start(self, at_ns: int) -> None:
-        """Let the operation run, from this instant of CLOCK_MONOTONIC on, which is now but for `notice_s`.
+        """Let the operation run, from this instant of CLOCK_MONOTONIC on, which is `notice_s` from now.
 
         `RunInvalid` or `DeviceError` where that is refused.
         """
 
-    def look(self) -> None:  # noqa: B027 (most have nothing to look at)
+    def look(self) -> None:  # noqa: B027 (most have nothing to examine)
         """Take what will not be there any more at the end."""
 
     @abstractmethod

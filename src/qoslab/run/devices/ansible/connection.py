@@ -163,7 +163,7 @@ def main() -> None:
         options, context = read_block(stream), read_block(stream)
         answer = json.dumps(tell(options, context, sys.argv[1], sys.argv[2]))
     except Exception:
-        # whatever it is, Ansible's helper meets it too and reports it in Ansible's way
+        # Ansible's helper meets any such error too and reports it in Ansible's way
         hand_over(data)
     sys.stdout.write(answer)
 

@@ -33,7 +33,7 @@ def processes(scratch: Path) -> list[int]:
     found = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit() and int(process.name) != os.getpid():
-            # gone meanwhile, or somebody else's
+            # gone in the meantime, or somebody else's
             with contextlib.suppress(OSError):
                 if mark in (process / "environ").read_bytes():
                     found.append(int(process.name))

@@ -1,4 +1,4 @@
-"""The countdowns that a router has: what starts each, begins it anew and stops it, and what happens at its end.
+"""The countdowns that a router has: what starts each, restarts it and stops it, and what happens at its end.
 
 Sources: Cisco's guides to Configuration Replace and Configuration Rollback (the timer for a confirmation is of
 12.4(20)T, `configure replace` of 12.3(7)T) and to Embedded Event Manager (countdowns and `action cli` of 12.3(14)T).
@@ -49,7 +49,7 @@ class RollbackState:
 
 
 class Countdown(ABC):
-    """One kind of them. Where it leads is fixed when it is started: to begin it anew leads there too."""
+    """One kind of them. Where it leads is fixed when it is started: a restart leads there too."""
 
     effect: str
     """Effect at its end, in a few words."""

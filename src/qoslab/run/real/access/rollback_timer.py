@@ -1,6 +1,6 @@
 """Rollback timer on the router itself, for the case that nobody else can restore it.
 
-It is started before the first line is sent, started anew before each cell, and stopped when the router is proven to be
+It is started before the first line is sent, restarted before each cell, and stopped when the router is proven to be
 as it was.
 """
 
@@ -45,7 +45,7 @@ class RollbackTimers:
         """Number of starts of each timer."""
 
     def arm(self, traffic: Duration) -> None:
-        """Start the countdowns for a cell, or start them anew. `UserError` where a router cannot do what is wanted."""
+        """Start the countdowns for a cell, or restart them. `UserError` if a router cannot do what is wanted."""
         for router, settings in self._settings.items():
             minutes = minutes_of(settings, traffic)
             if router in self.armed:

@@ -133,7 +133,7 @@ def metric_of(route: str) -> str:
 
 
 def again(route: str) -> list[str]:
-    """The words that make a route anew, from a line of `ip route`."""
+    """The words that make a route again, from a line of `ip route`."""
     words = [word for word in route.split() if word not in MOMENTARY]
     # `rto_min` is locked by itself: `ip` prints the word and does not take it.
     pairs = [(before, word) for before, word in zip(["", *words], words) if (before, word) != ("rto_min", "lock")]  # noqa: B905
@@ -141,7 +141,7 @@ def again(route: str) -> list[str]:
 
 
 def until(seconds: int) -> str:
-    """A word that stands for what will be left of so many seconds from now, when it is put back."""
+    """A word that stands for what will be left of so many seconds from now, when it is restored."""
     return "{until " + str(int(time.clock_gettime(time.CLOCK_BOOTTIME)) + seconds) + "}"
 
 

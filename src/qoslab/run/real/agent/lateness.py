@@ -72,7 +72,7 @@ class Watch:
         looks = 0
         while True:
             with self._lock:
-                # What stood still while it looked at the programs was late, too.
+                # What stood still while it examined the programs was late, too.
                 self._count()
                 self._due = time.monotonic_ns() + PERIOD_NS
             time.sleep(PERIOD_NS / 1e9)
@@ -85,7 +85,7 @@ class Watch:
 
     def _look(self) -> None:
         for program, process in list(self._programs()):
-            # One that ends meanwhile, or a kernel that does not count it, leaves what was seen.
+            # One that ends in the meantime, or a kernel that does not count it, leaves what was seen.
             with contextlib.suppress(OSError, ValueError, IndexError):
                 for task in os.listdir(f"/proc/{process}/task"):
                     with open(f"/proc/{process}/task/{task}/schedstat", encoding="utf-8") as file:

@@ -104,7 +104,8 @@ def _settings(device: str) -> dict[str, str]:
 
 
 def _routes(device: str, own_local: bool) -> list[list[str]]:
-    """The words for `ip` that make the routes anew: those of neighbours last, by which others' gateways are reached."""
+    """The words for `ip` that make the routes again: those of neighbours last, by which others' gateways are
+    reached."""
     found = []
     for version in ("-4", "-6"):
         for line in lines_of(call("ip", version, "route", "show", "table", "all", "dev", device)):

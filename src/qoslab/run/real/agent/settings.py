@@ -1,6 +1,6 @@
 """Settings on a host: changed, compared, restored, with a journal and a watchdog.
 
-What is to be put back lies in a journal on disk before anything is changed; the keeper, a process of its own, does it
+What is to be restored lies in a journal on disk before anything is changed; the keeper, a process of its own, does it
 when the agent ends, in whatever way. Where both are killed the next agent does. One run at a time has an interface, see
 `hold`; the journal is locked while somebody puts back what is in it.
 """
@@ -217,7 +217,7 @@ def _put_back_of(path: str, token: str) -> list[str]:
     file = os.open(path, os.O_RDWR)
     while True:
         entries = _lines(file)
-        # Where another agent was quicker it has put back, and the journal is its own.
+        # If another agent was quicker it has restored the settings, and the journal is its own.
         if not entries or entries[0].get("token") != token:
             return []
         try:
@@ -391,7 +391,7 @@ class Settings:
     def _route(self, route: dict[str, Any]) -> None:
         """Have the experiment's route in place of the one that is preferred.
 
-        With its metric: beside one of another metric it would stay when all is put back, or not be taken at all.
+        With its metric: beside one of another metric it would stay when all is restored, or not be taken at all.
         """
         prefix, device = route["prefix"], route["device"]
         ip = ["ip", family(prefix), "route"]

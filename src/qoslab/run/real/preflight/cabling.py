@@ -29,7 +29,7 @@ def proofs(facts: Facts) -> dict[str, Proof]:
 
 
 def unseen(facts: Facts) -> bool:
-    """Return whether hosts have interfaces that are down until a run brings them up: a look at their cables is due
+    """Return whether hosts have interfaces that are down until a run brings them up: a check of their cables is due
     then.
     """
     return any(

@@ -90,8 +90,8 @@ class Gathering:
         wanted = self.demands.hosts.get(name, ()) if stays else ()
         differing = [each for profile, answers in wanted for each in host.differences(profile, answers=answers)]
         return HostFacts(
-            root=bool(host.answer["root"]),
-            machine=host.answer["machine"],
+            root=bool(host.reply["root"]),
+            machine=host.reply["machine"],
             cards=cards_of(found["cards"]),
             routes={address: (way[0], way[1]) for address, way in found["routes"].items()},
             management=found["management"]["device"],

@@ -119,7 +119,7 @@ class ExternalWorker(MeasuredWorker):
         self._tell(self._label, "")
 
     def _make_ready(self, gathering: Gathering) -> Facts:
-        """Look before anything is changed; then have the interfaces ready, and look at those that were down."""
+        """Look before anything is changed; then have the interfaces ready, and examine those that were down."""
         self._tell(self._label, "look at the lab")
         facts = look_around(gathering, self._note)
         if another := others(self._began_in.get("devices", {}), devices_seen(facts)):
@@ -281,7 +281,7 @@ def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
 
 
 def _shut_out(inventory: LabInventory, experiment: Experiment) -> list[QoslabError]:
-    """The routers that let nobody in: who mends something shall hear of all at once."""
+    """The routers that let nobody in: a user who fixes something must hear of all at once."""
     routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
     ways = ways_to(inventory.file, routers, inventory.nodes.routers)
     if not ways:
