@@ -37,7 +37,7 @@ NOT_HERE = "--offline was specified"
 
 @dataclass(frozen=True)
 class AuditCheck:
-    """Something that is examined, by a program whose status is 0 where all is well."""
+    """Something that is examined, by a program whose status is 0 if all is well."""
 
     about: str
     command: tuple[str, ...]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure a new user's first start: one command in a fresh clone, on a machine where nothing is installed.
+"""Measure a new user's first start: one command in a fresh clone, on a machine if nothing is installed.
 
     python benches/first_start.py --write \\
         --machine 'Debian 13, as a user' 'COMMAND THAT RUNS WHAT FOLLOWS IT IN A FRESH CLONE ON SUCH A MACHINE' \\

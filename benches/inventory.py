@@ -282,7 +282,7 @@ def shown(row: dict[str, Any]) -> str:
 
 
 def title(name: str, words: Sequence[str]) -> str:
-    """An experiment; with arms other than those that are run where none is named, which have a section of their own."""
+    """An experiment; with arms other than those that are run if none is named, which have a section of their own."""
     arms, usual = (
         [arm for option, arm in pairwise(each) if option == "--arm"] for each in (words, EXPERIMENTS.get(name, ()))
     )

@@ -96,7 +96,7 @@ def received(lab: Lab) -> int:
 def flood(
     lab: Lab, size: int, seconds: float, packets_per_second: float = 10e6, *, batch: int = 1, spin_us: int = 30
 ) -> None:
-    """A flood from `flood`, at a rate that it does not reach where none is given: it leaves out what is overdue."""
+    """A flood from `flood`, at a rate that it does not reach if none is given: it leaves out what is overdue."""
     words = f"send {SERVER} --port {SINK} --size {size} --duration {seconds:g} --delay {1000 / packets_per_second:.6f}"
     lab.run("client", [str(FLOOD), *words.split(), *f"--batch {batch} --spin {spin_us}".split()])
 

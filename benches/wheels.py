@@ -34,7 +34,7 @@ class WheelError(Exception):
 
 
 def standard_library(triple: str) -> None:
-    """`WheelError` where rustc has none for the target."""
+    """`WheelError` if rustc has none for the target."""
     asked = ["rustc", "--print", "target-libdir", "--target", triple]
     done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -63,7 +63,7 @@ def build(target: str, to: Path) -> Path:
 
 
 def judge(wheel: Path) -> str:
-    """The oldest platform that auditwheel finds the programs to run on; `WheelError` where the name says another."""
+    """The oldest platform that auditwheel finds the programs to run on; `WheelError` if the name says another."""
     done = subprocess.run(["auditwheel", "show", str(wheel)], capture_output=True, text=True, check=False)
     output = " ".join(done.stdout.split())
     found = re.search(r'consistent with the following platform tag: "(\w+)"', output)

@@ -36,7 +36,7 @@ class Step:
 
 
 def timed(words: list[str], shown: str, folder: Path, environment: dict[str, str]) -> Step:
-    """Run it. `SystemExit` where it fails; status 1, figures outside their tolerance, is no failure."""
+    """Run it. `SystemExit` if it fails; status 1, figures outside their tolerance, is no failure."""
     begin = time.monotonic()
     done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):

@@ -78,7 +78,7 @@ def commands_of(text: str) -> Iterator[str]:
 
 
 def file_of(block: nodes.literal_block) -> str | None:
-    """The file that it is written to, which its first line names; None where it is none."""
+    """The file that it is written to, which its first line names; None if it is none."""
     named = _FILE.fullmatch(block.astext().partition("\n")[0])
     return None if named is None or block.get("language") == "console" else named["path"]
 

@@ -1,7 +1,7 @@
 """Captures before and after known devices, to measure how often `qoslab infer` is right.
 
 The models here are exact (integers of nanoseconds and of bits x 10^9) and share no code with the package. Each device
-takes packets in the order of their arrival and returns when a packet leaves, or None where it is dropped.
+takes packets in the order of their arrival and returns when a packet leaves, or None if it is dropped.
 `python tests/limiter_cases.py FIRST LAST` prints the results by path.
 """
 
@@ -31,7 +31,7 @@ class Device(Protocol):
     """A device that packets cross in order."""
 
     def offer(self, now: int, size: int) -> int | None:
-        """Return when a packet that arrives now has left, in ns; None where it is dropped."""
+        """Return when a packet that arrives now has left, in ns; None if it is dropped."""
 
 
 @dataclass
@@ -270,7 +270,7 @@ class Delay:
 
 @dataclass(frozen=True)
 class Truth:
-    """The right answers: a kind of those given, and the values of the limiter, where one is to be found."""
+    """The right answers: a kind of those given, and the values of the limiter, if one is to be found."""
 
     kinds: frozenset[str]
     rates: tuple[float, ...] = ()

@@ -34,6 +34,6 @@ def at_most(seconds: float, children: bool = False) -> Iterator[None]:
     taken = os.times()
     took = sum(taken[:2]) - sum(began[:2]) + (sum(taken[2:4]) - sum(began[2:4]) if children else 0.0)
     if took >= seconds * MUTATION:
-        # Asked only where it decides, since it takes a while itself.
+        # Asked only if it decides, since it takes a while itself.
         slow = slowness()
         assert took < seconds * slow * MUTATION, f"{took:.2f} s of a processor {slow:.1f} times as slow"

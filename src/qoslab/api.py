@@ -64,7 +64,7 @@ class Checked:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the parameters of its matrix; none where it has no matrix."""
+        """Names of the parameters of its matrix; none if it has no matrix."""
         return tuple(self.sweep.parameters)
 
 

@@ -6,7 +6,7 @@
         conformance.require("tools", "mytool")
 
 `python -m qoslab.conformance` looks at everything that the packages of this environment add, says what does not hold,
-and ends with status 2 where something does not. What only a real run can show (that a tool's figures are right, that a
+and ends with status 2 if something does not. What only a real run can show (that a tool's figures are right, that a
 router does what its platform says) is not examined; see docs/internals/extending.md for what to test besides.
 """
 

@@ -113,19 +113,19 @@ class Finding:
     """One thing in an experiment that does not hold."""
 
     file: str
-    """The file; empty where a command-line option is to blame."""
+    """The file; empty if a command-line option is to blame."""
     line: int
     """Line from 1; 0 without a line."""
     column: int
     """Column from 1; 0 without a line."""
     option: str
-    """The command-line option that is to blame, as typed; empty where it is a file."""
+    """The command-line option that is to blame, as typed; empty if it is a file."""
     path: str
     """The key, as `topology.links.wan.rate`."""
     message: str
     """`found …, expected …`."""
     hint: str = ""
-    """`did you mean …?`, where there is something to propose."""
+    """`did you mean …?`, if there is something to propose."""
 
     @property
     def where(self) -> str:

@@ -37,7 +37,7 @@ SHOWN = "terminal length 0\rshow running-config\r"
 
 @cache
 def scratch() -> Path:
-    """A folder of this process, in memory where there is one."""
+    """A folder of this process, in memory if there is one."""
     memory = Path("/dev/shm")
     kept = tempfile.TemporaryDirectory(prefix="qoslab-fuzz-", dir=memory if os.access(memory, os.W_OK) else None)
     _KEPT.append(kept)

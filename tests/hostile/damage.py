@@ -1,4 +1,4 @@
-"""Kinds of damage: of the bytes of any file, and of the place where a file is expected."""
+"""Kinds of damage: of the bytes of any file, and of the place if a file is expected."""
 
 from __future__ import annotations
 

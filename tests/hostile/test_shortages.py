@@ -43,7 +43,7 @@ class Shortage:
     shell: str
     """Script that starts the command `"$@"`."""
     named: str
-    """Regular expression of its name in a message; empty where nothing can be printed."""
+    """Regular expression of its name in a message; empty if nothing can be printed."""
     stops: tuple[str, ...] = ()
     """Commands that cannot succeed."""
 

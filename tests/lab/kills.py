@@ -233,9 +233,9 @@ def drawn(draw: random.Random) -> tuple[Cut, str]:
 
 
 def trial(seed: int, made: Rack, clean: Path, cut: Cut | None = None, guard: str = "") -> str:
-    """One run that is cut, as drawn where it is not said how, or with which countdown; what was done, in words.
+    """One run that is cut, as drawn if it is not said how, or with which countdown; what was done, in words.
 
-    Fails where something is left, or another than it was.
+    Fails if something is left, or another than it was.
     """
     draw = random.Random(seed)
     drawn_cut, drawn_guard = drawn(draw)

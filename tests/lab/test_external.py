@@ -104,7 +104,7 @@ def programs(lab: Lab) -> dict[int, str]:
 
 
 def wait_until_clean(lab: Lab, before: dict[str, str]) -> None:
-    """Fail where a host is not as it was in time."""
+    """Fail if a host is not as it was in time."""
 
     def clean() -> bool:
         return not programs(lab) and all(state(lab, host) == shown for host, shown in before.items())

@@ -210,7 +210,7 @@ def test_sigkill_while_coming_up_leaves_nothing(name: str, owned: bool) -> None:
         owner.wait()
         deadline = time.monotonic() + PATIENCE_S
         while left := supervisors(name):
-            # Once it is up it is nobody's, also where its starter could not say so any more.
+            # Once it is up it is nobody's, also if its starter could not say so any more.
             if not owned and any(lab.name == name for lab in Lab.all()):
                 Lab.find(name).down()
             assert time.monotonic() < deadline, f"left behind after {milliseconds} ms: {left}"

@@ -114,7 +114,7 @@ def arguments(file: Path, *more: str) -> tuple[str, ...]:
 
 @contextmanager
 def begun(clean: Path, *words: str, started: bool = False) -> Iterator[Command]:
-    """A run, which ends with the block also where a test fails."""
+    """A run, which ends with the block also if a test fails."""
     command = Command(clean, *words, started=started)
     try:
         yield command

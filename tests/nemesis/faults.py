@@ -124,7 +124,7 @@ OF_THE_RUN = (ask_to_end, set_clock)
 
 
 def strike(command: Command, draw: random.Random, lasts_s: float, faults: tuple[Choice, ...] = FAULTS) -> Struck | None:
-    """Wait for the moment and do it; None where the run was over before, or the victim gone."""
+    """Wait for the moment and do it; None if the run was over before, or the victim gone."""
     moment = draw.uniform(0.0, lasts_s)
     fault = draw.choices([each for each, _ in faults], [often for _, often in faults])[0]
     began = time.monotonic()

@@ -89,7 +89,7 @@ class Kept:
         return frozenset(self._file(cell, "reached").read_text(encoding="utf-8").split())
 
     def simulate(self, cell: Cell) -> None:
-        """Simulate the scenario of a cell, if it was not before; nothing is kept where that fails."""
+        """Simulate the scenario of a cell, if it was not before; nothing is kept if that fails."""
         if self._file(cell, "gz").exists():
             return
         with tempfile.TemporaryDirectory() as place:

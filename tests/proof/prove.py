@@ -275,7 +275,7 @@ def is_sparing() -> bool:
 
 
 def noticed(file: File, mistake: Mistake, folder: Path) -> list[Row] | None:
-    """The expectations that notice; None where no cell comes by the switch."""
+    """The expectations that notice; None if no cell comes by the switch."""
     if mistake.patch is not None:
         with mistake.patch():
             parameters = {cell.name: cell.parameters for cell in file.cells}

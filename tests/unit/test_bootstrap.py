@@ -61,7 +61,7 @@ def test_checks_use_only_their_own_environment(clone: Path) -> None:
     done = start(clone, "test", "-e", "lint")
     assert (done.returncode, done.stdout, done.stderr) == (0, "checks -e lint\n", "")
     assert calls(clone) == [] and not (clone / ".venv").exists()
-    # As tox does where there is none.
+    # As tox does if there is none.
     (clone / ".venv").write_text(".tox/lint\n")
     assert start(clone).stdout == "qoslab 1\n", "that one is made when it is needed"
     assert (clone / ".venv").is_dir()

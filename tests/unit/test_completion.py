@@ -142,7 +142,7 @@ class Terminal:
         self._shown = ""
 
     def tab(self, line: str) -> tuple[str, list[str]]:
-        """Type it with a tab behind it: the line, and what is offered where there are several."""
+        """Type it with a tab behind it: the line, and what is offered if there are several."""
         self._type(f"{line}\t\x07\x15")
         found = re.search(r"\n<(.*)>\r\n", self._until(">\r\n"))
         assert found is not None

@@ -55,7 +55,7 @@ DAMAGE = {
 
 @pytest.fixture(autouse=True)
 def watched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`watch` looks again where nothing comes of a run; here without waiting, and at this process's priority."""
+    """`watch` looks again if nothing comes of a run; here without waiting, and at this process's priority."""
     monkeypatch.setattr("qoslab.cli.watch.EVERY_S", 0)
     monkeypatch.setattr("qoslab.live.watched.SILENT_S", 0)
     monkeypatch.setattr("qoslab.cli.watch.step_last", lambda: None)

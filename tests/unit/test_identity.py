@@ -83,7 +83,7 @@ def test_sources_are_those_that_have_a_part_in_results(monkeypatch: pytest.Monke
 
 
 def module_file(name: str) -> Path | None:
-    """The file of a module of ours; None where it is none."""
+    """The file of a module of ours; None if it is none."""
     path = SOURCES.joinpath(*name.split("."))
     found = (path / "__init__.py", path.with_suffix(".py"))
     return next((each for each in found if each.exists()), None)

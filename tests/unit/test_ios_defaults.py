@@ -96,7 +96,7 @@ def without_form(value: Any) -> Any:
 
 
 def device_with(generation: Generation, each: PolicyClass, percent: int | None = None) -> Device:
-    """A router whose port has a policy with one class; `RejectedError` where a router refuses that."""
+    """A router whose port has a policy with one class; `RejectedError` if a router refuses that."""
     made = Device(hardware(generation))
     made.class_maps = {"A": ClassMap("A", "any", (Criterion("any"),))}
     policy = PolicyMap("P", (each,))

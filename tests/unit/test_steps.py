@@ -53,7 +53,7 @@ def syntax(module: ModuleType) -> ast.Module:
 
 @cache
 def cells(kind: LabKind, file: Path) -> list[PlannedCell]:
-    """The first cell of each arm of an experiment file, in a kind of lab; none where that cannot run it."""
+    """The first cell of each arm of an experiment file, in a kind of lab; none if that cannot run it."""
     try:
         sweep = load_sweep(file, {}, kind.check)
     except ExperimentError:

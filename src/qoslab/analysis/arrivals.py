@@ -114,7 +114,7 @@ class Arriving:
             yield piece
 
     def packets(self, capture: str) -> dict[str, Array] | None:
-        """The columns of what it saw; None where it was not read."""
+        """The columns of what it saw; None if it was not read."""
         parts = self._seen.get(capture)
         if parts is None:
             return None

@@ -18,7 +18,7 @@ _COLUMNS = {"conformed_bytes": "police_conformed_bytes", "bytes": "bytes"}
 def moment_s(rows: pd.DataFrame, at: At) -> float | Missing:
     """Return when it was, in seconds of the cell's time, from the readings `rows` of the classes that are meant.
 
-    Between two readings counters grow evenly. Missing where the moment never came, or nobody looked near it.
+    Between two readings counters grow evenly. Missing if the moment never came, or nobody looked near it.
     """
     if rows.empty:
         return Missing("there are no counters over time")
@@ -45,7 +45,7 @@ def moment_s(rows: pd.DataFrame, at: At) -> float | Missing:
 def instant_error_s(rows: pd.DataFrame, at: At, moment: float) -> float:
     """Return the possible time error of the readings around a moment, in seconds; 0 for a data plane's.
 
-    So it is 0 where the moment is that of a counter, too: that one was read together with all others.
+    So it is 0 if the moment is that of a counter, too: that one was read together with all others.
     """
     if at.counter != "time":
         return 0.0
@@ -55,7 +55,7 @@ def instant_error_s(rows: pd.DataFrame, at: At, moment: float) -> float:
 
 
 def _near(at: At, moment: float, before: float, after: float) -> float | Missing:
-    """The moment, where readings around it are near enough; `before` is not a number where there is none."""
+    """The moment, where readings around it are near enough; `before` is not a number if there is none."""
     if after - before > APART_S:
         return Missing(f"{at} is not known: the readings around it are of {before:.1f} s and {after:.1f} s")
     return moment

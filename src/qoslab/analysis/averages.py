@@ -165,7 +165,7 @@ def pairs_table(wanted: Sequence[Pair], metrics: pd.DataFrame, cells: Sequence[C
 
 
 def _judged(pair: Pair, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Iterator[dict[str, object]]:
-    """A row of `averages` for each bound of a pair; none where one of its values was not planned."""
+    """A row of `averages` for each bound of a pair; none if one of its values was not planned."""
     chosen = [cell for cell in cells if cell.arm == pair.arm and meets(pair.condition, cell)]
     planned: list[Mapping[bool, set[Others]]] = []
     for value in pair.values:

@@ -65,7 +65,7 @@ def dropped(classes: pd.DataFrame, unit: str) -> pd.Series:
 
 
 def printed_depth(classes: pd.DataFrame) -> pd.Series:
-    """Packets in the class's queue as a router prints them, in all labs; nan where a reading does not say.
+    """Packets in the class's queue as a router prints them, in all labs; nan if a reading does not say.
 
     The later generation's print has one figure for these and those of the class in the transmit ring and on the line.
     """
@@ -110,11 +110,11 @@ def selected(classes: pd.DataFrame, selector: ClassSelector, *, nested: bool = F
 
 
 def only_value(values: pd.Series) -> float | None:
-    """The value that all have; None where they differ or there is none."""
+    """The value that all have; None if they differ or there is none."""
     found = values.dropna().unique()
     return float(found[0]) if len(found) == 1 else None
 
 
 def printed(rates_bps: pd.Series) -> pd.Series:
-    """Rates as a router prints them; nan where one is not known."""
+    """Rates as a router prints them; nan if one is not known."""
     return (rates_bps.astype(float) / PRINTED_RATE_BPS + 0.5).floordiv(1) * PRINTED_RATE_BPS

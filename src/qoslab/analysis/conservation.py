@@ -108,7 +108,7 @@ class _Counted:
         return list(dict.fromkeys(device for device, _ in self._each))
 
     def grown(self, device: str, interface: str, *columns: str) -> float | None:
-        """Return how much counters grew together; None where one is not known."""
+        """Return how much counters grew together; None if one is not known."""
         rows = self._each.get((device, interface), ())
         if len(rows) < 2:
             return None
@@ -124,7 +124,7 @@ class _Counted:
         return PACKETS + SHARE * packets + own
 
     def last(self, device: str, interface: str, column: str) -> float:
-        """The last of a gauge; 0 where it is not told: a ring of a few packets."""
+        """The last of a gauge; 0 if it is not told: a ring of a few packets."""
         rows = self._each.get((device, interface))
         return (_number(rows[-1], column) if rows else None) or 0.0
 
@@ -143,7 +143,7 @@ def _growth(first: float | None, last: float | None) -> float | None:
 
 
 def _of_links(topology: Topology, hosts: Mapping[str, Mapping[str, HostCount]], counted: _Counted) -> Iterator[str]:
-    """Yield where a host and the router at the other end of its link do not count the same."""
+    """Yield if a host and the router at the other end of its link do not count the same."""
     for host, cards in hosts.items():
         for link, near, far in topology.links_of(host):
             card = cards.get(near.interface)
@@ -168,7 +168,7 @@ def _of_links(topology: Topology, hosts: Mapping[str, Mapping[str, HostCount]], 
 
 
 def _of_router(topology: Topology, router: str, counted: _Counted, classes: Sequence[Row]) -> Iterator[str]:
-    """Yield where a router neither passed nor dropped what came in."""
+    """Yield if a router neither passed nor dropped what came in."""
     ports = sorted({near.interface.partition(".")[0] for _, near, _ in topology.links_of(router)})
     came = _sum(counted.grown(router, port, "input_packets") for port in ports)
     left = _sum(counted.grown(router, port, "output_packets") for port in ports)
@@ -194,7 +194,7 @@ def _ways_of_drops(router: str, ports: list[str], counted: _Counted, classes: Se
     """Return the possible drops on output: software differs in whether a port's drops include its policy's, or
     policer's.
 
-    Empty where nothing tells.
+    Empty if nothing tells.
     """
     of_ports = _sum(counted.grown(router, port, "output_drops") for port in ports)
     output = [row for row in classes if row["direction"] == "output"]
@@ -208,7 +208,7 @@ def _ways_of_drops(router: str, ports: list[str], counted: _Counted, classes: Se
 def _ways_of_waiting(router: str, ports: list[str], counted: _Counted, classes: Sequence[Row]) -> list[float]:
     """Return the packets that may wait at the end: a port's queue may be that of its policy, or follow a shaper's.
 
-    Empty where a queue does not tell.
+    Empty if a queue does not tell.
     """
     of_ports = sum(
         counted.last(router, port, "queue_depth") + counted.last(router, port, "tx_ring_depth") for port in ports
@@ -228,7 +228,7 @@ def _waiting(row: Row) -> float | None:
 
 
 def _class_drops(classes: Iterable[Row], reasons: Sequence[str] = DROP_REASONS) -> float | None:
-    """Return how many packets the classes of policies dropped for these reasons; None where one does not tell."""
+    """Return how many packets the classes of policies dropped for these reasons; None if one does not tell."""
     found = 0.0
     for rows in _by_class(row for row in classes if "/" not in str(row["class"])):
         for reason in reasons:

@@ -129,7 +129,7 @@ def too_old(files: CellFiles, record: CellRecord, experiment: Experiment) -> Ite
 
 
 def _over_ns(record: CellRecord, experiment: Experiment) -> int | None:
-    """Return when the last flow was over, in nanoseconds since 1970; None where none ran.
+    """Return when the last flow was over, in nanoseconds since 1970; None if none ran.
 
     One that was cut off, or had no more to send, was over before its time.
     """
@@ -141,7 +141,7 @@ def _over_ns(record: CellRecord, experiment: Experiment) -> int | None:
 
 
 def _check(device: str, replies: Sequence[Mapping[str, Any]], origin_ns: int, experiment: Experiment) -> None:
-    """`DamageError` where counters are not of the cell: none, of nobody, of other interfaces, of another time."""
+    """`DamageError` if counters are not of the cell: none, of nobody, of other interfaces, of another time."""
     hint = "the file was changed or damaged"
     interfaces = {end.interface for link in experiment.topology.links for end in link.ends if end.node == device}
     if not interfaces:

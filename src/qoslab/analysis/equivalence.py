@@ -60,7 +60,7 @@ class Agreement:
     difference: float
     """The second lab's figure less the first's."""
     p_value: float
-    """The greater of the two one-sided tests that the labs differ by the margin or more; nan where none was made."""
+    """The greater of the two one-sided tests that the labs differ by the margin or more; nan if none was made."""
     untested: str = ""
     """Reason for the absence of a test."""
 

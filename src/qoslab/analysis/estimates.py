@@ -37,7 +37,7 @@ def sampled_median(samples: Sequence[float]) -> Estimate:
     """The median of what was examined at some instants; of what was there all the time it is wrong by so much at most.
 
     In 95 of 100 cases, where the instants have nothing to do with what is examined: by the order statistics on both
-    sides (Conover, "Practical Nonparametric Statistics", 1999, 3.2); by the ends, where there are fewer than six.
+    sides (Conover, "Practical Nonparametric Statistics", 1999, 3.2); by the ends, if there are fewer than six.
     """
     ordered = sorted(samples)
     count, rank, outside = len(ordered), 0, 0

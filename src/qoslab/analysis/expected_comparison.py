@@ -147,7 +147,7 @@ class Measured:
 
     @property
     def value(self) -> float:
-        """The figure; nan where nothing was measured."""
+        """The figure; nan if nothing was measured."""
         return math.nan if self.estimate is None else self.estimate.value
 
     @property
@@ -263,7 +263,7 @@ def compare(
     whether the published figure is within the same bounds, whatever was measured: `as predicted`, `not reproduced` with
     what would explain it as `explanation`, or `fitted` where the bounds are not independent of it.
 
-    `predicted`, `published` and `measured` are nan where there is none; `low` and `high` are the ends of the 95 %
+    `predicted`, `published` and `measured` are nan if there is none; `low` and `high` are the ends of the 95 %
     interval, `n` the cells behind it (of `A/B` the pairs of cells), `excluded` those that are not valid, `missing` why
     others lack it, `effect` Cliff's delta of `A/B`. An expectation whose figure was not measured is not met.
     `planned` are the cells of the run: an expectation of which most cells are not valid or lack the value is
@@ -390,12 +390,12 @@ def _verdict(expectation: Expectation, measured: Measured) -> str:
 
 
 def to_csv(comparison: pd.DataFrame) -> str:
-    """`comparison.csv`; empty where there is no figure."""
+    """`comparison.csv`; empty if there is no figure."""
     return comparison.to_csv(index=False)
 
 
 def to_json(comparison: pd.DataFrame) -> str:
-    """`comparison.json`: a list of objects with the same keys; null where there is no figure."""
+    """`comparison.json`: a list of objects with the same keys; null if there is no figure."""
 
     def plain(value: object) -> object:
         return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -22,7 +22,7 @@ NO_DELAY = "its lab does not measure one-way delay; --lab simulated does"
 def total_bps(flows: pd.DataFrame) -> float:
     """Payload rate of one cell's `flows` together: all that they received over the time from first start to last end.
 
-    nan where no flow took any time.
+    nan if no flow took any time.
     """
     found = span(flows)
     return math.nan if found is None else float(flows["bytes"].sum()) * 8 / (found[1] - found[0])
@@ -58,7 +58,7 @@ def jain(goodputs: pd.Series) -> float:
     intervals=lambda selection: selection.cell.tables["intervals"],
 )
 def goodput_figures(flows: pd.DataFrame, intervals: pd.DataFrame | None = None) -> Iterator[Figure]:
-    """Figures of one cell's `flows`; `intervals` are those of the cell, where there are any."""
+    """Figures of one cell's `flows`; `intervals` are those of the cell, if there are any."""
     if flows.empty:
         return
     yield "goodput.sum", total_bps(flows)

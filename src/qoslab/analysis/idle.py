@@ -141,7 +141,7 @@ def _unparsed(experiment: Experiment, cells: Sequence[CellFiles]) -> Iterator[st
 
 
 def _why_unparsed(cell: CellFiles, device: str, moment: str, command: str) -> str:
-    """Return why nothing was parsed of what a router showed; empty where something was."""
+    """Return why nothing was parsed of what a router showed; empty if something was."""
     name = f"{observation_file(device, moment, command)}.json"
     try:
         content = json.loads(cell.text(name)) if cell.has(name) else {"unparsed": "its file is missing"}

@@ -247,7 +247,7 @@ class _Values:
         return None if math.isnan(estimate.value) else estimate
 
     def repetitions(self, shared: tuple[set[str], ...]) -> list[float]:
-        """The figure of each repetition that all cells have; that of the medians where there is none such."""
+        """The figure of each repetition that all cells have; that of the medians if there is none such."""
         sides = [[side[cell] for cell in side if cell in kept] for side, kept in self._with(shared)]
         common = set.intersection(*(set(cell) for side in sides for cell in side))
         means = [[float(np.mean([cell[number] for cell in side])) for number in sorted(common)] for side in sides]

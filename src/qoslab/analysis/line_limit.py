@@ -100,7 +100,7 @@ def beyond_lines(
 
 
 def _most(cell: Carried, reference: Reference, found: Mapping[str, float]) -> float | None:
-    """The greatest value that a rate can have; None of a metric that is no rate, or where nothing limits it."""
+    """The greatest value that a rate can have; None of a metric that is no rate, or if nothing limits it."""
     if reference.metric.name not in RATES:
         return None
     flows = cell.flows_of(reference.selector)

@@ -59,7 +59,7 @@ class _Source:
     known: Callable[[pd.DataFrame], Iterable[str]]
     """The selectors of everything by itself in one cell's rows."""
     choose: Callable[[pd.DataFrame, str | None], pd.DataFrame | None]
-    """The rows that a selector means; None where it means nothing in this cell."""
+    """The rows that a selector means; None if it means nothing in this cell."""
     by_rows: bool = True
     """True if values depend on the chosen rows only, not on the selector's text."""
 
@@ -115,7 +115,7 @@ _SOURCES = (
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:
-    """The same with NumPy's types, nan where something is missing: rows of such a table are chosen much faster."""
+    """The same with NumPy's types, nan if something is missing: rows of such a table are chosen much faster."""
     kinds = table.dtypes
     numbers = [name for name, kind in kinds.items() if is_numeric_dtype(kind) and not is_bool_dtype(kind)]
     others = [name for name in kinds.index if name not in numbers]

@@ -39,7 +39,7 @@ Figure = tuple[str, float | Missing]
 
 
 def total(values: pd.Series, what: str) -> float | Missing:
-    """The sum; missing where one of them is not known. `what` says what they are, in the plural."""
+    """The sum; missing if one of them is not known. `what` says what they are, in the plural."""
     known = values.to_numpy(dtype=float, na_value=np.nan)
     if lacking := int(np.isnan(known).sum()):
         return Missing(f"{what} are not known of {lacking} of {len(known)}")
@@ -47,6 +47,6 @@ def total(values: pd.Series, what: str) -> float | Missing:
 
 
 def most(values: pd.Series, what: str) -> float | Missing:
-    """The greatest; missing where one of them is not known."""
+    """The greatest; missing if one of them is not known."""
     known = total(values, what)
     return known if isinstance(known, Missing) else float(values.astype(float).max())

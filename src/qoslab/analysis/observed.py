@@ -51,7 +51,7 @@ class _Around:
     queued: bool
     """True if it has one. Where other classes have, class-default has one too, though up to 12.4 none is printed."""
     shared: Mapping[str, Any]
-    """The queue that priority classes share; empty where none is printed."""
+    """The queue that priority classes share; empty if none is printed."""
 
     def in_all(self, counter: str) -> int | None:
         """Return the count of all levels of the shared queue; None if one is unknown, or there is no queue."""
@@ -114,7 +114,7 @@ def _drops(entry: Mapping[str, Any], around: _Around) -> Row:
     """
     table = entry.get("random_detect", {}).get("class", {}).values()
     flow, random = entry.get("flow_drops", 0), sum(int(row["random_drop_packets"]) for row in table)
-    # The total has these three among tail drops; flows and early detection are only where they are printed.
+    # The total has these three among tail drops; flows and early detection are only if they are printed.
     found: Row = {
         "drops_random_tail_packets": 0,
         "drops_aqm_packets": 0,
@@ -185,7 +185,7 @@ def _police(police: Mapping[str, Any]) -> Row:
 
 
 def _shape(entry: Mapping[str, Any], table: Mapping[str, Any]) -> Row:
-    """The settings, from the classic print's table where there is one."""
+    """The settings, from the classic print's table if there is one."""
     committed = table.get("sustain_bits_per_interval", entry.get("shape_bc_bps"))
     return {
         "shape_mode": entry.get("shape_type", "average"),

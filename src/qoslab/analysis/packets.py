@@ -22,7 +22,7 @@ _HALF = (1 << 64) - 1
 def shifted(pieces: Iterable[pa.RecordBatch], clock: HostClockRecord | None) -> Iterator[pa.RecordBatch]:
     """The packets with the stamps that the clock of the machine from which the cell was run would have given them.
 
-    `clock` is that of the host that captured, None where it has the same. Between its two looks, and around them, it
+    `clock` is that of the host that captured, None if it has the same. Between its two looks, and around them, it
     goes evenly.
     """
     for piece in pieces:

@@ -66,7 +66,7 @@ def paths_of(experiment: Experiment) -> dict[str, Path]:
 
 
 def find_path(topology: Topology, source: str, destination: str, family: Family = 4) -> Path | None:
-    """The shortest path between two nodes; None where there is none, or more than one."""
+    """The shortest path between two nodes; None if there is none, or more than one."""
     ways: dict[str, list[tuple[tuple[Link, LinkEnd, LinkEnd], ...]]] = {source: [()]}
     while destination not in ways:
         further: dict[str, list[tuple[tuple[Link, LinkEnd, LinkEnd], ...]]] = {}

@@ -34,7 +34,7 @@ _POLICER = ["police_cir_bps", "police_cir_percent", "police_bc_bytes", "police_c
     "police.tokens_lost.longest",
 )
 def police_figures(classes: pd.DataFrame) -> Iterator[Figure]:
-    """Figures of all policers of one cell together; `police.bc` only where all have the same."""
+    """Figures of all policers of one cell together; `police.bc` only if all have the same."""
     policed = last_of_class(classes[classes[_POLICER].notna().any(axis=1)])
     if policed.empty:
         return
@@ -81,7 +81,7 @@ def police_figures(classes: pd.DataFrame) -> Iterator[Figure]:
     traffic_s=lambda selection: selection.cell.traffic_s,
 )
 def bucket_figures(classes: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
-    """Figures of the dynamic bucket of one cell; none where there is none, or more than one."""
+    """Figures of the dynamic bucket of one cell; none if there is none, or more than one."""
     dynamic = classes[classes["police_dynamic_bucket_bytes"].notna()]
     # One row a moment: nothing is told of several buckets together.
     if dynamic.empty or dynamic["time_s"].duplicated().any():

@@ -78,7 +78,7 @@ def queue_rates(table: pd.DataFrame, device: str, interface: str) -> pd.DataFram
 
 
 def places_of(table: pd.DataFrame, selector: str | None) -> pd.DataFrame:
-    """The rows of one cell's table that a selector means; none where it names what counted nothing in this cell."""
+    """The rows of one cell's table that a selector means; none if it names what counted nothing in this cell."""
     try:
         wanted = QueueSelector.parse(selector, interfaces_of(table))
     except SelectorError:

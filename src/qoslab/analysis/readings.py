@@ -169,7 +169,7 @@ class Readings:
         self._known.pop(cell.path, None)
 
     def of(self, cell: CellFiles) -> Reading:
-        """Return the content of the cell's files, read on first use. `MisfitError` where they are not this cell's."""
+        """Return the content of the cell's files, read on first use. `MisfitError` if they are not this cell's."""
         seal = cell.seal
         if (known := self._reading(cell, seal)) is not None:
             return known
@@ -241,7 +241,7 @@ class Readings:
         return Reading(some, tuple(dict.fromkeys(problems)), beyond)
 
     def _records(self, cell: CellFiles) -> tuple[CellRecord, Experiment]:
-        """Return how the cell went, and the experiment that it is; `MisfitError` where these are none, or of another
+        """Return how the cell went, and the experiment that it is; `MisfitError` if these are none, or of another
         cell.
         """
         try:
@@ -261,7 +261,7 @@ class Readings:
 
 
 def _check(cell: CellFiles, record: CellRecord, experiment: Experiment) -> None:
-    """`UserError` where a cell's records are not of the cell that the manifest says, or not of each other."""
+    """`UserError` if a cell's records are not of the cell that the manifest says, or not of each other."""
     hint = "the file was changed"
     record_file, experiment_file = cell.label(CELL_RECORD), cell.label(EXPERIMENT)
     lab_kind(record.lab, record_file)

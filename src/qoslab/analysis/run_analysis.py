@@ -110,7 +110,7 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     one, as figures that decide nothing. Of cells whose files are not what was written, or whose records are those of
     another cell, nothing is taken. Arms that the run was told to leave out are not compared. Cells that the tables of
     an earlier analysis have are not read again. `readings` are of cells that were read before, for all metrics that the
-    manifest's experiment names. `ImpossibleError` where a valid cell has a figure that there cannot be.
+    manifest's experiment names. `ImpossibleError` if a valid cell has a figure that there cannot be.
     """
     run = folder.open()
     manifest = run.manifest
@@ -264,7 +264,7 @@ FIGURES_SO_FAR = ("arm", "where", "metric", "unit", "measured", "low", "high", "
 def figures_so_far(
     experiment: Experiment, published: Sequence[PublishedFigure], readings: Readings, cells: Sequence[Cell], lab: str
 ) -> list[dict[str, object]]:
-    """The comparison as some cells have it, all of them valid: rows of `FIGURES_SO_FAR`, null where there is nothing.
+    """The comparison as some cells have it, all of them valid: rows of `FIGURES_SO_FAR`, null if there is nothing.
 
     Nothing is said of arms without a cell.
     """
@@ -292,7 +292,7 @@ def metrics_of_cells(
 
 
 def enough(wanted: Enough, cells: Sequence[Cell]) -> str:
-    """Return why a cell needs no more repetitions than these; empty where it does.
+    """Return why a cell needs no more repetitions than these; empty if it does.
 
     Repetitions that are not valid do not count.
     """

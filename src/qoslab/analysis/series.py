@@ -57,7 +57,7 @@ def class_peaks(rates: pd.DataFrame) -> ClassPeaks:
 
 
 def means_until(table: pd.DataFrame, seconds: float) -> dict[str, float]:
-    """The mean of each column of a series by `time_s` from 0 to the given time; 0 where nothing is in it."""
+    """The mean of each column of a series by `time_s` from 0 to the given time; 0 if nothing is in it."""
     busy = table[(table.index >= 0) & (table.index < seconds)]
     return {str(name): float(busy[name].mean()) if len(busy) else 0.0 for name in table.columns}
 
@@ -67,7 +67,7 @@ def flow_throughput(packets_io: pd.DataFrame, flows: pd.DataFrame, records: Sequ
 
     The bins of a long time are wider (`VALUES_MOST`).
     Index `time_s`; columns `all` (everything towards the receivers, the tools' control connections included), then
-    each stream by its label, or a traffic of more than MANY streams as one. Bins without packets are 0. Where no packet
+    each stream by its label, or a traffic of more than MANY streams as one. Bins without packets are 0. If no packet
     belongs to a flow of the cell, `all` is all packets.
     """
     if packets_io.empty:
@@ -128,7 +128,7 @@ def reported_throughput(intervals: pd.DataFrame, flows: pd.DataFrame) -> dict[st
 
     `time_s` is the middle of a step, in seconds since the cell's traffic started. The steps of a curve are equal, as
     long as the usual interval of its flows or a little longer, from the first start to the last end of these, so that
-    the mean of a curve is the goodput of its flows (`qoslab.analysis.goodput.total_bps`). Empty where nothing ran.
+    the mean of a curve is the goodput of its flows (`qoslab.analysis.goodput.total_bps`). Empty if nothing ran.
     """
     labels = stream_labels(flows)
     curves = {ALL: flows}

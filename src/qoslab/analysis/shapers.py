@@ -34,7 +34,7 @@ _COUNTERS = {
     traffic_s=lambda selection: selection.cell.traffic_s,
 )
 def shape_figures(classes: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
-    """Figures of all shapers of one cell; settings only where all have the same, queue depths added up."""
+    """Figures of all shapers of one cell; settings only if all have the same, queue depths added up."""
     shaped = classes[classes["shape_mode"].notna()]
     if shaped.empty:
         return

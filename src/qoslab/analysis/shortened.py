@@ -40,7 +40,7 @@ def comparison_of_shortened(comparison: pd.DataFrame) -> pd.DataFrame:
 def averages_of_shortened(
     averages: pd.DataFrame, wanted: Comparison, metrics: pd.DataFrame, cells: Sequence[CellSummary]
 ) -> pd.DataFrame:
-    """The averages, with `not measured` where nothing but values for which the traffic was too short makes them fail.
+    """The averages, with `not measured` if nothing but values for which the traffic was too short makes them fail.
 
     Those of cells that have their value still fail if it is out of tolerance.
     """

@@ -83,7 +83,7 @@ def reading_rows(
 def last_counted(readings: Iterable[Mapping[str, Any]]) -> int:
     """Return when the counters were read for the last time of which that is longest ago, in nanoseconds since 1970.
 
-    These are of classes, of each interface, and of each port's queues. 0 where none was read.
+    These are of classes, of each interface, and of each port's queues. 0 if none was read.
     """
     last: dict[str, int] = {}
     for each in readings:

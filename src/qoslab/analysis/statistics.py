@@ -45,7 +45,7 @@ Centre = Literal["mean", "median"]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with its interval. `low` and `high` are nan where one value alone tells nothing of its spread."""
+    """A figure with its interval. `low` and `high` are nan if one value alone tells nothing of its spread."""
 
     value: float
     low: float
@@ -75,9 +75,9 @@ class Difference:
     """Median of A minus that of B."""
     low: float
     high: float
-    """Interval of that difference; nan where an arm has fewer than two values."""
+    """Interval of that difference; nan if an arm has fewer than two values."""
     cliff_delta: float
-    """-1 (every value of A below every one of B) to 1 (all above); 0 where neither is larger."""
+    """-1 (every value of A below every one of B) to 1 (all above); 0 if neither is larger."""
     p_value: float
     """P value of the Mann-Whitney test that neither tends to be larger; nan if an arm has fewer than two values."""
 
@@ -96,7 +96,7 @@ class WarmUp:
 
     samples: int
     steady: bool
-    """False where not even the second half is steady: then no more is trimmed than what is known to belong to the
+    """False if not even the second half is steady: then no more is trimmed than what is known to belong to the
     warm-up, and the figure deserves doubt."""
     p_value: float
     """P value of the KPSS test on the rest; nan if the series is too short to test. It is cut off at 0.01 and 0.1."""
@@ -114,7 +114,7 @@ def estimate(values: Values, *, confidence: float = CONFIDENCE) -> Estimate:
 def average(groups: Groups, *, statistic: Centre = "mean", confidence: float = CONFIDENCE) -> Estimate:
     """The mean over groups of the median of each, with its interval. Or the median over groups, as `statistic` says.
 
-    A group holds the repetitions of one cell: the interval is of the chance between them. Where no group has more than
+    A group holds the repetitions of one cell: the interval is of the chance between them. If no group has more than
     one value it is of the groups themselves, as a sample of what could have been chosen. A group with one value among
     others with several is taken to scatter as they do on average. `ValueError` as `estimate`.
     """
@@ -132,7 +132,7 @@ def ratio(above: Groups, below: Groups, *, confidence: float = CONFIDENCE) -> Es
     """`average` of one arm over that of another, with its interval; nan over 0.
 
     The interval is that of E. C. Fieller, "Some problems in interval estimation", Journal of the Royal Statistical
-    Society B 16, 1954; none where the lower figure may be 0. Groups of which none was repeated are pairs, one of
+    Society B 16, 1954; none if the lower figure may be 0. Groups of which none was repeated are pairs, one of
     each arm, where both have as many: the interval is that of a ratio of means of a sample of pairs (W. G. Cochran,
     "Sampling Techniques", 1977, 6.3). `ValueError` as `estimate`.
     """
@@ -219,7 +219,7 @@ def repetitions_for(pilot: Values, least_difference: float) -> int:
     from statsmodels.stats.power import TTestIndPower
 
     effect, test = least_difference / deviation, TTestIndPower()
-    # Its own solver fails where two are more than enough. The power is nan where it is all but 1: no less than asked.
+    # Its own solver fails where two are more than enough. The power is nan if it is all but 1: no less than asked.
     return _NUMBERS.start + bisect_left(_NUMBERS, POWER, key=lambda each: test.power(effect, each, 1 - CONFIDENCE))
 
 
@@ -260,7 +260,7 @@ class _Uncertain:
     """Uncertainty of a value."""
 
     variance: float
-    """nan where it is not known."""
+    """nan if it is not known."""
     free: float
     """Degrees of freedom of the variance."""
 

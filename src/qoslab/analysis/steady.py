@@ -107,7 +107,7 @@ OF_PAYLOAD = 1500 / 1448
 
 
 def _static_bucket(policed: pd.DataFrame) -> float | None:
-    """Bytes of the only policer's bucket; None where there are several or it is dynamic."""
+    """Bytes of the only policer's bucket; None if there are several or it is dynamic."""
     sizes = policed["police_bc_bytes"].dropna().unique()
     dynamic = policed["police_dynamic_bucket_bytes"].notna().any()
     return float(sizes[0]) if len(sizes) == 1 and not dynamic else None
@@ -153,7 +153,7 @@ def _emptied(bits: np.ndarray, seconds: np.ndarray, pir_bps: float, bucket_bits:
 def together(intervals: pd.DataFrame, whole: pd.DataFrame, flows: pd.DataFrame | None = None) -> Iterator[Figure]:
     """`goodput.together`: what `flows` received in the time in which every traffic entry of the cell's `whole` ran.
 
-    Missing where there is no such time. An entry has ended where its last interval begins: no tool reports when within
+    Missing if there is no such time. An entry has ended where its last interval begins: no tool reports when within
     that one its traffic did.
     """
     if intervals.empty:
@@ -168,7 +168,7 @@ def together(intervals: pd.DataFrame, whole: pd.DataFrame, flows: pd.DataFrame |
 
 
 def whole_span(whole: pd.DataFrame) -> Span | None:
-    """The time in which every traffic entry that has intervals in `whole` ran; None where there is none."""
+    """The time in which every traffic entry that has intervals in `whole` ran; None if there is none."""
     names, streams = whole["traffic"].to_numpy(dtype=object), whole["stream"].to_numpy(dtype=float, na_value=np.nan)
     starts, ends = ((whole[name] + whole["offset_s"]).to_numpy(dtype=float) for name in ("start_s", "end_s"))
     began, ended = [], []

@@ -44,7 +44,7 @@ def points(metrics: pd.DataFrame, cells: Iterable[CellSummary], arm: str, metric
 
 
 def shared_repetitions(one: Point, other: Point) -> tuple[Point, Point] | None:
-    """Two points with the repetitions that both have; None where there is none."""
+    """Two points with the repetitions that both have; None if there is none."""
     common = {cell.repetition for cell in one.cells} & {cell.repetition for cell in other.cells}
     return (_with(one, common), _with(other, common)) if common else None
 

@@ -40,7 +40,7 @@ def span(flows: pd.DataFrame) -> Span | None:
 
 
 def common_span(flows: pd.DataFrame) -> Span | None:
-    """The time in which all streams ran; None where there is none."""
+    """The time in which all streams ran; None if there is none."""
     start, end = spans(flows)
     first, last = greatest(start), least(end)
     return (first, last) if last - first > _EPSILON else None

@@ -81,7 +81,7 @@ def _prints(cell: Cell) -> Iterator[Print]:
 
 
 def _of_print(each: Print, parse: Parse, tried: set[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
-    """Lines, where they are, and why a print is not parsed at all."""
+    """Lines, if they are, and why a print is not parsed at all."""
     if each.parsed is None:
         found, reason = parse(each.command, each.text)
         if found is None:

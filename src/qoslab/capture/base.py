@@ -44,9 +44,9 @@ class CaptureTool(Protocol):
         ...
 
     def failure(self, stderr: str) -> str:
-        """The tool's own words of what went wrong; empty where it said nothing of the kind."""
+        """The tool's own words of what went wrong; empty if it said nothing of the kind."""
         ...
 
     def counts(self, stderr: str) -> Counts:
-        """The counts it said at its end. `CaptureError` where it said none, as when it was killed."""
+        """The counts it said at its end. `CaptureError` if it said none, as when it was killed."""
         ...

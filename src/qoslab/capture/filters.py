@@ -104,7 +104,7 @@ def filter_problem(text: str) -> str | None:
 def filter_program(text: str) -> tuple[Instruction, ...]:
     """The program of a filter for frames of Ethernet; none for the empty filter, which all frames pass.
 
-    `CaptureError` where it does not hold, or there is no libpcap.
+    `CaptureError` if it does not hold, or there is no libpcap.
     """
     if not text.strip():
         return ()

@@ -75,7 +75,7 @@ def _measured(context: click.Context, name: str, lab: str | None, repetitions: i
     echo(f"{name}:")
     try:
         status = context.invoke(run, experiment=str(experiment_file(name)), lab=lab, repetitions=repetitions)
-        # The run has been analysed; why it must not be trusted is looked up only where it is so.
+        # The run has been analysed; why it must not be trusted is looked up only if it is so.
         _keep(name, top, trusted=status != ExitStatus.RUN_INVALID)
     except UserError as error:
         echo(f"qoslab: {error.message}", err=True)
@@ -84,7 +84,7 @@ def _measured(context: click.Context, name: str, lab: str | None, repetitions: i
 
 
 def _keep(run: str | None, top: Path, *, trusted: bool = False) -> None:
-    """Keep a run, and write the document. `UserError` where it is no baseline.
+    """Keep a run, and write the document. `UserError` if it is no baseline.
 
     `trusted`: its outputs have been examined and hold.
     """
@@ -106,7 +106,7 @@ def _keep(run: str | None, top: Path, *, trusted: bool = False) -> None:
 
 
 def _unfit(folder: RunFolder, top: Path) -> str:
-    """Return why a run is no baseline; empty where it is one."""
+    """Return why a run is no baseline; empty if it is one."""
     manifest = folder.manifest()
     if manifest.lab not in LABS:
         return f"found a run in the lab {manifest.lab}"

@@ -50,7 +50,7 @@ class Typed:
     kept: int
     """Number of characters of the word that stay; bash replaces the rest."""
     quote: str
-    """The quote that is open; empty where none is."""
+    """The quote that is open; empty if none is."""
 
     def rest(self, proposal: str) -> str:
         """Return the part of a proposal that replaces the end of the word."""

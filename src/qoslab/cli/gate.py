@@ -36,7 +36,7 @@ class Gate:
     """The run to compare with."""
 
     def check(self, name: str) -> None:
-        """Raise `UserError` where the run to compare with is of another experiment: they have no figure in common."""
+        """Raise `UserError` if the run to compare with is of another experiment: they have no figure in common."""
         if self.before is not None and self.before.name != name:
             raise UserError(
                 f"--compare {self.before.folder}: found a run of {self.before.name or 'no experiment with a name'}, "
@@ -154,14 +154,14 @@ def on_github(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def in_repository(file: str, environment: Mapping[str, str] = os.environ) -> str:
-    """The path by which the forge that runs us knows a file, without one from here; empty where it is not in there."""
+    """The path by which the forge that runs us knows a file, without one from here; empty if it is not in there."""
     top = environment.get("GITHUB_WORKSPACE") or environment.get("CI_PROJECT_DIR") or ""
     path, known = Path(file).resolve(), Path(top).resolve()
     return path.relative_to(known).as_posix() if file and path.is_relative_to(known) else ""
 
 
 def _file_of(folder: RunFolder) -> str:
-    """The experiment's file as the run was given it; empty where the run does not know it any more."""
+    """The experiment's file as the run was given it; empty if the run does not know it any more."""
     try:
         return folder.options().file
     except UserError:

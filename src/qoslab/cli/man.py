@@ -41,7 +41,7 @@ def user_folder() -> Path:
 
 
 def write_pages(folder: Path) -> int:
-    """Write a page for each command; how many there are. `UserError` where they cannot be; old ones stay then."""
+    """Write a page for each command; how many there are. `UserError` if they cannot be; old ones stay then."""
     texts = pages()
     with draft_folder(folder / "qoslab.1") as place:
         for name, text in texts.items():

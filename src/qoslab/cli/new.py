@@ -50,7 +50,7 @@ class Answers:
     rate: Rate
     traffic: str
     streams: int
-    """TCP connections; 0 where there is no TCP."""
+    """TCP connections; 0 if there is no TCP."""
     delay: Duration
     duration: Duration
     model: str = DEFAULT_MODEL

@@ -83,7 +83,7 @@ def tell_of_a_part(run: Path) -> None:
 
 
 def find_notebook(experiment: str | None) -> Path:
-    """The notebook of an experiment; `UserError` where there is none, or several and no name.
+    """The notebook of an experiment; `UserError` if there is none, or several and no name.
 
     A shipped one is copied into `analysis/` first, if the user has none of that name, so that he can work in it.
     """

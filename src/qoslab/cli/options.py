@@ -124,7 +124,7 @@ class Choice:
     repetitions: int | None = None
     order: Order | None = None
     lab: str | None = None
-    """A kind's name, or the place of a lab; None where it was not said."""
+    """A kind's name, or the place of a lab; None if it was not said."""
     strict: bool = False
     """True if values that a shortened run did not come to are failures."""
 

@@ -20,7 +20,7 @@ LARGEST = 16_000_000
 
 
 def read_pasted(name: str) -> str:
-    """Return the text of a file, or of standard input. Raise UserError where it is no text."""
+    """Return the text of a file, or of standard input. Raise UserError if it is no text."""
     try:
         if name == STDIN:
             if sys.stdin.isatty():

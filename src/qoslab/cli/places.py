@@ -41,7 +41,7 @@ def experiment_file(given: str) -> Path:
 def open_sweep(given: str, sets: Sequence[str], lab: str = DEFAULT_LAB) -> tuple[Path, Sweep]:
     """Read and check an experiment, with `--set` options.
 
-    `ExperimentError` where it does not hold, or a lab of this kind cannot run it.
+    `ExperimentError` if it does not hold, or a lab of this kind cannot run it.
     """
     from qoslab.schema import load_sweep, parse_set  # commands that only read runs need none of the checks
 

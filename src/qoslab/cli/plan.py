@@ -48,7 +48,7 @@ def command(
 
 
 def sent_to_devices(choice: Choice, plan: Plan) -> list[str]:
-    """Lines that are sent to the devices of an inventory; `UserError` where that cannot be used for the plan."""
+    """Lines that are sent to the devices of an inventory; `UserError` if that cannot be used for the plan."""
     if not choice.kind.placed:
         return []
     from qoslab.run.workers import machinery

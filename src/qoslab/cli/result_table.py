@@ -213,7 +213,7 @@ def _add_row(table: Table, *cells: str, style: str) -> None:
 def _score(pairs: pd.DataFrame) -> str:
     """`Title: dynamic against default, goodput.of_pir: won 40, equal 90, lost 26 of 156 pairs of cells`.
 
-    Behind it what the publication has, where that is known.
+    Behind it what the publication has, if that is known.
     """
     won, equal, lost = score(pairs)
     row = pairs.iloc[0]
@@ -230,7 +230,7 @@ def _pairs(row: dict[Any, Any]) -> str:
 
 
 def _interval(row: dict[Any, Any]) -> str:
-    """The 95 % interval, where there is one."""
+    """The 95 % interval, if there is one."""
     if pd.isna(row["low"]):
         return ""
     low, high = (format_value(row[key], row["unit"]) for key in ("low", "high"))
@@ -244,5 +244,5 @@ def _difference(published: float, measured: float) -> str:
 
 
 def _near(path: Path) -> str:
-    """The path as seen from the working directory, where that is shorter."""
+    """The path as seen from the working directory, if that is shorter."""
     return min(str(path), os.path.relpath(path), key=len)

@@ -224,7 +224,7 @@ def prepare(
 def _serving(live: LiveChoice) -> Iterator[Callable[[RunFolder, Callable[[str], None]], None]]:
     """Have the ports for those who watch, and what has them see a run once it has begun; see `Request.watched`.
 
-    `UserError` where a port is taken: by then there is nothing of a run that could be left behind.
+    `UserError` if a port is taken: by then there is nothing of a run that could be left behind.
     """
     if not live.wanted:
         yield lambda folder, note: None
@@ -349,7 +349,7 @@ def _check_filters(plan: Plan) -> None:
 
 
 def _side_by_side(jobs: int | str | None, scheduler: str | None, plan: Plan, kind: LabKind) -> int | None:
-    """Cells at a time; None: as many as turn out to be possible. `UsageError` where more are wanted than can be."""
+    """Cells at a time; None: as many as turn out to be possible. `UsageError` if more are wanted than can be."""
     _check_one_at_a_time(kind, jobs, scheduler)
     if not kind.real_time and jobs in (None, "auto"):
         # Nothing has to be punctual: as many as there are processors, at most one for each cell.

@@ -22,7 +22,7 @@ class ExportRequest:
     outcome: Outcome
     """Outcome of the same run: its tables are as fresh as it."""
     licence: str = ""
-    """SPDX identifier of the licence that the results are given under; empty where nobody said."""
+    """SPDX identifier of the licence that the results are given under; empty if nobody said."""
     authors: tuple[str, ...] = ()
     """`NAME`, or `NAME <ORCID or address of a page>`."""
 
@@ -36,7 +36,7 @@ class Export:
     ending: str
     """Ending of the default name."""
     write: Callable[[ExportRequest, Path], None]
-    """Write the run to a place where nothing is: a file or a folder, as the format has it."""
+    """Write the run to a place if nothing is: a file or a folder, as the format has it."""
     signed: bool = False
     """True if it has a place for a licence and authors."""
 
@@ -44,7 +44,7 @@ class Export:
 def write_export(export: Export, request: ExportRequest, to: Path) -> Path:
     """Write a run in a format; `to` is there afterwards, whole, or as before.
 
-    `UserError` where something is there, and for a licence or an author that cannot be read.
+    `UserError` if something is there, and for a licence or an author that cannot be read.
     """
     check_signed(request.licence, request.authors)
     with whole(to) as draft:
@@ -54,7 +54,7 @@ def write_export(export: Export, request: ExportRequest, to: Path) -> Path:
 
 @contextmanager
 def whole(to: Path) -> Iterator[Path]:
-    """A place for a file or folder that is named `to` in the end. `UserError` where something is there already."""
+    """A place for a file or folder that is named `to` in the end. `UserError` if something is there already."""
     if to.exists() or to.is_symlink():
         what = "a folder" if to.is_dir() else "a file"
         raise UserError(f"{to}: found {what} from before, expected none", hint="name another place with --to")

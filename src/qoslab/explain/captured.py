@@ -47,7 +47,7 @@ class Arrival:
 def captured_packet(given: str, cell: Cell | None) -> Captured:
     """Return packet N of a capture.
 
-    `given` is FILE:N, or NAME:N with the name of a capture of the cell. Raise UserError where there is no such packet.
+    `given` is FILE:N, or NAME:N with the name of a capture of the cell. Raise UserError if there is no such packet.
     """
     name, _, number = given.rpartition(":")
     if not name or not (number.isascii() and number.isdigit()) or int(number[:18]) < 1:

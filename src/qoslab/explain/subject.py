@@ -66,7 +66,7 @@ class Subject:
     partial: bool = False
     """True if routes may be missing, as those of a routing protocol."""
     label: str = ""
-    """Name that is shown, where it is not that of the scenario."""
+    """Name that is shown, if it is not that of the scenario."""
 
     def routes(self) -> list[Route]:
         """Return the table: connected networks, then static routes with the nearest first."""

@@ -8,7 +8,7 @@ from qoslab.genie.show_parser import IMPORTING
 
 
 def configuration_difference(before: str, after: str, volatile: Iterable[str] = ()) -> list[str]:
-    """Lines that went (`-`) and came (`+`), each below the lines in which it stands; none where nothing did.
+    """Lines that went (`-`) and came (`+`), each below the lines in which it stands; none if nothing did.
 
     `before` and `after` are running configurations. Comments, and lines that begin with one of `volatile`, are not
     compared. Where only the order differs, nothing does.

@@ -52,7 +52,7 @@ class _Reader:
     marks: bool = False
     """True if lines of marking follow."""
     marking: Values | None = None
-    """The mark whose counter follows; None where it is not known."""
+    """The mark whose counter follows; None if it is not known."""
 
     # structure
 
@@ -515,7 +515,7 @@ def _filled(values: Values) -> Values:
 
 
 def _read(reader: _Reader, line: str) -> bool:
-    """Take one line; False where it is none that belongs here."""
+    """Take one line; False if it is none that belongs here."""
     if found := _POLICY.fullmatch(line):
         reader.open_policy(found["direction"], found["name"])
     elif not reader.policies:

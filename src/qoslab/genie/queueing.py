@@ -77,7 +77,7 @@ def parse_queueing_interface(text: str) -> Values:
 
 
 def parse_queue(text: str, interface: str) -> Values:
-    """Parse `show queue X` (it does not name the interface). Empty where it says nothing."""
+    """Parse `show queue X` (it does not name the interface). Empty if it says nothing."""
     found = parse_queueing_interface(f"Interface {interface}\n{text}")[interface]
     del found["queueing_strategy"]
     if conversations := _conversations(text):

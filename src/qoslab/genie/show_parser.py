@@ -31,7 +31,7 @@ class Parsed:
 
     parsed: dict[str, Any] | None
     reason: str = ""
-    """Empty where `parsed` is not None."""
+    """Empty if `parsed` is not None."""
 
 
 NOTHING_KNOWN = Parsed(None, "nothing in it that the parser knows")
@@ -56,7 +56,7 @@ def register() -> None:
 def parse(os_name: str, command: str, text: str, device: Any = None) -> Parsed:
     """Parse `text`, the answer to the show command `command`, as a device of the operating system `os_name` prints it.
 
-    `device` is the Genie device, where there is one. A command without a parser and a print that the parser does not
+    `device` is the Genie device, if there is one. A command without a parser and a print that the parser does not
     take are no errors: the reason says so.
     """
     register()

@@ -245,7 +245,7 @@ class Environment(Protocol):
         """Return when the configuration goes back to an earlier one; None: nothing waits for a confirmation."""
 
     def revert_after(self, seconds: float | None, text: str | None = None) -> None:
-        """Have `text` put in force after that time, the same one as before where absent; None: never."""
+        """Have `text` put in force after that time, the same one as before if absent; None: never."""
 
     async def revert(self) -> None:
         """Put that in force now."""

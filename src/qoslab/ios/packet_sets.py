@@ -56,7 +56,7 @@ A field that is left out may have any value.
 
 @dataclass(frozen=True)
 class PacketSet:
-    """A union of boxes; `exact` is False where it has packets more than meant."""
+    """A union of boxes; `exact` is False if it has packets more than meant."""
 
     boxes: tuple[Box, ...]
     exact: bool = True
@@ -324,7 +324,7 @@ def _ports(match: PortMatch) -> int:
 
 
 def never_matches(device: Device, class_map: ClassMap) -> str:
-    """Return why a class-map can match no packet; empty where it can."""
+    """Return why a class-map can match no packet; empty if it can."""
     if not class_map.criteria:
         return "it has no match statement"
     if not class_packets(device, class_map.name).empty:

@@ -60,5 +60,5 @@ NO_SUCH_COMMAND = re.compile(r"^% ?(?:Invalid|Incomplete|Ambiguous|Unknown)\b.*$
 
 
 def refusal_in(output: str) -> str | None:
-    """The line by which a router refused what was typed, of all that it said; None where it did not."""
+    """The line by which a router refused what was typed, of all that it said; None if it did not."""
     return next((line.strip() for line in output.splitlines() if REFUSED.search(line)), None)

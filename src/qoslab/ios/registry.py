@@ -1,7 +1,7 @@
 """Contributions of each command to the walkers: the modules of `commands` and `catalyst.commands` fill these lists.
 
 A walker (`running_config`, `compile`, `rules`, `show.policy_map`, `show.policy_interface`) goes through a list in the
-order of the ranks, which is IOS's where something is printed, and knows no command by name.
+order of the ranks, which is IOS's if something is printed, and knows no command by name.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ import re
 
 
 def template_mark(text: str) -> str:
-    """Return where the first such mark is and what it is, as `LINE:COLUMN: found …`; empty where there is none.
+    """Return where the first such mark is and what it is, as `LINE:COLUMN: found …`; empty if there is none.
 
-    `ios_config` renders the file that it sends: with ansible.netcommon 8.2.0 only where Ansible trusts the text, which
+    `ios_config` renders the file that it sends: with ansible.netcommon 8.2.0 only if Ansible trusts the text, which
     it does not; 8.7.1 declares all of it trusted, and runs what it says.
     """
     for number, line in enumerate(text.splitlines(), 1):

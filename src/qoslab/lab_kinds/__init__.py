@@ -19,7 +19,7 @@ LABS: dict[str, LabKind] = {kind.name: kind for kind in (Virtual(), Simulated(),
 
 
 def lab_kind(name: str, record: Path | str | None = None) -> LabKind:
-    """The kind of that name, which a record has; `UserError` where there is none."""
+    """The kind of that name, which a record has; `UserError` if there is none."""
     if name not in LABS:
         place = "" if record is None else f"{record}: lab: "
         raise UserError(

@@ -89,7 +89,7 @@ class LabKind(ABC):
     def steps(self, experiment: Experiment, cost: float | None = None) -> tuple[Step, ...]:
         """Return the steps of a cell, in order; the experiment has only the cell's arm.
 
-        `cost` is the seconds that a second of its traffic takes in virtual time; None where nobody knows.
+        `cost` is the seconds that a second of its traffic takes in virtual time; None if nobody knows.
         """
 
     @abstractmethod
@@ -102,11 +102,11 @@ class LabKind(ABC):
 
     @abstractmethod
     def flow(self, files: CellFiles, flow: Flow, duration: Duration) -> FlowResult | None:
-        """The figures of a flow; None where it left nothing. `TrafficError` where they cannot be used."""
+        """The figures of a flow; None if it left nothing. `TrafficError` if they cannot be used."""
 
     @abstractmethod
     def hosts(self, files: CellFiles, senders: set[str]) -> Iterator[dict[str, object]]:
-        """Rows of `hosts`; `senders` are those that send TCP. `QoslabError` where they cannot be read."""
+        """Rows of `hosts`; `senders` are those that send TCP. `QoslabError` if they cannot be read."""
 
 
 def report_step(cells: int) -> Step:

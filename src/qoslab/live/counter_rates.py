@@ -61,7 +61,7 @@ class ClassPoint:
     """None without a queue."""
     wait_ms: float | None
     """Time to send the content of the queue at the sending rate of the class (Little's law): about the wait of a packet
-    that arrives now. None without a queue, or where nothing was sent.
+    that arrives now. None without a queue, or if nothing was sent.
     """
     bucket_bytes: int | None
     level_bytes: int | None
@@ -82,7 +82,7 @@ class InterfacePoint:
     drops: int | None
     """Output drops so far."""
     delay_ms: float | None
-    """Mean time in its queues of the packets that left since the reading before; None where it is not counted, or none
+    """Mean time in its queues of the packets that left since the reading before; None if it is not counted, or none
     left."""
     input_bytes: int
     output_bytes: int
@@ -105,7 +105,7 @@ class Rates:
     def counters(self, router: str, reply: Mapping[str, Any]) -> None:
         """Take a `counters` reply of a data plane, or a sample of a simulated router.
 
-        `LookupError`, `TypeError` or `ValueError` where it is none.
+        `LookupError`, `TypeError` or `ValueError` if it is none.
         """
         origin = self._origin(int(reply["time_ns"]))
         for row in class_rows(router, [reply], origin):
@@ -131,7 +131,7 @@ class Rates:
         return self.origin_ns
 
     def _since(self, key: ClassKey | InterfaceKey, row: dict[str, Any], count: str) -> tuple[dict[str, Any], float]:
-        """The reading before, and the seconds since; (nothing, 0) where there is none to compare with."""
+        """The reading before, and the seconds since; (nothing, 0) if there is none to compare with."""
         before = self._before.get(key)
         seconds = 0.0 if before is None else row["time_s"] - before["time_s"]
         if before is not None and seconds < LEAST_S:
@@ -199,20 +199,20 @@ class Rates:
 
 
 def _check_numbers(*values: object) -> None:
-    """`TypeError` where something that is drawn is no number; the others are computed, which tells."""
+    """`TypeError` if something that is drawn is no number; the others are computed, which tells."""
     for value in values:
         if value is not None and not isinstance(value, int | float):
             raise TypeError(value)
 
 
 def _dropped(row: Mapping[str, Any]) -> int | None:
-    """Bytes, for whatever reason; None where the reading lacks one."""
+    """Bytes, for whatever reason; None if the reading lacks one."""
     counts = [row.get(f"drops_{reason}_bytes") for reason in DROP_REASONS]
     return None if None in counts else sum(int(each or 0) for each in counts)
 
 
 def _waiting(row: Mapping[str, Any]) -> int | None:
-    """Bytes in the class's queue; None where the reading does not say. A class without a queue has nothing in it."""
+    """Bytes in the class's queue; None if the reading does not say. A class without a queue has nothing in it."""
     packets = row.get("queue_depth_packets")
     if packets == 0 or (packets is None and row.get("queue_discipline") is None):
         return 0

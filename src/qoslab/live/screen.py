@@ -1,4 +1,4 @@
-"""A watched run as text: a screen that is redrawn once a second, or lines where there is no screen."""
+"""A watched run as text: a screen that is redrawn once a second, or lines if there is no screen."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STYLES = {"within": "green", "outside": "red"}
 
 
 def sparks(values: Sequence[float | None]) -> str:
-    """A small graph, from 0 to the greatest; a blank where there is no value."""
+    """A small graph, from 0 to the greatest; a blank if there is no value."""
     greatest = max((each for each in values if each is not None), default=0.0)
     if greatest <= 0:
         return "".join(" " if each is None else SPARKS[0] for each in values)

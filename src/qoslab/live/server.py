@@ -70,7 +70,7 @@ class LiveView:
     def __init__(self, browser: bool = True, port: int = 0, metrics: int | None = None) -> None:
         """Have `port` (0: any that is free) for the page where it is for a `browser`, and `metrics` for OpenMetrics.
 
-        `UserError` where a port is taken: before there is a run, which would be left behind.
+        `UserError` if a port is taken: before there is a run, which would be left behind.
         """
         self._run: WatchedRun
         self.lock = threading.Lock()

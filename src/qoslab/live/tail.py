@@ -51,7 +51,7 @@ class Tail:
         self._too_long = False
 
     def read(self) -> list[dict[str, Any]]:
-        """The new objects; none where there is no file, or what has its name is none."""
+        """The new objects; none if there is no file, or what has its name is none."""
         try:
             # What is there may come from somebody else: no link is followed, and no pipe is waited for.
             handle = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

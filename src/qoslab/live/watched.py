@@ -86,7 +86,7 @@ class WatchedRun:
     """Reads a run's folder. `look` is to be called about once a second."""
 
     def __init__(self, folder: RunFolder) -> None:
-        """`UserError` where the folder is of another version, or no run."""
+        """`UserError` if the folder is of another version, or no run."""
         folder.options()
         self.folder = folder
         self.title, self.lab = folder.path.parent.name, ""
@@ -120,7 +120,7 @@ class WatchedRun:
         return self.state != RUNNING
 
     def look(self) -> None:
-        """Read what is new. `UserError` where the run is of another version."""
+        """Read what is new. `UserError` if the run is of another version."""
         events = self._tail.read()
         for event in events:
             try:
@@ -173,7 +173,7 @@ class WatchedRun:
                     self.figures = self._compared() or self.figures
 
     def _compared(self) -> list[Mapping[str, Any]]:
-        """The comparison of a run that is over; nothing where it cannot be read."""
+        """The comparison of a run that is over; nothing if it cannot be read."""
         try:
             rows = json.loads(read_text(self.folder.path / "comparison.json", COMPARISON_MOST))
             return [_figure(row) for row in rows if row["measured"] is not None]
@@ -223,14 +223,14 @@ class WatchedRun:
 
 
 def _count(value: Any) -> int:
-    """`TypeError` where it is none."""
+    """`TypeError` if it is none."""
     if not isinstance(value, int):
         raise TypeError(value)
     return value
 
 
 def _number(value: Any) -> float:
-    """`TypeError` or `ValueError` where it is none that a page can show."""
+    """`TypeError` or `ValueError` if it is none that a page can show."""
     if not math.isfinite(number := float(value)):
         raise ValueError(value)
     return number

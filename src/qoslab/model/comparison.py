@@ -84,11 +84,11 @@ class Average(Frozen):
         return self.metric if least is None else f"{self.metric} / least {least.parameter} of {least.arm}"
 
     def figure(self, bound: Bound | None) -> float | None:
-        """A bound or the published figure in `unit`. `QuantityError` where its kind does not fit."""
+        """A bound or the published figure in `unit`. `QuantityError` if its kind does not fit."""
         return None if bound is None else as_float(bound, self.unit)
 
     def holds(self, average: float, lowest: float, highest: float) -> bool | None:
-        """Return whether the figures are within the bounds; None where there is no bound."""
+        """Return whether the figures are within the bounds; None if there is no bound."""
         checks = [
             (self.figure(self.at_least), average, 1),
             (self.figure(self.at_most), average, -1),
@@ -313,7 +313,7 @@ class PublishedFigure:
     arm: str
     """An arm, or `A/B` for a ratio of two arms."""
     metric: str
-    """Empty where nothing like it is measured; `remark` says why."""
+    """Empty if nothing like it is measured; `remark` says why."""
     unit: str
     """Unit of the metric; without a metric, the unit in the publication."""
     value: float
@@ -325,7 +325,7 @@ class PublishedFigure:
     resolution: float = 0.0
     """Resolution of its last digit in `unit`: a print of 841 kb/s is between 840.5 and 841.5."""
     kind: str = ""
-    """One of `KINDS`; empty where the table does not say."""
+    """One of `KINDS`; empty if the table does not say."""
     moment: str = ""
     """Time of the measurement according to the publication; empty if unknown."""
     place: str = ""

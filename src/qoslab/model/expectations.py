@@ -70,7 +70,7 @@ FIGURES = ("predicted", *FORMS, "possible")
 
 
 def formula(text: str) -> Expression:
-    """The expression of a `Formula`. `ExpressionError` where it cannot be read."""
+    """The expression of a `Formula`. `ExpressionError` if it cannot be read."""
     if not text.endswith(")"):
         raise ExpressionError(f'found "{text}", expected a closing bracket after $(')
     return parse_expression(text[2:-1])
@@ -129,7 +129,7 @@ class Expectation(Frozen):
         return "ratio" if len(self.arms) == 2 else Reference.parse(self.metric).metric.unit
 
     def figure(self, bound: Predicted | None) -> float | None:
-        """Convert a bound to `unit`. `QuantityError` where its kind does not fit, `ExpressionError` for one that is not
+        """Convert a bound to `unit`. `QuantityError` if its kind does not fit, `ExpressionError` for one that is not
         `resolved`.
         """
         if isinstance(bound, str):
@@ -143,14 +143,14 @@ class Expectation(Frozen):
 
     @property
     def margin(self) -> float | None:
-        """`within` in `unit`. `QuantityError` where its kind does not fit."""
+        """`within` in `unit`. `QuantityError` if its kind does not fit."""
         if isinstance(self.within, Percent) and self.unit != "fraction":
             return None if self.prediction is None else self.prediction * self.within.fraction
         return self.figure(self.within)
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:
-        """Least and greatest in `unit`, inclusive; None is open. `QuantityError` where a bound's kind does not fit."""
+        """Least and greatest in `unit`, inclusive; None is open. `QuantityError` if a bound's kind does not fit."""
         if self.between is not None:
             return self.figure(self.between[0]), self.figure(self.between[1])
         if self.equals is not None:
@@ -212,7 +212,7 @@ class Expectation(Frozen):
                     yield (key,) if place is None else (key, place), each
 
     def at(self, values: Mapping[str, Value]) -> Expectation:
-        """This with the figures that its expressions have for these values. `ExpressionError` where one has none."""
+        """This with the figures that its expressions have for these values. `ExpressionError` if one has none."""
 
         def figures(value: Any) -> Any:
             if isinstance(value, tuple):
@@ -227,7 +227,7 @@ Quantities = Mapping[str, Predicted]
 
 
 def quantities_at(quantities: Quantities, parameters: Mapping[str, Value]) -> dict[str, Value]:
-    """The parameters and the quantities by name. `ExpressionError` where one has no value."""
+    """The parameters and the quantities by name. `ExpressionError` if one has no value."""
     known = dict(parameters)
     for name, value in quantities.items():
         known[name] = formula(value).figure(known) if isinstance(value, str) else value
@@ -297,7 +297,7 @@ def needed(expectation: Expectation, quantities: Quantities) -> Quantities:
 
 
 def selection_text(where: Mapping[str, Scalar | tuple[Scalar, ...]]) -> str:
-    """Return which cells count, for people; empty where all do."""
+    """Return which cells count, for people; empty if all do."""
 
     def words(value: Scalar | tuple[Scalar, ...]) -> str:
         values = value if isinstance(value, tuple) else (value,)

@@ -400,7 +400,7 @@ class Trigger(Frozen):
 
     @property
     def at(self) -> At:
-        """The moment; `ValueError` where there is not exactly one."""
+        """The moment; `ValueError` if there is not exactly one."""
         (given,) = ((name, value) for name in COUNTERS if (value := getattr(self, name)) is not None)
         return At(*given, str(given[1]))
 
@@ -522,7 +522,7 @@ class Experiment(Frozen):
         return bool(length) and probe.start_after.ns + length.ns <= self.duration.ns
 
     def arm(self, name: str) -> Arm:
-        """The arm of that name; `KeyError` where there is none."""
+        """The arm of that name; `KeyError` if there is none."""
         for arm in self.arms:
             if arm.name == name:
                 return arm
@@ -590,7 +590,7 @@ def probe_family(experiment: Experiment, probe: Probe) -> Family:
 
 
 def probe_target(experiment: Experiment, probe: Probe) -> IPv4Address | IPv6Address | None:
-    """The address that a probe is sent to; None where the node has none of its version of IP."""
+    """The address that a probe is sent to; None if the node has none of its version of IP."""
     family = probe_family(experiment, probe)
     links = experiment.topology.links_of(probe.destination)
     near = [end.address_of(family) for _, end, far in links if far.node == probe.source]

@@ -139,7 +139,7 @@ class Expression:
     _evaluate: _Evaluate
 
     def evaluate(self, values: Mapping[str, Value]) -> Value:
-        """The value. `ExpressionError` where kinds do not fit, a name has no value, or a quantity is no whole number of
+        """The value. `ExpressionError` if kinds do not fit, a name has no value, or a quantity is no whole number of
         base units."""
         try:
             return _plain(self._evaluate(values))
@@ -160,7 +160,7 @@ class Expression:
             raise ExpressionError(f"{self.text}: {error.message}") from error
 
     def holds(self, values: Mapping[str, Value]) -> bool:
-        """The truth value. `ExpressionError` where it is none."""
+        """The truth value. `ExpressionError` if it is none."""
         result = self.evaluate(values)
         if not isinstance(result, bool):
             raise ExpressionError(f"{self.text}: found a {kind_name(result)}, expected a comparison")

@@ -30,7 +30,7 @@ class RouterSettings:
     """Settings of a router."""
 
     known_hosts: str | None = None
-    """A known_hosts file with its host key, seen from the inventory's folder; the user's own where absent."""
+    """A known_hosts file with its host key, seen from the inventory's folder; the user's own if absent."""
     reach: Reach = "ssh"
     """Access method to its command line."""
     old_ssh: bool = False
@@ -66,7 +66,7 @@ class HostSettings:
     """Settings of a host."""
 
     known_hosts: str | None = None
-    """A known_hosts file with its host key, seen from the inventory's folder; the user's own where absent."""
+    """A known_hosts file with its host key, seen from the inventory's folder; the user's own if absent."""
     interfaces: Mapping[str, str] = field(default_factory=dict)
     """The host's names of the experiment's interfaces; equal names may be omitted."""
     isolate: Isolation = "as it is"

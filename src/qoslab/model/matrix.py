@@ -195,7 +195,7 @@ def as_number(value: Value) -> float | int | bool | str:
 
 
 def slug(parameters: Mapping[str, Value]) -> str:
-    """The parameters as the name of a folder; different parameters have different names. Empty where there is none."""
+    """The parameters as the name of a folder; different parameters have different names. Empty if there is none."""
     if not parameters:
         return ""
     whole = ",".join(f"{name}={show_value(value)}" for name, value in parameters.items())

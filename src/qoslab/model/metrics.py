@@ -438,7 +438,7 @@ class Reference:
 
     @classmethod
     def parse(cls, text: str) -> Reference:
-        """Read `name`, `name(selector)` or one of them with ` @ moment`; `KeyError` where no metric is called so."""
+        """Read `name`, `name(selector)` or one of them with ` @ moment`; `KeyError` if no metric is called so."""
         match = _REFERENCE.fullmatch(text)
         if match is None:
             raise KeyError(text)
@@ -574,7 +574,7 @@ class SelectorError(ValueError):
 
 
 def as_float(bound: Bound, unit: Unit) -> float:
-    """The figure in `unit`; `QuantityError` where its kind does not fit the unit (a rate for packets, say)."""
+    """The figure in `unit`; `QuantityError` if its kind does not fit the unit (a rate for packets, say)."""
     expected = QUANTITY_OF_UNIT.get(unit)
     if expected is not None and type(bound) is expected:
         match bound:

@@ -15,7 +15,7 @@ NEGLIGIBLE = 0.05
 
 @dataclass(frozen=True)
 class Measured:
-    """A figure, and the ends of its 95 % interval; where there is none, both are the figure itself."""
+    """A figure, and the ends of its 95 % interval; if there is none, both are the figure itself."""
 
     value: float
     low: float
@@ -59,7 +59,7 @@ class RunFigure:
     measured: float | None
     low: float | None
     high: float | None
-    """Ends of the 95 % interval, where there is one."""
+    """Ends of the 95 % interval, if there is one."""
     published: float | None
     tolerance: str
     verdict: str
@@ -142,7 +142,7 @@ class Score:
 
     @classmethod
     def of(cls, row: Mapping[str, object]) -> Self:
-        """Build from `scores.csv`. `KeyError` or `ValueError` where it is no such table."""
+        """Build from `scores.csv`. `KeyError` or `ValueError` if it is no such table."""
         words = {name: str(row[name]) for name in ("title", "arm", "metric", "parameter", "first", "second")}
         won, equal, lost = (int(str(row[name])) for name in ("won", "equal", "lost"))
         return cls(**words, won=won, equal=equal, lost=lost)

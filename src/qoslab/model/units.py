@@ -128,7 +128,7 @@ class Quantity:
 
     @classmethod
     def _doubtful_unit(cls, number: Decimal, unit: str) -> str:
-        """The hint for a unit that is not accepted; empty where there is nothing to propose."""
+        """The hint for a unit that is not accepted; empty if there is nothing to propose."""
         near = [known for known in cls._proposed_units() if known.lower() == unit.lower()]
         return f'did you mean "{number} {near[0]}"?' if near else ""
 

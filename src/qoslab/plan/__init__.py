@@ -54,7 +54,7 @@ class Cell(Identified):
     lab: str = DEFAULT_LAB
     """The kind of lab that it is to be run in."""
     cost: float | None = field(default=None, repr=False, compare=False)
-    """Seconds that a second of its traffic takes where it is simulated; None where nobody knows."""
+    """Seconds that a second of its traffic takes where it is simulated; None if nobody knows."""
 
     @property
     def experiment(self) -> Experiment:
@@ -68,18 +68,18 @@ class Cell(Identified):
 
     @property
     def seconds(self) -> float | None:
-        """Estimate of all steps one after another; None where nobody knows."""
+        """Estimate of all steps one after another; None if nobody knows."""
         return _sum(step.seconds for step in self.steps if step.after_s is None)
 
     @property
     def turn_seconds(self) -> float | None:
-        """Estimate of the part during which it keeps others from having traffic; None where nobody knows."""
+        """Estimate of the part during which it keeps others from having traffic; None if nobody knows."""
         turn = lab_kind(self.lab).turn
         return _sum(step.seconds for step in self.steps if step.after_s is None and step.key in turn)
 
 
 def _sum(parts: Iterable[float | None]) -> float | None:
-    """The sum; None where a part is not known."""
+    """The sum; None if a part is not known."""
     total = 0.0
     for part in parts:
         if part is None:
@@ -110,14 +110,14 @@ class Plan:
 
     @property
     def seconds(self) -> float | None:
-        """Estimate of the run, cells one after another; None where nobody knows."""
+        """Estimate of the run, cells one after another; None if nobody knows."""
         return self.seconds_with(1)
 
     def seconds_with(self, labs: int) -> float | None:
         """Estimate of the run with so many cells having traffic side by side, and further labs made ready in the
         meantime.
 
-        None where nobody knows.
+        None if nobody knows.
         """
         known: dict[tuple[object, ...], tuple[float, float]] = {}
         names = {arm.name: self.sweep.names_at(arm.name, TIMES) for arm in self.experiment.arms}

@@ -91,7 +91,7 @@ class Platform(Protocol):
         """The alternative to name in a simulation that cannot have this platform; empty if it can."""
 
     def ansible_role(self, node: Node) -> str | None:
-        """The role that pushes its configuration, also its inventory group; None where nothing is pushed."""
+        """The role that pushes its configuration, also its inventory group; None if nothing is pushed."""
 
     def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
         """The chassis of a router with these cabled interfaces. `KeyError` for an unknown model."""
@@ -103,7 +103,7 @@ class Platform(Protocol):
         """Yield the problems of the node's keys, except interfaces."""
 
     def interfaces(self, node: Node) -> tuple[str, ...] | None:
-        """The node's interfaces by full name, or None where any name of the right form will do."""
+        """The node's interfaces by full name, or None if any name of the right form will do."""
 
     def interface_problem(self, node: Node, interface: str, framing: Framing) -> str | None:
         """Return the expectation that this interface on a link of this framing does not meet; None if it is correct."""

@@ -128,7 +128,7 @@ class RouterModel:
         return self.own_software or SOFTWARE[generation]
 
     def hardware(self, generation: Generation | None = None) -> Hardware:
-        """The device model's view of this router; `generation` is the model's own where absent."""
+        """The device model's view of this router; `generation` is the model's own if absent."""
         from qoslab.ios.model.device import Hardware  # slow to import, and checking an experiment needs none of it
 
         chosen = generation or self.default_generation or "classic"

@@ -48,7 +48,7 @@ def answer(
     generation: Generation | None = None,
     source: str = "input",
 ) -> Answer:
-    """Answer for a pasted configuration. Raise UserError where it has no policy of Cisco IOS."""
+    """Answer for a pasted configuration. Raise UserError if it has no policy of Cisco IOS."""
     configuration = read_configuration(pasted, family=family, generation=generation, source=source)
     policies = effective_policies(configuration, rate_bps)
     device = configuration.device

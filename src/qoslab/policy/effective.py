@@ -1,6 +1,6 @@
 """Effective values of attached policy-maps: rates, bursts, queues and waits, with defaults filled in.
 
-Sizes are bytes where nothing else is said, of IP packets of the interface's MTU with the layer 2 header that the router
+Sizes are bytes if nothing else is said, of IP packets of the interface's MTU with the layer 2 header that the router
 counts. Rates depend on the interface's `bandwidth`, and waits on its line.
 """
 
@@ -28,7 +28,7 @@ LINE = Rate(line=1.0)
 
 @dataclass(frozen=True)
 class PoliceValues:
-    """A policer in force. Bursts are None where they depend on a rate that is not known."""
+    """A policer in force. Bursts are None if they depend on a rate that is not known."""
 
     cir: Rate
     bc_bytes: int | None
@@ -114,7 +114,7 @@ class ClassValues:
     maximum: Rate | None = None
     """Upper limit with the limits of the classes above it; None: the line."""
     busy: Rate | None = None
-    """Rate when all classes are busy; None where it depends on the line or has no limit."""
+    """Rate when all classes are busy; None if it depends on the line or has no limit."""
     joins_default: bool = False
     """True if it has no queue and shares that of class-default."""
     wait_ms: float | None = None
@@ -128,7 +128,7 @@ class ClassValues:
     drop: bool = False
     trust: str | None = None
     account: str = ""
-    """Length of packets for a rate, where it is not the counted one."""
+    """Length of packets for a rate, if it is not the counted one."""
     estimate: bool = False
     """True if the share rests on constants that are not confirmed."""
     without_effect: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ class PolicyValues:
 
     policy: str
     interface: str
-    """Empty where it is not attached."""
+    """Empty if it is not attached."""
     direction: str
     refused: str
     base: Rate
@@ -155,7 +155,7 @@ class PolicyValues:
     line: Rate
     line_source: str
     header_bytes: int | None
-    """Layer 2 header that is counted; None where the kind of interface is not known."""
+    """Layer 2 header that is counted; None if the kind of interface is not known."""
     queues: bool
     """True if it has queues, and the interface's are replaced."""
     classes: tuple[ClassValues, ...]
@@ -205,7 +205,7 @@ class _Context:
 
 
 def effective_policies(configuration: Configuration, rate_bps: int | None = None) -> list[PolicyValues]:
-    """Return the values of each attached policy-map; of the outermost ones where none is attached.
+    """Return the values of each attached policy-map; of the outermost ones if none is attached.
 
     `rate_bps` is the rate of the line, in place of the interface's own.
     """
@@ -289,7 +289,7 @@ def base_rate(
 def line_rate(
     device: Device, interface: Interface | None, rate_bps: int | None, speed_mbps: int | None
 ) -> tuple[Rate, str] | None:
-    """Return the rate of the line, and what it comes from; None where only `bandwidth` says anything."""
+    """Return the rate of the line, and what it comes from; None if only `bandwidth` says anything."""
     if rate_bps is not None:
         return Rate(float(rate_bps)), "--rate"
     if interface is None:
@@ -305,7 +305,7 @@ def line_rate(
 
 
 def counted_header(interface: Interface | None) -> int | None:
-    """Return the bytes of layer 2 that are counted with an IP packet; None where the interface is not known."""
+    """Return the bytes of layer 2 that are counted with an IP packet; None if the interface is not known."""
     if interface is None:
         return None
     if interface.atm:

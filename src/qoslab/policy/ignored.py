@@ -80,7 +80,7 @@ def _ignored(configuration: Configuration) -> Iterator[Ignored]:
 
 
 def _effect(unread: Unread) -> str:
-    """Return what a line could change; empty where it is no line of QoS."""
+    """Return what a line could change; empty if it is no line of QoS."""
     text = unread.text.removeprefix("no ")
     if any(_OTHER_TYPE.search(each) for each in (text, *unread.place)):
         return ""

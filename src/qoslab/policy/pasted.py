@@ -116,7 +116,7 @@ def _without_banners(lines: list[str]) -> list[str]:
 
 
 def _command(line: str) -> str:
-    """Return the command of a line without its prompt; empty where it is a message or a command of EXEC mode."""
+    """Return the command of a line without its prompt; empty if it is a message or a command of EXEC mode."""
     if _LOG.match(line) or _ANSWERS.match(line) or _FENCE.match(line):
         return ""
     if (configuring := _CONFIGURING.match(line)) is not None:

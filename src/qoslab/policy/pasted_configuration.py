@@ -79,7 +79,7 @@ class Attachment:
     direction: str
     policy: str
     line: int
-    """Line of the input, from 1; 0 where it is not known."""
+    """Line of the input, from 1; 0 if it is not known."""
     refused: str = ""
     """Reason of the router's refusal; empty if it accepts the line."""
     bandwidth_kbps: int | None = None
@@ -149,7 +149,7 @@ def read_configuration(
     routes: bool = False,
     policy_needed: bool = True,
 ) -> Configuration:
-    """Read what was pasted, static routes only on request. Raise UserError, one sentence, where it has no policy.
+    """Read what was pasted, static routes only on request. Raise UserError, one sentence, if it has no policy.
 
     Without `policy_needed` a configuration may lack policy-maps.
     """

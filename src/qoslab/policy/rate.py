@@ -33,7 +33,7 @@ class Rate:
         return Rate(self.bps * factor, self.line * factor)
 
     def ratio(self, whole: Rate) -> float | None:
-        """Return this as a part of another; None where that depends on the line."""
+        """Return this as a part of another; None if that depends on the line."""
         if self.known and whole.known:
             return self.bps / whole.bps if whole.bps > 0 else None
         if abs(self.bps) < _CLOSE and abs(whole.bps) < _CLOSE and whole.line > 0:
@@ -41,7 +41,7 @@ class Rate:
         return 1.0 if self == whole else None
 
     def least(self, other: Rate) -> Rate | None:
-        """Return the lower of two; None where that depends on the line."""
+        """Return the lower of two; None if that depends on the line."""
         if self.known and other.known:
             return min(self, other, key=lambda each: each.bps)
         if abs(self.bps) < _CLOSE and abs(other.bps) < _CLOSE:

@@ -54,7 +54,7 @@ def priority_limit(each: PolicyClass, base: Rate, caps: Mapping[str, Rate]) -> R
 
 
 def busy_rates(level: Level) -> dict[str, Rate | None]:
-    """Return the rate of each class when all are busy; None where it depends on the line or has no limit."""
+    """Return the rate of each class when all are busy; None if it depends on the line or has no limit."""
     priority = {each.name: priority_limit(each, level.base, level.caps) for each in level.classes if each.priority}
     taken = sum((each for each in priority.values() if each), Rate())
     left = level.capacity - taken

@@ -37,7 +37,7 @@ class Graph:
     unit: str
     figure: charts.Figure
     binned: int | None = None
-    """Bins of 0.1 s joined at first; None where the graph has no bins."""
+    """Bins of 0.1 s joined at first; None if the graph has no bins."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ def _io_graphs(
 
 
 def _reported_graph(own: dict[str, pd.DataFrame], anchor: str) -> Iterator[Graph]:
-    """Throughput without a capture; nothing where no flow took time."""
+    """Throughput without a capture; nothing if no flow took time."""
     curves = series.reported_throughput(own["intervals"], own["flows"])
     if ALL not in curves:
         return

@@ -268,7 +268,7 @@ def _lines(experiment_file: str) -> dict[tuple[str, str], int]:
 
 
 def saved(path: Path, content: bytes, *, more: bool) -> None:
-    """Write a file, or more of it, whole; `UserError` where that cannot be, and what was there stays."""
+    """Write a file, or more of it, whole; `UserError` if that cannot be, and what was there stays."""
     with writing(path, in_run=False):
         before = path.read_bytes() if more and path.is_file() else b""
     replace(path, before + content, in_run=False)

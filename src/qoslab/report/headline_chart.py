@@ -90,7 +90,7 @@ def _background(experiment: Experiment, arm: Arm) -> list[Flow]:
 
 
 def _received(experiment: Experiment, cell: CellFiles, found: dict[str, pd.DataFrame]) -> pd.Series | None:
-    """Payload in bits per second by time, of all streams together; None where nothing was received."""
+    """Payload in bits per second by time, of all streams together; None if nothing was received."""
     flows, intervals = (found[name][found[name]["cell"] == cell.name] for name in ("flows", "intervals"))
     without = [flow.name for flow in _background(experiment, experiment.arm(cell.arm))]
     flows = flows[~flows["traffic"].isin(without)]

@@ -28,7 +28,7 @@ from qoslab.system.shipped import shipped
 def render(folder: RunFolder, outcome: Outcome | None = None) -> Path:
     """Write the report of a run and return its path. The run is analysed first, unless its outcome is given.
 
-    `UserError` where the folder is no finished run or cannot be written.
+    `UserError` if the folder is no finished run or cannot be written.
     """
     outcome = outcome if outcome is not None else analyse(folder)
     return folder.replace(folder.report.name, to_html(build_page(folder, outcome)))
@@ -37,7 +37,7 @@ def render(folder: RunFolder, outcome: Outcome | None = None) -> Path:
 def render_index(root: Path) -> Path:
     """Write `index.html` over all runs of a folder, EXPERIMENT/TIME, and return its path.
 
-    `UserError` where the folder has no runs or cannot be written. No run is analysed again.
+    `UserError` if the folder has no runs or cannot be written. No run is analysed again.
     """
     runs = read_runs(root)
     if not runs:

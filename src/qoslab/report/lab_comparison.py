@@ -79,7 +79,7 @@ class Distance:
     detail: str
     """The test, or why there was none."""
     dot: float | None
-    """Across the picture; None where there is no margin to draw."""
+    """Across the picture; None if there is no margin to draw."""
 
 
 @dataclass(frozen=True)

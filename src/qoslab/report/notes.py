@@ -44,7 +44,7 @@ def notes(
     invalid: Collection[str] = (),
     cells: Sequence[CellSummary] = (),
 ) -> list[NoteText]:
-    """The experiment's notes with measured figures; `invalid` are cells that count only where an arm has no other.
+    """The experiment's notes with measured figures; `invalid` are cells that count only if an arm has no other.
 
     Paragraphs and rows about arms that the run left out are left out too, and so are notes that have no others.
     """

@@ -145,7 +145,7 @@ class Page:
     found: str
     """Word for the lab's values, such as measured."""
     article: str
-    """Names the publication; empty where there is none."""
+    """Names the publication; empty if there is none."""
     repetitions: int
     verdict: Verdict
     warnings: list[str]

@@ -29,7 +29,7 @@ class HeatCell:
     """A figure of a heat map."""
 
     text: str
-    """Empty where no cell has these parameters."""
+    """Empty if no cell has these parameters."""
     shade: float
     """Rank of the value: 0 for the worst to 1 for the best of the map."""
     title: str
@@ -266,7 +266,7 @@ def _ranks(values: Sequence[float], factor: float, *, lowest: bool) -> dict[str,
 
 
 def _legend(rows: Sequence[tuple[list[str], list[HeatCell]]]) -> list[HeatCell]:
-    """Cells at even steps of the scale; none where all figures are the same."""
+    """Cells at even steps of the scale; none if all figures are the same."""
     ordered = sorted({cell.shade: cell for _, cells in rows for cell in cells if cell.text}.values(), key=_shade)
     if len(ordered) < 2:
         return []

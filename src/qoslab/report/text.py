@@ -17,7 +17,7 @@ NONE = "–"
 
 
 def figure(value: float, unit: Unit) -> str:
-    """A measured or published figure; `–` where there is none."""
+    """A measured or published figure; `–` if there is none."""
     if math.isnan(value):
         return NONE
     if math.isinf(value):
@@ -55,7 +55,7 @@ def margin(value: float, unit: Unit) -> str:
 
 
 def share(value: float) -> str:
-    """A relative difference: 0 where there is none, else in percent, two digits at least."""
+    """A relative difference: 0 if there is none, else in percent, two digits at least."""
     if value == 0:
         return "0"
     percent = value * 100
@@ -87,7 +87,7 @@ def rate(bps: float) -> str:
 
 
 def count(number: object) -> str:
-    """A whole number, thousands apart; `–` where there is none."""
+    """A whole number, thousands apart; `–` if there is none."""
     return (
         f"{int(number):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
         if isinstance(number, int | float) and number == number
@@ -113,7 +113,7 @@ def moment(at: datetime | None) -> str:
 
 
 def part(overrides: Sequence[str]) -> str:
-    """The sentence that says of which part of its file a run is; empty where it is of the whole."""
+    """The sentence that says of which part of its file a run is; empty if it is of the whole."""
     part_text = part_of(overrides)
     return f"Of a part of its file: {part_text}." if part_text else ""
 

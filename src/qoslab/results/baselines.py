@@ -66,7 +66,7 @@ class Baseline:
 
 
 def rows_of(comparison: Path) -> tuple[RunFigure, ...]:
-    """The rows of a `comparison.csv`. Raises `UserError` where it is missing or is another kind of file."""
+    """The rows of a `comparison.csv`. Raises `UserError` if it is missing or is another kind of file."""
     return _table(comparison, RunFigure.of)
 
 

@@ -163,7 +163,7 @@ class Cell(Identified):
         return self.path / "hosts" / f"{host}.interfaces.json"
 
     def write(self, path: Path, content: str | bytes) -> None:
-        """Write one of the files above; `UserError` where it is there already or the disk is full.
+        """Write one of the files above; `UserError` if it is there already or the disk is full.
 
         A text is written without the secrets that are known.
         """
@@ -201,7 +201,7 @@ class Cell(Identified):
         return record
 
     def record(self) -> CellRecord:
-        """Read `cell.json`; `DamageError` where it is not what was written."""
+        """Read `cell.json`; `DamageError` if it is not what was written."""
         return self.files().record()
 
     def files(self) -> CellFiles:
@@ -213,11 +213,11 @@ class Cell(Identified):
         sync_names(self.path, 2 + self.identity.folder.count("/"))
 
     def record_seal(self) -> FileSeal | None:
-        """The seal of `cell.json`, for the manifest; None where there is none."""
+        """The seal of `cell.json`, for the manifest; None if there is none."""
         return self.files().seal
 
     def damage(self, written: FileSeal | None = None) -> tuple[str, ...]:
-        """Return how the cell's files differ from what was written, each named; empty where nothing does.
+        """Return how the cell's files differ from what was written, each named; empty if nothing does.
 
         `written` is what the manifest says of `cell.json`.
         """

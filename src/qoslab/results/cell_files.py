@@ -184,7 +184,7 @@ class CellFiles(Identified):
         return self._objects(f"readings/{device}.jsonl")
 
     def parsed(self, device: str, moment: str, command: str) -> dict[str, Any] | None:
-        """A show command as Genie parsed it; None where it did not, `UserError` where the file is damaged."""
+        """A show command as Genie parsed it; None if it did not, `UserError` if the file is damaged."""
         name = f"{observation_file(device, moment, command)}.json"
         if not self.has(name):
             return None

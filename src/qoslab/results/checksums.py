@@ -45,7 +45,7 @@ class FileSeal(BaseModel):
 
 
 def seal_of(path: Path) -> FileSeal:
-    """The seal of a file as it is now; `OSError` where it cannot be read."""
+    """The seal of a file as it is now; `OSError` if it cannot be read."""
     digest = hashlib.sha256()
     size = lines = 0
     with path.open("rb") as handle:
@@ -108,7 +108,7 @@ def content_difference(name: str, content: bytes, written: FileSeal) -> str:
 
 
 def difference(path: Path, name: str, written: FileSeal) -> str:
-    """Return how a file differs from what was written, in words for people; empty where it does not."""
+    """Return how a file differs from what was written, in words for people; empty if it does not."""
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:

@@ -26,7 +26,7 @@ class Disk:
     """
 
     def create(self, path: Path, content: bytes) -> None:
-        """A new file; `FileExistsError` where there is one."""
+        """A new file; `FileExistsError` if there is one."""
         with path.open("xb") as handle:
             handle.write(content)
 
@@ -105,7 +105,7 @@ def made_folder(folder: Path) -> Iterator[None]:
 
 
 def write_once(path: Path, content: bytes) -> None:
-    """Write a file that is never changed; `UserError` where there is one. It is synced with its folder later."""
+    """Write a file that is never changed; `UserError` if there is one. It is synced with its folder later."""
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -192,7 +192,7 @@ def filled(folder: Path) -> Iterator[Path]:
 def draft_folder(to: Path) -> Iterator[Path]:
     """A folder beside `to` for what is named so in the end, which goes with what is left in it.
 
-    `WriteError` of `to` where something in it cannot be written: of a draft nobody heard, and nothing is kept of it.
+    `WriteError` of `to` if something in it cannot be written: of a draft nobody heard, and nothing is kept of it.
     """
     with (
         writing(to, in_run=False),
@@ -227,7 +227,7 @@ def _sync(paths: Iterable[Path]) -> None:
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """The content of a file of a run; `UserError` where it cannot be read or is larger than `most` bytes."""
+    """The content of a file of a run; `UserError` if it cannot be read or is larger than `most` bytes."""
     try:
         with path.open("rb") as handle:
             size = os.fstat(handle.fileno()).st_size

@@ -112,7 +112,7 @@ class RunFolder:
     def working(self, options: RunOptions) -> Iterator[None]:
         """Keep others from working on this run in the meantime, and keep in `run.json` what was asked for.
 
-        `UserError` where another process works on it.
+        `UserError` if another process works on it.
         """
         path = self.path / "run.json"
         lock = self.path / LOCK
@@ -262,7 +262,7 @@ class RunFolder:
                 return
 
     def experiment_text(self) -> str:
-        """The experiment file as it was given last; empty where there is none.
+        """The experiment file as it was given last; empty if there is none.
 
         Of a run that came to its manifest it is one that this names.
         """
@@ -282,7 +282,7 @@ class RunFolder:
         replace(path, sealed(json_of(manifest.model_copy(update={"files": files}))))
 
     def manifest(self) -> Manifest:
-        """Read `manifest.json`; `UserError` where it is missing, damaged or of another format."""
+        """Read `manifest.json`; `UserError` if it is missing, damaged or of another format."""
         path = self.path / MANIFEST
         if not path.exists():
             raise UserError(
@@ -362,7 +362,7 @@ def runs(root: Path, experiment: str) -> list[RunFolder]:
 def _own(path: Path) -> RunFolder:
     """The run, if its folder has only names that a run may have, and nothing in it leads out of it.
 
-    A received run could show files of whoever reports on it. `UserError` where it is not so.
+    A received run could show files of whoever reports on it. `UserError` if it is not so.
     """
     count = 0
     for around, folders, files in os.walk(str(path)):

@@ -1,7 +1,7 @@
 """Progress of a running run: `progress.jsonl`, one JSON object a line, for viewers.
 
 It adds to what cells write (their counters grow while they run) and decides nothing: no result is read from it, and a
-run goes on where it cannot be written. A resumed run adds to it.
+run goes on if it cannot be written. A resumed run adds to it.
 
 Every line has `event` and `time` (ISO 8601, UTC). `begin`: format, title, lab, cells (their number), done (those that
 need not be run). `cell`: name, folder. `step`: name, step, seconds (its expected length, or null). `done`: name, valid,

@@ -36,7 +36,7 @@ def json_of(record: BaseModel) -> bytes:
 
 
 def read_whole(path: Path) -> str:
-    """Any other file of a run; `UserError` where it is too large."""
+    """Any other file of a run; `UserError` if it is too large."""
     return read_text(path, TEXT_MOST)
 
 
@@ -87,7 +87,7 @@ def check_experiment(label: str, experiment: Experiment, published: Iterable[Pub
 
 
 def _unsealed(label: str, content: bytes) -> bytes:
-    """A record without its seal; `DamageError` where that does not fit, `UserError` where it has another format."""
+    """A record without its seal; `DamageError` if that does not fit, `UserError` if it has another format."""
     text, whole = unsealed(content)
     if not whole:
         check_values(label, text)
@@ -102,7 +102,7 @@ def _unsealed(label: str, content: bytes) -> bytes:
 
 
 def _check_format(label: str, found: object) -> None:
-    """`UserError` where a record has another format than ours."""
+    """`UserError` if a record has another format than ours."""
     if found != FORMAT:
         newer = isinstance(found, int) and found > FORMAT
         raise UserError(

@@ -64,7 +64,7 @@ class Step(Record):
     """The key of the planned steps that it is; see `qoslab.model.steps`."""
     started: datetime
     ended: datetime | None = None
-    """None where the run broke off in it."""
+    """None if the run broke off in it."""
 
 
 BEHIND_SHARE = 0.01
@@ -152,7 +152,7 @@ class Health(Record):
     """None in records from before it was kept."""
 
     def reasons(self, device: str) -> tuple[str, ...]:
-        """Return why the figures of a cell with this router must not be trusted on any machine; empty where they may
+        """Return why the figures of a cell with this router must not be trusted on any machine; empty if they may
         be.
         """
         found = []
@@ -232,15 +232,15 @@ class SenderRecord(Record):
     """Precision of a paced sender: of a traffic tool, or of a probe."""
 
     shortfall: float
-    """Share of what it was asked to send that it left out; 0 where it sent all, or more."""
+    """Share of what it was asked to send that it left out; 0 if it sent all, or more."""
     late_p99_ms: float | None = None
     """Lateness of its datagrams (99th percentile); None if the tool does not report it."""
     late_max_ms: float | None = None
     lost: float | None = None
-    """Share of its datagrams that the receiver missed; None where that is not known."""
+    """Share of its datagrams that the receiver missed; None if that is not known."""
 
     def lateness(self, what: str, *, one_decides: bool = False) -> tuple[str, ...]:
-        """Return why the figures of a cell with this sender, of `what`, must not be trusted; empty where they may be.
+        """Return why the figures of a cell with this sender, of `what`, must not be trusted; empty if they may be.
 
         The machine had no time for it.
 
@@ -279,7 +279,7 @@ class ClockRecord(Record):
     """Time of suspension (CLOCK_BOOTTIME against CLOCK_MONOTONIC)."""
 
     def reasons(self) -> tuple[str, ...]:
-        """Return why the figures of the cell must not be trusted; empty where they may be."""
+        """Return why the figures of the cell must not be trusted; empty if they may be."""
         found = []
         if abs(self.stepped_ns) > CLOCK_STEP_NS:
             found.append(f"the machine's clock was set by {self.stepped_ns / 1e6:+.3g} ms within the cell")
@@ -308,7 +308,7 @@ class HostClockRecord(Record):
     """Changes of the host's clocks between the readings."""
 
     def reasons(self, host: str) -> tuple[str, ...]:
-        """Return why the figures of the cell must not be trusted; empty where they may be."""
+        """Return why the figures of the cell must not be trusted; empty if they may be."""
         return tuple(reason.replace("the machine", host, 1) for reason in self.own.reasons())
 
     def warnings(self, host: str) -> tuple[str, ...]:
@@ -344,7 +344,7 @@ class StallRecord(Record):
         return self.behind_ns > BEHIND_SHARE * self.watched_ns
 
     def lateness(self, host: str) -> tuple[str, ...]:
-        """Return why the figures of a cell with this host must not be trusted; empty where they may be."""
+        """Return why the figures of a cell with this host must not be trusted; empty if they may be."""
         return (f"{self._behind(host)}, at most {BEHIND_SHARE:.0%} can be trusted",) if self.is_late else ()
 
     def warnings(self, host: str) -> tuple[str, ...]:
@@ -389,7 +389,7 @@ class PollingRecord(Record):
     """One reading, from its first command to its last answer."""
     took_max_s: float
     busy_max_percent: int | None = None
-    """The most that the router said of its processor over five seconds; None where it says nothing."""
+    """The most that the router said of its processor over five seconds; None if it says nothing."""
 
 
 def _of_this_age(moment: datetime) -> datetime:
@@ -500,7 +500,7 @@ class CellRecord(Record):
 
     @property
     def traffic_started(self) -> datetime | None:
-        """The zero of every `time_s`; None where no traffic was started.
+        """The zero of every `time_s`; None if no traffic was started.
 
         It is the first flow's that tells it: a later one may have begun with less delay.
         """
@@ -572,7 +572,7 @@ class Manifest(Record):
 
     format: int = FORMAT
     experiment: Experiment
-    """The experiment as run, with overrides applied. Where there is a matrix, with the values of each arm's first
+    """The experiment as run, with overrides applied. If there is a matrix, with the values of each arm's first
     combination.
     """
     published: tuple[PublishedFigure, ...] = ()

@@ -3,7 +3,7 @@
 Each row starts with `arm`, `repetition` and `cell` (the cell's name, as its folder), but those of `averages` and
 `pairs`, which are of many cells; then each parameter has a column `matrix.NAME`, in b/s, B, ms or fractions of the
 whole where it is a quantity. Times `time_s` are seconds since the cell's traffic started and negative before. Booleans
-may be null. `time_error_s` is how wrong `time_s` may be: half of what a show command took; it is null where a data
+may be null. `time_error_s` is how wrong `time_s` may be: half of what a show command took; it is null if a data
 plane stamped its counters itself. Counters are those of internals/control-protocol.md, flattened with `_`; `queues` has
 those of the egress queues of switch ports, which count from 1.
 """
@@ -541,7 +541,7 @@ def parquet(name: str, table: pd.DataFrame) -> bytes:
 
 
 def read_table(folder: RunFolder, name: str) -> pd.DataFrame:
-    """Read a table; `UserError` where the run has none, or none of ours."""
+    """Read a table; `UserError` if the run has none, or none of ours."""
     path = folder.tables / f"{name}.parquet"
     with _opened(path, name) as file:
         found: pd.DataFrame = _read(path, file).to_pandas(types_mapper=_nullable)
@@ -607,7 +607,7 @@ def _opened(path: Path | str, name: str, content: pa.BufferReader | None = None)
 
 
 def _check_shape(path: Path | str, name: str, file: pq.ParquetFile) -> None:
-    """`UserError` where a table has other columns than ours, or more in it than we write."""
+    """`UserError` if a table has other columns than ours, or more in it than we write."""
     about = file.metadata
     if (values := about.num_rows * about.num_columns) > VALUES_MOST:
         raise _refused(path, f"found {about.num_rows} rows, expected at most {VALUES_MOST // about.num_columns}")

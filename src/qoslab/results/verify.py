@@ -85,7 +85,7 @@ def verify(folder: RunFolder) -> Verification:
 def _crate(folder: RunFolder, found: Verification) -> Collection[str] | None:
     """Check the computed files against the list of an RO-Crate: the records do not name them.
 
-    Returns the names in that list; None where there is none.
+    Returns the names in that list; None if there is none.
     """
     path = folder.path / CRATE
     if not path.exists():

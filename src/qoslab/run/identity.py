@@ -49,7 +49,7 @@ def sources() -> str:
 
 
 def program(name: str) -> str:
-    """SHA-256 of one of our own programs, in hex; empty where there is none."""
+    """SHA-256 of one of our own programs, in hex; empty if there is none."""
     try:
         path = own_program(name)
         stat = path.stat()

@@ -21,13 +21,13 @@ UNPROVEN = 0.5
 MOST_PER_PROCESSOR = 4
 """Labs with traffic for each processor at most, however little their cells use."""
 FIRST = 2
-"""Labs with traffic before anything is known, where there are as many processors."""
+"""Labs with traffic before anything is known, if there are as many processors."""
 MOST_SPARE = 4
 """Labs that are made ready while others have traffic, at most: each is some hundred megabytes of Ansible."""
 NEAR = 0.5
 """Share of the lateness that is allowed from which on no lab is added."""
 TAKEN_AWAY = 0.25
-"""Share of the labs that are taken away where a router or a sender was late: what made it late met the others too."""
+"""Share of the labs that are taken away if a router or a sender was late: what made it late met the others too."""
 PATIENCE = 8
 """Punctual cells for each lab until one more is tried again after a router or a sender was late."""
 REMEMBERED = 16

@@ -15,7 +15,7 @@ class Machine:
         self._before = _totals()
 
     def busy(self) -> float:
-        """Share of the time since the last look that the processors worked; 0 where none has passed.
+        """Share of the time since the last look that the processors worked; 0 if none has passed.
 
         Work of less than ordinary priority (Ansible, the report) gives way to all else, and does not count.
         """
@@ -26,7 +26,7 @@ class Machine:
 
 
 def _totals() -> tuple[int, int]:
-    """Ticks since the start that were free for work of ordinary priority, and all ticks; 0 where none are counted."""
+    """Ticks since the start that were free for work of ordinary priority, and all ticks; 0 if none are counted."""
     try:
         counted = Path("/proc/stat").read_text(encoding="utf-8")
     except FileNotFoundError:  # no Linux, where simulations alone run

@@ -32,15 +32,15 @@ class Process(Protocol):
         """Return when it began, by CLOCK_MONOTONIC of this machine; None as long as it has not."""
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the program itself; nothing where it has ended."""
+        """Send a signal to the program itself; nothing if it has ended."""
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """Return its status. `TimeoutError` if it still runs after that time. `TimeoutError` where it still runs after
+        """Return its status. `TimeoutError` if it still runs after that time. `TimeoutError` if it still runs after
         that time.
         """
 
     def end(self, grace_s: float = 0.0) -> None:
-        """SIGTERM, and SIGKILL where it still runs after that time; at once where there is none."""
+        """SIGTERM, and SIGKILL where it still runs after that time; at once if there is none."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Host(Protocol):
         """
 
     def read(self, *paths: str) -> str:
-        """Files of the host as text, one after the other, such as those of /proc/net; `RunInvalid` where one is not
+        """Files of the host as text, one after the other, such as those of /proc/net; `RunInvalid` if one is not
         there.
         """
 
@@ -83,7 +83,7 @@ class Host(Protocol):
         """Bring what was written to the scratch of `to` there, whole."""
 
     def clock(self) -> ClockReading | None:
-        """Examine its clock; None where it has this machine's."""
+        """Examine its clock; None if it has this machine's."""
 
     def stalls(self) -> StallRecord | None:
         """Return the lateness of the host since the last call; None if it is measured by other means."""
@@ -91,7 +91,7 @@ class Host(Protocol):
     def apply_tcp(self, profile: TcpProfile, *, answers: bool = True) -> None:
         """Let new connections have these settings; without `answers`, tell nobody that a port is closed.
 
-        `MachineError` where the kernel has others afterwards.
+        `MachineError` if the kernel has others afterwards.
         """
 
 
@@ -107,7 +107,7 @@ class Tap:
 class DataPlane(Protocol):
     """A `qos-router`, asked over its control socket. A router that has only a command line has none.
 
-    All but `close` raise `QoslabError` where it does not answer or refuses.
+    All but `close` raise `QoslabError` if it does not answer or refuses.
     """
 
     async def __aenter__(self) -> Self: ...

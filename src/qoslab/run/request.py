@@ -40,7 +40,7 @@ class Request:
     resume: RunFolder | None = None
     """Run what this run lacks, into its folder."""
     enough: Callable[[Sequence[Cell]], str] | None = None
-    """Asked before each cell with the valid repetitions of it: why it is not needed, or nothing where it is."""
+    """Asked before each cell with the valid repetitions of it: why it is not needed, or nothing if it is."""
     attempts: int = 1
     """Number of attempts for a cell that a busy machine or a failed lab made invalid, or that was lost with its worker.
     """

@@ -59,7 +59,7 @@ class Schedule:
         attempts: int = 1,
         enough: Callable[[Sequence[Cell]], str] | None = None,
     ) -> None:
-        """`enough` is asked before each cell: why it is not needed, or nothing where it is."""
+        """`enough` is asked before each cell: why it is not needed, or nothing if it is."""
         self.cells = cells
         self.jobs = jobs
         self.changed = threading.Condition()
@@ -113,7 +113,7 @@ class Schedule:
         return worker < self.jobs.labs + self.jobs.spare and not busy
 
     def lease_now(self) -> CellTask | None:
-        """The next cell, None where none waits now."""
+        """The next cell, None if none waits now."""
         with self.changed:
             return self._next(None)
 

@@ -29,7 +29,7 @@ class CellIdentity:
         return "/".join(filter(None, (self.arm, slug(self.values), str(self.repetition))))
 
     def get(self, name: str) -> Value | None:
-        """A parameter, or `arm` or `repetition`; None where it has no such parameter."""
+        """A parameter, or `arm` or `repetition`; None if it has no such parameter."""
         built_in: dict[str, Value] = {"arm": self.arm, "repetition": self.repetition}
         return built_in[name] if name in built_in else self.values.get(name)
 

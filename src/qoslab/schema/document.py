@@ -70,7 +70,7 @@ class Document:
     """The same of all documents that the file's values are filled into."""
 
     def get(self, steps: Iterable[Step]) -> Any:
-        """The value there; `KeyError` or `IndexError` where there is none."""
+        """The value there; `KeyError` or `IndexError` if there is none."""
         value = self.data
         for step in steps:
             value = value[step]
@@ -118,7 +118,7 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    """Read a YAML file. `ExperimentError` where it cannot be read or is not YAML."""
+    """Read a YAML file. `ExperimentError` if it cannot be read or is not YAML."""
     file = str(path)
     try:
         raw = read_bytes(path, SIZE_LIMIT)
@@ -140,7 +140,7 @@ def read_document(path: Path) -> Document:
 
 
 def parse_document(text: str, file: str) -> Document:
-    """Parse YAML text; `file` names it in findings. `ExperimentError` where it is too large, or not YAML."""
+    """Parse YAML text; `file` names it in findings. `ExperimentError` if it is too large, or not YAML."""
     if len(text) > SIZE_LIMIT:
         message = f"found {len(text)} characters, expected an experiment of at most {SIZE_LIMIT}"
         raise ExperimentError(findings=[Place(file).finding("", message)])
@@ -172,7 +172,7 @@ def _parsed(text: str, file: str) -> Document:
 
 
 def parse_value(text: str, option: str) -> Any:
-    """The value of a command-line option, in YAML; `ExperimentError` where it is none."""
+    """The value of a command-line option, in YAML; `ExperimentError` if it is none."""
     try:
         document = parse_document(text, option)
     except ExperimentError as error:

@@ -20,7 +20,7 @@ INSTEAD = (
 
 @dataclass(frozen=True)
 class _Arc:
-    """The way of a frame over a link: into a switch, where it is in a VLAN."""
+    """The way of a frame over a link: into a switch, if it is in a VLAN."""
 
     link: int
     side: int
@@ -31,7 +31,7 @@ class _Arc:
 def switched_loop(
     experiment: Experiment, document: Document, arm: str | None, devices: Mapping[str, Device]
 ) -> Iterator[Finding]:
-    """A circle of an arm's switches, at the last of its links; `devices` as configured, `arm` None where none is."""
+    """A circle of an arm's switches, at the last of its links; `devices` as configured, `arm` None if none is."""
     try:
         TopologicalSorter(_ways(experiment, devices)).prepare()
     except CycleError as error:

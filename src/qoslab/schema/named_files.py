@@ -37,7 +37,7 @@ def tidy(path: Path) -> Path:
 
 
 def refusal(path: Path, allowed: tuple[Path, ...]) -> str:
-    """Return why a path must not be read; empty where it may. Says nothing of whether there is such a file."""
+    """Return why a path must not be read; empty if it may. Says nothing of whether there is such a file."""
     try:
         inside = any(path.resolve().is_relative_to(root) for root in allowed)
     except (OSError, RuntimeError, ValueError):  # a loop of links, a NUL
@@ -46,7 +46,7 @@ def refusal(path: Path, allowed: tuple[Path, ...]) -> str:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file for reading. `FileRefusedError` for all else, `OSError` where it cannot be opened."""
+    """Open a regular file for reading. `FileRefusedError` for all else, `OSError` if it cannot be opened."""
     # A FIFO must not be waited for.
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -56,7 +56,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
-    """A regular file of at most `limit` bytes. `FileRefusedError` for all else, `OSError` where it cannot be read."""
+    """A regular file of at most `limit` bytes. `FileRefusedError` for all else, `OSError` if it cannot be read."""
     with open_regular(path) as file:
         raw = file.read(limit + 1)
     if len(raw) > limit:
@@ -65,7 +65,7 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 
 def read_text(path: Path, allowed: tuple[Path, ...], limit: int = SIZE_LIMIT) -> str:
-    """The text of a file that an experiment names. `FileRefusedError` where it cannot be read; the message says why."""
+    """The text of a file that an experiment names. `FileRefusedError` if it cannot be read; the message says why."""
     if why := refusal(path, allowed):
         raise FileRefusedError(f"it is outside: {why}")
     try:
@@ -83,7 +83,7 @@ VALUES_MOST = 8_000_000
 
 
 def check_values(path: Path | str, text: bytes) -> None:
-    """`FileRefusedError` where a JSON text may have more values than any record of a run."""
+    """`FileRefusedError` if a JSON text may have more values than any record of a run."""
     # An upper limit: each value but the first of a list follows a comma, and each list or object has its bracket.
     values = sum(map(text.count, (b",", b"[", b"{")))
     if values > VALUES_MOST:

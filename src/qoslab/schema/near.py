@@ -8,7 +8,7 @@ from typing import Any
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`did you mean "…"?`, or nothing where no known word is near."""
+    """`did you mean "…"?`, or nothing if no known word is near."""
     if len(word) > 100:
         return ""  # comparing takes time that grows with the square
     candidates = list(dict.fromkeys(known))

@@ -32,7 +32,7 @@ class Outline:
 
 
 def read_outline(path: Path) -> Outline:
-    """Read a file. `ExperimentError` where it is not YAML; whatever is no arm and no matrix in it is left out."""
+    """Read a file. `ExperimentError` if it is not YAML; whatever is no arm and no matrix in it is left out."""
     data = read_document(path).data
     top = data if isinstance(data, dict) else {}
     found = top.get("arms")

@@ -33,7 +33,7 @@ def apply_overrides(document: Document, sets: Mapping[str, str]) -> None:
 
 
 def parse_set(option: str) -> tuple[str, str]:
-    """Split `PATH=VALUE`. `ExperimentError` where it is not of that form."""
+    """Split `PATH=VALUE`. `ExperimentError` if it is not of that form."""
     path, equals, text = option.partition("=")
     if not equals or not path.strip() or not text.strip():
         place = Place(option=f"--set {option}")
@@ -94,7 +94,7 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _longest_key(mapping: Mapping[str, Any], words: list[str]) -> int | None:
-    """Return how many words make up a key, since names may contain dots; None where no key fits."""
+    """Return how many words make up a key, since names may contain dots; None if no key fits."""
     return next((n for n in range(len(words), 0, -1) if ".".join(words[:n]) in mapping), None)
 
 

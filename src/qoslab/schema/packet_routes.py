@@ -48,7 +48,7 @@ class Way:
 
     crossings: list[Crossing] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
-    """Empty where they arrive. Behind a missing route the way goes on as if it were there."""
+    """Empty if they arrive. Behind a missing route the way goes on as if it were there."""
     first: Port | None = None
     """The interface by which they leave their source."""
 
@@ -62,7 +62,7 @@ class Port:
     port: str
     """The end of the link; of a subinterface that of its port."""
     tag: int | None
-    """The VLAN of its frames; None where they have no tag."""
+    """The VLAN of its frames; None if they have no tag."""
     addresses: tuple[Address, ...]
 
     def network_of(self, address: IpAddress) -> Network | None:
@@ -291,7 +291,7 @@ def _addresses(interface: Interface) -> tuple[Address, ...]:
 
 
 def _vlan_of(port: SwitchPort, tag: int | None) -> int | None:
-    """The VLAN of a frame that a switch's port takes; None where it takes none."""
+    """The VLAN of a frame that a switch's port takes; None if it takes none."""
     if tag is None:
         return port.vlan
     return tag if port.mode == "trunk" or tag == port.vlan else None

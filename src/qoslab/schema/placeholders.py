@@ -37,7 +37,7 @@ class Placeholder:
         return frozenset(name for part in self.parts if isinstance(part, Expression) for name in part.names)
 
     def value(self, values: Mapping[str, Value]) -> str | int | float | bool:
-        """The value as the file would have it. `ExpressionError` where it has none."""
+        """The value as the file would have it. `ExpressionError` if it has none."""
         if len(self.parts) == 1 and isinstance(self.parts[0], Expression):
             found = self.parts[0].evaluate(values)
             if isinstance(found, Quantity):
@@ -133,7 +133,7 @@ def filled(
 ) -> Any:
     """The value at `steps` with all placeholders in it replaced; `values` tells what is known at a place.
 
-    `ExpressionError` where one has no value.
+    `ExpressionError` if one has no value.
     """
     if isinstance(value, dict):
         return {key: filled(inner, (*steps, key), placeholders, values) for key, inner in value.items()}

@@ -46,7 +46,7 @@ class _Probe:
     steps: Steps
 
     def finding(self, key: str, message: str, hint: str = "") -> Finding:
-        """About one of its keys, or about the whole where that is not in the file."""
+        """About one of its keys, or about the whole if that is not in the file."""
         steps = (*self.steps, key)
         return self.document.finding(steps if steps in self.document.values else self.steps, message, hint)
 

@@ -30,7 +30,7 @@ is; when it was taken, and where; why nothing is expected of it as it stands; wi
 def published_figures(
     file: Path, experiment: Experiment, selectors: Selectors | None = None
 ) -> tuple[PublishedFigure, ...]:
-    """The figures that an experiment file names; none where it names none. `ExperimentError` where they do not hold.
+    """The figures that an experiment file names; none if it names none. `ExperimentError` if they do not hold.
 
     `selectors` as below.
     """

@@ -169,7 +169,7 @@ class Sweep:
         return self.experiment.order == "blocked"
 
     def combinations(self, arm: str) -> Sequence[Parameters]:
-        """The parameters of an arm's cells; one empty combination where it has none."""
+        """The parameters of an arm's cells; one empty combination if it has none."""
         return self._cells[arm]
 
     def resolve(self, cell: CellIdentity) -> Experiment:
@@ -399,7 +399,7 @@ def _has_matrix(data: Any) -> bool:
 
 
 def _arm_names(data: Any) -> list[str] | None:
-    """The arms' names; None where the file is so wrong that its structure must be fixed first."""
+    """The arms' names; None if the file is so wrong that its structure must be fixed first."""
     arms = data.get("arms") if isinstance(data, dict) else None
     if not isinstance(arms, list) or not arms or not all(isinstance(arm, dict) for arm in arms):
         return None

@@ -34,7 +34,7 @@ class TemplateVariables:
 
     names: frozenset[str]
     complete: bool
-    """False where the template includes another by a computed name, so that more may be used."""
+    """False if the template includes another by a computed name, so that more may be used."""
 
 
 class _Loader(BaseLoader):
@@ -79,7 +79,7 @@ def _taken(environment: Sandbox, text: str, name: str, file: str) -> tuple[froze
 
 
 def template_variables(experiment_file: Path, template: str) -> TemplateVariables:
-    """The variables of a template. `ExperimentError` names the template's line where it is not Jinja2."""
+    """The variables of a template. `ExperimentError` names the template's line if it is not Jinja2."""
     path, allowed = experiment_file.parent / template, roots(experiment_file)
     environment = _environment(path.parent, allowed)
     names: set[str] = set()
@@ -112,7 +112,7 @@ def template_variables(experiment_file: Path, template: str) -> TemplateVariable
 
 
 def render_configuration(experiment_file: Path, configuration: Configuration) -> str:
-    """The configuration's text. `ExperimentError` names the template's line where it cannot be rendered."""
+    """The configuration's text. `ExperimentError` names the template's line if it cannot be rendered."""
     path = experiment_file.parent / configuration.template
     text = _render(_environment(path.parent, roots(experiment_file)), path, configuration)
     if found := _CONTROL.search(text):

@@ -21,7 +21,7 @@ class TrafficWay:
     """`traffic "voice"`, `probe "rtt"`."""
     forward: Way
     back: Way | None
-    """None where the answers have no address to go to, as the way there is not known."""
+    """None if the answers have no address to go to, as the way there is not known."""
     answered: bool
     """True if packets go back."""
     acknowledged: bool = False

@@ -54,7 +54,7 @@ def _text(content: Mapping[str, object]) -> str:
 
 
 def read_result(text: str) -> Result:
-    """The result; `SimulationError` where the text is none."""
+    """The result; `SimulationError` if the text is none."""
     try:
         report: program_formats.SimulationReport = json.loads(text)
         if report["program"] != PROGRAM or report["format"] != FORMAT:
@@ -82,7 +82,7 @@ def read_result(text: str) -> Result:
 
 
 def read_flow(flow: Flow, text: str) -> FlowResult:
-    """The figures of a flow, from `Result.flow_text`. `TrafficError` where they cannot be used."""
+    """The figures of a flow, from `Result.flow_text`. `TrafficError` if they cannot be used."""
     where = f'{PROGRAM}, traffic "{flow.name}"'
     try:
         report: program_formats.FlowReport = (whole := json.loads(text))
@@ -165,7 +165,7 @@ HOST_COUNTERS = ("sent_segments", "retransmitted_segments", "timeouts")
 
 
 def read_host(text: str, name: str) -> dict[str, int]:
-    """Read a host's TCP counters from `Result.host_text`. `SimulationError` where it cannot be used."""
+    """Read a host's TCP counters from `Result.host_text`. `SimulationError` if it cannot be used."""
     try:
         report = json.loads(text)["tcp"]
         return {counter: _count(report[counter]) for counter in HOST_COUNTERS}

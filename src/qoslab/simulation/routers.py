@@ -73,7 +73,7 @@ class Router:
 
 
 def configured(topology: Topology, name: str, text: str) -> Router:
-    """The router; `text` is the rendered IOS configuration. `IosError` where the router refuses a line."""
+    """The router; `text` is the rendered IOS configuration. `IosError` if the router refuses a line."""
     base = startup_config(topology, name, LOGIN)
     device = _device(base, text, hardware(topology, name), (name, takes_tc(topology, name))).copy()
     ports = {near.interface for _, near, _ in topology.links_of(name)}

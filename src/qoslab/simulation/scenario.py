@@ -110,7 +110,7 @@ def _host(experiment: Experiment, name: str, profile: TcpProfile) -> program_for
 
 
 def _host_ip_sla(experiment: Experiment, host: str) -> program_formats.Config:
-    """The operations of a host, and its responder, as the program `sla` has them; empty where it has neither."""
+    """The operations of a host, and its responder, as the program `sla` has them; empty if it has neither."""
     operations = {
         str(probe_number(experiment, probe)): _operation(experiment, probe)
         for probe in experiment.probes

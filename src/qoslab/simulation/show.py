@@ -64,7 +64,7 @@ def blank_history(node: Node, router: Router) -> History:
 def answer(node: Node, router: Router, command: str, history: History) -> str:
     """The print at the time of the last sample of `history`; without echo and prompt.
 
-    `NotSimulatedError` where the command needs what a simulation does not have.
+    `NotSimulatedError` if the command needs what a simulation does not have.
     """
     output: list[str] = []
     shell = Shell(_Environment(node, router, history), output.append, privilege=PRIVILEGED_LEVEL)

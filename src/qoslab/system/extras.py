@@ -34,7 +34,7 @@ def lacking(extra: str | None) -> list[str]:
 
 
 def need(extra: str) -> None:
-    """`MachineError` where the packages of an extra are not all installed."""
+    """`MachineError` if the packages of an extra are not all installed."""
     if names := lacking(extra):
         raise MachineError(
             f"{PURPOSE[extra]} needs Python packages that are not installed: {', '.join(names)}",

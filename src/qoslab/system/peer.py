@@ -37,7 +37,7 @@ def _written(address: tuple[Any, ...]) -> str:
 def _asked(local: tuple[Any, ...], remote: tuple[Any, ...]) -> int | None:
     """Return the owner of the TCP socket with these addresses; None if there is none, or no process has it any more.
 
-    `OSError` where the kernel does not answer.
+    `OSError` if the kernel does not answer.
     """
     ports = [socket.htons(each[1]) for each in (local, remote)]
     addresses = [socket.inet_aton(each[0]) for each in (local, remote)]
@@ -88,7 +88,7 @@ def _listed(local: tuple[Any, ...], remote: tuple[Any, ...]) -> int | None:
 
 
 def owner_of_peer(connection: Any) -> int | None:
-    """Return the user id of the other end of a connection from this machine; None where nobody has it any more.
+    """Return the user id of the other end of a connection from this machine; None if nobody has it any more.
 
     `connection` has `getsockname` and `getpeername`, as sockets. The id is that of this process's user namespace: users
     that it does not know are all the same other one.
@@ -115,7 +115,7 @@ class OwnListener(socket.socket):
     """A listening socket that hangs up on other users, at once and for little: they cannot delay this user's logins."""
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Return the next connection of this user. `BlockingIOError` where none is there now."""
+        """Return the next connection of this user. `BlockingIOError` if none is there now."""
         for _ in range(REFUSED_AT_ONCE):
             connection, address = super().accept()
             if is_own(connection):

@@ -79,7 +79,7 @@ class Registry(Mapping[str, _T], Generic[_T]):
         self._loaded: dict[str, _T] = {}
 
     def __getitem__(self, name: str) -> _T:
-        """`KeyError` where nothing is called so, `PluginError` where it does not load."""
+        """`KeyError` if nothing is called so, `PluginError` if it does not load."""
         if name in self.own:
             return self.own[name]
         if name not in self._loaded:

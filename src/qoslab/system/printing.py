@@ -36,7 +36,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 def bear_anything() -> None:
     """Have standard output and standard error print what their encoding lacks as `\\u2192`, and not fail of it."""
-    for stream in (sys.stdout, sys.stderr):  # None where a descriptor was closed when Python began
+    for stream in (sys.stdout, sys.stderr):  # None if a descriptor was closed when Python began
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 

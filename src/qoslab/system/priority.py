@@ -20,7 +20,7 @@ the usual weight: beside four processes that are always busy Ansible still start
 LEAST_PRIORITY = 19
 """The nice value of what may wait until nothing else wants the machine."""
 GROUP = Path("/proc/self/autogroup")
-"""The nice value of the session; there is none where the kernel does not group sessions."""
+"""The nice value of the session; there is none if the kernel does not group sessions."""
 AGAIN_S = 0.1
 """The kernel lets ordinary users change a group so often, on the whole machine."""
 TRIES = 50
@@ -50,7 +50,7 @@ def step_last() -> None:
 
 
 def _lower_group() -> bool:
-    """False where it is worth another try."""
+    """False if it is worth another try."""
     try:
         GROUP.write_text(str(BEHIND_TRAFFIC), encoding="ascii")
     except OSError as error:

@@ -56,7 +56,7 @@ def own_program(name: str) -> Path:
     """The program: that of $QOSLAB_QOS_ROUTER (or _QOS_SIM, …), the repository's release build or the wheel's, or the
     one in PATH.
 
-    `MachineError` where there is none, it cannot be read, or it was built for another machine than this one.
+    `MachineError` if there is none, it cannot be read, or it was built for another machine than this one.
     """
     variable = variable_of(name)
     named = os.environ.get(variable)
@@ -78,7 +78,7 @@ def own_program(name: str) -> Path:
 
 
 def _for_this_machine(name: str, program: Path) -> Path:
-    """The same program; `MachineError` where it cannot be read, or its header names another kind of processor than the
+    """The same program; `MachineError` if it cannot be read, or its header names another kind of processor than the
     kernel does."""
     try:
         with program.open("rb") as file:

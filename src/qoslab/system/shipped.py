@@ -18,7 +18,7 @@ JOB = _PACKAGE / "pyats_job" / "qoslab_job.py"
 
 
 def checkout() -> Path | None:
-    """The working copy that this package runs from; None where it was installed as a wheel."""
+    """The working copy that this package runs from; None if it was installed as a wheel."""
     top = _PACKAGE.parents[1]
     return top if (top / "pyproject.toml").is_file() and top / "src/qoslab" == _PACKAGE else None
 
@@ -26,7 +26,7 @@ def checkout() -> Path | None:
 def shipped(name: str) -> Path:
     """A folder or file by its path from the top of a working copy, such as `playbooks` or `reports/report.css`.
 
-    `MachineError` where the installation lacks it.
+    `MachineError` if the installation lacks it.
     """
     top = checkout()
     found = packed(name) if top is None else top / name

@@ -90,7 +90,7 @@ class Telnet:
         return bytes((IAC, no, option))
 
     def _without_padding(self, text: bytes) -> bytes:
-        """CR NUL is a lone CR, also where they arrive apart."""
+        """CR NUL is a lone CR, also if they arrive apart."""
         if self._after_cr and text.startswith(_NUL):
             text = text[1:]
             self._after_cr = False
@@ -100,7 +100,7 @@ class Telnet:
 
 
 def _end_of_command(data: bytes, at: int) -> int | None:
-    """Return where the command that begins at `at` ends; None where its end has not arrived."""
+    """Return where the command that begins at `at` ends; None if its end has not arrived."""
     if at + 1 >= len(data):
         return None
     if data[at + 1] == SB:

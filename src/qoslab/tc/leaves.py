@@ -20,7 +20,7 @@ Options = tuple[tuple[str, int | float | None], ...]
 SFQ_GREATEST_DEPTH = 127
 """Packets of a flow queue of sfq (SFQ_MAX_DEPTH)."""
 SFQ_WITHOUT_LIMIT = 32_512
-"""Limit for all flows together where a router has none: the flow queues' own limits hold."""
+"""Limit for all flows together if a router has none: the flow queues' own limits hold."""
 MOST_RED_BURST = 100_000
 
 

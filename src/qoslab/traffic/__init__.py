@@ -47,7 +47,7 @@ INSTALLED = tuple(
 
 
 def tool(name: str) -> TrafficTool:
-    """The tool of that name; `UserError` where there is none."""
+    """The tool of that name; `UserError` if there is none."""
     try:
         return TOOLS[name]
     except KeyError:

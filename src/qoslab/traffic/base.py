@@ -73,14 +73,14 @@ class Commands:
     deadline_s: float
     """Seconds after the client's start when both sides must be done; later is an error, or cut off if it may fail."""
     connections: int = 0
-    """TCP connections that the server has when the traffic begins, its own included; 0 where it waits for none."""
+    """TCP connections that the server has when the traffic begins, its own included; 0 if it waits for none."""
     cut_off: bool = False
     """A server that still receives at the deadline is no error: it gets SIGINT, and what comes later counts as lost."""
 
 
 @dataclass(frozen=True)
 class Output:
-    """Output of one side. `status` is None where it is not known (a killed process, a stored file)."""
+    """Output of one side. `status` is None if it is not known (a killed process, a stored file)."""
 
     stdout: str
     stderr: str = ""
@@ -97,7 +97,7 @@ class StreamResult:
 
     stream: int
     local_port: int | None
-    """The client's port; None where the receiver knows nothing of the stream."""
+    """The client's port; None if the receiver knows nothing of the stream."""
     seconds: float
     bytes: int
     goodput_bps: float
@@ -114,11 +114,11 @@ class StreamResult:
     lost: int | None = None
     jitter_ms: float | None = None
     delay_p50_ms: float | None = None
-    """Median one-way delay; None where the clocks of the two ends differ."""
+    """Median one-way delay; None if the clocks of the two ends differ."""
     delay_p99_ms: float | None = None
     delay_max_ms: float | None = None
     voice_r: float | None = None
-    """Rating R of a call (ITU-T G.107); None where delay or codec is not known."""
+    """Rating R of a call (ITU-T G.107); None if delay or codec is not known."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Pace:
     """Precision of a paced sender relative to its requested pace."""
 
     shortfall: float
-    """Share of what it was asked to send that it left out; 0 where it sent all, or more."""
+    """Share of what it was asked to send that it left out; 0 if it sent all, or more."""
     late_p99_ms: float | None = None
     """Lateness of its datagrams (99th percentile); None if the tool does not report it."""
     late_max_ms: float | None = None
@@ -156,7 +156,7 @@ class FlowResult:
     failure: str = ""
     """Reason for the failure of a flow that may fail."""
     pace: Pace | None = None
-    """None where the sender has no pace of its own (TCP), or does not tell what it sent."""
+    """None if the sender has no pace of its own (TCP), or does not tell what it sent."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class TrafficTool(Protocol):
         ...
 
     def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
-        """The commands for a flow. `UserError` where the tool cannot do what the flow asks."""
+        """The commands for a flow. `UserError` if the tool cannot do what the flow asks."""
         ...
 
     def datagrams(self, flow: Flow) -> program_formats.FlowPart:
@@ -237,7 +237,7 @@ def check_iperf(flow: Flow) -> Iterator[Problem]:
 
 
 def datagram_rate(flow: Flow) -> int:
-    """The payload rate of a UDP flow in bit/s; `UserError` where the experiment does not say."""
+    """The payload rate of a UDP flow in bit/s; `UserError` if the experiment does not say."""
     if flow.rate is None:
         raise UserError(
             f'traffic "{flow.name}": a UDP flow needs a rate',

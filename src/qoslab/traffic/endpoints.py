@@ -24,7 +24,7 @@ def families_of(topology: Topology, node: str) -> frozenset[Family]:
 
 
 def family_of(topology: Topology, flow: Flow) -> Family:
-    """A flow's version of IP: its own, else the first of 4 and 6 that both hosts have; 4 where there is none."""
+    """A flow's version of IP: its own, else the first of 4 and 6 that both hosts have; 4 if there is none."""
     if flow.family is not None:
         return flow.family
     common = families_of(topology, flow.source) & families_of(topology, flow.destination)

@@ -284,7 +284,7 @@ def _pace(sent: Json) -> Pace:
 
 
 def _late_ms(late_ns: object) -> float | None:
-    """None where it only says that it was at least so much."""
+    """None if it only says that it was at least so much."""
     found = number_of(late_ns)
     return None if found == SATURATED_NS else found / 1e6
 

@@ -280,7 +280,7 @@ def _stream(number: int, port: int, received: Json, count: int, sent: Json) -> S
         sender_bytes=int(number_of(sent["bytes"])) if "bytes" in sent else None,
         sender_bps=number_of(sent["bits_per_second"]) if "bits_per_second" in sent else None,
         retransmits=int(number_of(sent["retransmits"])) if "retransmits" in sent else None,
-        # In microseconds; 0 where the sender's kernel does not tell.
+        # In microseconds; 0 if the sender's kernel does not tell.
         rtt_mean_ms=number_of(sent["mean_rtt"]) / 1000 if sent.get("mean_rtt") else None,
     )
 

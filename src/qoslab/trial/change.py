@@ -73,7 +73,7 @@ def _type(device: Device, line: str, position: Position | None, into: tuple[list
 
 
 def _execute(session: ConfigSession, line: str) -> None:
-    """Type a line. A policy that is attached gives way to another one. Raise CliError where the device refuses it."""
+    """Type a line. A policy that is attached gives way to another one. Raise CliError if the device refuses it."""
     words = line.split()
     if session.position.mode in ("interface", "subinterface") and len(words) == 3 and words[0] == "service-policy":
         attribute = f"service_policy_{words[1]}"
@@ -134,7 +134,7 @@ def _places(device: Device, scope: Scope) -> Iterator[Position]:
 
 
 def _place(device: Device, line: str, scope: Scope) -> Position:
-    """Return the place where a line without a head fits. Raise UserError where there is none, or more than one."""
+    """Return the place if a line without a head fits. Raise UserError if there is none, or more than one."""
     before = render(device)
     accepted: list[Position] = []
     first: CliError | None = None

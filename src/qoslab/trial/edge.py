@@ -300,7 +300,7 @@ def _new_interface(device: Device, name: str) -> Interface:
 
 
 def _attach(device: Device, port: Interface, at: Attachment) -> None:
-    """Type `service-policy` at an interface. Raise UserError where the device refuses it."""
+    """Type `service-policy` at an interface. Raise UserError if the device refuses it."""
     port.service_policy_input = port.service_policy_output = None
     session = ConfigSession(device)
     session.position = Position("interface", (port.name,))

@@ -20,7 +20,7 @@ LIMIT_S = 600
 
 
 def simulate(scenarios: Sequence[program_formats.Scenario]) -> list[program_formats.SimulationReport]:
-    """Return the results of scenarios. Raise UserError where one cannot be simulated."""
+    """Return the results of scenarios. Raise UserError if one cannot be simulated."""
     with ThreadPoolExecutor(max_workers=len(scenarios)) as pool:
         return list(pool.map(_run, scenarios))
 

@@ -18,7 +18,7 @@ DIRECTIONS = ("input", "output")
 def policy_differences(shown: Mapping[str, Any], config: Mapping[str, Any]) -> list[str]:
     """Yield the differences, one sentence each; none if all is as intended.
 
-    `shown` is the parsed `show policy-map interface` (empty where no interface has a policy), `config` the compiled
+    `shown` is the parsed `show policy-map interface` (empty if no interface has a policy), `config` the compiled
     configuration. Figures that the configuration leaves to the router's defaults, and percentages, are not compared.
     """
     found: list[str] = []

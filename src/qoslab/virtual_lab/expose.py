@@ -32,7 +32,7 @@ HEAD = """\
 
 
 def refuse_what_has_no_ssh(lab: Lab) -> None:
-    """Raise `ExperimentError` where a node could not be reached by SSH alone."""
+    """Raise `ExperimentError` if a node could not be reached by SSH alone."""
     linux = [name for name in routers_of(lab.topology) if name not in with_command_line(lab.topology)]
     if linux:
         raise ExperimentError(
@@ -45,7 +45,7 @@ def expose(lab: Lab, file: Path, *, together: bool = False) -> None:
     """Start the hosts' SSH server and write the inventory, readable by its owner only.
 
     `together`: all hosts are one machine with their interfaces as its cards, which a run gives to them as namespaces.
-    Beside `file` come `NAME.key`, the private key for the hosts, and `NAME.known_hosts`. `UserError` where one of them
+    Beside `file` come `NAME.key`, the private key for the hosts, and `NAME.known_hosts`. `UserError` if one of them
     cannot be written.
     """
     import asyncssh  # slow to load

@@ -47,7 +47,7 @@ def credentials() -> dict[str, str]:
 
 
 def cluttered(config: str, topology: Topology, router: str, ways: RouterLogins) -> str:
-    """A router's startup configuration with the clutter that it is to have. `UserError` where that is none."""
+    """A router's startup configuration with the clutter that it is to have. `UserError` if that is none."""
     if not ways.clutter:
         return config
     unknown = clutter_of(read_running(ways.clutter, hardware(topology, router)))
@@ -67,7 +67,7 @@ def specification(
 ) -> dict[str, Any]:
     """The specification file of `qoslab.virtual_lab.iosd`; `runtime` is the lab's folder as seen from inside it.
 
-    `ports` are the SSH ports of routers, any free one where absent; `ways` is how one may log in.
+    `ports` are the SSH ports of routers, any free one if absent; `ways` is how one may log in.
     """
     return {
         "format": SPEC_FORMAT,

@@ -135,7 +135,7 @@ class LabNode:
 
     @property
     def address(self) -> str:
-        """The first of its addresses; `ExperimentError` where the topology gives it none."""
+        """The first of its addresses; `ExperimentError` if the topology gives it none."""
         for addresses in self.addresses.values():
             return addresses[0]
         raise ExperimentError(f"node {self.name} has no address in the topology", hint="Give a link end an address.")
@@ -183,9 +183,9 @@ class Lab:
 
         `seed` decides jitter and loss of its links. `ssh` are ports and logins that an earlier lab had, which is
         down: whoever knew the way to its routers knows the way to these; `ways` is how one may log in there. Hosts
-        start with `tcp_profile` (`modern` where absent). `guests` are routers whose kernel is user-mode Linux.
-        Raises `ExperimentError` for a topology that the virtual lab cannot do, `MachineError` where the machine lacks
-        something, `UserError` where this user has a lab of that name.
+        start with `tcp_profile` (`modern` if absent). `guests` are routers whose kernel is user-mode Linux.
+        Raises `ExperimentError` for a topology that the virtual lab cannot do, `MachineError` if the machine lacks
+        something, `UserError` if this user has a lab of that name.
         """
         if _NAME.fullmatch(name) is None:
             raise UserError(f"{name!r} cannot be a lab's name: letters, digits and . _ -, at most 40")
@@ -433,7 +433,7 @@ class Lab:
     # State
 
     def failures(self) -> list[DaemonFailure]:
-        """The daemons that have ended; empty while all is well. `LabError` where the supervisor is gone."""
+        """The daemons that have ended; empty while all is well. `LabError` if the supervisor is gone."""
         failures = []
         for name, daemon in self._supervisor.request("status")["daemons"].items():
             if daemon["exit"] is not None:

@@ -94,7 +94,7 @@ STOPPED = "T"
 
 
 def _stat_of(pid: int) -> tuple[str, int]:
-    """State and parent of a process; `ProcessLookupError` where it has ended."""
+    """State and parent of a process; `ProcessLookupError` if it has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError as error:
@@ -105,7 +105,7 @@ def _stat_of(pid: int) -> tuple[str, int]:
 
 
 def _children(pid: int) -> list[int]:
-    """Process ids of a process's children; none where it has ended."""
+    """Process ids of a process's children; none if it has ended."""
     try:
         text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError):
@@ -121,14 +121,14 @@ def _descendants(pid: int) -> Iterator[tuple[int, int]]:
 
 
 def _send(pid: int, sig: int, *, parent: int) -> None:
-    """Send a signal to this child of `parent`; nothing where it has ended."""
+    """Send a signal to this child of `parent`; nothing if it has ended."""
     with contextlib.ExitStack() as stack, contextlib.suppress(ProcessLookupError):
         if (opened := _opened(pid, parent, stack)) is not None:
             signal.pidfd_send_signal(opened, sig)
 
 
 def _opened(pid: int, parent: int, stack: contextlib.ExitStack) -> int | None:
-    """A descriptor of this child of `parent`, which the stack closes; None where it has ended."""
+    """A descriptor of this child of `parent`, which the stack closes; None if it has ended."""
     with contextlib.suppress(ProcessLookupError):
         opened = os.pidfd_open(pid)
         stack.callback(os.close, opened)

@@ -27,7 +27,7 @@ MOST_STARTING = 100
 """Connections that have not logged in (as MaxStartups of sshd_config(5)); beyond, the oldest is ended."""
 
 Judge = Callable[[str, str], int | None]
-"""The privilege of a user with this password; None where there is none."""
+"""The privilege of a user with this password; None if there is none."""
 Log = Callable[[str], None]
 Starting = MutableMapping[Any, asyncssh.SSHServerConnection]
 """Connections that have not logged in, the oldest first."""

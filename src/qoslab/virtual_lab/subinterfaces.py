@@ -32,7 +32,7 @@ def present(device: Device, wired: Collection[str]) -> list[Interface]:
 
 
 def linux_name(interface: str) -> str:
-    """The Linux name of a subinterface; `KernelRefusedError` where Linux has none so long."""
+    """The Linux name of a subinterface; `KernelRefusedError` if Linux has none so long."""
     try:
         return linux_interface(interface)
     except UserError as error:

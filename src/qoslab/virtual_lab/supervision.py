@@ -58,7 +58,7 @@ class Supervisor:
     def start(cls, name: str, *, owned: bool) -> Supervisor:
         """Start a lab's supervisor; with `owned` the lab ends with this process.
 
-        Raises `MachineError` where the kernel forbids it, `UserError` where this user has a lab of that name.
+        Raises `MachineError` if the kernel forbids it, `UserError` if this user has a lab of that name.
         """
         try:
             return cls._start(name, owned=owned, user_namespace=True)
@@ -123,7 +123,7 @@ class Supervisor:
         return not Path(f"/proc/{self.pid}/ns/user").samefile("/proc/self/ns/user")
 
     def request(self, op: str, **keys: Any) -> dict[str, Any]:
-        """Send one request; `LabError` where it fails or the supervisor is gone."""
+        """Send one request; `LabError` if it fails or the supervisor is gone."""
         return self._request(op, keys, 0)[0]
 
     def _request(self, op: str, keys: Mapping[str, Any], descriptors: int) -> tuple[dict[str, Any], list[int]]:
@@ -182,7 +182,7 @@ class Supervisor:
     def stop(self) -> None:
         """Kill the lab and wait until every process of it has ended.
 
-        One whose parent outside has gone is collected by that machine's first process. Where that does not, as in a
+        One whose parent outside has gone is collected by that machine's first process. If that does not, as in a
         container without an init, the kernel keeps what is left of the lab until the container ends; after `GONE_S`
         nobody waits for it.
         """

@@ -161,7 +161,7 @@ def write_sysctls(values: Mapping[str, str | int]) -> None:
 
 
 def read_sysctl(key: str) -> str | None:
-    """A setting of the current network namespace, blanks normalised; None where the kernel lacks it."""
+    """A setting of the current network namespace, blanks normalised; None if the kernel lacks it."""
     try:
         with open(sysctl_path(key), encoding="utf-8") as file:
             return " ".join(file.read().split())

@@ -192,7 +192,7 @@ class VirtualRouter:
         config = compile_device(device)
         # The data plane goes by the node's name; the hostname may change.
         config["router"] = self.name
-        # The data plane has ports only where a cable is plugged in.
+        # The data plane has ports only if a cable is plugged in.
         config["interfaces"] = {name: port for name, port in config["interfaces"].items() if name in self._wired}
         previous = self._in_force
         try:

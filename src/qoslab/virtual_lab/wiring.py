@@ -173,7 +173,7 @@ class Wiring:
             yield from pair
 
     def ipv6_settings(self, namespace: str) -> dict[str, str | int]:
-        """The settings of a namespace whose interfaces have IPv6 addresses, once they exist; empty where none has."""
+        """The settings of a namespace whose interfaces have IPv6 addresses, once they exist; empty if none has."""
         own = [each for each in self.interfaces() if each.namespace == namespace and each.ipv6]
         return {f"net.ipv6.conf.{each.name.replace('.', '/')}.disable_ipv6": 0 for each in own}
 
@@ -199,7 +199,7 @@ class _Numbers:
 def wire(topology: Topology, seed: int = 1, guests: Collection[str] = ()) -> Wiring:
     """The wiring of a topology; `seed` decides jitter and loss of its links, `guests` are routers in user-mode Linux.
 
-    Raises `ExperimentError` where the virtual lab cannot do it: names that meet, an interface used twice.
+    Raises `ExperimentError` if the virtual lab cannot do it: names that meet, an interface used twice.
     """
     namespaces = _node_namespaces(topology, guests)
     lines: list[str] = []

@@ -17,7 +17,7 @@ class Ramp(Iperf3):
     name = "ramp"
 
     def parse(self, flow: Flow, duration: Duration, client: Output, server: Output) -> FlowResult:
-        """The figures of a flow; `TrafficError` where the output has none."""
+        """The figures of a flow; `TrafficError` if the output has none."""
         return replace(super().parse(flow, duration, client, server), tool=self.name)
 
 

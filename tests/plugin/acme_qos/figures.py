@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _slowest(flows: pd.DataFrame) -> float | None:
-    """The rows of one cell that the selector means; None where they have no such figure."""
+    """The rows of one cell that the selector means; None if they have no such figure."""
     return None if flows.empty else float(flows["goodput_bps"].min())
 
 

@@ -126,7 +126,7 @@ class Arrivals:
     def replay(self, rate: float, burst: float) -> tuple[int, int]:
         """Packets that a bucket decides differently, and drops that it decides for certain.
 
-        The bucket follows the capture only where the tokens differ from the size by less than time stamps can show.
+        The bucket follows the capture only if the tokens differ from the size by less than time stamps can show.
         """
         slack, tokens, last = self.slack(rate), burst, float(self.time_s[0])
         wrong = certain = 0

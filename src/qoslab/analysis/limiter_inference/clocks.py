@@ -65,7 +65,7 @@ class Clocks:
 def compare(there: tuple[Array, Array], back: tuple[Array, Array]) -> Clocks:
     """The two clocks, from packets of both directions: when the first clock saw each, in s, and the difference, in s.
 
-    `UserError` where no steady clock explains the differences.
+    `UserError` if no steady clock explains the differences.
     """
     (there_s, there_d), (back_s, back_d) = there, back
     if len(back_d) < _FEW:
@@ -109,7 +109,7 @@ def _below(time_s: Array, difference: Array) -> tuple[float, float]:
 
 def _between(there: tuple[Array, Array], back: tuple[Array, Array]) -> tuple[float, float, float]:
     """The line in the middle between those that go there and those that come back: at time 0, slope, and how far it is
-    from the nearest; that is negative where there is none."""
+    from the nearest; that is negative if there is none."""
     from scipy.optimize import linprog
 
     (there_s, there_d), (back_s, back_d) = there, back

@@ -52,7 +52,7 @@ class Joined:
 
     packets: pd.DataFrame
     """A row each packet in the order in which they went in: flow (a name), tos and after_tos, bytes and network_bytes,
-    in_s and out_s (of the first clock; nan where it was lost), overtook (how many that had gone in before it came out
+    in_s and out_s (of the first clock; nan if it was lost), overtook (how many that had gone in before it came out
     after it)."""
     clocks: Clocks
     seen: tuple[int, int]
@@ -73,7 +73,7 @@ class Joined:
         return sorted((self.packets["tos"] // 4).unique().tolist())
 
     def of_dscp(self, dscp: int | None) -> Joined:
-        """The same of the packets that went in with one DSCP, or of all. `UserError` where there are none."""
+        """The same of the packets that went in with one DSCP, or of all. `UserError` if there are none."""
         if dscp is None:
             return self
         if dscp not in self.dscps:
@@ -84,7 +84,7 @@ class Joined:
     def by_flow(self) -> pd.DataFrame:
         """A row each flow and type of service (as it went in): packets, lost, remarked, overtook, and the delay.
 
-        delay_ms_min, delay_ms_p50, delay_ms_p99 and delay_ms_max are nan where all were lost.
+        delay_ms_min, delay_ms_p50, delay_ms_p99 and delay_ms_max are nan if all were lost.
         """
         delay = 1e3 * (self.packets["out_s"] - self.packets["in_s"])
         kept = self.packets.assign(
@@ -126,7 +126,7 @@ def load(before: Path, after: Path, read: Reader, interfaces: Sequence[str] = ()
 def join(before: pd.DataFrame, after: pd.DataFrame) -> Joined:
     """Join two captures by what routers leave alone. Packets that are alike are distinguished by their order.
 
-    `UserError` where they have too little in common, or clocks that nothing brings together.
+    `UserError` if they have too little in common, or clocks that nothing brings together.
     """
     seen = len(before), len(after)
     for which, each in (("first", before), ("second", after)):

@@ -28,7 +28,7 @@ _WIRE = 24
 Kind = Literal["policer", "marker", "shaper", "line", "unexplained", "nothing"]
 
 _DEEP = 3
-"""Packets that wait at once where something limits; fewer come so by chance."""
+"""Packets that wait at once if something limits; fewer come so by chance."""
 _UNSURE, _NEARLY_FULL = 2.0, 0.1
 """A queue is full with so many packets, or such a share, less than it ever held: releases are known to a packet."""
 _MOST_ELSEWHERE = 0.1

@@ -50,7 +50,7 @@ class Releases:
     burst_bytes: Interval
     """Released at once, beyond the rate: of a line one packet."""
     interval_s: Interval | None
-    """Tc: releases begin at its multiples; None where packets left one by one."""
+    """Tc: releases begin at its multiples; None if packets left one by one."""
     waited: int
     """Departures that it was inferred from."""
     shaper: bool

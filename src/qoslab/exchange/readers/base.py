@@ -93,7 +93,7 @@ class Foreign:
     """Notes for readers of the values."""
 
     def flow(self, stream: int, seconds: float, count: int, *, traffic: str | None = None, **more: object) -> None:
-        """Add a stream that had `count` bytes; `traffic` is the file's name where absent. See `_held`.
+        """Add a stream that had `count` bytes; `traffic` is the file's name if absent. See `_held`.
 
         Raise LimitError beyond `MOST_SERIES`.
         """
@@ -188,7 +188,7 @@ class Reader:
     knows: Callable[[bytes], bool]
     """Function that recognises the first bytes of the unpacked file."""
     read: Callable[[Path], Foreign]
-    """`UserError` where the file is damaged or of another version."""
+    """`UserError` if the file is damaged or of another version."""
     read_interfaces: Callable[[Path, Sequence[str]], Foreign] | None = None
     """Read some interfaces of a file that can have several, by name or number; None for other formats."""
 
@@ -201,7 +201,7 @@ def arm_of(path: Path) -> str:
 def head_of(path: Path) -> bytes:
     """Return the first bytes of a file, unpacked if it is compressed, a text with a byte order mark as UTF-8 without.
 
-    Raise UserError where the file cannot be read or is empty.
+    Raise UserError if the file cannot be read or is empty.
     """
     with opened(path) as handle:
         head = handle.read(_HEAD)
@@ -215,7 +215,7 @@ def head_of(path: Path) -> bytes:
 
 @contextmanager
 def opened(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
-    """Open a regular file, unpacked if it is compressed; UserError where it cannot be read, there or in the block."""
+    """Open a regular file, unpacked if it is compressed; UserError if it cannot be read, there or in the block."""
     try:
         with open_regular(path) as handle:
             packed = handle.read(2) == _GZIP
@@ -231,7 +231,7 @@ def opened(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
 def text_of(path: Path) -> str:
     """Return the whole text, unpacked and without a byte order mark.
 
-    Raise UserError where it is cut off, or larger than `MOST_BYTES`, `MOST_LINES` and `MOST_VALUES` allow.
+    Raise UserError if it is cut off, or larger than `MOST_BYTES`, `MOST_LINES` and `MOST_VALUES` allow.
     """
     parts: list[str] = []
     size = lines = values = 0
@@ -260,7 +260,7 @@ def text_of(path: Path) -> str:
 def lines_of(path: Path, most_characters: int) -> Iterator[str]:
     """Yield the lines of a text one by one, without a byte order mark and with `\\n` at their ends.
 
-    Raise UserError where it is cut off or has more characters.
+    Raise UserError if it is cut off or has more characters.
     """
     with opened(path) as handle:
         mark, encoding = _encoding(handle.read(4))

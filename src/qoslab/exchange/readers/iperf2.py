@@ -72,7 +72,7 @@ def read(path: Path) -> Foreign:
 
 
 def _malformed(text: str, report: Report) -> str:
-    """Return the line of the first malformed number and a finding about it; nothing where there is none."""
+    """Return the line of the first malformed number and a finding about it; nothing if there is none."""
     if not report.malformed:
         return ""
     line = report.malformed[0]
@@ -80,7 +80,7 @@ def _malformed(text: str, report: Report) -> str:
 
 
 def _check_one_test(path: Path, text: str) -> None:
-    """`UserError` where streams come one after the other, as those of a server's tests do."""
+    """`UserError` if streams come one after the other, as those of a server's tests do."""
     ended: set[str] = set()
     rows = [(place, row) for place, row in enumerate(map(_ROW.match, text.splitlines())) if row]
     last = {row["id"]: place for place, row in rows if row["end"]}

@@ -205,7 +205,7 @@ def _with_reports(streams: dict[tuple[str, ...], _Stream]) -> dict[tuple[str, ..
 
 
 def _end(path: Path, key: tuple[str, ...], stream: _Stream) -> None:
-    """Raise UserError where a stream has no row over the whole test."""
+    """Raise UserError if a stream has no row over the whole test."""
     if len(stream.rows) == 1 and stream.rows[0].start_s == 0 and not any(not each.udp for each in stream.totals):
         # Without -i a stream has this row alone, or the report of its server after it.
         stream.totals.insert(0, stream.rows.pop())
@@ -215,7 +215,7 @@ def _end(path: Path, key: tuple[str, ...], stream: _Stream) -> None:
 
 
 def _check_one_test(path: Path, streams: list[_Stream]) -> None:
-    """Raise UserError where streams, or rows of a stream, come one after the other as those of several tests do."""
+    """Raise UserError if streams, or rows of a stream, come one after the other as those of several tests do."""
     first = min((stream.total for stream in streams), key=lambda total: total.printed_s)
     latest = first.printed_s - first.end_s / 2 + 0.5
     for row in (row for stream in streams for row in (*stream.rows, *stream.totals)):

@@ -131,7 +131,7 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
         lost = found.loss(reported, stream.place) if udp else None
         count = int(number(entry["bytes"]))
         if udp and not entry.get("sender", True):
-            # The end of what is received counts the bytes that were sent, or none where it does not know.
+            # The end of what is received counts the bytes that were sent, or none if it does not know.
             count = arrived[stream.place]
         elif udp and lost is None:
             found.notes.append(f"stream {stream.place}: its bytes are those that were sent")

@@ -49,7 +49,7 @@ class _Line:
     lost: int | None
     datagrams: int | None
     retransmits: int | None
-    """None also where the line is a receiver's."""
+    """None also if the line is a receiver's."""
 
 
 @dataclass

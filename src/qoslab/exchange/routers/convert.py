@@ -61,7 +61,7 @@ class Choices:
 def import_routers(files: Sequence[Path], to: Path, choices: Choices) -> Imported:
     """Read the output of routers and write the folder `to`; it is there afterwards, whole, or as before.
 
-    Raise UserError where a file has no configuration or counters of a router with IOS or IOS-XE.
+    Raise UserError if a file has no configuration or counters of a router with IOS or IOS-XE.
     """
     texts = {str(file): text_of(file) for file in files}
     if sum(map(len, texts.values())) > LARGEST:

@@ -54,7 +54,7 @@ class Host:
     address: IPv4Interface
     at: Attached
     far: Far | None = None
-    """Router between the line and the host; None where the host is on the line."""
+    """Router between the line and the host; None if the host is on the line."""
     ipv6: IPv6Interface | None = None
 
 

@@ -30,7 +30,7 @@ _VIA = re.compile(r"via (\d+\.\d+\.\d+\.\d+)")
 
 @dataclass(frozen=True)
 class Version:
-    """Model and release in `show version`; empty where they are not printed."""
+    """Model and release in `show version`; empty if they are not printed."""
 
     model: str = ""
     release: str = ""

@@ -53,7 +53,7 @@ class Output:
     file: str
     kind: Kind
     host: str
-    """Name in the prompt, or in the `hostname` line of a configuration; empty where neither is known."""
+    """Name in the prompt, or in the `hostname` line of a configuration; empty if neither is known."""
     lines: list[tuple[int, str]] = field(default_factory=list)
     """Lines with their numbers in the file, from 1."""
 
@@ -68,7 +68,7 @@ class Output:
 
 
 def outputs_of(file: str, pasted: str) -> list[Output]:
-    """Return the outputs in a file, in order; empty where it has none."""
+    """Return the outputs in a file, in order; empty if it has none."""
     lines = terminal_lines(pasted)
     least = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     lines = [line[least:] for line in lines]

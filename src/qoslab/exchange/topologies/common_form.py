@@ -31,7 +31,7 @@ class ForeignEnd:
 
     node: str
     interface: str = ""
-    """Empty where the file leaves it to the tool."""
+    """Empty if the file leaves it to the tool."""
     address: IPv4Interface | None = None
 
 
@@ -85,7 +85,7 @@ class Foreign:
             self.links.append(link)
 
     def address(self, value: object, steps: Steps) -> IPv4Interface | None:
-        """An IPv4 address with its prefix length; None where there is none."""
+        """An IPv4 address with its prefix length; None if there is none."""
         if value is None or isinstance(value, bool):
             return None
         try:
@@ -98,7 +98,7 @@ class Foreign:
         return found
 
     def prefix(self, value: object, steps: Steps) -> IPv4Network | None:
-        """An IPv4 prefix of a link; None where there is none."""
+        """An IPv4 prefix of a link; None if there is none."""
         if isinstance(value, Mapping):
             value = value.get("ipv4")
         if value is None or isinstance(value, bool):

@@ -65,7 +65,7 @@ class _Link:
 def import_topology(source: Path, to: Path, wishes: ConversionOptions) -> list[str]:
     """Write a topology file of ours from one of containerlab or netlab; what was left out or made up, for people.
 
-    `ExperimentError` lists all that has no counterpart, with its place; `UserError` where `to` is there already.
+    `ExperimentError` lists all that has no counterpart, with its place; `UserError` if `to` is there already.
     """
     document = read_document(source)
     if is_containerlab(document.data):
@@ -270,7 +270,7 @@ def _comment(text: str) -> str:
 
 
 def _write(to: Path, text: str) -> None:
-    """Write the file once it was checked, and only where there is none."""
+    """Write the file once it was checked, and only if there is none."""
     if to.exists() or to.is_symlink():
         raise UserError(f"{to}: found a file from before, expected none", hint="give another name with --to")
     with drafted(to) as draft:

@@ -133,7 +133,7 @@ class Command(Generic[Handler]):
     """The syntax of its `no` form, as given to `Table.add`."""
     undo: Undo = PLAIN
     fallback: bool = False
-    """True if it takes a line only where no other command does."""
+    """True if it takes a line only if no other command does."""
 
 
 class Capture(NamedTuple):
@@ -336,7 +336,7 @@ class _Beginnings(Generic[Handler]):
         self._known = {word[: length + 1] for word in words if word for length in range(self.LETTERS)}
 
     def _word(self, compiled: Compiled[Handler]) -> str | None:
-        """The word at this depth with which the command begins; None where it is open."""
+        """The word at this depth with which the command begins; None if it is open."""
         leading = compiled.leading
         return leading[self._depth].lower() if self._depth < len(leading) else None
 
@@ -411,9 +411,9 @@ class Table(Generic[Handler]):
 
         `no` is the syntax of its `no` and `default` forms (without those words); True means the command's own syntax
         of which all behind the leading keywords may be left out. `help` explains keywords and arguments by name. The
-        command exists only where all of `requires` are among the capabilities given to `parse`. A keyword or argument
+        command exists only if all of `requires` are among the capabilities given to `parse`. A keyword or argument
         that nothing explains is a ValueError. `undo` says how its lines are removed where `no` is not enough. A
-        `fallback` takes a line that another command takes as well only where that one is a fallback, too.
+        `fallback` takes a line that another command takes as well only if that one is a fallback, too.
         """
         forms: list[tuple[Form, str, bool]] = [("set", text, False)]
         if no is not False:

@@ -36,7 +36,7 @@ class Undo:
     attaches: bool = False
     """True if it puts a named object in force: it is removed before that object changes."""
     first: bool = False
-    """True if, where it is to go, it does so before anything is entered: it would be in the way of that."""
+    """True if, if it is to go, it does so before anything is entered: it would be in the way of that."""
     rewrite: bool = False
     """True if it is removed and entered again if a change in place does not give the wanted line."""
     early: bool = False

@@ -496,7 +496,7 @@ def _by_list(device: Device) -> set[Criterion]:
 
 
 def of_criterion(criterion: Criterion) -> list[AccessEntry]:
-    """Return the entries that stand for a criterion; none where no packet of a lab fits it."""
+    """Return the entries that stand for a criterion; none if no packet of a lab fits it."""
     if criterion.type == "rtp_ports":
         return [AccessEntry("permit", UDP, destination_port=PortMatch("range", each)) for each in criterion.ranges]
     return of_protocol(criterion.name or "") if criterion.type == "protocol" else []

@@ -317,7 +317,7 @@ def _range(first: str, last: str) -> str:
 
 
 def ports_between(first: str, last: str) -> list[str]:
-    """Return the ports from the first to the last of a module; none where they are not in order."""
+    """Return the ports from the first to the last of a module; none if they are not in order."""
     module, _, start = first.rpartition("/")
     other, _, end = last.rpartition("/")
     return [f"{module}/{number}" for number in range(int(start), int(end) + 1)] if module == other else []

@@ -126,7 +126,7 @@ def _interface_range(session: ConfigSession, args: Args) -> None:
 
 
 def _between(session: ConfigSession, text: str) -> list[str]:
-    """Return the interfaces of `TYPE A/B`, `TYPE A/B - C` or `TYPE A/B - TYPE A/C`; none where one is not there."""
+    """Return the interfaces of `TYPE A/B`, `TYPE A/B - C` or `TYPE A/B - TYPE A/C`; none if one is not there."""
     match = _RANGE.fullmatch(text)
     first = None if match is None else interface_name(match["first"].replace(" ", ""))
     if match is None or first is None:

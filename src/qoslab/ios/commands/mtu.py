@@ -69,7 +69,7 @@ def _ipv6_mtu(session: ConfigSession, args: Args) -> None:
 
 
 def _below_line(session: ConfigSession, args: Args) -> int | None:
-    """The figure of a protocol; None where it is the line's, which is not printed."""
+    """The figure of a protocol; None if it is the line's, which is not printed."""
     if args.unset:
         return None
     interface, bytes_ = session.interface, args.value("bytes", int)

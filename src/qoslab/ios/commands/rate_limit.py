@@ -144,7 +144,7 @@ def action_text(action: LimitAction) -> str:
 
 
 def match_text(line: RateLimit) -> str:
-    """Return what a line meters, as in the configuration; empty where that is everything."""
+    """Return what a line meters, as in the configuration; empty if that is everything."""
     match line.match:
         case "all":
             return ""

@@ -1,7 +1,7 @@
 """Compares a router's running configuration with what was asked of it, by meaning.
 
 What was asked is entered in a model of the router as it runs, without the policies, classes, access lists and
-operations that were asked for: that it has them already is what is to be shown. Where both then say the same, it is in
+operations that were asked for: that it has them already is what is to be shown. If both then say the same, it is in
 force, however it was spelled and whatever else the router has. Lines that the model does not know are compared as text.
 """
 
@@ -39,7 +39,7 @@ def configuration_differences(
     """Return the parts of the configuration `asked` that are not active on a router that prints `running`; a sentence
     each.
 
-    `before` is the running configuration from before `asked` was entered, where it is known: without it, policies,
+    `before` is the running configuration from before `asked` was entered, if it is known: without it, policies,
     classes, access lists and operations that `asked` names are expected to hold nothing else. `generation` is that of
     the router's software; None: what its version tells, or, of a 12.4, whichever leaves fewer lines that are not
     understood, and then fewer differences.

@@ -157,7 +157,7 @@ class SwitchPort:
 
     @property
     def trusted(self) -> TrustState | None:
-        """The trust in force: none where it depends on a phone, as there is none in a lab."""
+        """The trust in force: none if it depends on a phone, as there is none in a lab."""
         return None if self.trust_device else self.trust
 
 

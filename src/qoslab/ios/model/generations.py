@@ -60,7 +60,7 @@ class QosGeneration:
     reservable_percent: int | None
     """Share of the bandwidth that classes may reserve; None: `max-reserved-bandwidth` of the interface."""
     tx_ring: int | None
-    """Frames behind the schedule, where there is no transmit ring to set."""
+    """Frames behind the schedule, if there is no transmit ring to set."""
 
     minimum_and_excess: bool = False
     """True if `bandwidth` is a minimum rate and excess is shared separately; else it is a share of the line."""

@@ -85,7 +85,7 @@ def ipv6_text(address: IPv4Address | IPv6Address | IPv6Interface | IPv4Network |
 
 
 def address_text(address: IPv4Address | IPv6Address | None) -> str:
-    """Return an address of either family as IOS prints it; nothing where there is none."""
+    """Return an address of either family as IOS prints it; nothing if there is none."""
     if address is None:
         return ""
     return ipv6_text(address) if address.version == 6 else str(address)
@@ -113,7 +113,7 @@ PRECEDENCE_NAMES: dict[int, str] = {number: name for name, number in PRECEDENCE_
 
 
 def dscp_text(value: int) -> str:
-    """Return the name that IOS prints for a code point, or its number where it has none."""
+    """Return the name that IOS prints for a code point, or its number if it has none."""
     return DSCP_NAMES.get(value, str(value))
 
 

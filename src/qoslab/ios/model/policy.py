@@ -155,7 +155,7 @@ class Amount:
 class DynamicBucket:
     """`qoslab-extension police dynamic-bucket`: the policer's bucket finds its own size. No IOS has it.
 
-    None where left out: docs/internals/control-protocol.md has the defaults. Shares in percent.
+    None if left out: docs/internals/control-protocol.md has the defaults. Shares in percent.
     """
 
     initial_bytes: int | None = None
@@ -195,7 +195,7 @@ class Police:
     violate: tuple[PoliceAction, ...] | None = None
     dynamic: DynamicBucket | None = None
     account: UserDefined | None = None
-    """Lengths that it meters, where they are not the counted ones."""
+    """Lengths that it meters, if they are not the counted ones."""
 
     def actions(self, colour: Colour) -> tuple[PoliceAction, ...] | None:
         """Return the actions of a colour as typed, None when they were left out."""
@@ -245,7 +245,7 @@ class SubscriberLine:
 
 
 Account = UserDefined | SubscriberLine
-"""The length of a packet for a rate, where it is not the counted one."""
+"""The length of a packet for a rate, if it is not the counted one."""
 
 
 @dataclass(frozen=True, slots=True)

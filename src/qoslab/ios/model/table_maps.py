@@ -25,7 +25,7 @@ class TableMap:
 
 
 def new_values(mark: MarkFrom, tables: Mapping[str, TableMap]) -> list[int | None]:
-    """Return the new value by that of the other field; None where the packet is not marked.
+    """Return the new value by that of the other field; None if the packet is not marked.
 
     Cisco, "Enhanced Packet Marking": without a table the value is copied, of a code point into a field of three bits
     its class selector bits, and a value outside the range of the field marks nothing. [I] A table that is not

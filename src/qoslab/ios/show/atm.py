@@ -20,7 +20,7 @@ ENCAPSULATIONS: dict[AtmEncapsulation, str] = {
 
 
 def show_atm_pvc(device: Device, name: str, counters: program_formats.InterfaceCounters | None) -> str:
-    """The circuit of that name; nothing where there is none. `counters` are its port's, None without a cable.
+    """The circuit of that name; nothing if there is none. `counters` are its port's, None without a cable.
 
     First lines and names are those of Cisco's document 6200, the others are remembered [R]. Cells are not
     distinguished, nor packets by how they were switched, so those lines are left out."""

@@ -337,7 +337,7 @@ def _configuration(sla: IpSla, operation: Operation) -> list[str]:
 
 
 def show_responder(report: program_formats.ResponderReport | None) -> str:
-    """`show ip sla responder`; `report` is null where the responder is off."""
+    """`show ip sla responder`; `report` is null if the responder is off."""
     lines = [f"IP SLAs Responder is: {'Disabled' if report is None else 'Enabled'}"]
     if report is not None:
         lines = [

@@ -82,7 +82,7 @@ class _Printer:
         for position, counters in enumerate(policy["classes"]):
             if position:
                 yield ""
-            # class-default is always there, also where nobody configured it.
+            # class-default is always there, also if nobody configured it.
             name = counters["name"]
             yield from self._class(configured.get(name, {"name": name}), counters, indent)
 

@@ -33,7 +33,7 @@ PRIORITY_QUEUES = 1
 RESERVABLE_QUEUES = {"weighted_fair": 0, "class_based": 256}
 """Reservable conversations where their number is not configured; that plain fair queueing has none is assumed [I]."""
 UNLIMITED_RING = 128
-"""Packets of a 2811's transmit ring where nothing limits it: neither fair queueing nor a policy nor `tx-ring-limit`."""
+"""Packets of a 2811's transmit ring if nothing limits it: neither fair queueing nor a policy nor `tx-ring-limit`."""
 
 
 def queue_lines(interface: Interface, counters: program_formats.InterfaceCounters, qos: QosGeneration) -> Iterator[str]:

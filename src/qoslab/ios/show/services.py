@@ -100,7 +100,7 @@ def show_protocols(device: Device, ports: Mapping[str, Port]) -> str:
 
 
 def show_file_systems(flash: tuple[int, int] | None, nvram: tuple[int, int]) -> str:
-    """The file systems with bytes in all and bytes that are free; `flash` is None where there is none."""
+    """The file systems with bytes in all and bytes that are free; `flash` is None if there is none."""
     rows = [(f"{nvram[0]}", f"{nvram[1]}", "nvram", "nvram:")]
     if flash is not None:
         rows.append((f"{flash[0]}", f"{flash[1]}", "disk", "flash:#"))

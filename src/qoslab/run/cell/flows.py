@@ -230,7 +230,7 @@ class RunningFlow:
         return ""
 
     def result(self) -> FlowResult:
-        """The figures; `TrafficError` where a side failed."""
+        """The figures; `TrafficError` if a side failed."""
         assert self._client is not None and self._server is not None
         for side in (self._client, self._server):
             if side.stderr.exists() and side.stderr.stat().st_size == 0:

@@ -83,7 +83,7 @@ class Journal:
     def step(self, key: str, seconds: float | None = None) -> Iterator[None]:
         """Announce a step and keep when it was; of what is not planned for this cell nothing is said.
 
-        `ValueError` where the plan has it before a step that was opened already: the plan is what runs.
+        `ValueError` if the plan has it before a step that was opened already: the plan is what runs.
         """
         if key not in self._planned:
             yield

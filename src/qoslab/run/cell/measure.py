@@ -227,7 +227,7 @@ class CellRun:
         self._journal.findings.flows = tuple(record for record in records if record is not None)
 
     def _probes(self, running: ExitStack) -> Probes | None:
-        """The probes, ready to start; None where the experiment has none."""
+        """The probes, ready to start; None if the experiment has none."""
         if not self._experiment.probes:
             return None
         setting = Setting(

@@ -15,7 +15,7 @@ class Observe(Protocol):
     """Takes a show command of a router."""
 
     def __call__(self, device: str, command: str) -> Observed:
-        """Take it now. `DeviceError` where the router does not answer."""
+        """Take it now. `DeviceError` if the router does not answer."""
 
 
 def observe_all(wanted: Sequence[Observation], observe: Observe) -> list[Observed]:

@@ -85,7 +85,7 @@ def _may_cross(topology: Topology, pair: Pair, link: Pair) -> bool:
     """Return whether what goes from one node to another may take a link in this direction.
 
     It may where the link's near end can be reached without its far end, and the destination from there without going
-    back. Where there are several ways it is not known which one the routers choose, and all of them count.
+    back. If there are several ways it is not known which one the routers choose, and all of them count.
     """
     (source, destination), (near, far) = pair, link
     before = _reached(topology, source, without={far, destination})
@@ -93,7 +93,7 @@ def _may_cross(topology: Topology, pair: Pair, link: Pair) -> bool:
 
 
 def _reached(topology: Topology, start: str, *, without: Set[str]) -> set[str]:
-    """The nodes that can be reached; none where it begins at one that is left out."""
+    """The nodes that can be reached; none if it begins at one that is left out."""
     found: set[str] = set()
     ahead = [start]
     while ahead:
@@ -126,7 +126,7 @@ def senders(
 
 
 def _lost(result: FlowResult) -> float | None:
-    """The share of all datagrams that the receivers missed; None where a stream's is not known."""
+    """The share of all datagrams that the receivers missed; None if a stream's is not known."""
     known = [(each.lost, each.datagrams) for each in result.streams if each.lost is not None and each.datagrams]
     if not known or len(known) < len(result.streams):
         return None

@@ -152,7 +152,7 @@ class ShowSampler:
         self._under_way = [in_thread(partial(self._read, router)) for router in self._taken]
 
     def ready(self) -> None:
-        """Wait for what is under way: first readings belong before the traffic. `QoslabError` where one failed."""
+        """Wait for what is under way: first readings belong before the traffic. `QoslabError` if one failed."""
         for reading in self._under_way:
             reading.result()
 

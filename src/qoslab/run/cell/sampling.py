@@ -61,7 +61,7 @@ def start_afresh(lab: Lab, routers: Sequence[str], kernels: Sequence[str] = ()) 
 
 
 async def _empty_queues(client: DataPlane) -> None:
-    """Shut down the interfaces where something waits, which drops it, and bring them up again."""
+    """Shut down the interfaces if something waits, which drops it, and bring them up again."""
     found = (await client.counters())["interfaces"]
     full = [name for name, each in found.items() if each["queue"]["depth"] or each["tx_ring"]["depth"]]
     config = await client.config()

@@ -60,7 +60,7 @@ class ClusterCrew:
         """`address` is the scheduler's, or `LOCAL` for `workers` processes on this machine; `tls` has the
         fields of `qoslab.run.cluster.dask_cluster.Tls`.
 
-        `lease` gives a cell without waiting, None where none waits now; `finish` takes a cell's record.
+        `lease` gives a cell without waiting, None if none waits now; `finish` takes a cell's record.
         """
         self._address = address
         self._workers = workers

@@ -54,7 +54,7 @@ UNPROTECTED = (
 
 
 def _security(distributed: Any, address: str, tls: Tls) -> Any:
-    """Return the security settings of Dask's client. `UserError` where certificates are missing for a `tls://` address,
+    """Return the security settings of Dask's client. `UserError` if certificates are missing for a `tls://` address,
     or no files.
     """
     files = {"tls_ca_file": tls.ca_file, "tls_client_cert": tls.cert, "tls_client_key": tls.key}
@@ -92,7 +92,7 @@ class Cluster:
     """
 
     def __init__(self, address: str, note: Callable[[str], None], tls: Tls = Tls()) -> None:
-        """`MachineError` where there is no scheduler; `VersionError` where a worker has another version."""
+        """`MachineError` if there is no scheduler; `VersionError` if a worker has another version."""
         self._address = address
         self._note = note
         distributed = _distributed()
@@ -135,7 +135,7 @@ class Cluster:
     def look(self) -> None:
         """Count the workers and check those that are new.
 
-        `VersionError` names both versions; `UserError` where there has been no worker for too long.
+        `VersionError` names both versions; `UserError` if there has been no worker for too long.
         """
         if time.monotonic() - self._looked < LOOK_S:
             return
@@ -194,7 +194,7 @@ class Cluster:
         self._running[future] = task
 
     def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
-        """The cells that are done: their records, and their folders as archives (empty where nothing came back).
+        """The cells that are done: their records, and their folders as archives (empty if nothing came back).
 
         Raises errors that the user has to fix.
         """

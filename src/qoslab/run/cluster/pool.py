@@ -90,7 +90,7 @@ class Pool:
         return sum(worker.task is not None for worker in self._workers) < self._most
 
     def submit(self, task: CellTask, coming: Path | None) -> None:
-        """Have a cell run, where there is room."""
+        """Have a cell run, if there is room."""
         worker = next((each for each in self._workers if each.task is None), None)
         if worker is None:
             worker = _Worker.start()
@@ -100,7 +100,7 @@ class Pool:
             worker.connection.send(plain_task(task, coming))
 
     def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
-        """The cells that are done: their records, and their folders as archives (empty where nothing came back).
+        """The cells that are done: their records, and their folders as archives (empty if nothing came back).
 
         Raises errors that the user has to fix.
         """

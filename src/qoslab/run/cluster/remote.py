@@ -25,7 +25,7 @@ MOST_BYTES = 4 * 2**30
 """Greatest unpacked size of all files of a cell."""
 
 Outcome = tuple[CellRecord, bytes]
-"""A cell's record, and its folder as an archive: empty where nothing came back."""
+"""A cell's record, and its folder as an archive: empty if nothing came back."""
 
 
 class VersionError(UserError):
@@ -54,7 +54,7 @@ def plain_task(task: CellTask, coming: Path | None = None) -> dict[str, Any]:
 
 
 def check_version(worker: str, found: str, own: str) -> None:
-    """`VersionError` where a worker has another version, sources or programs (`qoslab.run.identity.made_with`)."""
+    """`VersionError` if a worker has another version, sources or programs (`qoslab.run.identity.made_with`)."""
     if found != own:
         raise VersionError(
             f"worker {worker} has qoslab {found}, this is qoslab {own}",
@@ -92,7 +92,7 @@ def failed(task: CellTask, reason: str) -> CellRecord:
 def unpack(files: bytes, record: CellRecord, cell: Cell) -> None:
     """Put what came from a worker into the folder of a run: all of it, or nothing.
 
-    `UserError` where it has no room; `ArchiveError` where it is no archive, or one that is larger than a cell can be.
+    `UserError` if it has no room; `ArchiveError` if it is no archive, or one that is larger than a cell can be.
     """
     draft = cell.path.with_name(f".{cell.path.name}.draft")
     # What a run that was killed has left of it.

@@ -102,7 +102,7 @@ class IosAccess:
     pause_s: float | None = None
     """Time that clients wait for more output after a possible prompt; None: their own default."""
     key: str | None = None
-    """The file of a private key; None: those of the user, where there is no password."""
+    """The file of a private key; None: those of the user, if there is no password."""
     answer_s: int | None = None
     """Longest silence before an answer; None: each client's default."""
 
@@ -226,8 +226,8 @@ def write_inventory(path: Path, routers: Mapping[str, Access], *, lab: bool = Tr
 def read_inventory(source: Path) -> dict[str, Access]:
     """The routers of an inventory for hardware, as `ansible-inventory` resolves it, by name.
 
-    Hosts of the group `ios` and of the group `engine_router` count; others are left out. `UserError` where the
-    inventory does not exist or cannot be read, `DeviceError` where a router's variables do not suffice.
+    Hosts of the group `ios` and of the group `engine_router` count; others are left out. `UserError` if the
+    inventory does not exist or cannot be read, `DeviceError` if a router's variables do not suffice.
     """
     routers = parse_inventory(_listed(source))
     if not routers:

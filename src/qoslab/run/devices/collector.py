@@ -70,7 +70,7 @@ class Collector:
     def connect(
         self, routers: Mapping[str, Access], *, known_hosts: Path | None = None, wait: bool = True, lab: str = ""
     ) -> None:
-        """Log in to the IOS routers, side by side. `DeviceError` where one cannot be reached or refuses the login.
+        """Log in to the IOS routers, side by side. `DeviceError` if one cannot be reached or refuses the login.
 
         Without `wait` it returns at once, and a failure comes with the first command. `lab` tells routers of the same
         name apart; the next lab with that name takes the place of the one before.
@@ -89,7 +89,7 @@ class Collector:
                 self._reply(future, name)
 
     def observe(self, device: str, command: str, *, lab: str = "") -> Observed:
-        """The router's answer to a show command now, and what it says. `DeviceError` where it does not answer."""
+        """The router's answer to a show command now, and what it says. `DeviceError` if it does not answer."""
         reply = self._reply(self._helper.ask(op="observe", device=_key(lab, device), command=command), device)
         return Observed(reply["raw"], reply["parsed"], reply["reason"], reply["before_ns"], reply["after_ns"])
 
@@ -99,7 +99,7 @@ class Collector:
         return Observed(reply["raw"], None, reply["reason"], reply["before_ns"], reply["after_ns"])
 
     def configure(self, device: str, lines: list[str], *, lab: str = "") -> str:
-        """Enter configuration lines and return the router's answer. `DeviceError` where it does not answer.
+        """Enter configuration lines and return the router's answer. `DeviceError` if it does not answer.
 
         Configurations are pushed by Ansible; this is for a line that has its moment while traffic runs.
         """

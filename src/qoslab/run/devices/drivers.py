@@ -37,7 +37,7 @@ class RouterDriver(Protocol):
     def intend(self, cell: Cell, folder: Path, text: str | None) -> None:
         """Write to `folder` what its role is to put in force, and to the cell what is kept of that.
 
-        `text` is its IOS configuration for the cell; None where it has none.
+        `text` is its IOS configuration for the cell; None if it has none.
         """
 
     @property

@@ -32,7 +32,7 @@ def ask_for(source: Path, routers: Collection[str]) -> None:
 
 def _asked(prompt: str) -> str:
     with warnings.catch_warnings():
-        # Where there is no terminal it would read, and show, what comes from elsewhere.
+        # If there is no terminal it would read, and show, what comes from elsewhere.
         warnings.simplefilter("error", getpass.GetPassWarning)
         try:
             answer = getpass.getpass(prompt)

@@ -187,7 +187,7 @@ class Routers:
         self._known = False
 
     def restore(self, lines: Path | None, keep: Path | None) -> None:
-        """Bring every router back to its configuration from before the run; nothing where nothing was pushed.
+        """Bring every router back to its configuration from before the run; nothing if nothing was pushed.
 
         The lines for that are also written to the folder `lines`, without secrets; Ansible's output goes to `keep`.
         Raises `RouterError` when a router is not back.
@@ -212,7 +212,7 @@ class Routers:
     def _restore_again(self, lines: Path | None, keep: Path | None, why: PassingFault) -> None:
         """Once more, by new connections: what died may have been the process that had the old ones.
 
-        What arrived the first time is not known. `why` is raised where nobody answers.
+        What arrived the first time is not known. `why` is raised if nobody answers.
         """
         self._session.hang_up()
         self._known = False

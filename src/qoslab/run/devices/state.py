@@ -60,7 +60,7 @@ class RestoreState:
         return cls(Path(home).expanduser() / "qoslab" / "restore" / name)
 
     def begin(self, *, inventory: Path, run: Path, topology: Topology) -> None:
-        """Make it for a run. `UserError` where another run is under way there, or has left its own."""
+        """Make it for a run. `UserError` if another run is under way there, or has left its own."""
         self._take(inventory)
         with writing(self.folder):
             self._clear()
@@ -75,13 +75,13 @@ class RestoreState:
             self._write(ABOUT, json.dumps(record, indent=1) + "\n")
 
     def refuse_in_use(self, inventory: Path) -> None:
-        """`UserError` where another run of this user is under way there, or has left its own."""
+        """`UserError` if another run of this user is under way there, or has left its own."""
         if self.folder.is_dir():
             self._take(inventory)
             self.release()
 
     def _take(self, inventory: Path) -> None:
-        """Hold it. `UserError` where a run has left its own, or is under way."""
+        """Hold it. `UserError` if a run has left its own, or is under way."""
         self.hold()
         if self.is_there():
             about = self.about()
@@ -94,7 +94,7 @@ class RestoreState:
     def hold(self) -> None:
         """Let nobody else of this machine change these routers, until `release` or the end of this process.
 
-        `UserError` where somebody does.
+        `UserError` if somebody does.
         """
         while True:
             with writing(self.folder):
@@ -133,7 +133,7 @@ class RestoreState:
         return (self.folder / ABOUT).is_file()
 
     def about(self) -> About:
-        """Return whose it is. `UserError` where that cannot be read."""
+        """Return whose it is. `UserError` if that cannot be read."""
         file = self.folder / ABOUT
         try:
             record = json.loads(file.read_text(encoding="utf-8"))

@@ -48,7 +48,7 @@ class FromEnvironment:
     """Names of environment variables, from which pyATS takes the secrets when it loads the testbed."""
 
     def __init__(self, names: Mapping[str, Mapping[What, str]]) -> None:
-        """`names` by device and secret, where they have one already; others are called QOSLAB_R1_PASSWORD."""
+        """`names` by device and secret, if they have one already; others are called QOSLAB_R1_PASSWORD."""
         self._names = names
         self.used: dict[str, None] = {}
         """The variables, in the order of the testbed."""
@@ -75,7 +75,7 @@ def testbed(
     """The testbed as pyATS loads it. IOS routers, and `hosts`; Unicon has no way into a data plane.
 
     `topology` adds interfaces and links, under the names that the devices have for them (`names`), with the
-    experiment's as their alias. `known_hosts` is the file with the routers' host keys, where it is not the user's own,
+    experiment's as their alias. `known_hosts` is the file with the routers' host keys, if it is not the user's own,
     and they are virtual; `keys` are those files of others, by router. `settings` says how else these are reached.
     Connecting leaves the routers' configuration alone, which Unicon by itself does not.
     """

@@ -91,7 +91,7 @@ class Output:
 class Channel:
     """A connection; the agent starts with the object, and puts the host back when it ends (`close`).
 
-    All methods may be called from any thread. `HostLost` where the connection is lost, `DeviceError` where there is no
+    All methods may be called from any thread. `HostLost` where the connection is lost, `DeviceError` if there is no
     way to have an agent at all.
     """
 
@@ -145,7 +145,7 @@ class Channel:
     # asking
 
     def ask(self, op: str, body: bytes = b"", *, timeout_s: float = REPLY_S, **keys: Any) -> dict[str, Any]:
-        """Return the agent's answer. `MachineError` where it refuses, in the host's words."""
+        """Return the agent's answer. `MachineError` if it refuses, in the host's words."""
         return self._wait(self._send(op, body, **keys), op, timeout_s)[0]
 
     def read(self, *paths: str) -> bytes:

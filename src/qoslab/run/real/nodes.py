@@ -227,7 +227,7 @@ class ExternalHost:
         return ExternalProcess(self._channel, number, output, ahead_ns)
 
     def cannot_run(self, program: str) -> str:
-        """Return why one of our own programs cannot be run there, which is sent for that; empty where it can."""
+        """Return why one of our own programs cannot be run there, which is sent for that; empty if it can."""
         if program not in self._sent:
             try:
                 self._send(program)
@@ -270,7 +270,7 @@ class ExternalHost:
     def differences(self, profile: TcpProfile, *, answers: bool = True) -> list[tuple[str, str, str]]:
         """Return the differing settings of the kernel or of the path to another host, with actual and wanted value.
 
-        What is wanted is empty where there is no way.
+        What is wanted is empty if there is no way.
         """
         far = self._place.far(tcp.route_words(profile))
         reply_facts = self._channel.ask("compare", sysctls=_sysctls(profile, answers), far=far)["differences"]

@@ -24,18 +24,18 @@ Line = tuple[str, int]
 
 
 def left_on(inventory: Path) -> tuple[str, ...]:
-    """The routers of an inventory on which a run has left its state; none where none has."""
+    """The routers of an inventory on which a run has left its state; none if none has."""
     state = RestoreState.of(inventory)
     return routers_of(state.about().topology) if state.is_there() else ()
 
 
 def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, Line | None] = {}) -> About | None:
-    """Bring the routers of an inventory back to before the run that left its state; None where none did.
+    """Bring the routers of an inventory back to before the run that left its state; None if none did.
 
-    Those of `consoles` are reached by telnet to the line of a terminal server, which the inventory has where none is
-    given. What others changed since stays, and `note` is told. `RouterError` where one is not back, `DeviceError` where
-    its countdown goes on, `UserError` where a run is under way, a router is missing or carries the mark of another run,
-    `AccessFault` or `ProxyClosed` where one is not reached; the state is kept then.
+    Those of `consoles` are reached by telnet to the line of a terminal server, which the inventory has if none is
+    given. What others changed since stays, and `note` is told. `RouterError` if one is not back, `DeviceError` where
+    its countdown goes on, `UserError` if a run is under way, a router is missing or carries the mark of another run,
+    `AccessFault` or `ProxyClosed` if one is not reached; the state is kept then.
     """
     routers, settings = read_routers(inventory)
     state = RestoreState.of(inventory)

@@ -23,7 +23,7 @@ class CellWorker(Protocol):
 
     @property
     def described(self) -> Mapping[str, Any]:
-        """Return how its lab described itself; empty where there is none."""
+        """Return how its lab described itself; empty if there is none."""
 
     def __enter__(self) -> Self: ...
 

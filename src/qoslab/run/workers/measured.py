@@ -95,14 +95,14 @@ class MeasuredWorker(ABC):
 
     @abstractmethod
     def _end_lab(self) -> None:
-        """Restore the routers and let go of the lab; also where that fails."""
+        """Restore the routers and let go of the lab; also if that fails."""
 
     # what they have in common
 
     def _enter(self, experiment: Experiment, before: Path | None = None) -> None:
         """Start what takes seconds and outlasts a lab: Ansible, while the lab comes up.
 
-        `before` is the folder of configurations from before, one that ends with the run where absent.
+        `before` is the folder of configurations from before, one that ends with the run if absent.
         """
         folder = self._exit.enter_context(Scratch("run"))
         scratch = self._scratch = folder.path
@@ -186,7 +186,7 @@ class MeasuredWorker(ABC):
         """Yield notes on the lab after the traffic of a cell."""
 
     def _verify(self, task: CellTask, outcome: Outcome) -> None:
-        """Compare what routers show of their policies with what was asked for. `DeviceError` where it differs."""
+        """Compare what routers show of their policies with what was asked for. `DeviceError` if it differs."""
         for router, text in task.configurations.items():
             answers = outcome.answers(router)
             if not answers:

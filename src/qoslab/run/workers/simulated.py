@@ -167,7 +167,7 @@ class _CellRun:
         return routers, scenario
 
     def _simulate(self) -> str:
-        """Return the output of `qos-sim`. Raises where it fails, is too slow, or the user wants it to end.
+        """Return the output of `qos-sim`. Raises if it fails, is too slow, or the user wants it to end.
 
         It reads the scenario's file: once `communicate` was cut short by its timeout, it gives no more of an input.
         """
@@ -303,7 +303,7 @@ class _CellRun:
 
 
 def version() -> str:
-    """The first line that the simulator prints of itself; `MachineError` where there is none."""
+    """The first line that the simulator prints of itself; `MachineError` if there is none."""
     program: Path = own_program(PROGRAM)
     try:
         done = subprocess.run(

@@ -61,7 +61,7 @@ class Prober(ABC):
         return None
 
     def prepare(self) -> None:  # noqa: B027 (most need nothing)
-        """Before the traffic: `RunInvalid` where it is known already that the operation cannot run."""
+        """Before the traffic: `RunInvalid` if it is known already that the operation cannot run."""
 
     @property
     def notice_s(self) -> float:
@@ -72,7 +72,7 @@ class Prober(ABC):
     def start(self, at_ns: int) -> None:
         """Let the operation run, from this instant of CLOCK_MONOTONIC on, which is `notice_s` from now.
 
-        `RunInvalid` or `DeviceError` where that is refused.
+        `RunInvalid` or `DeviceError` if that is refused.
         """
 
     def look(self) -> None:  # noqa: B027 (most have nothing to examine)
@@ -80,11 +80,11 @@ class Prober(ABC):
 
     @abstractmethod
     def read(self) -> dict[str, Any]:
-        """Read the results, see `figures`; raw output goes to files. `RunInvalid` where nothing was answered."""
+        """Read the results, see `figures`; raw output goes to files. `RunInvalid` if nothing was answered."""
 
     @abstractmethod
     def stop(self) -> None:
-        """End the operation, if it was started; also where the traffic broke off."""
+        """End the operation, if it was started; also if the traffic broke off."""
 
     def file(self, suffix: str) -> Path:
         """A file of this probe."""

@@ -57,11 +57,11 @@ class Probes:
 
     @property
     def senders(self) -> dict[str, SenderRecord]:
-        """Return how late the packets of each probe left, where that is known."""
+        """Return how late the packets of each probe left, if that is known."""
         return {each.probe.name: each.sender for each in self._probers if each.sender is not None}
 
     def prepare(self) -> None:
-        """Start the responders of hosts. `RunInvalid` where one does not listen, or an operation cannot run."""
+        """Start the responders of hosts. `RunInvalid` if one does not listen, or an operation cannot run."""
         experiment = self._setting.experiment
         for prober in self._probers:
             prober.prepare()
@@ -78,7 +78,7 @@ class Probes:
             thread.start()
 
     def finish(self) -> None:
-        """Wait for all of them. `RunInvalid` where one could not be measured."""
+        """Wait for all of them. `RunInvalid` if one could not be measured."""
         for thread in self._threads:
             thread.join()
         failed = list(self.errors)
@@ -98,7 +98,7 @@ class Probes:
                 thread.join()
 
     def close(self) -> None:
-        """End every operation and responder. `RunInvalid` where one could not be ended."""
+        """End every operation and responder. `RunInvalid` if one could not be ended."""
         self.cancel()
         failed: list[str] = []
         for prober in self._probers:

@@ -62,7 +62,7 @@ class Program:
         return "" if status is None else how_ended(status)
 
     def finish(self) -> None:
-        """Wait for its end. `RunInvalid` where it failed or does not end."""
+        """Wait for its end. `RunInvalid` if it failed or does not end."""
         try:
             status = self._process.wait(END_S)
         except TimeoutError as error:
@@ -178,7 +178,7 @@ class HostResponder:
         self._program = Program(setting.lab, host, setting.cell, f"responder-{host}", arguments)
 
     def wait_listening(self) -> None:
-        """Wait until it answers. `RunInvalid` where it does not, with its reason."""
+        """Wait until it answers. `RunInvalid` if it does not, with its reason."""
         deadline = time.monotonic() + LISTEN_S
         while True:
             if all(self._listening()):
@@ -190,7 +190,7 @@ class HostResponder:
             time.sleep(POLL_S)
 
     def check(self) -> None:
-        """`RunInvalid` where it has ended by itself: what came later nobody answered, or somebody else."""
+        """`RunInvalid` if it has ended by itself: what came later nobody answered, or somebody else."""
         if how := self._program.ended:
             raise RunInvalid(f"the responder on {self._host} {how}: {self._program.reason or 'it gave no reason'}")
 

@@ -23,7 +23,7 @@ JITTER = ("jitter_samples", "jitter_sd_ms", "jitter_ds_ms")
 
 
 def figures_of_print(text: str, number: int) -> Figures | None:
-    """The newest hour of `show ip sla statistics aggregated` of a jitter operation; None where nothing was answered."""
+    """The newest hour of `show ip sla statistics aggregated` of a jitter operation; None if nothing was answered."""
     groups = parse_statistics(text).get("operations", {}).get(str(number), {}).get("groups", [])
     if not groups or not groups[-1].get("rtt_count"):
         return None

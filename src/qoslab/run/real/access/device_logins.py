@@ -47,13 +47,13 @@ class Device:
         self._refused: Trouble | None = None
 
     async def keep(self) -> Call:
-        """A login for whoever comes next. `AccessError` where there is none."""
+        """A login for whoever comes next. `AccessError` if there is none."""
         if self._call is None or self._call.line.gone:
             self._call = await self._log_in()
         return self._call
 
     async def call(self) -> Call:
-        """A login, a fresh one or the one that was kept, at its present prompt. `AccessError` where there is none."""
+        """A login, a fresh one or the one that was kept, at its present prompt. `AccessError` if there is none."""
         call, self._call = self._call, None
         if call is None:
             return await self._log_in()
@@ -68,7 +68,7 @@ class Device:
         return call
 
     async def ask(self, lines: Sequence[str]) -> list[str]:
-        """Return the device's answer to each line. `AccessError` where it lets nobody in, or does not answer."""
+        """Return the device's answer to each line. `AccessError` if it lets nobody in, or does not answer."""
         call = await self.call()
         try:
             answers = [await call.login.ask(line, call.prompt) for line in lines]

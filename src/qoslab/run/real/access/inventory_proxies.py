@@ -23,7 +23,7 @@ def ways_to(
 
 
 def way_to(source: Path, access: IosAccess, settings: RouterSettings) -> AccessMethod:
-    """Return how one is reached. `UserError` where its known_hosts file cannot be read."""
+    """Return how one is reached. `UserError` if its known_hosts file cannot be read."""
     keys = known_hosts_of(source, settings)
     try:
         known = None if keys is None else keys.read_text(encoding="utf-8")

@@ -62,7 +62,7 @@ class Login:
         """Duration of the last line of `UNPAGED` and the prompt after it."""
 
     async def enter(self) -> str:
-        """Log in and return the prompt; privileged, where the way has an enable secret. `AccessError` where refused."""
+        """Log in and return the prompt; privileged, where the way has an enable secret. `AccessError` if refused."""
         self._limit(LOGIN_TIMES)
         if self._way.console:
             await self._wake()
@@ -119,7 +119,7 @@ class Login:
     async def until(self, *patterns: re.Pattern[str], within_s: float | None = None) -> re.Match[str]:
         """Read until what the device said ends as one of the patterns says; the first of these that matches.
 
-        `AccessError` where it is silent for longer than `within_s` (as the way has it), hangs up, or comes to no end
+        `AccessError` if it is silent for longer than `within_s` (as the way has it), hangs up, or comes to no end
         within the limits of time and size that `_limit` has set.
         """
         while True:

@@ -141,7 +141,7 @@ class AccessProxies:
     def ask(self, device: str, *lines: str) -> list[str]:
         """Return a device's answers to these lines, in one login; its questions about them are answered.
 
-        Nothing is saved by that, and what was asked for is confirmed. `AccessFault` or `ProxyClosed` where it is not
+        Nothing is saved by that, and what was asked for is confirmed. `AccessFault` or `ProxyClosed` if it is not
         reached, or does not answer.
         """
         patience_s = (5 + len(lines)) * self._ways[device].answer_s
@@ -154,7 +154,7 @@ class AccessProxies:
         return answers
 
     def explained(self, device: str) -> DeviceError | None:
-        """Return why the latest client was not let in; None where all were."""
+        """Return why the latest client was not let in; None if all were."""
         trouble = self._troubles.get(device)
         return None if trouble is None else _fault({device: trouble})
 

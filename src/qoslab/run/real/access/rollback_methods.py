@@ -49,7 +49,7 @@ class RollbackState:
 
 
 class Countdown(ABC):
-    """One kind of them. Where it leads is fixed when it is started: a restart leads there too."""
+    """One kind of them. Its target is fixed when it is started; a restart keeps it."""
 
     effect: str
     """Effect at its end, in a few words."""
@@ -76,11 +76,11 @@ class Countdown(ABC):
 
     @abstractmethod
     def can(self, state: RollbackState) -> str:
-        """Return why the router cannot, as far as that is known without starting it; empty where nothing is known."""
+        """Return why the router cannot, as far as that is known without starting it; empty if nothing is known."""
 
     @abstractmethod
     def begin(self, ask: Ask, minutes: int) -> str:
-        """Start it; why the router cannot, empty where it counts."""
+        """Start it; why the router cannot, empty if it counts."""
 
 
 class Confirmation(Countdown):

@@ -54,7 +54,7 @@ class RollbackTimers:
                 self._start(router, settings, minutes)
 
     def disarm(self) -> None:
-        """Stop them: the routers are as they were. `DeviceError` where one counts on, which `keep` still has then."""
+        """Stop them: the routers are as they were. `DeviceError` if one counts on, which `keep` still has then."""
         reasons = {}
         for router, choice in list(self.armed.items()):
             if reason := stop(self._ask, router, choice):
@@ -104,7 +104,7 @@ def minutes_of(settings: RouterSettings, traffic: Duration) -> int:
 
 
 def too_long(choice: Choice, minutes: int) -> str:
-    """Return why a countdown does not do for a cell; empty where it does."""
+    """Return why a countdown does not do for a cell; empty if it does."""
     countdown = COUNTDOWNS.get(choice)
     if countdown is None or minutes <= countdown.most_minutes:
         return ""
@@ -117,7 +117,7 @@ def tried(wanted: Choice | None) -> tuple[Choice, ...]:
 
 
 def stop(ask: Ask, router: str, choice: str) -> str:
-    """Stop a countdown; one that is over already is no matter. What is left of it; empty where nothing is."""
+    """Stop a countdown; one that is over already is no matter. What is left of it; empty if nothing is."""
     countdown = next((each for name, each in COUNTDOWNS.items() if name == choice), None)
     if countdown is None:
         return ""
@@ -133,7 +133,7 @@ def stop(ask: Ask, router: str, choice: str) -> str:
 
 
 def refuse_left(reasons: Mapping[str, str]) -> None:
-    """`DeviceError` where something is left of countdowns, by router."""
+    """`DeviceError` if something is left of countdowns, by router."""
     left = {router: reason for router, reason in reasons.items() if reason}
     if left:
         listed = "\n".join(f"  {router}: {reason}" for router, reason in left.items())

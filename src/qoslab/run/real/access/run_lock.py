@@ -1,7 +1,7 @@
 """The mark of a run on the routers that it configures: an alias of their running configuration, which says whose it is.
 
 It is entered when the countdowns have begun, and taken out when the router is as it was; nothing of it is saved. It
-stays where a run is killed, as what the run has configured does, and `lab rescue` takes out both.
+stays if a run is killed, as what the run has configured does, and `lab rescue` takes out both.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def entered(who: str) -> tuple[str, ...]:
 
 
 def marked(ask: Ask, router: str) -> str:
-    """Return whose mark a router carries; empty where none."""
+    """Return whose mark a router carries; empty if none."""
     (shown,) = ask(router, f"show running-config | include ^{MARK}")
     return mark_in(shown)
 
 
 def mark_in(running: str) -> str:
-    """Return whose mark a running configuration has; empty where none."""
+    """Return whose mark a running configuration has; empty if none."""
     found = [line for line in running.splitlines() if line.startswith(f"{MARK} ")]
     return found[0].removeprefix(MARK).strip() if found else ""
 
@@ -72,7 +72,7 @@ class RunLocks:
         """Routers that carry it."""
 
     def arm(self, traffic: Duration) -> None:
-        """See `Guard`. `UserError` where a router carries another mark by now."""
+        """See `Guard`. `UserError` if a router carries another mark by now."""
         whose = refuse_marked(self._ask, self._routers, self._who)
         self._inner.arm(traffic)
         if not self.marked:

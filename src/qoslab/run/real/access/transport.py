@@ -32,7 +32,7 @@ class Line(Protocol):
         """Return the next data of the device; empty when it has hung up."""
 
     async def write(self, data: bytes) -> None:
-        """Send; nothing where the device has hung up, which `read` says."""
+        """Send; nothing if the device has hung up, which `read` says."""
 
     def close(self) -> None:
         """Hang up."""
@@ -43,7 +43,7 @@ class Line(Protocol):
 
 
 async def reach(way: AccessMethod) -> Line:
-    """Connect, as far as there is a command line or a question for a user. `AccessError` where that fails."""
+    """Connect, as far as there is a command line or a question for a user. `AccessError` if that fails."""
     try:
         async with asyncio.timeout(way.answer_s):
             jump = None if way.jump is None else await _connect_hop(way.jump)
@@ -126,7 +126,7 @@ async def _by_ssh(way: AccessMethod, jump: asyncssh.SSHClientConnection | None) 
 
 
 def _keys(way: AccessMethod) -> dict[str, Any]:
-    """Return the keys for asyncssh. `AccessError` where the one that is named cannot be used."""
+    """Return the keys for asyncssh. `AccessError` if the one that is named cannot be used."""
     if way.key is not None:
         try:
             return {"client_keys": [asyncssh.read_private_key(way.key)], "agent_path": None}
@@ -285,7 +285,7 @@ async def _by_telnet(way: AccessMethod, jump: asyncssh.SSHClientConnection | Non
 
 
 async def _open(way: AccessMethod, port: int, jump: asyncssh.SSHClientConnection | None) -> tuple[Any, Any]:
-    """A connection to the device, from the jump host where there is one: what reads and what writes."""
+    """A connection to the device, from the jump host if there is one: what reads and what writes."""
     if jump is None:
         return await asyncio.open_connection(way.host, port)
     return await jump.open_connection(way.host, port, encoding=None)

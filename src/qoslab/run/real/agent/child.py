@@ -66,7 +66,7 @@ class Child:
                 os.killpg(self.pid, number) if os.getpgid(self.pid) == self.pid else os.kill(self.pid, number)
 
     def began_ns(self) -> int | None:
-        """Return when it began, once all is said of that; None where it was ended before. `OSError` with why it did
+        """Return when it began, once all is said of that; None if it was ended before. `OSError` with why it did
         not.
         """
         stamp, _, failure = self.output.partition(b"\n")

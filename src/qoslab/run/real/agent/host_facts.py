@@ -61,7 +61,7 @@ def cards() -> dict[str, Any]:
 
 
 def ethernet(device: str) -> dict[str, Any]:
-    """Driver, speed in Mb/s and duplex of a card; None where it does not say."""
+    """Driver, speed in Mb/s and duplex of a card; None if it does not say."""
     facts: dict[str, Any] = {"driver": "", "mbps": None, "duplex": None}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
         try:
@@ -133,10 +133,10 @@ def look_around(programs: list[str], far: list[str], folder: str) -> dict[str, A
 
 
 class Cable:
-    """Asks for addresses on one interface, by ARP. `RefusedError` where the user may not."""
+    """Asks for addresses on one interface, by ARP. `RefusedError` if the user may not."""
 
     def __init__(self, device: str, mac: str, sender: str) -> None:
-        """`sender` is the host's own address there; 0.0.0.0 where it has none."""
+        """`sender` is the host's own address there; 0.0.0.0 if it has none."""
         self.mac = bytes.fromhex(mac.replace(":", ""))
         self.sender = socket.inet_aton(sender)
         try:

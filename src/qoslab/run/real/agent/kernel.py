@@ -42,7 +42,7 @@ def sysctl_path(key: str) -> str:
 
 
 def read_sysctl(key: str) -> str | None:
-    """A setting with its blanks normalised; None where the kernel lacks it."""
+    """A setting with its blanks normalised; None if the kernel lacks it."""
     try:
         with open(sysctl_path(key), encoding="utf-8") as file:
             return " ".join(file.read().split())
@@ -69,7 +69,7 @@ def leaves_by(address: str) -> list[str]:
 
 
 def connection() -> list[str]:
-    """The words of SSH_CONNECTION: whence, its port, to which address, its port; none where nobody says.
+    """The words of SSH_CONNECTION: whence, its port, to which address, its port; none if nobody says.
 
     sudo takes it out of the environment, and who started that still has it. Root may read it there.
     """

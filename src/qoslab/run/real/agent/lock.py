@@ -26,7 +26,7 @@ class InterfaceLock:
     """One interface, held from now on until this process ends."""
 
     def __init__(self, device: str, who: str) -> None:
-        """`OSError` (`EADDRINUSE`) where somebody has it."""
+        """`OSError` (`EADDRINUSE`) if somebody has it."""
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(_name(device))
         self._listener.listen()
@@ -43,7 +43,7 @@ class InterfaceLock:
 
 
 def holder(device: str) -> str:
-    """Return whose run has an interface of this namespace; empty where none has."""
+    """Return whose run has an interface of this namespace; empty if none has."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(PATIENCE_S)
         try:

@@ -42,7 +42,7 @@ def _addresses(device: str) -> list[dict[str, Any]]:
 
 
 def check_movable(device: str) -> None:
-    """`RefusedError` where the machine needs it where it is, or something of it would be lost."""
+    """`RefusedError` if the machine needs it where it is, or something of it would be lost."""
     for version, kind in (("-4", ""), ("-6", " of IPv6")):
         if call("ip", version, "route", "show", "default", "dev", device).strip():
             raise RefusedError(f"{device} has this machine's default route{kind}: it is not moved into a namespace")

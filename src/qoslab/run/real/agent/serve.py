@@ -281,7 +281,7 @@ class Agent:
         return {"sha256": hashlib.sha256(body).hexdigest()}
 
     def op_try(self, _: int, __: bytes, name: str) -> dict[str, Any]:
-        """Return why a program that was given cannot be run here, in the words of whatever refuses it; empty where it
+        """Return why a program that was given cannot be run here, in the words of whatever refuses it; empty if it
         can.
         """
         own = self.programs[name]
@@ -304,7 +304,7 @@ class Agent:
         return {"why": "" if done.returncode == 0 else (output or [f"ended with status {done.returncode}"])[0]}
 
     def op_versions(self, _: int, __: bytes, names: list[str]) -> dict[str, Any]:
-        """The first line that each program prints of itself; null where it is not there."""
+        """The first line that each program prints of itself; null if it is not there."""
         found: dict[str, str | None] = {}
         for name in names:
             path = shutil.which(name)

@@ -1,7 +1,7 @@
 """Settings on a host: changed, compared, restored, with a journal and a watchdog.
 
 What is to be restored lies in a journal on disk before anything is changed; the keeper, a process of its own, does it
-when the agent ends, in whatever way. Where both are killed the next agent does. One run at a time has an interface, see
+when the agent ends, in whatever way. If both are killed the next agent does. One run at a time has an interface, see
 `hold`; the journal is locked while somebody puts back what is in it.
 """
 

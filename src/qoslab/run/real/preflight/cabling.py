@@ -141,7 +141,7 @@ def _who_has(facts: Facts, near: LinkEnd, far: LinkEnd) -> tuple[str, ...]:
 
 
 def _learnt_at(facts: Facts, near: LinkEnd, far: LinkEnd) -> str:
-    """The port of a switch at which it has learnt the far end, by its full name; empty where it has not."""
+    """The port of a switch at which it has learnt the far end, by its full name; empty if it has not."""
     router = facts.routers.get(near.node)
     short = "" if router is None else router.learnt.get(facts.mac(far), "")
     if not short or router is None:

@@ -84,7 +84,7 @@ class HostFacts:
     routes: Mapping[str, tuple[str, str]]
     """Output interface and matching prefix (`default`), by far address."""
     management: str
-    """The interface of the connection to it; empty where nobody knows."""
+    """The interface of the connection to it; empty if nobody knows."""
     missing: tuple[str, ...]
     """Programs that the experiment needs there, and that are not."""
     congestion: frozenset[str]
@@ -176,22 +176,22 @@ class Facts:
         return settings.device(end.interface)
 
     def port(self, end: LinkEnd) -> Port | None:
-        """The router's interface at an end; None of hosts, and where it lacks it."""
+        """The router's interface at an end; None of hosts, and if it lacks it."""
         router = self.routers.get(end.node)
         return None if router is None else router.ports.get(self.device(end))
 
     def card(self, end: LinkEnd) -> HostNic | None:
-        """The host's interface at an end; None of routers, and where it lacks it."""
+        """The host's interface at an end; None of routers, and if it lacks it."""
         host = self.hosts.get(end.node)
         return None if host is None else host.cards.get(self.device(end))
 
     def mac(self, end: LinkEnd) -> str:
-        """The hardware address at an end; empty where nobody knows."""
+        """The hardware address at an end; empty if nobody knows."""
         there = self.port(end) or self.card(end)
         return "" if there is None else there.mac
 
     def owner(self, mac: str) -> str:
-        """Return whose hardware address it is: node and interface in words; empty where it is none of the lab's."""
+        """Return whose hardware address it is: node and interface in words; empty if it is none of the lab's."""
         places = [
             *((name, device, card.mac) for name, host in self.hosts.items() for device, card in host.cards.items()),
             *(
@@ -232,7 +232,7 @@ class Found:
 
 
 def plain_mac(text: object) -> str:
-    """aa:bb:cc:dd:ee:ff of a hardware address in whatever form; empty where it is none."""
+    """aa:bb:cc:dd:ee:ff of a hardware address in whatever form; empty if it is none."""
     digits = "".join(each for each in str(text or "").lower() if each in "0123456789abcdef")
     return ":".join(digits[at : at + 2] for at in range(0, 12, 2)) if len(digits) == 12 else ""
 

@@ -49,7 +49,7 @@ class Gathering:
     inventory: LabInventory
     lab: ExternalLab
     proxies: AccessProxies | None
-    """None where no router has a command line."""
+    """None if no router has a command line."""
     collector: Collector
     """Parses."""
     demands: Demands

@@ -11,7 +11,7 @@ from qoslab.run.real.access.rollback_methods import RollbackState
 from qoslab.run.real.preflight.facts import Port, RoundTrips, RouterFacts, plain_mac
 
 Parse = Callable[[str, str], Mapping[str, Any]]
-"""`parse("show version", text)`: what Genie reads, empty where it reads nothing."""
+"""`parse("show version", text)`: what Genie reads, empty if it reads nothing."""
 
 INTERFACES, STARTUP, FLASH = "show interfaces", "show startup-config", "dir flash:"
 PLAIN = ("show version", INTERFACES, "show arp", "show running-config", STARTUP, FLASH)

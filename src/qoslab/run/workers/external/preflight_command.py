@@ -34,7 +34,7 @@ class CheckResult:
     """Facts and findings of a check."""
 
     facts: Facts | None
-    """None where another run has some of the nodes: the rest is not examined then."""
+    """None if another run has some of the nodes: the rest is not examined then."""
     found: tuple[Found, ...]
 
     @property
@@ -68,7 +68,7 @@ def check(place: str, plan: Plan) -> Checked:
 
 
 def check_lab(file: Path, plan: Plan, collector: Collector) -> CheckResult:
-    """Examine all nodes of an inventory for what is planned. `UserError` where one cannot be examined.
+    """Examine all nodes of an inventory for what is planned. `UserError` if one cannot be examined.
 
     `collector` parses; one that has been started just now is ready when there is something to parse.
     """

@@ -242,7 +242,7 @@ class ExternalWorker(MeasuredWorker):
 
 
 def who_runs(experiment: Experiment, since: str = "") -> str:
-    """Return whose run it is, for others who want the same interfaces; `since` now, where it is not said."""
+    """Return whose run it is, for others who want the same interfaces; `since` now, if it is not said."""
     since = since or datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     return f"the run of {experiment.name} by {getpass.getuser()} on {platform.node()}, since {since}"
 
@@ -250,7 +250,7 @@ def who_runs(experiment: Experiment, since: str = "") -> str:
 def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
     """Return the versions of the measuring programs on the experiment's hosts.
 
-    `UserError` where a host is missing, or another run is under way: this is the first that a run asks.
+    `UserError` if a host is missing, or another run is under way: this is the first that a run asks.
     """
     RestoreState.of(Path(place)).refuse_in_use(Path(place))
     inventory = read_lab(Path(place))

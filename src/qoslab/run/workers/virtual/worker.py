@@ -120,7 +120,7 @@ class LabWorker(MeasuredWorker):
         super()._give_up()
 
     def _end_lab(self) -> None:
-        """Restore the routers, then end the lab; also where that fails."""
+        """Restore the routers, then end the lab; also if that fails."""
         lab, self._lab = self._lab, None
         if lab is None:
             return
