@@ -888,7 +888,7 @@ class LabConfig(TypedDict):
 
 @final
 class LatenessNs(TypedDict):
-    """Quantiles of lateness in nanoseconds, to three digits if nothing else is said."""
+    """Quantiles of lateness in nanoseconds, to three digits where nothing else is said."""
 
     count: int
     max: int
@@ -1794,7 +1794,7 @@ class ResolvedFairQueue(TypedDict):
 
 @final
 class ResolvedPolice(TypedDict):
-    """A policer with its defaults. Figures in bits and bytes are null if they depend on the rate of an interface."""
+    """A policer with its defaults. Figures in bits and bytes are null where they depend on the rate of an interface."""
 
     bc_bytes: int | None
     be_bytes: int | None
@@ -1818,7 +1818,7 @@ class ResolvedPolicy(TypedDict):
 
 @final
 class ResolvedPriority(TypedDict):
-    """Low-latency queueing with its defaults. Figures are null if they depend on the rate of an interface."""
+    """Low-latency queueing with its defaults. Figures are null where they depend on the rate of an interface."""
 
     burst_bytes: int | None
     kbps: int | None
@@ -1851,7 +1851,7 @@ class ResolvedRandomDetectRow(TypedDict):
 
 @final
 class ResolvedShape(TypedDict):
-    """A shaper with its defaults. Figures are null if they depend on the rate of an interface."""
+    """A shaper with its defaults. Figures are null where they depend on the rate of an interface."""
 
     bc_bits: int | None
     be_bits: int | None
@@ -2227,7 +2227,7 @@ class TcpReport(TypedDict):
 
 @final
 class TimeOfDay(TypedDict):
-    """A time of day, of a date if one is given."""
+    """A time of day, of a date where one is given."""
 
     date: NotRequired[list[Any] | None]
     hour: int
