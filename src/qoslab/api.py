@@ -3,7 +3,7 @@
     from qoslab import api
 
     run = api.run("policing-vs-shaping", lab="simulated", duration="5 s", arms=["policed"])
-    run.figures()                      # measured beside published figures, a DataFrame
+    run.figures()                      # measured next to published figures, a DataFrame
     flows = run.table("flows")         # a tidy table; flows.attrs["units"] names the unit of each column
     run.graph("lead")                  # a Plotly figure of the report; run.graphs() names them
 

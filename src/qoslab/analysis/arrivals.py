@@ -1,6 +1,6 @@
 """Reports of traffic tools compared with the arrivals in a capture at the receiver. Pure.
 
-A receiver that is prompt counts whatever has arrived in order, less than one read of each stream, and of what arrives
+A prompt receiver counts everything that has arrived in order, less than one read of each stream, and of what arrives
 near the end of the test perhaps nothing: each tool says how much that is (`TrafficTool.uncounted`). A connection's
 bytes are counted by their sequence numbers, so that what came twice counts once.
 """
@@ -56,7 +56,7 @@ class Arrived:
         return int(np.maximum(reach - np.maximum(begin, before), 0).sum())
 
     def until(self, moment_ns: float) -> int:
-        """Bytes that whoever reads had got by then, if he read at once."""
+        """Bytes received by then if the reader reads at once."""
         there = (self.time_ns <= moment_ns) & (self.payload > 0)
         if not self.in_order:
             return int(self.payload[there].sum())

@@ -180,9 +180,9 @@ def _over_window(readings: pd.DataFrame, traffic_s: float, line: Line | None) ->
 def _printed_window(
     window: pd.DataFrame, exact: _Figures, passed_packets: pd.Series, seconds: float, line: Line | None
 ) -> _Figures:
-    """The figures over a window of readings of a print: what it does not tell is estimated, with its bound.
+    """The values over a window of readings of an output: missing ones are estimated, with a bound.
 
-    `exact` are those of which everything is told, `passed_packets` the packets that had passed at each reading.
+    `exact` are the completely reported ones, `passed_packets` the packets that had passed at each reading.
     """
     ends = window.iloc[[0, -1]]
     header = ANY_HEADER if line is None else line.header_bytes
@@ -197,7 +197,7 @@ def _printed_window(
     if isinstance(found["passed"], Missing):
         left = grown(ends["queue_output_bytes"])
         if not math.isnan(left):
-            # What a class's queue gave to the line is told in bytes, whatever was dropped before it.
+            # The bytes from a class's queue to the line are printed, regardless of earlier drops.
             found["passed"] = left * 8 / seconds
         elif not math.isnan(packets + size + went):
             found["passed"] = scaled(passed_bytes(packets, size, went, header), 8 / seconds)

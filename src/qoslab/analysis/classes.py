@@ -76,7 +76,7 @@ def printed_depth(classes: pd.DataFrame) -> pd.Series:
 def waiting(classes: pd.DataFrame, unit: str) -> pd.Series:
     """Return the content of the class's queue in each reading, in `packets` or `bytes`; nan if not shown.
 
-    A class without a queue has nothing in it. So has a queue of no packets, whether its bytes are told or not.
+    A class without a queue has nothing in it. So has a queue of no packets, whether its bytes are reported or not.
     """
     packets = classes["queue_depth_packets"].astype(float)
     none = (packets.isna() & classes["queue_discipline"].isna()) | (packets == 0)

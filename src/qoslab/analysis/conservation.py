@@ -1,7 +1,7 @@
 """Conservation of packets between hosts and routers: each packet passed, was dropped, or still waits. Pure.
 
 In packets, since bytes differ by the layer at which each counts, and over the traffic time, since counters of real
-devices are never cleared. What one side does not tell is not compared.
+devices are never cleared. What one side does not report is not compared.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PACKETS = 30
 EVERY_S = {
     "keepalives": 10.0,  # `show interfaces` of the articles: `Keepalive set (10 sec)`
     "CDP": 60.0,  # the default of `cdp timer`, inferred from other releases' references
-    "LLDP": 30.0,  # the default of `lldp timer`, inferred likewise
+    "LLDP": 30.0,  # the default of `lldp timer`, inferred in the same way
     "spanning tree": 2.0,  # the hello time of IEEE 802.1D, of a switch on the line
     "EIGRP": 5.0,  # the hello interval on lines of more than T1, inferred
     "OSPF": 10.0,  # the hello interval but on multipoint lines (RFC 2328, appendix C.3, has it as a sample)
@@ -194,7 +194,7 @@ def _ways_of_drops(router: str, ports: list[str], counted: _Counted, classes: Se
     """Return the possible drops on output: software differs in whether a port's drops include its policy's, or
     policer's.
 
-    Empty if nothing tells.
+    Empty if no counter shows it.
     """
     of_ports = _sum(counted.grown(router, port, "output_drops") for port in ports)
     output = [row for row in classes if row["direction"] == "output"]
@@ -208,7 +208,7 @@ def _ways_of_drops(router: str, ports: list[str], counted: _Counted, classes: Se
 def _ways_of_waiting(router: str, ports: list[str], counted: _Counted, classes: Sequence[Row]) -> list[float]:
     """Return the packets that may wait at the end: a port's queue may be that of its policy, or follow a shaper's.
 
-    Empty if a queue does not tell.
+    Empty if a queue reports none.
     """
     of_ports = sum(
         counted.last(router, port, "queue_depth") + counted.last(router, port, "tx_ring_depth") for port in ports
@@ -228,7 +228,7 @@ def _waiting(row: Row) -> float | None:
 
 
 def _class_drops(classes: Iterable[Row], reasons: Sequence[str] = DROP_REASONS) -> float | None:
-    """Return how many packets the classes of policies dropped for these reasons; None if one does not tell."""
+    """Return how many packets the classes of policies dropped for these reasons; None if one does not report."""
     found = 0.0
     for rows in _by_class(row for row in classes if "/" not in str(row["class"])):
         for reason in reasons:

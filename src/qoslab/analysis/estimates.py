@@ -1,7 +1,7 @@
 """A figure that is not known exactly: its value and how wrong that may be. Pure.
 
-Where a print tells packets and not bytes, what they had is bounded by the sizes that packets can have and by what the
-print does tell of the bytes; the estimate has them at the mean size of their class.
+If an output shows packets and not bytes, the bytes are bounded by the possible sizes of packets and by other values of
+the output; the estimate uses the mean size of their class.
 """
 
 from __future__ import annotations

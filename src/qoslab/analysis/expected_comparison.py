@@ -227,7 +227,7 @@ def cell_keys(rows: pd.DataFrame) -> list[CellKey]:
         if (known := sets.get(parameters)) is None:
             pairs = zip(names, parameters, strict=True)
             known = sets[parameters] = frozenset((name, value) for name, value in pairs if value is not None)
-        # Rows of one metric that nothing tells apart are of different cells.
+        # Otherwise equal rows of one metric belong to different cells.
         number = seen[known, repetition, metric]
         seen[known, repetition, metric] += 1
         found.append((known, int(repetition), number))
@@ -259,9 +259,9 @@ def compare(
 
     Rows without an expectation are `informative`. `where` says which cells of the arm count; all where it is empty.
 
-    `predicted` is what the model says, for the `reason`. `verdict` tells whether the router does that; `reproduction`
-    whether the published figure is within the same bounds, whatever was measured: `as predicted`, `not reproduced` with
-    what would explain it as `explanation`, or `fitted` where the bounds are not independent of it.
+    `predicted` is what the model says, for the `reason`. `verdict` shows whether the router does that; `reproduction`
+    whether the published figure is within the same bounds, regardless of the measured value: `as predicted`, `not
+    reproduced` with what would explain it as `explanation`, or `fitted` where the bounds are not independent of it.
 
     `predicted`, `published` and `measured` are nan if there is none; `low` and `high` are the ends of the 95 %
     interval, `n` the cells behind it (of `A/B` the pairs of cells), `excluded` those that are not valid, `missing` why

@@ -15,7 +15,7 @@ PROBABILITY = (0.10, 0.05, 0.025, 0.01)
 """Probability of a statistic at least as large for a constant level; the table has no others."""
 
 MOST_LAGS_OF = 3
-"""The rule may choose fewer lags than a third of the samples: with all of them the statistic is 0.5, whatever the
+"""The rule may choose fewer lags than a third of the samples: with all of them the statistic is 0.5, regardless of the
 series, and rejects."""
 
 

@@ -1,4 +1,4 @@
-"""One experiment in several labs: each figure of each lab beside prediction and publication, and how near the labs are
+"""One experiment in several labs: each figure of each lab next to prediction and publication, and how near the labs are
 to one another. Pure."""
 
 from __future__ import annotations

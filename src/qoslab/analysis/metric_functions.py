@@ -1,7 +1,7 @@
 """The functions that compute metrics: each registered with what it yields, and with the table that it reads. Pure.
 
 `qoslab.model.metrics` declares a metric (name, unit, meaning), since experiment files are checked without pandas; here
-the function that yields it says so, with `metrics_of`. What it needs beside its rows it is given by name.
+the function that yields it says so, with `metrics_of`. Further arguments, in addition to its rows, are passed by name.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _added(metric: AddedMetric) -> MetricFunction:
             value = metric.figure(selection.rows)
             if value is not None:
                 yield metric.name, float(value)
-        # Whatever another's function raises is no reason to have no figures at all.
+        # An exception of a plugin's function must not remove all values.
         except Exception as error:
             yield metric.name, Missing(f"its function failed: {type(error).__name__}: {error}")
 

@@ -1,6 +1,6 @@
 """Parsed `show policy-map interface` → rows of `classes`, for routers that give no counters over time. Pure.
 
-A print tells less than the counters do. What it leaves out is null, never 0; what cannot be is 0: the drops of a queue
+An output shows less than the counters. Missing values are null, never 0; what cannot be is 0: the drops of a queue
 that the class does not have, the bytes of no packets.
 
 The parsed form is Genie's (`ShowPolicyMapInterface`) with the classic print's shaping table as our own parser adds it.
@@ -23,7 +23,7 @@ _OF_A_QUEUE = (
 )
 """Keys printed only by a class with a queue, one or the other."""
 NOT_PRINTED = "not printed"
-"""`queue_discipline` of a class with a queue: no print tells it."""
+"""`queue_discipline` of a class with a queue: no output shows it."""
 _SHARED = "queue_stats_for_all_priority_classes"
 
 
@@ -110,7 +110,7 @@ def _queue(entry: Mapping[str, Any], around: _Around) -> Row:
 def _drops(entry: Mapping[str, Any], around: _Around) -> Row:
     """Drops by reason: the print has their total, and of some reasons how many of it are theirs.
 
-    What it does not tell apart counts as tail drops.
+    Drops without a separate counter count as tail drops.
     """
     table = entry.get("random_detect", {}).get("class", {}).values()
     flow, random = entry.get("flow_drops", 0), sum(int(row["random_drop_packets"]) for row in table)

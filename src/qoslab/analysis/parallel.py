@@ -4,9 +4,8 @@
 
 Reading a cell takes some tenths of a second of one processor, which a sweep of hundreds would wait for one after the
 other. A helper gets what to look for and then cells over a socket pair that only the two have, and ends with the other
-end. It is a program of its own, not a copy made by `multiprocessing`, which would run the script of whoever uses
-`qoslab.api` a second time.
-"""
+end. It is a program of its own, not a copy made by `multiprocessing`, which would run the script of the program that
+uses `qoslab.api` a second time."""
 
 from __future__ import annotations
 
@@ -73,7 +72,7 @@ def _taken(left: deque[CellFiles]) -> Iterator[CellFiles]:
 
 
 def _have_read(readings: Readings, left: deque[CellFiles]) -> None:
-    """Have one helper read what is left, until it dies: whoever needs its cell then reads it."""
+    """Have one helper read what is left, until it dies: the process that needs its cell then reads it."""
     with suppress(EOFError, OSError), _helper() as connection:
         connection.send(readings.asked)
         for cell in _taken(left):
@@ -117,7 +116,7 @@ def main(descriptor: int) -> None:
         while True:
             cell, answer = CellFiles(*connection.recv()), None
             seal = cell.seal
-            # What is wrong is told by the process that shows it, when it meets the same.
+            # Errors are reported by the process that shows the result, when it meets the same one.
             with suppress(Exception):
                 answer = (seal, readings.of(cell))
             connection.send(answer)

@@ -83,7 +83,7 @@ def police_figures(classes: pd.DataFrame) -> Iterator[Figure]:
 def bucket_figures(classes: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
     """Figures of the dynamic bucket of one cell; none if there is none, or more than one."""
     dynamic = classes[classes["police_dynamic_bucket_bytes"].notna()]
-    # One row a moment: nothing is told of several buckets together.
+    # One row per trigger: several buckets have no common value.
     if dynamic.empty or dynamic["time_s"].duplicated().any():
         return
     while_sent = dynamic[(dynamic["time_s"] >= 0) & (dynamic["time_s"] <= traffic_s)].sort_values("time_s")

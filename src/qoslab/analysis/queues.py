@@ -63,7 +63,7 @@ def busy_ports(table: pd.DataFrame) -> list[tuple[str, str]]:
 def queue_rates(table: pd.DataFrame, device: str, interface: str) -> pd.DataFrame:
     """Frames a second of each used queue between two readings: queue, time_s (the later), enqueued, dropped."""
     mine = table[(table["device"] == device) & (table["interface"] == interface)]
-    # What no threshold of a queue tells stays missing.
+    # Values missing from every threshold of a queue stay missing.
     counted = mine.groupby(["queue", "time_s"], as_index=False)[["enqueued", "dropped"]].sum(min_count=1)
     parts = []
     for _, queue in counted.groupby("queue"):

@@ -89,7 +89,7 @@ class Readings:
     """The cells that were read so far. Not safe for threads by itself.
 
     What was read of a cell counts as long as its record has the same seal, which has those of all its files: whether
-    the files are still what was written is for whoever asks (`qoslab.results.RunFolder.cells`).
+    the files are unchanged is up to the caller (`qoslab.results.RunFolder.cells`).
     """
 
     def __init__(self, wanted: Iterable[Reference], *, captures: bool = True) -> None:

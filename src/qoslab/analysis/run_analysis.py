@@ -108,7 +108,7 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
 
     Cells that are invalid keep their rows in the tables. The comparison takes them only for arms that have no valid
     one, as figures that decide nothing. Of cells whose files are not what was written, or whose records are those of
-    another cell, nothing is taken. Arms that the run was told to leave out are not compared. Cells that the tables of
+    another cell, nothing is taken. Arms that were excluded from the run are not compared. Cells that the tables of
     an earlier analysis have are not read again. `readings` are of cells that were read before, for all metrics that the
     manifest's experiment names. `ImpossibleError` if a valid cell has a figure that there cannot be.
     """

@@ -45,7 +45,7 @@ Centre = Literal["mean", "median"]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with its interval. `low` and `high` are nan if one value alone tells nothing of its spread."""
+    """A figure with its interval. `low` and `high` are nan if a single value does not show its spread."""
 
     value: float
     low: float
@@ -174,7 +174,7 @@ def warm_up(series: Values, known: int = 0) -> WarmUp:
     D. Kwiatkowski et al., "Testing the null hypothesis of stationarity against the alternative of a unit root", Journal
     of Econometrics 54, 1992: it finds a ramp. A single burst at the start, as of a full token bucket, leaves it
     content, and is found by Hampel's identifier unless the samples themselves scatter as much. At most half of the
-    series is given up, the `known` samples that belong to the warm-up whatever they are among it. In a series of fewer
+    series is given up, the `known` samples that always belong to the warm-up included. In a series of fewer
     than `LEAST_STEADY` samples no more than those are looked for.
     """
     data = _finite(series)

@@ -51,13 +51,12 @@ def steady_figures(
     up on one time grid; where the sum is not steady even in its second half, the whole time counts.
 
     Where a policer is in the cell (`policed`) the first interval is warm-up: its bucket is full then, and what that
-    lets through at once comes not again. In intervals of a second no statistic tells it from the scatter of a flow at a
-    low rate, of which a stopped sender's packets come an interval later. Where the only policer's bucket is known,
-    everything until it is first as good as empty is warm-up: what is in it then is no more than a tenth of it. What
-    receivers report lags behind losses, so that more may be left by it than there is: where more than the rate has
+    lets through at once comes not again. In intervals of a second no statistic distinguishes it from the scatter of a
+    flow at a low rate, of which a stopped sender's packets come an interval later. Where the only policer's bucket is
+    known, everything until it is first as good as empty is warm-up: what is in it then is no more than a tenth of it.
+    What receivers report lags behind losses, so that more may be left by it than there is: where more than the rate has
     passed it is warm-up until the policer's counters had a packet that found no tokens (`dropped`). Where the bucket
-    lasts to the end all three are missing: what goes beyond the rate there is of no steady state.
-    """
+    lasts to the end all three are missing: what goes beyond the rate there is of no steady state."""
     bits, seconds = steps(reported_flows(intervals) if flows is None else flows, intervals)
     if not len(bits):
         return
@@ -117,7 +116,7 @@ _WITHOUT_TOKENS = ("exceeded", "violated")
 
 
 def dropped_by(policed: pd.DataFrame) -> float | None:
-    """Seconds of the traffic's start at which the policers' counters first tell of packets that found no tokens."""
+    """Seconds of the traffic's start at which the policers' counters first show packets without tokens."""
     counts = (policed[f"police_{colour}_packets"].to_numpy(dtype=float, na_value=np.nan) for colour in _WITHOUT_TOKENS)
     without = np.nansum(list(counts), axis=0).tolist()
     keys, times = keys_of(policed), policed["time_s"].to_numpy(dtype=float, na_value=np.nan).tolist()

@@ -79,7 +79,7 @@ def tcp_flows(flows: pd.DataFrame) -> pd.DataFrame:
 
 
 def segment_size(flows: pd.DataFrame) -> float | None:
-    """Payload of a full segment, None if the flows' differ or a tool does not tell."""
+    """Payload of a full segment, None if the flows' differ or a tool does not report."""
     sizes = flows["mss_bytes"].astype(float)
     return float(sizes.iloc[0]) if len(sizes) and sizes.notna().all() and sizes.nunique() == 1 else None
 

@@ -94,7 +94,7 @@ def _of_print(each: Print, parse: Parse, tried: set[tuple[str, str]]) -> Iterato
         for line in _values_in(found):
             yield line, _place(each, lines, line), ""
     elif (each.device, each.command) not in tried:
-        # Of each command the first print tells: the others have other figures in the same lines.
+        # The first output of each command decides: the others have other values in the same lines.
         tried.add((each.device, each.command))
         yield from ((line, _place(each, lines, line), "") for line in _without_effect(each.command, lines, parse))
 

@@ -54,7 +54,7 @@ def _combinations(arm: Arm, cells: Sequence[CellSummary]) -> list[Mapping[str, S
 
 
 def _named(experiment: Experiment, arm: Arm, metrics: pd.DataFrame, cells: int) -> list[str]:
-    """The metrics that tell most of an arm: those of its graphs, then of all that is measured by itself."""
+    """The most informative metrics of an arm: those of its graphs, then those measured by default."""
     graphs = [graph.metric for graph in experiment.graphs if not graph.arms or arm.name in graph.arms]
     own = [str(name) for name in metrics[metrics["arm"] == arm.name]["metric"].unique()]
     found = [] if graphs and cells * len(own) > MOST_ROWS else list(_by_itself(experiment, arm, own))

@@ -68,7 +68,7 @@ BROKEN_PIPE = 141
 
 
 class ReaderGoneError(Exception):
-    """Whoever read our output has closed it. Not an OSError, since click would turn that into exit status 1."""
+    """The reader of our output has closed it. Not an OSError, since click would turn that into exit status 1."""
 
 
 class LazyGroup(click.Group):

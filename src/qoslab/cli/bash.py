@@ -46,7 +46,7 @@ class Typed:
     words: tuple[str, ...]
     """Complete words, without quotes."""
     incomplete: str
-    """The word at the cursor, likewise."""
+    """The word at the cursor, with the same rules."""
     kept: int
     """Number of characters of the word that stay; bash replaces the rest."""
     quote: str

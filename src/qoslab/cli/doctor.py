@@ -137,7 +137,7 @@ def _rust() -> Iterator[Check]:
     wanted = ".".join(map(str, RUST_MINIMUM))
     todo = how_to_install("rustc", "cargo")
     if shutil.which("apt-get"):
-        # Debian 12 keeps a current one beside its own, Ubuntu several by number.
+        # Debian 12 has a second, current one, Ubuntu several by number.
         todo = "Debian 12: sudo apt-get install rustc-web cargo-web; Ubuntu: rustc-1.85 cargo-1.85 or later"
     for tool in ("rustc", "cargo"):
         output = _version([tool, "--version"]) if shutil.which(tool) else "no such program"

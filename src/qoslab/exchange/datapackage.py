@@ -1,4 +1,4 @@
-"""A run's tables as CSV or Parquet, with types and units beside them.
+"""A run's tables as CSV or Parquet, with a description of types and units.
 
 CSV comes as a Data Package (specs.frictionlessdata.io, version 1): `datapackage.json` names files, columns, types, and
 as `unit` what a number counts. Empty fields are what is missing.

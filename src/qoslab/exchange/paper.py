@@ -219,7 +219,7 @@ def _name_values(figure: Figure, axes: Axes, label: str, part: float) -> None:
 
 
 def _name_rows(figure: Figure, axes: Axes, places: Sequence[float], names: Sequence[tuple[str, ...]]) -> None:
-    """Names beside the rows, in lines that take less than half of the width; the figure is as high as they need."""
+    """Names next to the rows, in lines that take less than half of the width; the figure is as high as they need."""
     letters = _letters(0.4 * figure.get_figwidth(), FONT)
     lines = [
         [line for part in parts for line in textwrap.wrap(part, letters, break_long_words=False)] for parts in names
@@ -295,7 +295,7 @@ def _legend(figure: Figure, axes: Axes) -> None:
     handles, names = axes.get_legend_handles_labels()
     if len(names) > 1 or (names and axes.get_ylabel() == ""):
         figure.legends.clear()
-        # Beside a name stand its line and the gap before the next, about as wide as five letters.
+        # Next to a name stand its line and the gap before the next, about as wide as five letters.
         letters = _letters(figure.get_figwidth(), SMALL)
         columns = max(1, min(len(names), 3, letters // (max(map(len, names)) + 5)))
         names = [textwrap.fill(name, max(letters // columns - 5, 1)) for name in names]

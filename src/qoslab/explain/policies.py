@@ -228,7 +228,7 @@ def _criteria_lines(
 
 
 def _first_that_matches(direction: Direction, class_map: ClassMap) -> list[Criterion]:
-    """Return the criterion of a nested match-any class-map that the packet meets, if it can be told.
+    """Return the criterion of a nested match-any class-map that the packet meets, if it is known.
 
     The engine counts the matches of the outermost class-map only.
     """

@@ -1,7 +1,7 @@
 """Genie parsers for what classic IOS prints and Genie does not read.
 
 `parsers` is a local parser package, as Genie calls it, and `ops` a local package of what `device.learn` learns: to
-import them needs Genie, so nothing here does it. The texts are taken apart by plain modules beside them, which need
+import them needs Genie, so nothing here does it. The texts are taken apart by plain modules next to them, which need
 nothing.
 """
 

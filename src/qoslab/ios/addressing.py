@@ -1,4 +1,4 @@
-"""Addresses of interfaces: which IOS takes, beside those that there are."""
+"""Addresses of interfaces: those that IOS accepts in addition to the existing ones."""
 
 from __future__ import annotations
 

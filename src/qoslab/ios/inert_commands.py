@@ -1,6 +1,6 @@
 """Commands that configurations have and that change nothing that is modelled: how packets are queued and forwarded.
 
-A row is a syntax in the notation of `cli.grammar`, below a mode. All but `rest` at its end tells what a line is about:
+A row is a syntax in the notation of `cli.grammar`, below a mode. All but `rest` at its end shows what a line is about:
 of two lines about the same the later takes the place of the earlier. A mark in front says more:
 
     ~   on by default: what is kept is its `no` form

@@ -91,7 +91,7 @@ def levels(device: Device, policy: PolicyMap) -> int:
 
 
 def check_policy(device: Device, policy: PolicyMap) -> None:
-    """Refuse a policy-map for what it says, whatever interface it is attached to."""
+    """Refuse a policy-map by its content, regardless of its interface."""
     family = device.hardware.family
     for each in policy.classes:
         _check_combinations(device, _facts(each))

@@ -27,7 +27,7 @@ from qoslab.ios.model.device import Device
 DATA_PLANE_DOWN = "Data plane is not responding"
 HELP_COLUMN = 2
 LOGIN_LINE = "vty 0"
-"""Every login is at a line of its own, and all are told and timed as those of the first."""
+"""Every login has its own line, and all have the messages and times of the first."""
 _DO = HelpItem("do", "To run exec commands in config mode")
 
 

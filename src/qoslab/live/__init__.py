@@ -1,4 +1,4 @@
-"""A run while it goes on, read from its folder, whatever kind of lab it is in: for terminals, browsers and monitoring.
+"""A run while it goes on, read from its folder, in any kind of lab: for terminals, browsers and monitoring.
 
 Nothing is asked of the run itself, so that it can be watched from elsewhere, and also after it broke off.
 """

@@ -199,14 +199,14 @@ class Rates:
 
 
 def _check_numbers(*values: object) -> None:
-    """`TypeError` if something that is drawn is no number; the others are computed, which tells."""
+    """`TypeError` if something that is drawn is no number; the others are computed."""
     for value in values:
         if value is not None and not isinstance(value, int | float):
             raise TypeError(value)
 
 
 def _dropped(row: Mapping[str, Any]) -> int | None:
-    """Bytes, for whatever reason; None if the reading lacks one."""
+    """Bytes dropped for any reason; None if the reading lacks one."""
     counts = [row.get(f"drops_{reason}_bytes") for reason in DROP_REASONS]
     return None if None in counts else sum(int(each or 0) for each in counts)
 

@@ -65,7 +65,7 @@ def screen(run: WatchedRun, console: Console, *, whole: bool = False) -> Rendera
         )
     )
     if not whole:
-        # One line may tell of cells that are left out.
+        # One line may report omitted cells.
         room = console.height - len(head) - len(foot) - 1
         cells = cells[: max(room // LEAST_LINES - bool(figures), 1)]
         figures = _cut(figures, max(room // (1 + len(cells)), room - sum(map(len, cells))))

@@ -85,7 +85,7 @@ class LiveView:
         self._asked = -math.inf
         """Time of the page's last request, by the monotonic clock."""
         self._all_informed = threading.Event()
-        """Set when the page has been told how the run ended."""
+        """Set when the page knows the end of the run."""
         try:
             if browser:
                 self.url = f"http://{ADDRESS}:{self._bind(port, '--port', self._page_reply, own=True)}/{self.word}/"

@@ -24,7 +24,7 @@ SILENT_S = 3.0
 """After which it is looked whether a run that says nothing is still worked on."""
 MOST_NOTES = 20
 MOST_REASONS = 20
-"""Cells whose invalidity is told one by one."""
+"""Cells whose invalidity is reported one by one."""
 PROGRESS_MOST = 64 * 2**20
 """Bytes of what a run said of its progress; a sweep of 2000 cells says 5 MiB."""
 COMPARISON_MOST = 16 * 2**20

@@ -36,7 +36,7 @@ MEDIUM: dict[Framing, Medium] = {
 }
 
 ATM_CORE_HEADER = 4
-"""Bytes that a router counts of each packet on ATM beside its encapsulation."""
+"""Bytes that a router counts for each packet on ATM in addition to its encapsulation."""
 
 COUNTED_HEADER: dict[Framing, int] = {
     "ethernet": 14,

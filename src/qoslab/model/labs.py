@@ -1,4 +1,4 @@
-"""The kind of lab of whatever says none: runs from before there were several. `qoslab.lab_kinds` has the kinds."""
+"""The default kind of lab, of runs from before there were several. `qoslab.lab_kinds` has the kinds."""
 
 from __future__ import annotations
 

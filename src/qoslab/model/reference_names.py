@@ -44,7 +44,7 @@ def unknown_names(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
 
 
 def unknown_published(published: Iterable[PublishedFigure]) -> Iterator[tuple[Steps, str]]:
-    """Metrics of published figures that nobody can measure, likewise; a figure may have none."""
+    """Metrics of published values that cannot be measured; a value may have none."""
     for index, figure in enumerate(published):
         if figure.metric and not _is_metric(figure.metric):
             yield ("published", index, "metric"), f'found "{figure.metric}", expected a metric'

@@ -136,7 +136,8 @@ class Plan:
         side_by_side = min(labs, len(self.cells))
         if side_by_side <= 1:
             return around + whole
-        # Nobody has traffic while the first cells are configured, and after the last. No cell is shorter beside others.
+        # Nobody has traffic while the first cells are configured, and after the last. No cell is shorter next to
+        # others.
         longest = max(turn for _, turn in known.values())
         return around + (whole - turns) / len(self.cells) + max(turns / side_by_side, longest)
 

@@ -462,7 +462,7 @@ def _percent(typed: PolicyClass | None) -> bool:
 
 
 def ef_without_priority(subject: Subject) -> Iterator[PolicyFinding]:
-    """EF in a class without priority, beside other queues."""
+    """EF in a class without priority, next to other queues."""
     device = completed(subject.configuration)
     for policy in subject.policies:
         if not policy.queues:

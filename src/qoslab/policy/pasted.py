@@ -59,7 +59,7 @@ def is_indented(text: str) -> bool:
 
 
 def _unmarked(line: str) -> str:
-    """Remove what a terminal was sent beside the text of a line."""
+    """Remove control characters of a terminal around the text of a line."""
     line = _ESCAPES.sub("", line).replace("\t", " ")
     line = _MORE.sub("", _overwritten(line) if "\b" in line else line)
     # A carriage return inside a line: the terminal shows the last part.

@@ -29,7 +29,7 @@ _LONG_S = 5
 
 @dataclass(frozen=True)
 class Graph:
-    """A Plotly figure and the words beside it."""
+    """A Plotly figure and the words next to it."""
 
     id: str
     title: str

@@ -32,7 +32,7 @@ _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _POINTS = 40
 """Points of a line in a picture."""
 _NAMED = 20
-"""Figures that are gone, or new, by their names; of the others the number is told."""
+"""Names of removed and new values; of the others only the number is reported."""
 _PALETTE = (("blue", "#0072b2"), ("orange", "#d55e00"), ("green", "#009e73"), ("pink", "#cc79a7"), ("ochre", "#b8860b"))
 
 

@@ -102,7 +102,7 @@ class FigureGroup:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A table of the publication, measured figures beside the published ones."""
+    """A table of the publication, measured figures next to the published ones."""
 
     title: str
     head: list[str]

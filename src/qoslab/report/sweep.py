@@ -241,7 +241,7 @@ _PLAIN = ("ratio", "index", "flag", "count")
 _PREFIXED = ((1e6, "MB"), (1e3, "kB"))
 """Prefixes of sizes from ten on: six digits in each of twenty columns are wider than a screen."""
 _LEGEND = 5
-"""Figures beside a map that tell its colours."""
+"""Figures next to a map that show its colours."""
 
 
 def _in_few_digits(unit: Unit, greatest: float) -> tuple[float, str]:

@@ -119,7 +119,7 @@ class RunView:
         return build_page(self.folder, self.outcome)
 
     def figures(self, arm: str | None = None) -> pd.DataFrame:
-        """Measured beside published figures, of one arm (or ratio `A/B`) or of all."""
+        """Measured next to published figures, of one arm (or ratio `A/B`) or of all."""
         comparison = self.outcome.comparison
         chosen = comparison if arm is None else comparison[comparison["arm"] == arm]
         rows = [
@@ -140,7 +140,7 @@ class RunView:
         return pd.DataFrame(rows).set_index(["arm", "figure"]) if rows else pd.DataFrame()
 
     def averages(self) -> pd.DataFrame:
-        """The experiment's averages over cells beside the published ones, with intervals and the lowest cells."""
+        """The experiment's averages over cells next to the published ones, with intervals and the lowest cells."""
         table = self.outcome.averages
         return table[
             [

@@ -1,4 +1,4 @@
-"""Baselines: what a full run of an experiment file came to in a kind of lab, kept beside the file.
+"""Baselines: what a full run of an experiment file came to in a kind of lab, kept next to the file.
 
 `reports/baselines/NAME/LAB/` has the run's `comparison.csv`, if present its `averages.csv` and `scores.csv`, and a
 `manifest.json` reduced to the settings that a comparison reads: one line for each cell.

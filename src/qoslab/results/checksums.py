@@ -1,4 +1,4 @@
-"""Seals: what was written, so that a reader can tell whether it is what is there.
+"""Seals: what was written, so that a reader can detect changes.
 
 `cell.json` names every file of its cell with size, lines and SHA-256, and `manifest.json` every `cell.json`. Both begin
 with a line of their own, the SHA-256 of the rest of the file. A seal shows damage (a copy that stopped, a disk that was

@@ -190,7 +190,7 @@ def filled(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def draft_folder(to: Path) -> Iterator[Path]:
-    """A folder beside `to` for what is named so in the end, which goes with what is left in it.
+    """A folder next to `to` for what is named so in the end, which goes with what is left in it.
 
     `WriteError` of `to` if something in it cannot be written: of a draft nobody heard, and nothing is kept of it.
     """

@@ -117,7 +117,7 @@ class RunFolder:
         path = self.path / "run.json"
         lock = self.path / LOCK
         with writing(lock):
-            # A file and no folder: of a lock on a folder a network file system tells no other machine.
+            # A file and no folder: a network file system does not show a lock on a folder to other machines.
             held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
         try:
             try:
@@ -362,7 +362,7 @@ def runs(root: Path, experiment: str) -> list[RunFolder]:
 def _own(path: Path) -> RunFolder:
     """The run, if its folder has only names that a run may have, and nothing in it leads out of it.
 
-    A received run could show files of whoever reports on it. `UserError` if it is not so.
+    A received run could show files of anyone who reports on it. `UserError` if it is not so.
     """
     count = 0
     for around, folders, files in os.walk(str(path)):

@@ -94,7 +94,7 @@ Feeds = Mapping[str, Collection[str]]
 SENDER_LATE_MS = 1.0
 """Greatest lateness of a paced sender's datagrams: as SERIES_LATE_NS, since a stalled sender sends bursts, too."""
 SENDER_LATE_SHARE = 0.01
-"""Share of its datagrams that may be later than that; the tool tells the 99th percentile. As BEHIND_SHARE."""
+"""Share of its datagrams that may be later than that; the tool reports the 99th percentile. As BEHIND_SHARE."""
 SENDER_FILLS = 0.05
 """Share of a sender's datagrams that must have been dropped for its queue to have been full all the time, so that one
 that leaves late finds others waiting before it and changes no delay. What lateness itself loses is less: at most
@@ -393,7 +393,7 @@ class PollingRecord(Record):
 
 
 def _of_this_age(moment: datetime) -> datetime:
-    """A moment from which nanoseconds can be counted in 64 bits, whatever else is added to them."""
+    """A moment from which nanoseconds can be counted in 64 bits, after any further addition."""
     if not YEARS[0] <= moment.year <= YEARS[1]:
         raise ValueError(f"found a moment of the year {moment.year}, expected one from {YEARS[0]} to {YEARS[1]}")
     return moment
@@ -463,7 +463,7 @@ class CellRecord(Record):
     """Reasons of an invalid cell."""
     late: bool = False
     """True if it is invalid since the machine had no time for a router, a sender or a host: another attempt with less
-    beside it may do."""
+    next to it may do."""
     lateness: tuple[str, ...] = ()
     """Reasons due to lateness; empty in older records."""
     fault: bool = False
@@ -502,7 +502,7 @@ class CellRecord(Record):
     def traffic_started(self) -> datetime | None:
         """The zero of every `time_s`; None if no traffic was started.
 
-        It is the first flow's that tells it: a later one may have begun with less delay.
+        The first flow determines it: a later one may have begun with less delay.
         """
         first = min(self.flows, key=lambda flow: (flow.start_after_s, flow.started), default=None)
         return None if first is None else first.started - timedelta(seconds=first.start_after_s)

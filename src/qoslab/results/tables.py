@@ -587,7 +587,7 @@ def check_table(folder: RunFolder, name: str) -> None:
 
 @contextmanager
 def _opened(path: Path | str, name: str, content: pa.BufferReader | None = None) -> Iterator[pq.ParquetFile]:
-    """A table's file that says of itself what it may; whatever is wrong with it inside the block is a `UserError`."""
+    """A table's file with a declared schema; any error with it inside the block is a `UserError`."""
     try:
         size = Path(path).stat().st_size if content is None else content.size()
         if size > FILE_MOST:

@@ -27,7 +27,7 @@ _OF_A_RUN = frozenset(
     | {SAVED_CELLS}
     | {f"tables/{name}.parquet" for name in SCHEMAS}
 )
-"""Files that a run has beside its cells and the experiment files as given."""
+"""Files that a run has next to its cells and the experiment files as given."""
 _PRINTED = ("transcripts", "restore")
 """Folders for what routers and Ansible print, under names that are theirs."""
 
@@ -113,7 +113,7 @@ def _crate(folder: RunFolder, found: Verification) -> Collection[str] | None:
 
 
 def _added(folder: RunFolder, attempts: Collection[Path], listed: Collection[str] | None, found: Verification) -> None:
-    """Files beside those of the attempts at cells that are not in the list of an RO-Crate, or that no run has."""
+    """Files next to those of the attempts at cells that are not in the list of an RO-Crate, or that no run has."""
     own = _OF_A_RUN | {file.name for file in folder.given()}
     for name in sorted(_unknown_files(folder, frozenset(attempts))):
         if listed is not None and name not in listed and name not in _OF_A_RUN:

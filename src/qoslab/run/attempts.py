@@ -1,4 +1,4 @@
-"""State of a run's cells, and the valid attempt of each, from the run folder itself. The run folder itself tells."""
+"""State of a run's cells, and the valid attempt of each, from the run folder itself."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ class BackgroundAnalysis:
     """Thread for background work; its methods may be called from any thread, `end` from the main one."""
 
     def __init__(self, begin: Begin | None, show: Callable[[Figures], None], *, punctual: bool) -> None:
-        """`told` takes what the figures came to; `punctual`: whether something beside it must be, so that it gets what
-        is left of the machine."""
+        """`show` takes the values; `punctual`: whether the rest of the run must be punctual, so that it gets the
+        processor time that is left of the machine."""
         self._begin, self._show, self._punctual = begin, show, punctual
         self._cells: queue.SimpleQueue[Cell | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
@@ -58,7 +58,7 @@ class BackgroundAnalysis:
             while (cell := self._cells.get()) is not None and not self._stop.is_set():
                 self._show(with_each(cell))
         except Exception:
-            # It is only ahead of time: whoever does the same at the end meets the error where it can be told.
+            # It is only ahead of time: the same work at the end meets the error and can report it.
             return
         finally:
             self._over.set()

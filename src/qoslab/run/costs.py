@@ -52,7 +52,7 @@ def _seconds(record: dict[str, Any]) -> float:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """A file of a run that broke off, or that somebody removed, tells nothing."""
+    """A file of a run that broke off, or that somebody removed, shows nothing."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -17,7 +17,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def silent(cell: str, step: str, seconds: float | None = None) -> None:
-    """A `StepReceiver` that tells nobody."""
+    """A `StepReceiver` that ignores everything."""
 
 
 def cells_at_a_time(count: int) -> str:

@@ -15,7 +15,7 @@ from qoslab.run.machine import Machine
 from qoslab.system.priority import processors
 
 USABLE = 0.8
-"""Share of all processors that cells may keep busy: routers must be punctual, and Ansible works beside them."""
+"""Share of all processors that cells may keep busy: routers must be punctual, and Ansible works next to them."""
 UNPROVEN = 0.5
 """The same before any cell has shown how punctual it was: those that come too soon cost as long as their cells last."""
 MOST_PER_PROCESSOR = 4
@@ -58,8 +58,8 @@ class Jobs:
     def __init__(self, fixed: int | None, cells: int, machine: Machine | None = None, *, spare: bool = True) -> None:
         """`fixed` is the number that the user wants; None: find out.
 
-        `spare`: whether cells wait for anything beside their turn, so that labs beyond those with traffic are of use.
-        """
+        `spare`: whether cells wait for anything in addition to their turn, so that labs beyond those with traffic are
+        of use."""
         self._machine = machine or Machine()
         self._fixed = fixed
         cells = max(cells, 1)
@@ -124,7 +124,7 @@ class Jobs:
         if record.late:
             self._punctual = 0
             if _traffic_began(record) < self._reduced:
-                # It ran beside those for which labs were taken away already.
+                # It ran in parallel with cells whose labs are already gone.
                 return ""
             self._reduced = datetime.now(UTC)
             self._ceiling = max(1, self.labs - math.ceil(self.labs * TAKEN_AWAY))
@@ -143,7 +143,7 @@ class Jobs:
         # The kernel's own work for packets is in no cell's account, but in the machine's.
         if busy > USABLE:
             affordable = min(affordable, self.labs)
-        # One more at a time, once a cell that had traffic beside the last one shows what that does to the others.
+        # One more at a time, once a cell with traffic in parallel to the last one shows the effect on the others.
         more = self.labs + (_traffic_began(record) >= self._added)
         wanted = max(1, min(affordable, self._ceiling, self.most, more))
         return self._set(wanted, f"a cell keeps {max(self._load):.2f} of {self._machine.processors} processors busy")

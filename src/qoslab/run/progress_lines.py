@@ -128,7 +128,7 @@ class RunProgress:
             self._done.add(cell)
             measured, left = len(self._done), self._total - self._before - len(self._done)
             elapsed = time.monotonic() - self._began
-            # The mean of the cells so far tells more than the estimate before the first.
+            # The mean of the cells so far shows more than the estimate before the first.
             rest = elapsed / measured * left
             if self._live is not None:
                 self._live.update(self._task, total=(self._live.tasks[0].elapsed or 0.0) + max(rest, 1.0))

@@ -47,7 +47,7 @@ def package_versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
         try:
             found[name] = version(name)
         except PackageNotFoundError:
-            # It is said too where no folder can be read; then this is the error that tells.
+            # It also happens if no folder can be read; then this is the relevant error.
             os.close(os.open(os.devnull, os.O_RDONLY))
             found[name] = "not installed"
     return found

@@ -284,7 +284,7 @@ def _wait(events: list[threading.Event]) -> None:
 
 
 class _Background:
-    """A function that runs beside the rest."""
+    """A function that runs next to the rest."""
 
     def __init__(self, call: Callable[[], dict[str, Any]]) -> None:
         self._call = call

@@ -24,7 +24,7 @@ logins to all its routers. It is small, so that an order at random stays one: no
 PASSED_OVER = 16
 """Number of times that the first cell may be passed over."""
 LOOK_S = 10.0
-"""Traffic since a cell was added after which the machine's load tells whether there is room for another."""
+"""Traffic since a cell was added after which the machine's load shows whether there is room for another."""
 FAULTS_IN_A_ROW = 6
 """Attempts whose lab failed, without one that did not in between, after which the run ends: it is not by chance."""
 POLL_S = 0.2
@@ -140,8 +140,8 @@ class Schedule:
         return None
 
     def _last_try(self, name: str) -> bool:
-        """Return whether a cell is tried again for the last time, where the number of labs is found out: whatever made
-        it invalid, it shall not have been the other labs."""
+        """Return whether a cell is tried again for the last time, while the number of labs is adjusted: anything that
+        made it invalid, it shall not have been the other labs."""
         return self.jobs.found_out and 1 < self._attempts <= self.cells.states[name].tried
 
     def _choose(self, worker: int | None) -> str:
@@ -168,7 +168,7 @@ class Schedule:
         return tuple(cell.identity.get(each) for each in cell.sweep.names_of("topology", "seed"))
 
     def finish(self, task: CellTask, record: CellRecord, *, lost: bool = False, worker: int | None = None) -> None:
-        """Enter the outcome of a leased cell; `lost`: nothing came back from whoever ran it."""
+        """Enter the outcome of a leased cell; `lost`: its worker returned nothing."""
         with self.changed:
             self._running -= 1
             if worker is not None:

@@ -1,6 +1,6 @@
 """Temporary folders of a run, which hold passwords of routers: they end with the process that made them.
 
-Whoever is killed cannot clean up. A small shell waits beside it for the end of a pipe and removes the folder then; what
+A killed process cannot clean up. A small shell waits next to it for the end of a pipe and removes the folder then; what
 even that does not remove, since it was killed too or the machine stopped, the next run does.
 """
 

@@ -97,7 +97,7 @@ def demands_of(cells: Iterable[PlannedCell]) -> Demands:
 def tcp_of_hosts(experiment: Experiment) -> dict[str, HostTcp]:
     """Return the TCP settings of each host in a cell."""
     arm = experiment.arms[0]
-    # That ports are closed would be told through the line whose delay is measured.
+    # Messages about closed ports would cross the line whose delay is measured.
     silent = {flow.destination for flow in experiment.flows_of(arm) if "port" in flow.random}
     return {host: (experiment.tcp_of(arm), host not in silent) for host in hosts_of(experiment.topology)}
 

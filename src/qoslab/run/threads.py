@@ -58,7 +58,7 @@ def side_by_side(
 ) -> tuple[dict[str, Result], list[QoslabError]]:
     """Return the results of calls by name, and their errors, once all have ended; each has a thread of its own.
 
-    `check` ends the wait for them by raising. Whatever interrupts the wait, such as Ctrl-C, waits for none.
+    `check` ends the wait for them by raising. Anything that interrupts the wait, such as Ctrl-C, waits for none.
     """
     results: dict[str, Result] = {}
     errors: list[QoslabError] = []

@@ -58,7 +58,7 @@ class Places:
             try:
                 self._root = YAML().load(file.read_text(encoding="utf-8"))
             except (OSError, YAMLError, ValueError):
-                return  # Ansible has read it, in whatever way
+                return  # Ansible has read it in some way
 
     def finding(self, node: str, variable: str, message: str, hint: str = "") -> Finding:
         """A finding about a variable of a node; an empty `variable` is the node itself."""

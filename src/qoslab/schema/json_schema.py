@@ -108,7 +108,7 @@ def _suggest_metrics(schema: dict[str, Any]) -> None:
 
 
 def _suggest_profiles(schema: dict[str, Any]) -> None:
-    """Profile names, at whatever depth the union with the settings has them."""
+    """Profile names, at any depth the union with the settings has them."""
     for branch in (*schema.get("oneOf", ()), *schema.get("anyOf", ())):
         if branch.get("type") == "string":
             _suggest(branch, dict(TCP_PROFILES))

@@ -2,7 +2,7 @@
 
 An experiment is given to others, who have files that its author must not see. So what it names must be below the folder
 of the experiment, links followed; of a project, whose experiments stand in a folder called `experiments`, all of that
-folder and the `reports/published` beside it.
+folder and the `reports/published` next to it.
 """
 
 from __future__ import annotations

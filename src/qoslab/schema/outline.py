@@ -32,7 +32,7 @@ class Outline:
 
 
 def read_outline(path: Path) -> Outline:
-    """Read a file. `ExperimentError` if it is not YAML; whatever is no arm and no matrix in it is left out."""
+    """Read a file. `ExperimentError` if it is not YAML; anything that is no arm and no matrix in it is left out."""
     data = read_document(path).data
     top = data if isinstance(data, dict) else {}
     found = top.get("arms")
@@ -86,7 +86,7 @@ def _loaded(content: bytes) -> Any:
 
 
 def _values(raw: Any) -> Iterator[tuple[str, str]]:
-    """The values of a matrix and of what is run beside it."""
+    """The values of a matrix and of the runs outside it."""
     try:
         matrix = Matrix.model_validate_json(json.dumps(raw), by_alias=True, by_name=False)
     except (ValidationError, TypeError, ValueError):

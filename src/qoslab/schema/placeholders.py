@@ -131,7 +131,7 @@ def _closing(text: str, start: int) -> int:
 def filled(
     value: Any, steps: Steps, placeholders: Mapping[Steps, Placeholder], values: Callable[[Steps], Mapping[str, Value]]
 ) -> Any:
-    """The value at `steps` with all placeholders in it replaced; `values` tells what is known at a place.
+    """The value at `steps` with all placeholders in it replaced; `values` returns the known values at a place.
 
     `ExpressionError` if one has no value.
     """

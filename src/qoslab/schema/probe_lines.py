@@ -11,7 +11,7 @@ RESPONDER = "ip sla responder"
 def probe_lines(experiment: Experiment) -> dict[str, list[tuple[str, int]]]:
     """The configuration lines of operations and responders by router, pushed after its own configuration.
 
-    Beside each line the place in the list of the probe that it is for.
+    Each line comes with the place of its probe in the list.
     """
     found: dict[str, list[tuple[str, int]]] = {}
     routers = routers_of(experiment.topology)

@@ -124,7 +124,7 @@ def render_configuration(experiment_file: Path, configuration: Configuration) ->
 
 
 def _render(environment: Sandbox, path: Path, configuration: Configuration, limit: int = TEXT_LIMIT) -> str:
-    """The text; whatever a template of a stranger raises is a finding about it."""
+    """The text; any exception of a foreign template is a finding about it."""
     pieces: list[str] = []
     left = limit
     try:

@@ -1,4 +1,4 @@
-"""Files as OpenSSH takes them in its options, whatever they are called (ssh_config(5))."""
+"""Files as OpenSSH takes them in its options, with any name (ssh_config(5))."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 BEHIND_TRAFFIC = 5
 """The nice value of what must not delay packets: Ansible, the collector, command lines of virtual routers. A third of
-the usual weight: beside four processes that are always busy Ansible still starts within its time."""
+the usual weight: next to four processes that are always busy Ansible still starts within its time."""
 LEAST_PRIORITY = 19
 """The nice value of what may wait until nothing else wants the machine."""
 GROUP = Path("/proc/self/autogroup")

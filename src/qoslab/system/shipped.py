@@ -1,4 +1,4 @@
-"""Files that qoslab ships beside its code: playbooks, report templates, experiments, notebooks, schemas.
+"""Files that qoslab ships next to its code: playbooks, report templates, experiments, notebooks, schemas.
 
 They lie at the top of a working copy; the wheel takes them in as package data, in the same layout, so that paths
 between them (an experiment's `../reports/published/…`) hold in both.

@@ -1,6 +1,6 @@
 """The telnet protocol without IO: text out of what arrives, and what has to be answered (RFC 854, 855, 857, 858).
 
-Options only: who echoes, and that nobody waits for "go ahead". Whatever else the other end proposes is refused.
+Options only: the echo, and no "go ahead". Any other option proposed by the other end is refused.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Telnet:
         return b"".join(bytes((IAC, WILL, option)) for option in sorted(self._performs))
 
     def receive(self, data: bytes) -> tuple[bytes, bytes]:
-        """Take what arrived, in whatever pieces: the text in it, and what is to be sent in answer."""
+        """Take what arrived, in any pieces: the text in it, and what is to be sent in answer."""
         data, self._rest = self._rest + data, b""
         text, answer = bytearray(), bytearray()
         at = 0

@@ -156,7 +156,7 @@ class FlowResult:
     failure: str = ""
     """Reason for the failure of a flow that may fail."""
     pace: Pace | None = None
-    """None if the sender has no pace of its own (TCP), or does not tell what it sent."""
+    """None if the sender has no pace of its own (TCP), or does not report what it sent."""
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 DEFAULT_DATAGRAM = 1470
 INTERVAL_S = 1
 TEST_HEADER = 512
-"""Bytes at most with which a client tells its server of the test."""
+"""Greatest number of bytes of a client's message to its server about the test."""
 LAST_DATAGRAMS = 10
 """Number of repeated last datagrams of a client without an answer; the server counts them once."""
 CUT_S = 0.7

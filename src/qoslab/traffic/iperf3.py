@@ -3,7 +3,7 @@
 What has to be minded, seen with 3.12 and 3.18:
 
 - A server serves one client at a time and refuses a second one, so every flow has its own server and port.
-- With `-J` the exit status is 0 even when the test failed: only the key `error` tells.
+- With `-J` the exit status is 0 even when the test failed: only the key `error` shows it.
 - A server's JSON has 0 for each UDP stream's bytes at the end; the sum of its intervals is right.
 - When a side is killed, intervals are repeated or missing, or the JSON just stops.
 - UDP leaves in bursts once per pacing timer (1 ms).
@@ -51,7 +51,7 @@ WRITE = 1460
 """Bytes of a write, and of a read, of TCP. A server from 3.16 on counts whole reads, so that each stream may lack
 one at the end: with the 128 KiB of iperf3 itself a quarter of what 250 kb/s send in ten seconds."""
 COOKIE = 37
-"""Bytes with which a connection of a test begins, to tell it from others."""
+"""First bytes of a test's connection, which distinguish it from others."""
 PACING_US = (50, 1000)
 """Shortest and longest pacing timer, in microseconds; 1000 is iperf3's own."""
 
@@ -123,7 +123,7 @@ class Iperf3:
         return {"payload_bytes": _datagram(flow, flow.family or 4)}
 
     def uncounted(self, flow: Flow) -> Uncounted:
-        """See `TrafficTool`: whole reads, which are as long as writes, and what tells the test's connections."""
+        """See `TrafficTool`: whole reads, which are as long as writes, and the mark of the test's connections."""
         if flow.protocol == "udp":
             return Uncounted(_datagram(flow, flow.family or 4))
         return Uncounted((WRITE if flow.size is None else flow.size.bytes) + COOKIE)
@@ -280,7 +280,7 @@ def _stream(number: int, port: int, received: Json, count: int, sent: Json) -> S
         sender_bytes=int(number_of(sent["bytes"])) if "bytes" in sent else None,
         sender_bps=number_of(sent["bits_per_second"]) if "bits_per_second" in sent else None,
         retransmits=int(number_of(sent["retransmits"])) if "retransmits" in sent else None,
-        # In microseconds; 0 if the sender's kernel does not tell.
+        # In microseconds; 0 if the sender's kernel does not report.
         rtt_mean_ms=number_of(sent["mean_rtt"]) / 1000 if sent.get("mean_rtt") else None,
     )
 

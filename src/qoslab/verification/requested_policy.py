@@ -1,6 +1,6 @@
 """Compares what a router shows of its policies with what was asked for.
 
-The running configuration only repeats what was typed; `show policy-map interface` tells what is in force, with the
+The running configuration only repeats what was typed; `show policy-map interface` shows what is in force, with the
 figures that the router derived. What was asked for is the data plane's configuration (`internals/control-protocol.md`),
 which the same IOS text is compiled to.
 """

@@ -1,4 +1,4 @@
-"""Something that a virtual router does by itself after a time, unless it is told not to."""
+"""An action of a virtual router after a time, unless it is cancelled."""
 
 from __future__ import annotations
 

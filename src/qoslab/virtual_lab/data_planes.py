@@ -1,4 +1,4 @@
-"""The process that is the data plane of all routers and lines of a lab: what it is told. Pure."""
+"""Requests to the process that is the data plane of all routers and lines of a lab. Pure."""
 
 from __future__ import annotations
 

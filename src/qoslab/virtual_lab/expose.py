@@ -1,6 +1,6 @@
 """A virtual lab behind SSH on loopback: its hosts get an SSH server, and an inventory says how all nodes are reached.
 
-Whoever has the inventory runs experiments in the lab as in a rack: nothing else of the lab need be seen.
+With the inventory, experiments run in the lab as in a rack: nothing else of the lab need be seen.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def expose(lab: Lab, file: Path, *, together: bool = False) -> None:
     """Start the hosts' SSH server and write the inventory, readable by its owner only.
 
     `together`: all hosts are one machine with their interfaces as its cards, which a run gives to them as namespaces.
-    Beside `file` come `NAME.key`, the private key for the hosts, and `NAME.known_hosts`. `UserError` if one of them
+    Next to `file` come `NAME.key`, the private key for the hosts, and `NAME.known_hosts`. `UserError` if one of them
     cannot be written.
     """
     import asyncssh  # slow to load

@@ -13,7 +13,7 @@ key of its own. The process ends on SIGTERM and SIGINT.
 
 A command runs in the host's namespace as the lab's root, with no terminal, in a session of its own. Its exit status or
 its signal comes back, and signals of the client reach it. As behind OpenSSH's sshd it goes on when the connection is
-lost: its input ends then, and what it prints goes nowhere. SSH_CONNECTION tells it where the client is. The ports are
+lost: its input ends then, and what it prints goes nowhere. SSH_CONNECTION has the address of the client. The ports are
 for the user of this process alone.
 """
 

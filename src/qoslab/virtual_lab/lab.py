@@ -182,7 +182,7 @@ class Lab:
         """Bring a lab up; with `owned` it ends with this process, however this process ends.
 
         `seed` decides jitter and loss of its links. `ssh` are ports and logins that an earlier lab had, which is
-        down: whoever knew the way to its routers knows the way to these; `ways` is how one may log in there. Hosts
+        down: the way to its routers is also the way to these; `ways` is how one may log in there. Hosts
         start with `tcp_profile` (`modern` if absent). `guests` are routers whose kernel is user-mode Linux.
         Raises `ExperimentError` for a topology that the virtual lab cannot do, `MachineError` if the machine lacks
         something, `UserError` if this user has a lab of that name.
@@ -402,7 +402,7 @@ class Lab:
     def apply_tcp_profile(self, node: str, profile: TcpProfile, *, answers: bool = True) -> dict[str, Any]:
         """Give a host these TCP settings and return what the kernel says it has.
 
-        New connections take them. Without `answers` it tells nobody that a port is closed. Raises `MachineError` where
+        New connections take them. Without `answers` it reports no closed ports. Raises `MachineError` where
         the kernel has other values afterwards.
         """
         wanted = tcp.sysctls(profile) | tcp.answers(answers)

@@ -59,7 +59,7 @@ ALGORITHMS = {
         macs=("hmac-sha2-256", "hmac-sha2-512", "hmac-sha2-256-etm@openssh.com", "hmac-sha2-512-etm@openssh.com"),
         host_key="ssh-ed25519",
     ),
-    # What IOS 12.4 and 12.2SE offer [R], which current clients refuse unless they are told to.
+    # What IOS 12.4 and 12.2SE offer [R], which current clients refuse by default.
     "old": Algorithms(
         key_exchanges=("diffie-hellman-group14-sha1", "diffie-hellman-group1-sha1"),
         ciphers=("aes128-cbc", "3des-cbc", "aes192-cbc", "aes256-cbc"),
@@ -74,7 +74,7 @@ class SshPort:
     """The logins of one router by SSH."""
 
     def __init__(self, router: Environment, judge: Judge, starting: Starting, log: Log) -> None:
-        """`starting` may be shared by several routers; `log` is told of defects."""
+        """`starting` may be shared by several routers; `log` receives defects."""
         self._router = router
         self._judge = judge
         self._starting = starting

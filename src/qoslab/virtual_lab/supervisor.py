@@ -441,7 +441,7 @@ def launch(name: str, channel: socket.socket, outer_uid: int, owner: int, user_n
     while not select.select([lab], [], [], ENDING_LOOK_S)[0]:
         continue_entered(machine)
     _, status = os.waitpid(child, 0)
-    # Who started the lab may want to tell how it ended. As a shell says it: 128 and the number of a signal.
+    # Exit status for the starter of the lab, like that of a shell: 128 plus the number of a signal.
     ended = os.waitstatus_to_exitcode(status)
     sys.exit(ended if ended >= 0 else 128 - ended)
 

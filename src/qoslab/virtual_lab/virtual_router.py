@@ -293,7 +293,7 @@ class VirtualRouter:
             if text is None:
                 self._startup_path.unlink(missing_ok=True)
                 return
-            # Written beside and renamed, so that a crash leaves the old or the new one.
+            # Written to a temporary file and renamed, so that a crash leaves the old or the new one.
             fresh = self._startup_path.with_name(self._startup_path.name + ".new")
             fresh.write_text(text, encoding="utf-8")
             fresh.replace(self._startup_path)

@@ -22,7 +22,7 @@ QUARTZ = 1e-4
 """The drift that packets of one direction may show: more is a queue that grows."""
 _BINS = 400
 _FEW = 5
-"""Packets of one direction that tell nothing."""
+"""Packets of one direction that show nothing."""
 
 Array = npt.NDArray[np.float64]
 

@@ -247,7 +247,7 @@ def _overtaken(out_s: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     rank = np.empty(len(there), dtype=np.int64)
     rank[np.argsort(out_s[there], kind="stable")] = np.arange(len(there))
     found = np.zeros(len(out_s), dtype=np.int64)
-    # Whoever is in order has overtaken nobody; only the others are counted one by one.
+    # Packets in order have overtaken none; only the others are counted one by one.
     suspects = np.flatnonzero(np.maximum.accumulate(rank) > rank)
     for each in suspects:
         found[there[each]] = int((rank[:each] > rank[each]).sum())

@@ -1,6 +1,6 @@
 """Files of other tools → the tables of a run.
 
-To read another format, write a module with a function that tells whether it knows a file by its beginning, and one that
+To read another format, write a module with a function that recognises a file by its beginning, and one that
 reads it, and add its line to `READERS`.
 """
 

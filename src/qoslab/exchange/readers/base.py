@@ -80,7 +80,7 @@ class Foreign:
     name: str
     """Name of the arm."""
     form: str
-    """The tool and its version, as far as the file tells."""
+    """The tool and its version, if the file has them."""
     rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
     """Rows by table of a run; without arm, repetition and cell."""
     packets: pd.DataFrame | None = None
@@ -181,7 +181,7 @@ def _held(row: dict[str, object]) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Reader:
-    """A format: how it is told by a file's beginning, and who reads it."""
+    """A format: its recognition by a file's beginning, and its reader."""
 
     name: str
     help: str

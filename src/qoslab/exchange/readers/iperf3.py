@@ -66,7 +66,7 @@ def _documents(text: str) -> list[dict[str, Any]]:
     while begin := _VISIBLE.search(text, place):
         try:
             document, place = decoder.raw_decode(text, begin.start())
-            # What is no document of iperf3 is told as one that is not whole.
+            # A file that is no document of iperf3 is reported as an incomplete one.
             document["start"].keys()
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return []

@@ -1,9 +1,7 @@
 """Topology files of containerlab (containerlab.dev/manual/topo-def-file).
 
-A node's kind is its own, its group's or the default; that of Linux routers is `linux` too, their image tells them from
-hosts. Links are in the brief form (`endpoints: ["a:eth1", "b:eth1"]`) or
-of type `veth`.
-"""
+A node's kind is its own, its group's or the default; that of Linux routers is `linux` too, their image distinguishes
+them from hosts. Links are in the brief form (`endpoints: ["a:eth1", "b:eth1"]`) or of type `veth`."""
 
 from __future__ import annotations
 

@@ -278,6 +278,6 @@ def _write(to: Path, text: str) -> None:
         try:
             load_topology(draft)
         except ExperimentError as error:
-            # Places in a file that nobody has seen would tell nothing.
+            # Places in an internal file would not help the user.
             listed = "\n".join(f"{each.path}: {each.message}" for each in error.findings)
             raise UserError(f"the converted topology is not valid:\n{listed}") from error

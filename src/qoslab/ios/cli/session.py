@@ -1,6 +1,6 @@
 """A configuration session: modes, the current object, and carrying out one typed line after the other.
 
-`CONFIG` is the table of configuration commands; the modules beside this one fill it. The session changes its
+`CONFIG` is the table of configuration commands; the modules next to this one fill it. The session changes its
 device in place. A line that is refused changes nothing.
 """
 

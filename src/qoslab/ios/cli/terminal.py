@@ -167,7 +167,8 @@ class Terminal:
             raise Disconnected from None
 
     async def interruptible(self) -> None:
-        """Return when Ctrl-C or Ctrl-Shift-6 is typed, or the line closes: for a command to wait on beside its work."""
+        """Return when Ctrl-C or Ctrl-Shift-6 is typed, or the line closes: for a command to wait for during its
+        work."""
         await self._interrupt.wait()
 
     def take_interrupt(self) -> None:

@@ -270,7 +270,7 @@ def _numbered(session: ConfigSession, args: Args, kind: Literal["standard", "ext
     lists = session.device.access_lists
     name = str(args.value("list", int))
     if args.unset:
-        # Whatever entry the line names: IOS removes the whole numbered list.
+        # Any entry of the line: IOS removes the whole numbered list.
         lists.pop(name, None)
         return
     text = args.optional("text", str)

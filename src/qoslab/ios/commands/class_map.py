@@ -329,7 +329,7 @@ def _limits(criterion: Criterion) -> str:
 
 
 def ordered(needs: dict[str, list[str]]) -> list[str]:
-    """Return the names, whatever another one refers to first, else by name."""
+    """Return the names, after those that they refer to, else by name."""
     sorter = TopologicalSorter(needs)
     sorter.prepare()
     order: list[str] = []

@@ -168,7 +168,7 @@ def _red_name(red: program_formats.RandomDetectCounters, row: program_formats.Ra
 def _ecn_marks(red: program_formats.RandomDetectCounters) -> Iterator[str]:
     """The table of marks, in the layout of Cisco's feature guide for 12.2(8)T.
 
-    [I] That later software has it likewise.
+    [I] for later software.
     """
     if red["ecn_mark"] is None:
         return

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 MUST_REMOVE = "Must remove {what} configuration first."
-"""IOS's words for `priority-group`, after its list of caveats; that the others are called likewise is assumed [I]."""
+"""IOS's words for `priority-group`, after its list of caveats; those for the others are assumed [I]."""
 
 _LEVEL = "(high|medium|normal|low)"
 _PROTOCOL = "(arp|cdp|ip|ipv6|ipx)"

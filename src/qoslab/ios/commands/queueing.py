@@ -290,7 +290,7 @@ COMBINATION_WORDS.update(
 
 @POLICY_RULES.at(10)
 def _check_bandwidths(device: Device, policy: PolicyMap) -> None:
-    """Refuse a policy-map that mixes units or reserves too much, whatever interface it is attached to."""
+    """Refuse a policy-map that mixes units or reserves too much, regardless of its interface."""
     units = {each.bandwidth.unit for each in policy.classes if each.bandwidth is not None}
     if len(units) > 1:
         raise RejectedError(MIXED_IN_CLASS if device.hardware.qos.minimum_and_excess else MIXED_UNITS)

@@ -121,7 +121,7 @@ def _queues_itself(each: PolicyClass) -> bool:
 
 @ATTACH_RULES.at(10, family="router")
 def _check_both(device: Device, interface: Interface, direction: str) -> None:
-    """Refuse a policy on a port beside one on a subinterface of it, and the other way round."""
+    """Refuse a policy on a port next to one on a subinterface of it, and the other way round."""
     if interface.atm:
         return
     others = device.subinterfaces(interface.name)

@@ -2,8 +2,8 @@
 
 What was asked is entered in a model of the router as it runs, without the policies, classes, access lists and
 operations that were asked for: that it has them already is what is to be shown. If both then say the same, it is in
-force, however it was spelled and whatever else the router has. Lines that the model does not know are compared as text.
-"""
+force, however it was spelled and regardless of the other configuration of the router. Lines that the model does not
+know are compared as text."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def configuration_differences(
 
     `before` is the running configuration from before `asked` was entered, if it is known: without it, policies,
     classes, access lists and operations that `asked` names are expected to hold nothing else. `generation` is that of
-    the router's software; None: what its version tells, or, of a 12.4, whichever leaves fewer lines that are not
+    the router's software; None: what its version shows, or, of a 12.4, whichever leaves fewer lines that are not
     understood, and then fewer differences.
     """
     generations = generations_of(running) if generation is None else (generation,)
@@ -138,7 +138,7 @@ class _Comparison:
 
     def _like(self, place: Chain, line: str) -> str:
         """The line of the router about the same thing that the model does not take."""
-        # Of lines for the whole router the first word tells too little: `ip`, `interface`.
+        # Of lines for the whole router the first word shows too little: `ip`, `interface`.
         words = line.split()[: 1 if place else 2]
         texts = (each.text for each in self.present.unread if _same_place(each.place, place))
         return next((text for text in texts if text.split()[: len(words)] == words), "")

@@ -141,7 +141,7 @@ def _read(session: ConfigSession, line: str) -> Match[Handler]:
 
 @lru_cache(1024)
 def subject(line: str) -> str:
-    """Return what a line is about, whatever block it stands in; the line itself where no command is known."""
+    """Return what a line is about, regardless of its block; the line itself where no command is known."""
     for mode in MODES:
         try:
             return CONFIG.parse(mode, line, capabilities=CAPABILITIES).key(line)
@@ -312,7 +312,7 @@ def _below(target: Block, present: Block, depth: int) -> Iterator[str]:
         if key not in target.children or key in misplaced:
             (last if block.how.late else gone).append(block)
     if last:
-        # One of them is enough that something is left, and all of them beside what comes may be too much.
+        # One of them is enough that something is left, and all of them together with the new one may be too much.
         stays = any(block.how.late and key in target.children for key, block in present.children.items())
         kept = 0 if stays else 1
         gone, last = gone + last[: len(last) - kept], last[len(last) - kept :]

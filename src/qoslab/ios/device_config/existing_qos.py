@@ -14,7 +14,7 @@ QUEUEING = (
 
 
 def own_queueing(before: str, asked: str, interface: str, hardware: Hardware) -> list[str]:
-    """Return lines of the interface that limit or queue packets, and stay in force beside the configuration `asked`.
+    """Return lines of the interface that limit or queue packets, and stay in force next to the configuration `asked`.
 
     `before` is the running configuration. What `asked` takes off, replaces or has itself is left out.
     """

@@ -1,7 +1,7 @@
 """The device model with its defaults spelled out, so that two ways to ask for the same are equal.
 
 What a router derives is what `crates/qos-core` has in force: `compile/parameters.rs` and `config/defaults.rs` there
-tell the sources.
+name the sources.
 """
 
 from __future__ import annotations

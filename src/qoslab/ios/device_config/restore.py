@@ -59,7 +59,7 @@ def restoration(before: str, after: str, pushed: Sequence[str], hardware: Hardwa
 def unrestored(before: str, after: str, pushed: Sequence[str], hardware: Hardware) -> list[str]:
     """Return what of `pushed` is not undone on a device that prints `after`, a sentence each.
 
-    Where nothing is said to have been pushed, it is whatever differs from `before`.
+    Without pushed lines, it is everything that differs from `before`.
     """
     was, now = (_steady(read_running(text, hardware)) for text in (before, after))
     touched = _touched(was.device, pushed)
@@ -79,7 +79,7 @@ def collisions(before: str, asked: str, hardware: Hardware) -> list[str]:
     """Return what the configuration `asked` would overwrite on a device that prints `before`, a sentence each.
 
     That is a policy-map, class-map, access list or operation of the same name and other content, and a policy that is
-    attached where another is asked for. It is the device's own, and whoever configured it shall decide. Lines that the
+    attached where another is asked for. It belongs to the device, and its owner must decide. Lines that the
     model does not take are content as well: they would go with what they stand in, and nobody could bring them back.
     """
     own = _steady(read_running(before, hardware))

@@ -153,7 +153,7 @@ def generations_of(text: str) -> tuple[Generation, ...]:
 
 
 def hardware_of(text: str, family: str, generation: Generation) -> Hardware:
-    """The hardware that a running configuration tells of: its interfaces. It tells little of the generation."""
+    """The hardware described by a running configuration: its interfaces. It shows little of the generation."""
     made = SWITCH_MADE if family == "switch" else MADE
     names = (interface_name(match[1]) for line in text.splitlines() if (match := _INTERFACE.fullmatch(line)))
     version = _VERSION.search(text)
@@ -170,7 +170,7 @@ def hardware_of(text: str, family: str, generation: Generation) -> Hardware:
 
 
 def likely_hardware(text: str, family: str) -> Hardware:
-    """The hardware that a running configuration tells of, of the generation that leaves fewer lines unknown."""
+    """The hardware described by a running configuration, of the generation that leaves fewer lines unknown."""
     candidates = (hardware_of(text, family, generation) for generation in generations_of(text))
     return min(candidates, key=lambda hardware: len(read_running(text, hardware).unread))
 

@@ -159,7 +159,7 @@ def file_name(session: ExecSession, url: str) -> str | None:
 
 
 def flash_bytes(session: ExecSession) -> tuple[int, int] | None:
-    """Return the bytes of flash memory and those that are free; None if no print tells how much there is."""
+    """Return the bytes of flash memory and those that are free; None if no output shows how much there is."""
     size = _flash_memory(session)
     if size is None:
         return None

@@ -214,7 +214,7 @@ class StaticRoute:
 class AccessEntry:
     """One entry of an access list. `protocol` None is `ip` or `ipv6`.
 
-    A standard list uses only action, source and log. If an object group is named, the address beside it is any, and
+    A standard list uses only action, source and log. If an object group is named, the address next to it is any, and
     the protocol None.
     """
 

@@ -107,7 +107,7 @@ def _negated(text: str) -> str:
 def _without_siblings(
     line: InertLine, cursor: int, text: str, unwanted: Callable[[str], bool]
 ) -> tuple[InertLine, int]:
-    """Return the block without the lines beside `text`, with what is below them, and the cursor where it was."""
+    """Return the block without the lines around `text`, with what is below them, and the cursor where it was."""
     below, depth = list(line.below), indented(text)
     first = min(cursor, len(below) - 1)
     while first >= 0 and indented(below[first]) >= depth:

@@ -57,7 +57,7 @@ class ServiceObject:
 class ObjectGroup:
     """`object-group network NAME` or `object-group service NAME`; a name is that of one group.
 
-    The order of its objects tells nothing: groups with the same ones are equal.
+    The order of its objects is not significant: groups with the same ones are equal.
     """
 
     name: str

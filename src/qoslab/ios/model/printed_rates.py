@@ -19,6 +19,6 @@ def rate_shown(bits_per_second: float) -> int:
 
 
 def policy_rate(bits_per_second: float, qos: QosGeneration) -> str:
-    """A rate in `show policy-map interface`: IOS-XE prints three zeros behind the kilobits, whatever they are."""
+    """A rate in `show policy-map interface`: IOS-XE always prints three zeros behind the kilobits."""
     shown = rate_shown(bits_per_second)
     return f"{shown // RATE_UNIT}000" if qos.prints_thousands else str(shown)

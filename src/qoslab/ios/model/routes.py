@@ -12,7 +12,7 @@ IpAddress = IPv4Address | IPv6Address
 InstallableRoute = tuple[IPv4Network | IPv6Network, IpAddress | None, str | None, int]
 """Prefix, next hop on a connected network or None, outgoing interface or None, distance.
 
-An interface beside a next hop is that of a link-local address, which tells none by itself.
+An interface with a next hop belongs to a link-local address, which does not determine one.
 """
 
 

@@ -15,7 +15,7 @@ THREE_BITS = ("cos", "precedence", "discard_class")
 
 @dataclass(frozen=True, slots=True)
 class TableMap:
-    """A table-map, whatever the fields that a `set` line applies it to."""
+    """A table-map, for any fields of a `set` line."""
 
     name: str
     rows: tuple[tuple[int, int], ...] = ()

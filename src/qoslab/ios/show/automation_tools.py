@@ -1,6 +1,6 @@
 """Show commands of inventory and automation tools, in addition to `show version`.
 
-Layouts are those that Genie's parsers of these commands read. Whatever a virtual router has nothing to say of is said
+Layouts are those that Genie's parsers of these commands read. Parts that a virtual router lacks are printed
 to be empty, as a router says it.
 """
 

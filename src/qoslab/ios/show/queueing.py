@@ -28,7 +28,7 @@ The author who compares fair queueing of an interface with HQF prints the screen
 """
 
 LINK_QUEUES = 8
-"""Queues for the link's own packets beside those of conversations."""
+"""Queues for the link's own packets in addition to those of conversations."""
 PRIORITY_QUEUES = 1
 RESERVABLE_QUEUES = {"weighted_fair": 0, "class_based": 256}
 """Reservable conversations where their number is not configured; that plain fair queueing has none is assumed [I]."""

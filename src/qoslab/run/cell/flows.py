@@ -125,7 +125,7 @@ class RunningFlow:
         return _Side(process, stdout, stderr)
 
     def start_server(self) -> None:
-        """Start the server; `wait_listening` tells when it is ready."""
+        """Start the server; `wait_listening` returns when it is ready."""
         self._server = self._start(self.flow.destination, self.commands.server, "server")
 
     def wait_listening(self, check: Check) -> None:
@@ -254,7 +254,7 @@ class RunningFlow:
         ]
 
     def terminate(self) -> None:
-        """Ask whatever still runs to end."""
+        """Ask anything that still runs to end."""
         self._stopped = True
         for side in (self._client, self._server):
             if side is not None:
@@ -263,7 +263,7 @@ class RunningFlow:
                 side.process.signal(signal.SIGCONT)
 
     def stop(self) -> None:
-        """End whatever still runs."""
+        """End anything that still runs."""
         self._stopped = True
         for side in (self._client, self._server):
             if side is not None:
@@ -282,8 +282,8 @@ def run_flows(
     """Run the flows of a cell to their end and return their figures by name.
 
     `during` is called once, in a thread of its own, two thirds into the longest flow. Everything is stopped before an
-    error leaves. `ready` is called when all servers listen: nothing begins before it returns. `started` is told the
-    moment from which all times count (`time.monotonic`), which comes as soon as hosts can be told of it; `began` is
+    error leaves. `ready` is called when all servers listen: nothing begins before it returns. `started` receives the
+    moment from which all times count (`time.monotonic`), which comes as soon as hosts can receive it; `began` is
     told it once the first flow runs, which may have begun later than it was to.
     """
     moment = moment_during(max(flow.flow.start_after + flow.duration for flow in flows))
@@ -293,7 +293,7 @@ def run_flows(
         for flow in flows:
             flow.wait_listening(check)
         ready()
-        # One is told after the other.
+        # The callbacks run one after the other.
         notice_s = sum(flow.notice_s for flow in flows)
         start = time.monotonic() + notice_s
         started(start)

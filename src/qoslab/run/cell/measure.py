@@ -58,7 +58,7 @@ class CommandLines:
 
 
 class CellRun:
-    """One cell while it runs; its journal tells in the end how it went."""
+    """One cell while it runs; its journal has the result at the end."""
 
     def __init__(
         self,

@@ -151,6 +151,6 @@ def probe_sender(samples: Sequence[program_formats.Sample], interval_ns: int) ->
 def _exceeds_link(topology: Topology, host: str, flows: Iterable[Flow]) -> bool:
     own = [flow for flow in flows if flow.source == host]
     asked = WITH_HEADERS * sum(flow.rate.bps * flow.streams for flow in own if flow.rate is not None)
-    # TCP beside it fills the link.
+    # TCP next to it fills the link.
     shared = any(flow.protocol == "tcp" for flow in own)
     return shared or asked > min((link.rate.bps for link, _, _ in topology.links_of(host)), default=0)

@@ -51,7 +51,7 @@ class _Worker:
         return cls(process, ours)
 
     def end(self, deadline: float) -> None:
-        """Wait until it has ended, having been told; kill it at the deadline."""
+        """Wait until it has ended after a request; kill it at the deadline."""
         try:
             self.process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -96,7 +96,7 @@ class Pool:
             worker = _Worker.start()
             self._workers.append(worker)
         worker.task = task
-        with suppress(OSError):  # It has died; reading tells.
+        with suppress(OSError):  # It has died; reading detects it.
             worker.connection.send(plain_task(task, coming))
 
     def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:

@@ -93,7 +93,7 @@ def _worker(lab: str) -> Any:
             restored = Scratch("restored")
             if lab not in _SHARED:
                 _SHARED[lab] = runs.shared()
-            # Progress is told where the run was started.
+            # Progress is reported where the run was started.
             worker = runs.worker(
                 WorkerSlot(number, f"lab {number}", restored.path, _SHARED[lab], silent, lambda text: None, _CLOSING)
             )

@@ -69,7 +69,7 @@ VARIABLES = (
     "engine_router_socket",
     "engine_router_program",
 )
-"""Variables of a node that are read here; Ansible itself uses whatever there is."""
+"""Variables of a node that are read here; Ansible itself uses all others."""
 
 AS_WRITTEN = "_as_written"
 """Key of the variables with their templates, in addition to Ansible's list; no group has such a name."""
@@ -276,7 +276,7 @@ def _parse_nodes(listed: Mapping[str, Any], source: Path) -> LabInventory:
 
 
 def read_routers(source: Path) -> tuple[dict[str, Access], dict[str, RouterSettings]]:
-    """The routers of an inventory and their settings, whatever hosts it has. `UserError` as of `read_lab`."""
+    """The routers of an inventory and their settings, with any hosts. `UserError` as of `read_lab`."""
     listed = _listed(source)
     variables: Mapping[str, Mapping[str, Any]] = listed["_meta"]["hostvars"]
     routers = parse_inventory(listed)
@@ -428,7 +428,7 @@ def _ansible(source: Path, name: str, *arguments: str, callback: str | None = No
     """Return the output of one of Ansible's programs for the inventory."""
     program = Path(sys.executable).parent / name
     playbooks = shipped("playbooks")
-    # As for a run: else Ansible obeys an ansible.cfg of the current folder, and takes variables from beside it.
+    # As for a run: else Ansible obeys an ansible.cfg of the current folder, and takes variables from next to it.
     own = {"ANSIBLE_CONFIG": str(playbooks.parent / "ansible.cfg")}
     plain = {**UTF8, "ANSIBLE_NOCOLOR": "true", "ANSIBLE_DEPRECATION_WARNINGS": "false"}
     environment = {**_TAKEN, **own, **os.environ, **plain}

@@ -72,9 +72,8 @@ class Collector:
     ) -> None:
         """Log in to the IOS routers, side by side. `DeviceError` if one cannot be reached or refuses the login.
 
-        Without `wait` it returns at once, and a failure comes with the first command. `lab` tells routers of the same
-        name apart; the next lab with that name takes the place of the one before.
-        """
+        Without `wait` it returns at once, and a failure comes with the first command. `lab` distinguishes routers of
+        the same name apart; the next lab with that name takes the place of the one before."""
         ios = {name: access for name, access in routers.items() if isinstance(access, IosAccess)}
         if not ios:
             return

@@ -265,7 +265,7 @@ def _shown(answer: Answer) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Serve standard input; whatever libraries print goes to standard error."""
+    """Serve standard input; anything that libraries print goes to standard error."""
     _spare_the_disks()
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

@@ -148,7 +148,7 @@ class CommandLineRouter:
 
 
 class ControlSocketRouter:
-    """A router whose data plane is told a whole configuration, and the one from before the run afterwards."""
+    """A router whose data plane gets a whole configuration, and afterwards the one from before the run."""
 
     def __init__(
         self, router: str, compile: Callable[[str], Mapping[str, Any]], state: RestoreState, file: str = "engine.json"

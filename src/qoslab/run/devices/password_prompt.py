@@ -13,7 +13,7 @@ from qoslab.run.devices.ansible_inventory import IosAccess, What, give_secrets, 
 
 
 def ask_for(source: Path, routers: Collection[str]) -> None:
-    """Ask for what the inventory `source` does not say of these routers; whoever reads it later finds it there.
+    """Ask for what the inventory `source` does not say of these routers; later readers find it there.
 
     An empty answer leaves it out: a key lets in then, and a login begins with all rights. `UserError` without a
     terminal.

@@ -68,7 +68,7 @@ class Routers:
     ) -> None:
         """`state` is the session's folder of configurations from before.
 
-        `base` gives an engine router's configuration without the experiment's; `note` is told what others changed on a
+        `base` gives an engine router's configuration without the experiment's; `note` receives what others changed on a
         router in the meantime, which stays as it is. `names` is what routers call the experiment's interfaces: all that
         is sent to them, read back and undone has their names, what is kept of the experiment has its own."""
         self._topology = topology

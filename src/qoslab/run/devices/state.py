@@ -109,7 +109,7 @@ class RestoreState:
             if os.fstat(held.fileno()).st_nlink:
                 self._held = held
                 return
-            # Whoever held it has removed it since it was opened.
+            # Its holder has removed it since it was opened.
             held.close()
 
     def release(self) -> None:
@@ -166,7 +166,7 @@ class RestoreState:
             _sync(self.folder)
 
     def keep_countdowns(self, countdowns: Mapping[str, str]) -> None:
-        """Keep what counts down on routers, by name: whoever restores stops it."""
+        """Keep what counts down on routers, by name: the restoring process stops it."""
         with writing(self.folder):
             self._write(COUNTDOWNS, json.dumps(dict(countdowns)) + "\n")
 
@@ -179,7 +179,7 @@ class RestoreState:
         return record
 
     def keep_mark(self, who: str) -> None:
-        """Keep what is entered on routers to say whose they are: whoever restores takes it out."""
+        """Keep what is entered on routers as the run lock: the restoring process removes it."""
         with writing(self.folder):
             self._write(MARK, who)
 

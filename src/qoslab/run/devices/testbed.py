@@ -229,7 +229,7 @@ def _interface_type(name: str) -> str:
 
 
 def testbed_yaml(made: Mapping[str, Any]) -> str:
-    """The testbed as YAML. It may have passwords: whoever writes it to a file keeps that file private."""
+    """The testbed as YAML. It may have passwords, so a file of it must be private."""
     from ruamel.yaml import YAML
 
     yaml = YAML()

@@ -96,7 +96,7 @@ class Channel:
     """
 
     def __init__(self, name: str, access: HostAccess, who: str) -> None:
-        """`name` is the host's for people; `who` tells other users whose run this is."""
+        """`name` is the host's for people; `who` names the owner of the run for other users."""
         self.name = name
         text = source(who)
         python = [*access.become, access.python, "-I", "-S", "-c", BOOT.format(size=len(text))]
@@ -177,7 +177,8 @@ class Channel:
             raise HostLost(f"{self.name}: {name} did not arrive as it was sent")
 
     def give_up(self, reason: str) -> None:
-        """Hang up at once, whatever is under way; the agent restores everything. `lost` is the reason from now on."""
+        """Hang up at once, regardless of the current work; the agent restores everything. `lost` is the reason from now
+        on."""
         self._lose(reason)
         self._hang_up()
 

@@ -1,4 +1,4 @@
-"""Getting in: to all routers and hosts side by side, and whoever refuses is named with the others."""
+"""Getting in: to all routers and hosts side by side, and each device that refuses is named with the others."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def reach_hosts(
         lab.close()
         raise together(errors)
     if proxies is not None:
-        # Hosts would else wait for whatever is under way, up to a minute of Ansible or of Genie.
+        # Hosts would otherwise wait for the current work, up to a minute of Ansible or of Genie.
         proxies.when_gone(lab.give_up)
     return lab
 

@@ -365,7 +365,7 @@ class ExternalLab:
         return "; ".join([*why, self._given_up] if self._given_up else why)
 
     def give_up(self, reason: str) -> None:
-        """Leave all hosts at once, whatever is under way: nothing can come of it any more."""
+        """Leave all hosts at once, regardless of the current work: nothing can come of it any more."""
         self._given_up = reason
         for host in self._hosts.values():
             host.give_up(reason)

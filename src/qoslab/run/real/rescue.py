@@ -33,10 +33,9 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
     """Bring the routers of an inventory back to before the run that left its state; None if none did.
 
     Those of `consoles` are reached by telnet to the line of a terminal server, which the inventory has if none is
-    given. What others changed since stays, and `note` is told. `RouterError` if one is not back, `DeviceError` where
-    its countdown goes on, `UserError` if a run is under way, a router is missing or carries the mark of another run,
-    `AccessFault` or `ProxyClosed` if one is not reached; the state is kept then.
-    """
+    given. What others changed since stays, and `note` receives it. `RouterError` if one is not back, `DeviceError`
+    where its countdown goes on, `UserError` if a run is under way, a router is missing or carries the mark of another
+    run, `AccessFault` or `ProxyClosed` if one is not reached; the state is kept then."""
     routers, settings = read_routers(inventory)
     state = RestoreState.of(inventory)
     if not state.folder.is_dir():
@@ -63,7 +62,7 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
             ways[name] = replace(ways[name], host=host, port=port, by="telnet", console=True, jump=None)
         with Scratch("rescue") as scratch, AccessProxies(ways) as proxies:
             proxies.open()
-            # Whoever has a router by now has its countdown as well.
+            # A process with access to a router by now has its rollback timer as well.
             refuse_marked(proxies.ask, ways, state.mark())
             # First, so that none ends in the middle; a console takes one at a time.
             left = {name: stop(proxies.ask, name, choice) for name, choice in state.countdowns().items()}

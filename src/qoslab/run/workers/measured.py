@@ -203,7 +203,7 @@ class MeasuredWorker(ABC):
         """Return why a cell failed, where its lab did, and not what was asked of it; else empty."""
         if self.lab is None or not isinstance(error, Exception) or self._interrupted.is_set():
             return ""
-        # Whatever was under way when it died: a dead lab is the reason, and not what it made others say.
+        # A dead lab is the reason, and not the errors that it caused elsewhere.
         if death := death_of(self.lab, wait=True):
             return death
         return error.message if isinstance(error, (PassingFault, DataPlaneDownError)) else ""

@@ -116,7 +116,7 @@ class _Processes:
                 process.communicate()
 
     def end(self) -> None:
-        """Kill them; whoever waits for one is told so by its status."""
+        """Kill them; a process that waits for one sees it in the status."""
         with self._lock:
             for process in self._running:
                 process.kill()

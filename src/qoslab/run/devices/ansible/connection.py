@@ -1,9 +1,9 @@
 """Ansible's persistent connection helper, without its start-up cost.
 
-Ansible starts a helper process for every task on a network device. All but the first only tell the connection process
-of the play, which already runs, the options of the next task; yet each spends most of a second on importing Ansible.
-This script does the telling with the standard library alone, in a tenth of that time. If there is no connection
-yet, or anything at all is unexpected, Ansible's own helper takes over with the same input.
+Ansible starts a helper process for every task on a network device. All but the first only send a request to the
+connection process of the play, which already runs, the options of the next task; yet each spends most of a second on
+importing Ansible. This script does the telling with the standard library alone, in a tenth of that time. If there is no
+connection yet, or anything at all is unexpected, Ansible's own helper takes over with the same input.
 
 It is run as a script by `qoslab.run.devices.ansible.playbooks`, and only with releases of ansible-core whose helper it
 was compared with.
@@ -26,7 +26,7 @@ ORIGINAL = "QOSLAB_ANSIBLE_HELPER"
 """Environment variable with the path of Ansible's own helper."""
 
 VARIABLE = "_ANSIBLE_CONNECTION_PATH"
-"""Environment variable by which Ansible is told of another helper than its own."""
+"""Environment variable that makes Ansible use another helper."""
 
 SOCKETS = "ANSIBLE_PERSISTENT_CONTROL_PATH_DIR"
 """Environment variable with the folder of the connection processes' sockets."""

@@ -28,7 +28,7 @@ class ClientSession:
     def __init__(
         self, device: Device, process: asyncssh.SSHServerProcess[bytes], tell: Callable[[Trouble], None]
     ) -> None:
-        """`tell` is told why the client was not let in."""
+        """`tell` receives the reason of a refused login."""
         self._device = device
         self._process = process
         self._tell = tell
@@ -58,7 +58,7 @@ class ClientSession:
             await self._show_out()
 
     async def _let_in(self) -> bool:
-        """Log in to the device; where that fails, the client is told."""
+        """Log in to the device; if that fails, the client gets a message."""
         try:
             self._call = await self._device.call()
         except AccessError as error:

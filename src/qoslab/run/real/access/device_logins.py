@@ -25,7 +25,7 @@ class Call:
         self._console = console
 
     async def hang_up(self) -> None:
-        """End it; whoever comes next on a console shall not be in somebody's mode."""
+        """End it; the next user of a console must not be in a mode of this one."""
         if self._console and not self.line.gone:
             await self.line.write(b"\x1aexit\r")
         self.transcript.close()
@@ -47,7 +47,7 @@ class Device:
         self._refused: Trouble | None = None
 
     async def keep(self) -> Call:
-        """A login for whoever comes next. `AccessError` if there is none."""
+        """A login for the next client. `AccessError` if there is none."""
         if self._call is None or self._call.line.gone:
             self._call = await self._log_in()
         return self._call

@@ -16,7 +16,7 @@ from qoslab.run.real.access.transport import Line
 USERNAME = re.compile(r"(?:^|[\r\n])[ \t]*(?:[Uu]sername|[Ll]ogin): ?$")
 PASSWORD = re.compile(r"[Pp]assword(?: for \S+)?: ?$")
 PROMPT = re.compile(r"(?:^|[\r\n])([A-Za-z0-9][\w.+:/-]*(?:\([^()\r\n]+\))*[>#]) ?$")
-"""IOS's, of whatever mode; group 1 is all of it."""
+"""IOS's, of any mode; group 1 is all of it."""
 REFUSED = re.compile(r"% ?(?:Login invalid|Bad passwords|Authentication failed|Access denied|Login failed)")
 BAD_SECRET = re.compile(r"% ?(?:Bad secrets|Bad passwords|Access denied|Error in authentication|No password set)")
 

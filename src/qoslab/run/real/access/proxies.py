@@ -122,7 +122,7 @@ class AccessProxies:
         return file
 
     def open(self, *devices: str) -> None:
-        """Log in to these, or to all, side by side, for whoever comes first.
+        """Log in to these, or to all, side by side, for the first client.
 
         `AccessFault` or `ProxyClosed` names every device that lets nobody in, and why; its kind is that of the first.
         """

@@ -139,7 +139,7 @@ class Server:
         except AccessError as error:
             reply |= {"ok": False, "trouble": self._shown(error.trouble)}
         except Exception as error:
-            # Who asked waits for an answer, whatever went wrong.
+            # The requester waits for an answer, also after an error.
             trouble = Trouble(Kind.DEFECT, f"{type(error).__name__}: {error}")
             reply |= {"ok": False, "trouble": self._shown(trouble)}
         self._say(reply)
@@ -158,7 +158,7 @@ class Server:
 
 
 def main() -> None:
-    """Serve standard input; whatever libraries print goes to standard error."""
+    """Serve standard input; anything that libraries print goes to standard error."""
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     # Read byte by byte: what follows the first line belongs to the event loop.

@@ -56,7 +56,7 @@ class Countdown(ABC):
     most_minutes: int
     """Longer ones it does not take."""
     looks: Lines
-    """The show commands that tell whether it counts."""
+    """The show commands that show whether it is active."""
 
     @abstractmethod
     def start(self, minutes: int) -> Lines:

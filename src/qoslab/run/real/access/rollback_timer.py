@@ -33,7 +33,7 @@ class RollbackTimers:
     ) -> None:
         """`settings` by router. `longest` is the traffic time of the longest cell, which the countdown has to take.
 
-        `keep` is told what counts down whenever that changes.
+        `keep` receives the active timers whenever they change.
         """
         self._ask = ask
         self._settings = dict(settings)
@@ -70,7 +70,7 @@ class RollbackTimers:
             if reason := too_long(choice, minutes_of(settings, self._longest)):
                 reasons[choice] = reason
                 continue
-            # Known before it counts: where this is cut off in between, whoever restores stops it.
+            # Known before it counts: where this is cut off in between, the restoring process stops it.
             self._keep({**self.armed, router: choice})
             countdown = COUNTDOWNS.get(choice)
             reason = "" if countdown is None else countdown.begin(partial(self._ask, router), minutes)

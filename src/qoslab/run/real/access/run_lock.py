@@ -62,7 +62,7 @@ class RunLocks:
     def __init__(
         self, inner: Guard, ask: Ask, routers: Iterable[str], who: str, keep: Callable[[str], None] = lambda _: None
     ) -> None:
-        """`who` is the mark; `keep` is told of it before it is entered anywhere."""
+        """`who` is the name in the lock; `keep` receives it before it is entered anywhere."""
         self._inner = inner
         self._ask = ask
         self._routers = list(routers)

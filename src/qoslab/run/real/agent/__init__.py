@@ -13,7 +13,7 @@ MODULES = ("lock", "kernel", "nic", "settings", "host_facts", "lateness", "child
 
 
 def source(who: str) -> bytes:
-    """A Python text that is the agent; `who` tells other users whose run it serves."""
+    """The agent as a Python text; `who` names the owner of the run for other users."""
     folder = Path(__file__).parent
     modules = [(f"{__name__}.{name}", (folder / f"{name}.py").read_text(encoding="utf-8")) for name in MODULES]
     lines = (

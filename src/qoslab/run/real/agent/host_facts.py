@@ -1,8 +1,7 @@
 """Facts of the host, and the answers on its cables, without changes. Nothing is changed.
 
-A request for an address (ARP, RFC 826) goes out of the very interface and is never routed, so whoever answers is on
-that cable, and says its hardware address. It takes no address of the host's own (RFC 5227, 2.1.1).
-"""
+A request for an address (ARP, RFC 826) goes out of the very interface and is never routed, so any answering device is
+on that cable, and says its hardware address. It takes no address of the host's own (RFC 5227, 2.1.1)."""
 
 # pathlib and its like take longer to import than all else here; some hosts are slow.
 # ruff: noqa: PTH119, PTH123, PTH207
@@ -101,7 +100,7 @@ def congestion_controls() -> list[str]:
 def refuses_to_capture(program: str) -> str:
     """Return the message of dumpcap if this user may not capture; empty otherwise.
 
-    To tell the link types it opens the interface, which a mere list of them (`-D`) does not; `any` is always up.
+    To list the link types it opens the interface, which a mere list of them (`-D`) does not; `any` is always up.
     """
     try:
         done = subprocess.run(

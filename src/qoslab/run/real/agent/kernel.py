@@ -12,7 +12,7 @@ import subprocess
 import time
 
 MOMENTARY = ("linkdown", "dead")
-"""Words of a route that tell how it is, not how it was made."""
+"""Words of a route that describe its state, not its origin."""
 
 
 class RefusedError(Exception):

@@ -1,6 +1,6 @@
 """Wake-up lateness of the host, and the time that the run's programs wait for a processor.
 
-Sleeping for a while and looking at the clock shows what any program on the host has to bear; the kernel tells of each
+Sleeping for a while and looking at the clock shows what any program on the host has to bear; the kernel reports of each
 program how long it was ready to run and did not (`/proc/PID/task/TID/schedstat`).
 """
 

@@ -1,9 +1,8 @@
 """Lock of a host's interface: one run at a time, until its agent ends in any way, regardless of its rights.
 
 A name in the abstract namespace of sockets is the lock. It is of the network namespace, as the interface is, needs no
-rights and no file, is one for all users of the machine, and the kernel takes it back from who ends. Whoever connects
-is told whose it is.
-"""
+rights and no file, is one for all users of the machine, and the kernel releases it when its process ends. Any client
+that connects receives the name of its owner."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ import socket
 import threading
 
 NAME_BYTES = 400
-"""Bytes of what is told at most."""
+"""Greatest number of bytes of a name."""
 PATIENCE_S = 2.0
 """Time limit for the owner of an interface to identify itself."""
 UNKNOWN = "another run"

@@ -281,7 +281,7 @@ class Agent:
         return {"sha256": hashlib.sha256(body).hexdigest()}
 
     def op_try(self, _: int, __: bytes, name: str) -> dict[str, Any]:
-        """Return why a program that was given cannot be run here, in the words of whatever refuses it; empty if it
+        """Return why a program that was given cannot be run here, in the words of the refusing program; empty if it
         can.
         """
         own = self.programs[name]

@@ -1,7 +1,7 @@
 """Settings on a host: changed, compared, restored, with a journal and a watchdog.
 
 What is to be restored lies in a journal on disk before anything is changed; the keeper, a process of its own, does it
-when the agent ends, in whatever way. If both are killed the next agent does. One run at a time has an interface, see
+when the agent ends, in any way. If both are killed the next agent does. One run at a time has an interface, see
 `hold`; the journal is locked while somebody puts back what is in it.
 """
 
@@ -331,7 +331,7 @@ class Settings:
                 keep({"run": ["ip", "addr", "del", address, "dev", device]})
                 # Till it is known that nobody else has an address of IPv6, it cannot be sent from.
                 kinds = ["nodad"] if ":" in address else []
-                # The kernel would make a route of another metric beside it, and leave that.
+                # The kernel would make a route of another metric next to it, and leave that.
                 kinds += ["noprefixroute"] if self._shown(str(ipaddress.ip_interface(address).network)) else []
                 call("ip", "addr", "add", address, "dev", device, *kinds)
         if "UP" not in json.loads(call("ip", "-j", "link", "show", "dev", device))[0]["flags"]:
@@ -391,7 +391,7 @@ class Settings:
     def _route(self, route: dict[str, Any]) -> None:
         """Have the experiment's route in place of the one that is preferred.
 
-        With its metric: beside one of another metric it would stay when all is restored, or not be taken at all.
+        With its metric: next to one of another metric it would stay when all is restored, or not be taken at all.
         """
         prefix, device = route["prefix"], route["device"]
         ip = ["ip", family(prefix), "route"]

@@ -13,7 +13,7 @@ LOOPBACK = "lo"
 def twice(facts: Facts) -> Iterator[Found]:
     """One router under two names; one machine under two, unless each has interfaces of its own in a namespace.
 
-    Hardware addresses tell it: virtual routers of one model may have one serial number, and hosts that are namespaces
+    Hardware addresses show it: virtual routers of one model may have one serial number, and hosts that are namespaces
     of one machine have one machine-id.
     """
     for (name, router), (other, another) in combinations(facts.routers.items(), 2):

@@ -232,7 +232,7 @@ class Found:
 
 
 def plain_mac(text: object) -> str:
-    """aa:bb:cc:dd:ee:ff of a hardware address in whatever form; empty if it is none."""
+    """aa:bb:cc:dd:ee:ff of a hardware address in any form; empty if it is none."""
     digits = "".join(each for each in str(text or "").lower() if each in "0123456789abcdef")
     return ":".join(digits[at : at + 2] for at in range(0, 12, 2)) if len(digits) == 12 else ""
 

@@ -26,7 +26,7 @@ SAMPLES = 20
 SAMPLES_OF_JITTER = 40
 """Samples on a link with jitter."""
 BURST, LONGEST_BURST = 400, 2000
-"""Further requests, without a wait, on a link of which a part shall be lost: more, where they do not tell it."""
+"""Further requests, without a wait, on a link of which a part shall be lost: more, if they do not show it."""
 ANSWER_S = 0.5
 """Time limit of an answer, in addition to the delay of the link."""
 ROUTER_PINGS = 10
@@ -158,7 +158,7 @@ class Gathering:
         links = topology.links_of(name)
         own = [self.inventory.nodes.routers[name].device(near.interface) for _, near, _ in links]
         serials = tuple(each for each in own if each.startswith("Serial"))
-        # Pings first: a router asks for who is there, which `show arp` tells then.
+        # Pings first: a router sends ARP requests, and `show arp` then has the answers.
         pings = [
             (str(far.address.ip), count)
             for link, near, far in links

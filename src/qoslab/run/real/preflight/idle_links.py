@@ -95,7 +95,7 @@ def _loss(link: Link, trips: RoundTrips) -> Iterator[Found]:
 
 
 def requests_to_tell(link: Link) -> int:
-    """Return how many requests tell the losses of a link from none; 0 if there shall be none."""
+    """Return how many requests distinguish the losses of a link from none; 0 if there shall be none."""
     expected = 1 - (1 - _share(link)) ** 2
     if not expected:
         return 0

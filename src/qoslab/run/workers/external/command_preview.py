@@ -1,6 +1,6 @@
 """Lines that a run will send to each router, in order, and the rollback: known without asking the router.
 
-What undoes a configuration depends on what the router had. It is told for one that has what the experiment's addresses
+What undoes a configuration depends on what the router had. It is shown for one that has what the experiment's addresses
 and routes ask for, and nothing in their way.
 """
 

@@ -77,7 +77,7 @@ class ExternalWorker(MeasuredWorker):
         return self._lab is not None and self._topology == experiment.topology and not self._lab.death()
 
     def start(self, experiment: Experiment) -> None:
-        """Reach all nodes of the experiment; whatever was reached before is left as it was."""
+        """Reach all nodes of the experiment; devices reached before are left as they were."""
         self._leave()
         inventory = read_lab(self._file)
         findings = lacking(experiment, inventory.nodes, self._file)
@@ -182,7 +182,7 @@ class ExternalWorker(MeasuredWorker):
         self._forget_state()
 
     def _end_lab(self) -> None:
-        """Restore the routers, whatever became of the hosts; then leave the hosts."""
+        """Restore the routers in any case; then leave the hosts."""
         lab, self._lab = self._lab, None
         self._topology = None
         if lab is None:

@@ -112,7 +112,7 @@ class VirtualHost:
         """See `run.protocols.Host`: this machine's."""
 
     def stalls(self) -> None:
-        """See `run.protocols.Host`: the data planes tell how late this machine is."""
+        """See `run.protocols.Host`: the data planes show how late this machine is."""
 
     def apply_tcp(self, profile: TcpProfile, *, answers: bool = True) -> None:
         """See `run.protocols.Host`."""

@@ -79,7 +79,7 @@ class LabWorker(MeasuredWorker):
         ssh: dict[str, Ssh] = {}
         if self._lab is not None:
             ssh = {name: self._lab.ssh(name) for name in command_lines}
-            # The lab goes down with whatever is configured on its routers.
+            # The lab goes down with the configuration of its routers.
             self._session.hang_up()
             self._lab.down()
             self._lab, self._wired = None, None

@@ -8,7 +8,7 @@ from qoslab.genie.ops.ip_sla.ip_sla import IpSla as AnyIpSla
 from qoslab.genie.ops.learning import parsed
 
 PARTS = {"latest": "show ip sla statistics", "aggregated": "show ip sla statistics aggregated"}
-"""Command by what it tells of each operation."""
+"""Command by the part of each operation that it shows."""
 
 
 class IpSla(AnyIpSla):
