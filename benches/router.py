@@ -62,8 +62,9 @@ RATES = (1_000_000, 10_000_000, 100_000_000)
 #: Bytes of a slot of the ring below: its header and the headers of a frame.
 SLOT = 128
 BLOCK = 65_536
-#: Keeps the kernel's receive stamps of as many frames as it is told in a ring (packet(7), TPACKET_V2), and prints them
-#: in ns, one a line, when SIGTERM tells it to: until then it sleeps, so that it takes no processor from a limiter.
+#  Keeps the kernel's receive stamps of the requested number of frames in a ring (packet(7), TPACKET_V2), and prints
+# them
+#: in ns, one a line, on SIGTERM: until then it sleeps, so that it takes no processor from a limiter.
 STAMPS = f"""
 import mmap, signal, socket, struct, sys
 slots = int(sys.argv[1])

@@ -170,7 +170,7 @@ def swept(folder: Path, platform: str, seconds: int, cells: int, jobs: int) -> d
 def grids(folder: Path, seconds: int, count: int, jobs: list[int]) -> list[str]:
     """The table of grids that were run."""
     lines = [
-        "| platform | labs | wall, s | beside the traffic, s a cell | first to last traffic, s a cell | "
+        "| platform | labs | wall, s | in addition to the traffic, s per cell | first to last traffic, s per cell | "
         "configuring, median s | processor time, s a cell | invalid |",
         "|---|---|---|---|---|---|---|---|",
     ]

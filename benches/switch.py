@@ -29,7 +29,7 @@ LINE_BITS = 8 * 1518
 CASES = (
     ("quiet", False, 0),
     ("daemon stopped for 200 ms of every 300", True, 0),
-    ("beside 4 busy processes", False, 4),
+    ("next to 4 busy processes", False, 4),
 )
 
 

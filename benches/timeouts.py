@@ -42,8 +42,8 @@ LIMIT = 14
 """Lines of a trace."""
 FIELDS = ("frame.time_relative", "tcp.stream", "tcp.dstport", "tcp.seq", "tcp.len", "tcp.ack", "tcp.options.sack_le")
 SAYS = (
-    "The last column tells who repairs by RACK: a kernel from Linux 6.17 on does, though the profile says that it "
-    "should count three reports. Timeouts of 300 ms end on ticks of 4 ms at multiples of 32 ms, here as there, so "
+    "The last column shows whether a kernel repairs by RACK: from Linux 6.17 on it does, although the profile asks "
+    "for a count of three reports. Timeouts of 300 ms end on ticks of 4 ms at multiples of 32 ms, here as there, so "
     "those of connections that lost in one burst end together; on a machine with several processors some are a tick "
     "late, which is not modelled and parts them."
 )

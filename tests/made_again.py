@@ -37,8 +37,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say so, whether it was one or many."""
     if not _reported:
         return
-    terminalreporter.section("made again")
+    terminalreporter.section("repeated runs")
     for each in _reported:
         terminalreporter.write_line(each.partition("\n")[0])
     number = f"{len(_reported)} run{'s' if len(_reported) > 1 else ''}"
-    terminalreporter.write_line(f"{number} made again since they were invalid, of {MOST} that may be")
+    terminalreporter.write_line(f"{number} repeated because they were invalid, of {MOST} that may be")

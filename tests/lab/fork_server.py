@@ -113,7 +113,7 @@ def _send(channel: socket.socket, message: Mapping[str, Any]) -> None:
     try:
         channel.send(json.dumps(message).encode())
     except OSError:
-        # Whoever wanted to know has gone.
+        # The requester has gone.
         return
 
 

@@ -38,7 +38,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
     try:
         print(len(s.recv(2048)))
     except OSError as error:
-        # The path's longest packet, where the router has told it (IP_MTU).
+        # The path MTU reported by the router (IP_MTU).
         print(type(error).__name__, s.getsockopt(socket.IPPROTO_IP, 14))
 """
 ECHO = """
@@ -152,7 +152,7 @@ def test_longer_packets_are_fragmented_or_reported(edges: Lab) -> None:
         assert "Success rate is 100 percent" in session(edges, "ping 10.2.0.2 repeat 1 size 600 timeout 1 df-bit")
     finally:
         configure(edges, "interface FastEthernet0/1", "no service-policy output Count", "no ip mtu")
-        # What the router has told them.
+        # The path MTUs reported by the router.
         for host in ("client", "server"):
             edges.run(host, ["ip", "route", "flush", "cache"], check=True)
     assert "Success rate is 100 percent" in session(edges, "ping 10.2.0.2 repeat 1 size 1500 timeout 1 df-bit")

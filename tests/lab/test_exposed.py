@@ -54,7 +54,7 @@ def test_input_output_errors_and_status_come_back(file: Path) -> None:
     text = "line\n" * 200_000
     found = done(file, "client", "cat; echo wrong >&2; exit 7", given=text)
     assert (found.returncode, found.stdout, found.stderr) == (7, text, "wrong\n")
-    # What a signal has ended is told by the client as status 255 with the signal's name.
+    # The client reports a program ended by a signal as status 255 with the signal's name.
     killed = done(file, "client", "kill -TERM $$", "-v")
     assert killed.returncode == 255
     assert "exit-signal" in killed.stderr

@@ -159,7 +159,7 @@ def test_an_experiment_runs_on_hosts_reached_by_ssh_only(clean: Path, exposed: t
     assert record["captures"]["server"]["received"] > 50 and (cell / "captures/server.pcapng").stat().st_size > 5000
     assert record["cpu_s"] > 0
     assert not [each for each in record["warnings"] if "somebody changed" in each]
-    # What a router with nothing but a command line does not tell is not there.
+    # Values that a router with only a command line does not report are missing.
     assert not (cell / "counters").exists() and not (cell / "config/R1.engine.json").exists()
     figures = {row["metric"]: row["measured"] for row in json.loads((latest(clean) / "comparison.json").read_text())}
     assert figures["police.bc"] == 31250 and 400_000 < figures["goodput.sum"] < 1_300_000

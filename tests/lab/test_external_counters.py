@@ -301,7 +301,7 @@ def test_window_rates_from_show_commands_are_those_of_the_data_plane(
     truth, read = both(ran, table, place)
     assert read["time_error_s"].between(0, 1, inclusive="neither").all()
     assert read["time_s"].iloc[0] < 0 and read["time_s"].iloc[-1] > SHORT_S
-    # Rates of classes end with the traffic; what interfaces counted is told by the last reading, after it.
+    # Rates of classes end with the traffic; the counters of interfaces are those of the last reading, after it.
     inside = read[(read["time_s"] >= SHORT_S / 3) & (read["time_s"] <= (SHORT_S if table == "classes" else 60))]
     ends = inside.iloc[[0, -1]]
     assert len(inside) >= 2
@@ -401,7 +401,7 @@ def test_the_router_counts_the_packets_sent_by_hosts(ran: Ran) -> None:
     )
     assert list(disagreements(topology, hosts, interfaces, classes)) == []
     assert not [reason for reason in ran.record.reasons if "counts" in reason or "counters" in reason]
-    # The same readings tell where a tenth of what the client sent went another way.
+    # The same readings show that a tenth of the client's packets went another way.
     sent = hosts["client"]["eth0"]
     more = {"client": {"eth0": HostCount(sent.sent + sent.sent // 10, sent.received, sent.sent_bytes)}}
     (reported,) = disagreements(topology, more, interfaces, classes)

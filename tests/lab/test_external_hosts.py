@@ -148,7 +148,7 @@ def test_the_management_nic_is_not_moved_behind_sudo(exposed: tuple[Lab, Path]) 
     host = agent(file, "client", "namespace", python=behind_sudo(file.parent))
     reply = host.ask("facts", programs=[], far=[])["facts"]["management"]
     host.close()
-    assert reply == {"address": "127.0.0.1", "device": "lo"}, "as the lab's own server tells"
+    assert reply == {"address": "127.0.0.1", "device": "lo"}, "as reported by the lab's server"
     for connection in ("192.168.10.1 50000 192.168.10.2 22", "192.168.10.1 50000 192.0.2.7 22"):
         host = agent(file, "client", "namespace", python=behind_sudo(file.parent, connection))
         assert host.ask("facts", programs=[], far=[])["facts"]["management"]["device"] == "eth0"

@@ -224,7 +224,7 @@ def test_a_terminal_that_is_closed_ends_a_run(clean: Path) -> None:
     shown = b""
     while b"traffic" not in shown:
         shown += os.read(ours, 4096)
-    # The kernel sends SIGHUP, and whatever is printed from now on fails.
+    # The kernel sends SIGHUP, and any further output fails.
     os.close(ours)
     assert command.process.wait(RUN_S) == 130
     assert (newest_run(clean) / "manifest.json").exists()

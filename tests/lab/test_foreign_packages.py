@@ -63,7 +63,7 @@ reactor.run()
 """
 PUSHED = """\
 interface FastEthernet0/2
- description told by the test
+ description set by the test
  switchport access vlan 10
 """
 
@@ -172,7 +172,7 @@ def test_a_switch_of_others_is_configured_and_brought_back(by: str, tmp_path: Pa
             version, before = proxies.ask("R1", "show version", "show running-config")
             assert "C3750 Software" in version and "% " not in before
             running = configured(proxies, PUSHED.splitlines())
-            assert " description told by the test\n switchport access vlan 10\n" in running
+            assert " description set by the test\n switchport access vlan 10\n" in running
             hardware = Hardware("3750", ("FastEthernet0/1", "FastEthernet0/2"), version="12.2", family="switch")
             assert collisions(before, PUSHED, hardware) == []
             found = restoration(before, running, [PUSHED], hardware)
@@ -181,7 +181,7 @@ def test_a_switch_of_others_is_configured_and_brought_back(by: str, tmp_path: Pa
         assert significant(after) == significant(before) != significant(running)
         assert unrestored(before, after, [PUSHED], hardware) == []
     kept = "".join(file.read_text() for file in (tmp_path / "transcripts").iterdir())
-    assert ">  description told by the test" in kept and PASSWORD not in kept and ENABLE not in kept
+    assert ">  description set by the test" in kept and PASSWORD not in kept and ENABLE not in kept
 
 
 def configured(proxies: AccessProxies, lines: Sequence[str]) -> str:

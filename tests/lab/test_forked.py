@@ -36,7 +36,7 @@ said = {
     "folder": os.getcwd(),
     "mask": os.umask(0o77),
     "leads": [os.getsid(0) == os.getpid(), os.getpgid(0) == os.getpid()],
-    # But for the two that the C library keeps for its threads.
+    # Except for the two that the C library keeps for its threads.
     "signals": {name: int(status[name], 16) & ~(3 << 31) for name in ("SigBlk", "SigIgn", "SigCgt", "ShdPnd")},
     "handler": signal.getsignal(signal.SIGINT) is signal.default_int_handler,
     "threads": threading.active_count(),
@@ -86,7 +86,7 @@ def started(program: Path, folder: Path, *arguments: str) -> subprocess.Popen[st
     return subprocess.Popen(
         [str(program), *arguments],
         cwd=folder,
-        # Without what the readline of this process tells its children past it.
+        # Without variables that readline of this process sets for its children.
         env=dict(os.environ),
         text=True,
         start_new_session=True,

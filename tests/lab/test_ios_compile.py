@@ -181,6 +181,6 @@ def test_queueing_typed_under_an_attached_policy(bench: Bench, generation: Gener
     )
     device = Device(hardware(generation))
     enter(bench, device, [*typed.splitlines(), "policy-map P", *actions.splitlines()])
-    # What was typed takes its way back too.
+    # The typed lines are removed again, too.
     enter(bench, device, undo_lines(render(Device(hardware(generation))), render(device), device.hardware))
     assert device == Device(hardware(generation))

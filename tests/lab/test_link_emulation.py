@@ -59,7 +59,7 @@ def test_delay_is_there_both_ways_and_loss_is_counted(name: str) -> None:
         lab.run("client", ["python3", "-c", FLOOD], check=True)
         interfaces = asyncio.run(_counters(lab, "R1", lambda found: found["FastEthernet0/1"]["output"]["packets"]))
         sent, link = interfaces["FastEthernet0/1"]["output"], interfaces["FastEthernet0/1"]["link"]
-        # Beside the datagrams an ARP request may go out.
+        # In addition to the datagrams, an ARP request may go out.
         assert 400 <= sent["packets"] <= 405
         assert sent["drops"] == 0
         # Five standard deviations of 400 tosses.

@@ -33,29 +33,29 @@ import napalm
 from netmiko import ConnectHandler
 host, port, user, password, enable, kind = sys.argv[1:]
 at = {"device_type": kind, "host": host, "port": int(port), "username": user, "password": password, "secret": enable}
-told = {}
+shown = {}
 with ConnectHandler(**at) as netmiko:
     netmiko.enable()
-    told["version"] = netmiko.send_command("show version")
-    told["archive"] = netmiko.send_command("show archive")
+    shown["version"] = netmiko.send_command("show version")
+    shown["archive"] = netmiko.send_command("show archive")
     netmiko.send_config_set(["policy-map FIRST", "class class-default", "shape average 5000000"])
-    told["configured"] = netmiko.send_command("show running-config")
-    told["saved"] = netmiko.save_config()
+    shown["configured"] = netmiko.send_command("show running-config")
+    shown["saved"] = netmiko.save_config()
 options = {"port": int(port), "secret": enable, "inline_transfer": True}
 with napalm.get_network_driver("ios")(host, user, password, optional_args=options) as device:
-    told["facts"] = device.get_facts()
-    told["files"] = device.dest_file_system
+    shown["facts"] = device.get_facts()
+    shown["files"] = device.dest_file_system
     device.load_merge_candidate(config="policy-map SECOND\\n class class-default\\n  shape average 3000000\\n")
     device.commit_config()
-    told["merged"] = device.get_config()["running"]
+    shown["merged"] = device.get_config()["running"]
     device.rollback()
-    told["rolled back"] = device.get_config()["running"]
-    wanted = told["rolled back"].replace("shape average 5000000", "shape average 6000000")
+    shown["rolled back"] = device.get_config()["running"]
+    wanted = shown["rolled back"].replace("shape average 5000000", "shape average 6000000")
     device.load_replace_candidate(config=wanted)
-    told["differences"] = device.compare_config()
+    shown["differences"] = device.compare_config()
     device.commit_config()
-    told["replaced"] = device.get_config()["running"]
-print(json.dumps(told))
+    shown["replaced"] = device.get_config()["running"]
+print(json.dumps(shown))
 """
 
 

@@ -88,5 +88,5 @@ def test_nothing_of_a_simulated_run_listens(clean: Path, workers: tuple[str, ...
         status, _, errors = command.end()
     assert status == 130, errors
     assert manifest(clean)["cells"]
-    # A worker that was told to end does so by itself, and whoever has its processes then takes them away.
+    # A worker ends by itself after a request, and its parent then reaps its processes.
     wait_until(lambda: not any(map(alive, pids)), "all processes of the run have ended")

@@ -56,7 +56,7 @@ def test_results_independent_of_tcp_are_exact(done: tuple[Path, str]) -> None:
     rows: dict[tuple[str, str], dict[str, Any]] = {
         (row["arm"], row["metric"]): row for row in json.loads((folder / "comparison.json").read_text())
     }
-    # No more than the line carries; TCP at 100 Mb/s takes most of a processor, and a lab is configured beside it.
+    # No more than the line carries; TCP at 100 Mb/s takes most of a processor, and a lab is configured in parallel.
     line = rows["unrestricted", "goodput.sum"]
     assert 0.98 * line["predicted"] < line["measured"] < 1.005 * line["predicted"]
     assert 0.94e6 < rows["shaped", "goodput.sum"]["measured"] < 0.975e6

@@ -205,7 +205,7 @@ def test_a_refused_line_is_shown_with_the_routers_words(rig: Rig, tmp_path: Path
 
 @pytest.mark.long
 def test_a_policy_that_the_router_refuses_is_shown_with_its_words(rig: Rig, tmp_path: Path) -> None:
-    # No word of this message is known to Ansible by itself; the playbooks' group_vars tell it.
+    # Ansible does not know this message by default; the playbooks' group_vars define it.
     folder = tmp_path / "intended"
     folder.mkdir()
     text = "class-map match-all Voice\n match dscp ef\npolicy-map Fair\n class Voice\n  fair-queue\n"

@@ -80,7 +80,7 @@ def test_both_push_paths_give_the_engine_the_same_and_run_probes_of_all_nodes(cl
         zero_ns = min(datetime.fromisoformat(each["started"]).timestamp() for each in record["flows"]) * 1e9
         read = [json.loads(line)["time_ns"] for line in (cell / "counters/R1.jsonl").read_text().splitlines()]
         assert record["lateness"] or min(abs(each - zero_ns - 2e9) for each in read) < 0.02e9, (zero_ns, read)
-        # What was typed is seen by the operation, whoever runs it, and the stamps of each packet are kept.
+        # The typed operation is visible for any initiator, and the stamps of each packet are saved.
         probes = pd.read_parquet(latest(clean) / "tables/probes.parquet").set_index("probe")
         jitters = ("host-to-host", "router-to-host", "any-host")
         assert set(probes.index) == {*jitters, "host-to-router", "echo"}
@@ -173,7 +173,7 @@ def test_arms_run_side_by_side_unless_they_are_to_run_one_by_one(clean: Path, jo
     status, output, errors = run(clean, "run", str(EXPERIMENT), "--duration", "4s", *arms, *jobs)
     assert status == status_of(newest_run(clean)), errors + output
     cells = json.loads((latest(clean) / "manifest.json").read_text())["cells"]
-    # Of a cell that was late the first attempt tells, too.
+    # The first attempt at a late cell counts, too.
     first = [json.loads((latest(clean) / f"cells/{cell['arm']}/1/cell.json").read_text()) for cell in cells]
     traffic = [next(step for step in record["steps"] if step["name"] == "traffic") for record in first]
     (one, other) = ((step["started"], step["ended"]) for step in traffic)

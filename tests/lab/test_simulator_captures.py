@@ -60,7 +60,7 @@ def test_tshark_finds_no_error_and_the_counts_of_the_simulator(tmp_path: Path) -
         files["client"], "tcp.seq", "tcp.options.mss_val", "tcp.options.wscale.shift", only="tcp.flags.syn == 1"
     )
     assert handshake == [["0", "1460", "7"]] * 4
-    # Some segments are lost on the link: the receiver tells, and they are sent again.
+    # Some segments are lost on the link: the receiver reports them, and they are retransmitted.
     assert fields(files["client"], "tcp.options.sack_le", only="tcp.options.sack_le")
     assert fields(files["client"], "frame.number", only="tcp.analysis.retransmission")
     assert not fields(files["client"], "frame.number", only="tcp.analysis.ack_lost_segment")

@@ -127,7 +127,7 @@ def test_ansible_and_unicon_bear_a_slow_line(
 def test_after_a_cut_ansible_comes_in_again(old: Lab, tmp_path: Path) -> None:
     inventory = tmp_path / "inventory.json"
     (tmp_path / "config").mkdir()
-    (tmp_path / "config/R1.ios").write_text("interface FastEthernet0/0\n description told by the test\n")
+    (tmp_path / "config/R1.ios").write_text("interface FastEthernet0/0\n description set by the test\n")
     telnet = old.ssh("R1").telnet
     assert telnet is not None
     with (
@@ -140,7 +140,7 @@ def test_after_a_cut_ansible_comes_in_again(old: Lab, tmp_path: Path) -> None:
         session.carry_out(["prepare"])
         line.cut()
         outcome = session.carry_out(["apply", "verify"], intended=tmp_path / "config")
-        assert " description told by the test\n" in outcome.answers("R1")["show running-config"]
+        assert " description set by the test\n" in outcome.answers("R1")["show running-config"]
         assert line.connections >= 2
 
 

@@ -133,7 +133,7 @@ def test_a_program_begins_at_its_instant_while_all_else_goes_on(either: HostAcce
         begun = [each.began_ns() for each in (late, first, second)]
         assert None not in begun and begun == sorted(begun)  # type: ignore[type-var]
         plan = (now, now + 5 * 10**8, now + 8 * 10**8)
-        # Never before; how soon after, a lab test with nothing beside it says.
+        # Never before; a lab test on an idle machine checks the delay after it.
         assert all(0 <= came - planned < 5 * 10**8 for came, planned in zip(begun, plan, strict=True))  # type: ignore[operator]
         (tmp_path / "no program").write_text("#!/nowhere\n")
         (tmp_path / "no program").chmod(0o755)
@@ -157,7 +157,7 @@ def test_a_stalled_host_reports_the_duration(either: HostAccess, tmp_path: Path)
         found = channel.ask("watched")["stalls"]
         assert found["watched_ns"] > 500_000_000
         assert found["late"] >= 1 and found["latest_ns"] > 500_000_000 and found["behind_ns"] >= found["latest_ns"]
-        # Its kernel tells how long it waited for a processor: it is asked for that each 0.2 s.
+        # Its kernel reports the time that it waited for a processor: it is read each 0.2 s.
         wait(lambda: "sleep" in channel.ask("watched")["stalls"]["waited_ns"] or time.sleep(0.3))
         ExternalProcess(channel, number, output).end()
     finally:
@@ -430,7 +430,7 @@ CARDS = """\
     ("printed", "status", "entry", "macs", "took_ms", "why"),
     [
         (PINGED, 0, ENTRY, {"192.168.10.1": ["02:00:00:00:00:10"]}, [0.412, 12.0], ""),
-        # Whoever is asked for its hardware address and drops echo requests is there nonetheless.
+        # A host that answers ARP and drops echo requests is reachable nonetheless.
         (UNHEARD, 1, ENTRY, {"192.168.10.1": ["02:00:00:00:00:10"]}, [], ""),
         (UNHEARD, 1, '[{"dst": "192.168.10.1", "state": ["FAILED"]}]', {}, [], "nobody answers to ping"),
         ("ping: connect: Network is unreachable\n", 2, "", {}, [], "nobody answers to ping"),

@@ -254,7 +254,7 @@ def test_credit_of_a_bucket_is_warm_up_until_it_is_used() -> None:
     # Ended before that, what it had is of the credit as much as of the rate.
     soon = dict(steady_figures(table.iloc[:4], 1e6, policed=True, bucket_bytes=187_500.0))
     assert soon == dict.fromkeys(found, Missing("the policer's bucket, full at the start, lasted to the end"))
-    # Where the policer had no tokens for a packet, there was none left then, whatever has been received by then.
+    # Where the policer had no tokens for a packet, there was none left then, regardless of the bytes received by then.
     large = functools.partial(steady_figures, table.iloc[:8], 1e6, policed=True, bucket_bytes=500_000.0)
     assert dict(large()) == soon
     reported = dict(large(dropped=lambda: 3.5))

@@ -252,7 +252,7 @@ class TestJobs:
         beside = datetime.now(UTC)
         assert "a router or a sender was late" in jobs.learn(record(0.4, late=True), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 6
-        # What ran beside it and was late too says nothing of six labs.
+        # Late cells that ran in parallel say nothing about six labs.
         assert jobs.learn(record(0.4, late=True, began=beside), experiment) == ""  # type: ignore[arg-type]
         assert jobs.labs == 6
         jobs.learn(record(0.4, behind_ns=15_000_000), experiment)  # type: ignore[arg-type]

@@ -222,7 +222,7 @@ def test_one_command_measures_and_saves_experiments(
     assert "4 cells, 2 repetitions each (medians, 95 % intervals)" in (tmp_path / RESULTS).read_text()
     assert main(["baseline", "--repetitions", "2"]) == ExitStatus.USER_MISTAKE
     assert "without --measure" in capsys.readouterr().err
-    # Each record says that its cell is valid; what is in the files tells otherwise.
+    # Each record says that its cell is valid; the files contradict it.
     (tmp_path / "runs/first-policy/latest").resolve().joinpath("cells/policed/1/counters/R1.jsonl").unlink()
     assert main(["baseline", "first-policy"]) == ExitStatus.USER_MISTAKE
     assert "found a run with unreliable results (policed/1: " in capsys.readouterr().err

@@ -194,7 +194,7 @@ def test_without_network_for_crates(clone: Path) -> None:
     (clone / "target/release/qos-sim").unlink()
     text = "error: failed to download from `https://example.net/a`"
     cargo = cargo_that(clone, f"echo '{text}' >&2; exit 101")
-    for _ in ("beside the installation of the packages", "alone"):
+    for _ in ("in parallel to the installation of the packages", "alone"):
         failed = start(clone, "notebook", **cargo)
         assert failed.returncode == 2
         assert failed.stderr.count(text) == 1

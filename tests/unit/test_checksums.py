@@ -177,15 +177,15 @@ def test_the_differences_of_a_cell_concern_only_its_files(tmp_path: Path) -> Non
     cell = tmp_path / "cell"
     for name in ("cell.json", "same.txt", "cut.txt", "z.txt", "more/b.txt"):
         put(cell / name, b"1\n")
-    put(tmp_path / "beside.txt", b"1\n")
+    put(tmp_path / "next.txt", b"1\n")
     seal_of_all = {
         "same.txt": written(b"1\n", 1),
-        "../beside.txt": written(b"1\n", 1),
+        "../next.txt": written(b"1\n", 1),
         "cut.txt": written(b"1\n2", 1),
         "gone.pcapng": written(b"1\n2"),
     }
     assert list(differences(cell, seal_of_all)) == [
-        "../beside.txt is missing, 1 line (2 bytes) were written",
+        "../next.txt is missing, 1 line (2 bytes) were written",
         "cut.txt: 1 line (3 bytes) were written, 1 line (2 bytes) are there",
         "gone.pcapng is missing, 3 bytes were written",
         "more/b.txt was not written by the run",

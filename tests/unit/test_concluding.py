@@ -46,7 +46,7 @@ def test_a_host_and_a_router_that_disagree_make_the_record_invalid(cell: Cell) -
     (reason,) = [each for each in record.reasons if "server" in each]
     assert "server received 5000 packets by eth0, and R1 counts 0 that FastEthernet0/1 sent" in reason
     assert cell.record() == record
-    # Whoever reads it later takes the record's word.
+    # Later readers trust the record.
     assert Readings([], captures=False).of(cell.files()).problems == record.reasons
 
 
@@ -153,7 +153,7 @@ def observed(cell: Cell, command: str, raw: str, data: dict[str, Any]) -> tuple[
     ],
 )
 def test_saved_configuration_lines_have_no_secrets(cell: Cell, command: str) -> None:
-    # A parser that knows the command may have the secret alone, in which nothing tells what it is.
+    # A parser that knows the command may have the secret alone, without a word that identifies it.
     raw, data = observed(cell, command, PRINTED, {"snmp": {"community": "PLANTED"}})
     assert raw == WITHOUT
     assert data == {"unparsed": "a configuration, with its secrets removed"}

@@ -243,7 +243,7 @@ class PowerLoss:
             case _File():
                 entry.kept = entry.content
             case _Folder():
-                # Neither what was removed is told to us, nor what another program wrote.
+                # Neither removals nor writes of another program are reported to us.
                 there = {each.name: each for each in path.iterdir()}
                 entry.entries = {name: inner for name, inner in entry.entries.items() if name in there}
                 for name, each in there.items():

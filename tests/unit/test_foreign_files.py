@@ -208,7 +208,7 @@ def test_bytes_of_iperf3_json_are_those_received(file: str, given: list[tuple[in
     found = read_foreign(RECORDED / f"{file}.json")
     flows = [(row["bytes"], row["sender_bps"]) for row in found.rows["flows"]]
     assert flows == [(count, rate and pytest.approx(rate, abs=1)) for count, rate in given]
-    # A server was not told what the client received.
+    # The server does not know the bytes received by the client.
     assert any("missing at the receiver" in note for note in found.notes) == ("both-ways.server" in file)
 
 
@@ -234,7 +234,7 @@ def test_a_text_of_iperf_is_whole_or_refused(tmp_path: Path, name: str) -> None:
             continue
         if found.rows["flows"] != whole.rows["flows"]:
             taken.append(found)
-    # One that stops after the only stream's first interval may be a whole one, which is told.
+    # One that stops after the only stream's first interval may be a complete one, which is reported.
     assert len(taken) == (1 if len(whole.rows["flows"]) == 1 else 0)
     assert all(any("stops after an interval" in note for note in found.notes) for found in taken)
 

@@ -74,7 +74,7 @@ LAST_LINES = {
     "    sudo pacman -S --needed gcc iproute2 ": "pacman <-S> <--needed> <--noconfirm> <gcc> <iproute2>",
     "qoslab: missing on this machine: gcc": None,
 }
-TELLS = 'printf "%s" "${0##*/}"; printf " <%s>" "$@"; echo'
+RECORDS = 'printf "%s" "${0##*/}"; printf " <%s>" "$@"; echo'
 
 
 def steps() -> list[str]:
@@ -85,7 +85,7 @@ def steps() -> list[str]:
 
 def in_build(folder: Path, step: str, qoslab: str) -> subprocess.CompletedProcess[str]:
     """Run a step with package managers that record their calls; `qoslab` is a script in place of the clone's."""
-    programs = {"bin/dnf": TELLS, "bin/pacman": TELLS, "qoslab": qoslab}
+    programs = {"bin/dnf": RECORDS, "bin/pacman": RECORDS, "qoslab": qoslab}
     for name, script in programs.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(f"#!/bin/bash\n{script}\n")
@@ -105,7 +105,7 @@ def test_other_systems_type_the_last_command_of_the_bootstrap(tmp_path: Path, li
 
 @pytest.mark.parametrize(("status", "passes"), [(0, True), (1, True), (2, False), (3, False)])
 def test_elsewhere_a_clone_runs_an_experiment(tmp_path: Path, status: int, passes: bool) -> None:
-    done = in_build(tmp_path, steps()[2], f"{TELLS}; exit {status}")
+    done = in_build(tmp_path, steps()[2], f"{RECORDS}; exit {status}")
     assert (done.returncode == 0) == passes
     program, run, experiment, *_ = done.stdout.split()
     assert (program, run) == ("qoslab", "<run>") and (TOP / experiment.strip("<>")).is_file()
@@ -138,7 +138,7 @@ def test_the_image_of_an_owner_with_capital_letters_is_published(tmp_path: Path)
         name: re.sub(r"\$\{\{ (\S+) \}\}", lambda found: given[found[1]], text) for name, text in step["env"].items()
     }
     # the word is read, as by Podman: the shell that writes it would end by SIGPIPE else
-    (tmp_path / "podman").write_text(f"#!/bin/bash\n{TELLS}; [ $1 = push ] || echo $(cat)\n")
+    (tmp_path / "podman").write_text(f"#!/bin/bash\n{RECORDS}; [ $1 = push ] || echo $(cat)\n")
     (tmp_path / "podman").chmod(0o755)
     own = {"PATH": f"{tmp_path}:/usr/bin:/bin", "GITHUB_REPOSITORY": given["github.repository"]}
     done = subprocess.run(

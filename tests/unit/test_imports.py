@@ -37,7 +37,7 @@ PURE = (
 """No subprocess, socket, clock or event loop; files are read by `schema` and `analysis` only."""
 IMPURE = {"subprocess", "socket", "asyncio", "threading", "time", "random", "signal"}
 ALLOWED = {
-    # The command line waits for keys and for answers, in whatever event loop it is run in.
+    # The command line waits for keys and for answers, in any event loop.
     Path("ios/cli/terminal.py"): {"asyncio"},
     Path("ios/exec/ping.py"): {"asyncio"},
     # Genie's look-up of parsers is not safe for threads, so that there is a lock around it.

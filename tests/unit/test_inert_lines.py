@@ -105,7 +105,7 @@ def test_shapers_accept_frame_relay_adaptation() -> None:
 def test_commands_that_classes_lack_are_refused(line: str, message: str) -> None:
     with pytest.raises(IosError, match=message):
         parse_config(f"{SHAPED}  {line}", HARDWARE)
-    # What is beside it is taken.
+    # Neighbouring values are accepted.
     parse_config(f"{SHAPED}  police rate 8000 bps burst 1500\n  random-detect\n  fair-queue", HARDWARE)
 
 

@@ -55,7 +55,7 @@ def test_a_port_outside_the_experiment_is_not_renamed() -> None:
         "Vlan1": "made",
     }
     assert of_the_experiment(read, ["FastEthernet0/0.20"]) == {"FastEthernet0/0": "test", "Vlan1": "made"}
-    # The order in which a device tells of them is all the same, and that one has no other of its name.
+    # The order of a device's list does not matter, nor does a unique name.
     assert names.from_device(dict(reversed(text.items()))) == read
     assert names.from_device({"FastEthernet0/1": 1}) == {"FastEthernet0/1": 1}
 

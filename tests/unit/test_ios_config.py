@@ -142,7 +142,7 @@ def test_limits_as_printed(typed: str, printed: list[str]) -> None:
     typed = f"class-map Data\nmatch any\npolicy-map P\nclass Data\n{typed}"
     device = parse_config("", hardware("hqf"))
     for _ in range(2):
-        # What is refused changes nothing: `queue-limit cos` beside `queue-limit precedence` is.
+        # What is refused changes nothing: `queue-limit cos` next to `queue-limit precedence` is.
         session = ConfigSession(device)
         for line in typed.splitlines():
             with suppress(CliError):

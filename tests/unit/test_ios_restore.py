@@ -235,7 +235,7 @@ def test_lines_that_no_model_knows_are_content(name: str) -> None:
     assert len(collisions(its_own, f"no {asked.splitlines()[0]}\n", HARDWARE)) == 1
     if not strange.startswith(" "):
         assert len(collisions(strange, asked, HARDWARE)) == 1, "there is no other line"
-    # And it is told where it went all the same.
+    # Its removal is reported all the same.
     assert f"`{strange.strip()}` is gone" in unrestored(its_own, asked, [f"no {asked.splitlines()[0]}\n"], HARDWARE)[-1]
 
 
@@ -523,7 +523,7 @@ def undone(before: Device, text: str, seed: int, family: str) -> None:
     try:
         found = restoration(printed[0], printed[1], [text], before.hardware)
     except QoslabError:
-        # A switch does not change a class of ports in place; a run leaves alone whoever has one of that name.
+        # A switch does not change a class of ports in place; a run does not touch a device with one of that name.
         own = collisions(printed[0], text, before.hardware)
         assume(family == "router" or not any("class-map" in each for each in own))
         raise

@@ -52,7 +52,7 @@ def test_class_b_flash_is_erased_before_a_copy_if_confirmed() -> None:
     kept = answer(router, COPY + "n", "copy running-config flash:before.cfg").splitlines()
     assert kept[1] == "Erase flash: before copying? [confirm]n" and "bytes copied" in kept[2]
     assert set(router.flash) == {"image", "before.cfg"}
-    # Whoever has second thoughts has nothing copied; the file is there already and that is asked first.
+    # A user who declines copies nothing; the existing file is asked about first.
     typed(router, COPY + "\r\rn")
     assert set(router.flash) == {"image", "before.cfg"}
     erased = answer(router, COPY + "\r\r\r", "copy running-config flash:before.cfg")
@@ -66,7 +66,7 @@ def test_a_copy_of_a_missing_or_too_large_file_is_refused() -> None:
         assert answer(router, f"{command}\r", command) == missing
     router.flash["big"] = "x" * 62720 * 1024
     assert answer(router, COPY, "copy running-config flash:before.cfg").endswith("(No space left on device)")
-    # Of this one no print tells how much flash it has.
+    # No known output gives the flash size of this one.
     assert answer(FakeRouter("3725"), COPY, "copy running-config flash:before.cfg").endswith("(Device not ready)")
 
 
@@ -181,7 +181,7 @@ def test_a_reload_is_scheduled_and_cancelled() -> None:
     assert router.reload_at is None and router.reloads == 0
     assert answer(router, "show reload\r", "show reload") == "No reload is scheduled."
     assert answer(router, "reload cancel\r", "reload cancel") == "%No reload is scheduled"
-    # What is not saved is asked about first; whoever does not confirm has scheduled nothing.
+    # Unsaved changes are asked about first; without a confirmation nothing is scheduled.
     asked = answer(router, CHANGE + "reload in 5\rno\rn", "reload in 5")
     assert asked.startswith("\nSystem configuration has been modified. Save? [yes/no]: no\n")
     assert router.reload_at is None

@@ -329,7 +329,7 @@ def test_wred_by_dscp_is_not_taken_back_as_wred_by_precedence() -> None:
         ("interface FastEthernet0/0", "ip policy route-map X", "routed by their destination only"),
         ("", "policy-map type queueing Q", "is of switches with other queues"),
         ("", "zone security INSIDE", "not inspected beyond their headers"),
-        ("class-map A", "match ip tos 4", "TOS bits beside the precedence are matched as a DSCP"),
+        ("class-map A", "match ip tos 4", "TOS bits other than the precedence are matched as a DSCP"),
     ],
 )
 def test_the_reason_is_that_of_the_line(head: str, line: str, reason: str) -> None:

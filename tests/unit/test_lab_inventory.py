@@ -214,7 +214,7 @@ def test_a_group_without_the_node_is_reported_with_its_members(tmp_path: Path) -
     assert lines("all:\n  children:\n    host:\n      vars: {ansible_user: lab}\n") == [":3:5"]
     assert lines("# mine\nall:\n  children:\n    ios:\n") == [":2:1"]
     assert lines("ios:\n  hosts:\n    R1:\nhost:\n  hosts:\n    client:\n") == [":5:3"]
-    # Where nobody knows a line, the file is told.
+    # Without a known line, the file is named.
     assert lines("ios:\n  hosts:\n    R1:\n") == lines("[host]\nclient\n", ".ini") == [""]
 
 

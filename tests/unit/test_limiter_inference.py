@@ -197,7 +197,7 @@ def test_two_buckets_of_one_rate_are_inferred_together(
 def test_any_shaper_is_inferred(rate: float, tc_ms: float, over: float, seed: int, equal: bool, paced: bool) -> None:
     time_s, size = Load(seed, rate * over, equal, paced, count=8000).packets()
     credit = rate * tc_ms / 8000
-    # A bucket of less than two packets loses tokens: that is another rate. A few intervals tell little.
+    # A bucket of less than two packets loses tokens: that is another rate. A few intervals show little.
     assume(credit >= size.max() and time_s[-1] >= 200 * tc_ms / 1000)
     # A queue that is empty at each tick leaves tokens behind.
     out = shaped(time_s, size, rate, tc_ms / 1000, max(64, int(4 * credit / size.min())))

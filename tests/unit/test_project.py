@@ -176,7 +176,7 @@ def test_the_fuzz_lock_file_has_all_dependencies_of_the_crates() -> None:
         needed = crate.get("dependencies", {}) | {name: how for each in elsewhere for name, how in each.items()}
         found = {each.split()[0] for each in locked[name].get("dependencies", [])}
         always = {each for each, how in needed.items() if not (isinstance(how, dict) and how.get("optional"))}
-        assert always <= found <= needed.keys(), f"{name}: cargo check --manifest-path fuzz/Cargo.toml mends it"
+        assert always <= found <= needed.keys(), f"{name}: cargo check --manifest-path fuzz/Cargo.toml fixes it"
 
 
 def test_the_experiments_are_all_described() -> None:

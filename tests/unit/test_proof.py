@@ -226,6 +226,8 @@ def test_captures_are_saved_with_the_output(tmp_path: Path) -> None:
     mistaken.simulate(cell)
     other.simulate(cell)
     assert not capture.exists(), "the cell without the mistake is left as it is"
-    assert not mistaken.like(without, cell) and mistaken.like(other, cell), "captures tell what figures do not"
+    assert not mistaken.like(without, cell) and mistaken.like(other, cell), (
+        "captures show differences that values do not"
+    )
     inodes = {file.stat().st_ino for kept in (mistaken, other) for file in kept.folder.glob("*.captures")}
     assert len(inodes) == 1, "the same is kept once"

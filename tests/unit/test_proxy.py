@@ -128,7 +128,7 @@ def test_the_loss_of_the_proxies_is_reported_to_subscribers(modern: FakeDevice) 
         proxies._helper.process.kill()
         with pytest.raises(PassingFault):
             proxies.ask("R1", "show privilege")
-        proxies._helper.close(1.0)  # its reader has told by then
+        proxies._helper.close(1.0)  # its reader has reported by then
         proxies.when_gone(session_output.append)
     gone = "no router is reached any more: the access proxy of the routers was killed by SIGKILL"
     assert session_output == [gone, gone]

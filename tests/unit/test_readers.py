@@ -109,7 +109,7 @@ def test_errors_of_a_cell_are_reported_as_by_one_process(tmp_path: Path) -> None
     readings = readings_of(folder)
     of_helper_alone(readings, [cell.files()])
     assert readings.lacks(cell.files())
-    # It is a problem of its cell, told by whoever asks for that.
+    # It is a problem of its cell, reported when that is read.
     read(readings, [cell.files(), *folder.open().cells[1:]], 1)
     assert readings.lacks(cell.files())
     with pytest.raises(type(alone.value)) as helped:

@@ -200,7 +200,7 @@ class TestPage:
         assert change.differences[-1][1] == "+policy-map Police\n+ class class-default"
         output = words(render(folder).read_text())
         assert sentence in output and "+policy-map Police + class class-default" in output
-        # Whatever a router prints is text on the page.
+        # Any output of a router is text on the page.
         assert ("-hostname R1 +hostname <elsewhere>" in output) is bool(left)
 
     @pytest.mark.long

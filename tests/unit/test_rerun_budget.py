@@ -38,6 +38,6 @@ def test_reruns_are_counted_and_reported(tmp_path: Path, workers: tuple[str, ...
         check=False,
     )
     assert done.returncode == status, done.stdout + done.stderr
-    end = f"{number} run{'s' if number > 1 else ''} made again since they were invalid, of 2 that may be"
+    end = f"{number} run{'s' if number > 1 else ''} repeated because they were invalid, of 2 that may be"
     assert (end in done.stdout) == bool(number)
     assert done.stdout.count("test_x.py::test_it[0]: late 0") == bool(number)

@@ -99,7 +99,7 @@ def test_else_the_router_restarts_if_nothing_is_lost_by_that(device: FakeDevice,
 
 def test_else_an_applet_puts_a_copy_in_force(device: FakeDevice, proxies: AccessProxies) -> None:
     router = device.router
-    # Of the other model no print tells how much flash it has.
+    # No known output gives the flash size of the other model.
     router.device = Device(MODELS["2811"].hardware(), hostname="R1")
     router.chassis = MODELS["2811"]
     (before,) = proxies.ask("R1", "show running-config")
@@ -264,7 +264,7 @@ def test_a_timer_that_could_not_be_stopped_is_reported_and_recorded(
         marks.disarm()
     assert f"could not cancel the rollback timer:\n  R1: {left}; by hand: " in found.value.message
     assert denied in found.value.message or denied == "show reload"
-    # Whoever rescues stops it, and takes out the mark that keeps others off until then.
+    # The rescue stops it, and removes the run lock.
     assert kept[-1] == {"R1": way} == guard.armed and marked(proxies.ask, "R1") == "the run of alice"
     forbidden = []
     marks.disarm()
@@ -282,7 +282,7 @@ def test_an_expired_rollback_timer_is_reported_at_the_next_cell(device: FakeDevi
         match=r"R1: the rollback timer could not be restarted \(archive\): %No Rollback Confirmed Change pending",
     ):
         guard.arm(MINUTE)
-    # To stop it nonetheless is no error: whoever rescues does not know.
+    # To stop it nonetheless is no error: the rescue does not know.
     stop(proxies.ask, "R1", "archive")
 
 

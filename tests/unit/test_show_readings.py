@@ -304,7 +304,7 @@ class TestRows:
         read = [reading(each, {}, at_s) for each, at_s in ((policy, 3.0), (interface, 2.0), (statistics, 4.0))]
         assert last_counted(read) == 2 * SECOND
         assert last_counted([*read, reading(interface, {}, 5.0)]) == 3 * SECOND
-        # In whatever order they were kept; and others count nothing.
+        # In any order of storage; and others count nothing.
         others = [reading(each, {}, 1.0) for each in (LOAD, "show queue Serial0/0", "show interfaces")]
         assert last_counted([reading(interface, {}, 5.0), *read, *others]) == 3 * SECOND
         assert last_counted([reading(policy, {}, 6.0), *read[1:], reading(interface, {}, 7.0)]) == 4 * SECOND

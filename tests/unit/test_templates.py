@@ -24,7 +24,7 @@ BY_NAME = re.compile(
     r"""(?:\bpipx?|\buv(?: tool| pip)?) (?:install|run|download)\b[^`\n]*?[ '"]qoslab(?=[\[\s`'"=@<>~]|$)"""
 )
 WHEEL = "https://example.net/qoslab-0.1.0-py3-none-manylinux_2_17_x86_64.whl"
-TELLS = """\
+RECORDS = """\
 #!/bin/bash
 printf '%s' "${0##*/}" >> "$CALLS"
 printf ' <%s>' "$@" >> "$CALLS"
@@ -43,7 +43,7 @@ class Machine:
 
     folder: Path
 
-    def program(self, *names: str, text: str = TELLS) -> None:
+    def program(self, *names: str, text: str = RECORDS) -> None:
         for name in names:
             file = self.folder / "bin" / name
             file.parent.mkdir(exist_ok=True)
@@ -75,7 +75,7 @@ class Machine:
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     made = Machine(tmp_path)
-    made.program("qoslab", "tells-pip", "uv")
+    made.program("qoslab", "recording-pip", "uv")
     made.program("pip", text=PIP)
     made.program("python3", text=VENV)
     return made
@@ -83,7 +83,7 @@ def machine(tmp_path: Path) -> Machine:
 
 PIP = """\
 #!/bin/bash
-"${0%/*}/tells-pip" "$@"
+"${0%/*}/recording-pip" "$@"
 if [ "$1" = wheel ]; then
     mkdir -p "$5"
     python3 - "$5/qoslab-0.1.0-py3-none-any.whl" <<'END'
@@ -102,7 +102,7 @@ VENV = """\
 #!/bin/bash
 if [ "$2" = venv ]; then
     mkdir -p "$3/bin"
-    for program in pip uv; do cp "${0%/*}/$program" "${0%/*}/tells-pip" "$3/bin/"; done
+    for program in pip uv; do cp "${0%/*}/$program" "${0%/*}/recording-pip" "$3/bin/"; done
 else
     exec /usr/bin/python3 "$@"
 fi
@@ -145,9 +145,9 @@ def test_the_wheel_that_is_named_is_installed(name: str, machine: Machine) -> No
     assert done.returncode == 0, done.stderr
     *installed, ran = machine.calls()
     wheel, tools, whole = installed
-    assert wheel.startswith("tells-pip <wheel>") and wheel.endswith(f" <{WHEEL}>")
+    assert wheel.startswith("recording-pip <wheel>") and wheel.endswith(f" <{WHEEL}>")
     locks = r"\S*/inside/qoslab/data/requirements"
-    assert re.search(rf"^tells-pip <install> .*<--require-hashes> <-r> <{locks}/tools.txt>$", tools), tools
+    assert re.search(rf"^recording-pip <install> .*<--require-hashes> <-r> <{locks}/tools.txt>$", tools), tools
     assert re.search(rf"^uv <--no-config> .*<--constraints> <{locks}/run.txt> <\S+\.whl>$", whole), whole
     assert ran.startswith("qoslab <run> <")
 
@@ -279,7 +279,7 @@ def test_the_action_installs_the_locked_versions(lab: str, extras: str, machine:
     for name in ("python", "uv"):
         tool = machine.folder / "qoslab-tools/bin" / name
         tool.parent.mkdir(parents=True, exist_ok=True)
-        tool.write_text(TELLS)
+        tool.write_text(RECORDS)
         tool.chmod(0o755)
     for _ in range(2):  # twice in a job
         done = in_github(machine, "--require-hashes", LAB=lab)
@@ -295,8 +295,8 @@ def test_the_action_installs_the_locked_versions(lab: str, extras: str, machine:
 
 @pytest.mark.parametrize("restricted", [True, False])
 def test_the_action_prepares_a_runner_for_the_virtual_lab(restricted: bool, machine: Machine) -> None:
-    machine.program("sudo", text=TELLS + 'exec "$@"\n')
-    machine.program("sysctl", "apt-get", text=TELLS.replace("echo >>", 'echo " $DEBIAN_FRONTEND" >>'))
+    machine.program("sudo", text=RECORDS + 'exec "$@"\n')
+    machine.program("sysctl", "apt-get", text=RECORDS.replace("echo >>", 'echo " $DEBIAN_FRONTEND" >>'))
     key = machine.folder / "kernel/apparmor_restrict_unprivileged_userns"
     if restricted:
         key.parent.mkdir()

@@ -399,7 +399,7 @@ class TestFlood:
     def test_the_sender_reports_skipped_packets_and_lateness(self) -> None:
         client, server = recorded("flood-lossy", "jsonl")
         pace = tool("flood").parse(noise(), seconds(10), client, server).pace
-        # The latest were at least as late as the greatest that it tells apart, which is no figure.
+        # The latest were at least as late as the greatest distinguished lateness, which is no value.
         assert pace == Pace(3224 / (3224 + 46776), 665e-6, None)
         refused = client.stdout.replace('"send_errors":{}', '"send_errors":{"ENOBUFS":50000}')
         pace = tool("flood").parse(noise(), seconds(10), Output(refused), server).pace

@@ -25,7 +25,7 @@ def test_actions_are_named_by_commit(file: Path) -> None:
     for action, comment in used:
         if action != "./":
             assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", action), action
-            assert re.fullmatch(r" # v\d+\.\d+\.\d+", comment), f"{action} has no version beside it"
+            assert re.fullmatch(r" # v\d+\.\d+\.\d+", comment), f"{action} has no version next to it"
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)

@@ -47,7 +47,7 @@ def averages_table(
 ) -> pd.DataFrame:
     """The table `averages`: a row for each average, and each combination of its `each`, of which cells were planned.
 
-    `cells` tell by `valid` which of them count; combinations without a valid repetition are `excluded`, and
+    the column `valid` of `cells` selects those that count; combinations without a valid repetition are `excluded`, and
     `unmeasured` those that are valid and lack the figure. An average whose bounds are not met, or of which valid cells
     lack the metric, is `outside`; one of which most cells are not valid is `undecided`; one without bounds, or without
     a valid cell, also of the arm with which it compares, is `informative`. Of `pairs` those have rows for which bounds

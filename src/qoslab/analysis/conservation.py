@@ -124,7 +124,7 @@ class _Counted:
         return PACKETS + SHARE * packets + own
 
     def last(self, device: str, interface: str, column: str) -> float:
-        """The last of a gauge; 0 if it is not told: a ring of a few packets."""
+        """The last value of a gauge; 0 if it is missing: a ring of a few packets."""
         rows = self._each.get((device, interface))
         return (_number(rows[-1], column) if rows else None) or 0.0
 

@@ -53,7 +53,7 @@ def command(experiment: str | None, run: str | None, no_browser: bool) -> None:
     if no_browser:
         argv.append("--no-browser")
     if os.geteuid() == 0:
-        # Jupyter refuses to start as root unless told so.
+        # Jupyter refuses to start as root without this option.
         argv.append("--allow-root")
     sys.stdout.flush()
     # Jupyter runs configuration files of the folder that it is started in; the notebook's is the one that it shows.

@@ -35,7 +35,7 @@ CRITERIA = (
     _router(NO_PAYLOAD, 0, "match [not] protocol <application:word> [<rest:line>]", mode="class-map"),
     _router(NO_LABELS, 0, "match [not] mpls experimental <rest:line>", mode="class-map"),
     _router(NO_DROP_BIT, 0, "match [not] (fr-de|atm-clp)", mode="class-map"),
-    _router("circuits are not told apart", 0, "match [not] (fr-dlci|atm-vci|atm) <rest:line>", mode="class-map"),
+    _router("circuits are not distinguished", 0, "match [not] (fr-dlci|atm-vci|atm) <rest:line>", mode="class-map"),
     _router(NO_SECOND_TAG, 0, "match [not] (cos|vlan) inner <rest:line>", mode="class-map"),
     _router(
         "addresses of stations are those of the lab",

@@ -132,7 +132,7 @@ REFUSED = (
         requires="switch",
     ),
     Refused(
-        "marks are DSCP, precedence, CoS and the QoS group: TOS bits beside the precedence are matched as a DSCP",
+        "marks are DSCP, precedence, CoS and the QoS group: TOS bits other than the precedence are matched as a DSCP",
         "match [not] ([ip] tos|ipv6 dscp|ipv6 precedence) <rest:line>",
         mode="class-map",
         requires="router",
@@ -215,7 +215,7 @@ REFUSED = (
         requires="router",
     ),
     Refused(
-        "fragments of a class are not told apart",
+        "fragments of a class are not distinguished",
         "class <name:word> fragment <rest:line>\nclass type <rest:line>",
         mode="policy-map",
     ),

@@ -98,7 +98,7 @@ class Measured(LabKind):
     def flow(self, files: CellFiles, flow: Flow, duration: Duration) -> FlowResult | None:
         """Read the output of the flow's tool."""
         generator = tool(flow.tool)
-        # A lab that dies may leave one of them; what a cell's record names and is not there is damage, told elsewhere.
+        # A lab that dies may leave one of them; a missing file of a cell's record is damage, reported elsewhere.
         outputs = files.outputs(flow.name, generator.suffix)
         return None if outputs is None else generator.parse(flow, duration, *outputs)
 

@@ -94,7 +94,7 @@ def state_line(run: WatchedRun) -> str:
 
 
 def lines(run: WatchedRun, printed: dict[tuple[str, ClassKey], float]) -> Iterator[str]:
-    """A line for each class and reading that was not told yet; `told` is kept by the caller."""
+    """A line for each class and new reading; the caller keeps `printed`."""
     for cell in run.shown():
         for key, points in cell.rates.classes.items():
             for point in points:

@@ -240,7 +240,7 @@ class _Server(ThreadingHTTPServer):
             request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that goes away is nothing to tell."""
+        """A browser that disconnects is not reported."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -273,7 +273,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Requests are not told: the path has the word in it."""
+        """Requests are not logged: the path contains the secret."""
 
 
 @cache

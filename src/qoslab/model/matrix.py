@@ -88,7 +88,7 @@ def _words(text: str) -> int:
     try:
         return parse_expression(text).words
     except ExpressionError:
-        return 1  # told where it stands
+        return 1  # reported at its place
 
 
 def combinations(entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> Iterator[Parameters]:

@@ -95,7 +95,7 @@ def keep(folder: RunFolder, top: Path) -> Path:
 def reduced(manifest: Manifest) -> bytes:
     """Return the content of a manifest with only the settings that a comparison reads, one line for each cell.
 
-    Omitted are defaults, parts of the experiment in `TOLD`, and the provenance of the run except time and version.
+    Omitted are defaults, parts of the experiment in `TEXTS`, and the provenance of the run except time and version.
     """
     experiment = manifest.experiment.model_dump(
         mode="json", exclude_defaults=True, exclude=set(TEXTS) - {"name", "title"}

@@ -391,7 +391,7 @@ def unit_of(column: str) -> str:
 
 
 def column_units(folder: RunFolder, table: pd.DataFrame) -> dict[str, str]:
-    """The units of a table's columns that have one; of a column with a parameter the run's values tell."""
+    """The units of a table's columns that have one; for a column with a parameter, those of the run's values."""
     found = {}
     for column in map(str, table.columns):
         of_parameter = column.startswith(PARAMETER)

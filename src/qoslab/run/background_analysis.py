@@ -36,7 +36,7 @@ class BackgroundAnalysis:
             if self._begin is None or self._started:
                 return
             self._started = True
-            threading.Thread(target=self._work, args=(self._begin,), name="meanwhile", daemon=True).start()
+            threading.Thread(target=self._work, args=(self._begin,), name="analysis", daemon=True).start()
 
     def take(self, cell: Cell) -> None:
         """A cell is over and valid."""

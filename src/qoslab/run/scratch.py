@@ -117,7 +117,7 @@ def remove_leftovers() -> None:
 def _alive(owner: dict[str, str | int]) -> bool:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     if owner["boot"] == boot and owner.get("pids", _pids()) != _pids():
-        return True  # nobody here can tell: its number means another process here, or none
+        return True  # unknown here: its number means another process here, or none
     try:
         return _identity(int(owner["pid"])) == owner
     except OSError:

@@ -128,7 +128,7 @@ def read_report(text: str) -> Report:
     in_server_report = False
     for number, row in enumerate(text.splitlines(), start=1):
         if _SERVER_REPORT.match(row):
-            # What the server told the client follows, in lines of the same form.
+            # The report of the server to the client follows, in lines of the same form.
             in_server_report = True
         elif connected := _CONNECTED.match(row):
             if any(len(connected[name]) > MOST_DIGITS for name in ("id", "local_port", "peer_port")):
@@ -250,7 +250,7 @@ class Iperf2:
         return Uncounted(TEST_HEADER, READ_S + (INTERVAL_S + CUT_S if flow.may_fail else 0))
 
     def finished(self, flow: Flow, server_stdout: str) -> bool:
-        """See `TrafficTool`; a total has been printed for every stream, told from its being the second from 0."""
+        """See `TrafficTool`; a total has been printed for every stream: the second line from 0."""
         report = read_report(server_stdout)
         ended = [
             stream

@@ -27,7 +27,7 @@ START_S = 30.0
 
 HEAD = """\
 # The lab {name}, as long as it is up: qoslab run {name} --lab {file}
-# It holds passwords, and beside it are the key that lets in to the hosts and the lab's host keys.
+# It has passwords, and next to it are the private key for the hosts and the lab's host keys.
 """
 
 

@@ -462,7 +462,7 @@ def continue_entered(machine: int) -> None:
 
 
 def report(channel: socket.socket, error: StageError) -> None:
-    """Tell the starter which stage failed."""
+    """Report the failed stage to the starter."""
     send(channel, {"ok": False, "stage": error.stage, "errno": error.errno, "error": str(error)})
 
 

@@ -34,7 +34,7 @@ link's own clock. Five milliseconds is also the data plane's budget for lateness
 ARP_TIMEOUT_MS = 4 * 3600 * 1000
 """Lifetime of an ARP entry: IOS' default (`arp timeout 14400`).
 
-Linux would ask again after half a minute. A router's own request and its answer's way back wait in the queues of the
+Linux would ask again after half a minute. A router's own request and its answer wait in the queues of the
 interface like every other packet, so behind a saturated one they are lost, and the neighbour is gone for as long.
 """
 ARP_REACHABLE_MS = 2 * ARP_TIMEOUT_MS

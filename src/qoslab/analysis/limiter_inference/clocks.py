@@ -51,13 +51,13 @@ class Clocks:
         match self.state:
             case "agree":
                 if not self.drift_known:
-                    return "agree, as far as packets of one direction tell: none comes out before it went in"
+                    return "agree within the limits of one direction: no packet comes out before it went in"
                 return "agree: no packet comes out before it went in, and none of the other direction"
             case "corrected":
                 return f"apart, corrected by packets of both directions: {by}, to {1e3 * self.error_s:.3g} ms"
             case _:
                 return (
-                    f"apart, corrected but for a constant: {by}; packets of one direction do not tell more, so the "
+                    f"apart, corrected except for a constant: {by}; packets of one direction show no more, so the "
                     "shortest delay counts as none"
                 )
 

@@ -196,7 +196,7 @@ def _directed(both: pd.DataFrame, senders: Mapping[int, tuple[int, ...]]) -> tup
     joined = both[in_both]
     hops = (joined["ttl"] - joined["ttl_after"]).groupby(joined["flow"]).median()
     gap = (joined["time_ns_after"] - joined["time_ns"]).groupby(joined["flow"]).median()
-    # A router takes one from the time to live; where nobody does, time has to tell.
+    # A router decrements the time to live; without a router, time decides.
     there = (hops > 0) | ((hops == 0) & (gap >= 0))
     if not there.any():
         raise UserError(

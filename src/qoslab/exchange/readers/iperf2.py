@@ -16,7 +16,7 @@ _LINE = re.compile(rb"^\[\s*(?:\d+|ID|SUM)\]", re.MULTILINE)
 _ROW = re.compile(r"^\[ *(?P<id>\d+)\] +(?:(?P<connected>local )|\d+\.\d+- *(?P<end>\d+\.\d+) sec )")
 _SUM = re.compile(r"^\[SUM\] +(?P<start>\d+\.\d+)- *\d+\.\d+ sec ", re.MULTILINE)
 _MEASURED = re.compile(r"\d+\.\d\d(?!00)\d\d")
-"""An end that a clock told: intervals last hundredths of a second at least."""
+"""An end measured by a clock: intervals last hundredths of a second at least."""
 _ROUNDED = re.compile(r"- *\d+\.\d\d? sec ")
 _WHOLE = "was it copied whole, and did the test last to its end?"
 

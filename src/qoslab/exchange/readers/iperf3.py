@@ -169,7 +169,7 @@ def _streams(
     name: str, connected: list[dict[str, Any]], ends: list[dict[str, Any]], *, side: str
 ) -> dict[int, _Stream]:
     """Return the streams by socket. Whether a test was in both directions is not in its start before iperf3 3.13: its
-    streams tell.
+    streams show.
     """
     sends = {entry["socket"]: bool(entry.get("sender")) for entry in ends}
     both_ways = len(set(sends.values())) > 1

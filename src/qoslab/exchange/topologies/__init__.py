@@ -1,7 +1,7 @@
 """Topology files of containerlab and netlab → a topology file of ours.
 
 What has no counterpart is refused with its place: nodes that are neither host nor router of ours, segments of more than
-two ends, tunnels, links to the machine itself. What only configures a node is left out and told.
+two ends, tunnels, links to the machine itself. Parts that only configure a node are omitted and reported.
 """
 
 from qoslab.exchange.topologies.convert import ConversionOptions, import_topology

@@ -129,12 +129,12 @@ class Terminal:
         await self._taken.wait()
 
     def end_input(self) -> None:
-        """Tell that no more characters will come; what has come is still carried out."""
+        """End the input; the characters so far are still executed."""
         self._ended = True
         self._arrived.set()
 
     def hang_up(self) -> None:
-        """Tell that the other end is gone: nothing more is read, and a running command stops."""
+        """Report a closed connection: no more input is read, and a running command stops."""
         self._ended = self._gone = True
         self._input.clear()
         self._taken.set()

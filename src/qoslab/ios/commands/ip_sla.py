@@ -526,7 +526,7 @@ def compile_ip_sla(
     """The data plane's `ip_sla` (docs/internals/control-protocol.md); None if nothing is configured.
 
     `addresses` are those of the interfaces, for `source-interface`; the responder answers who is in one of the prefixes
-    that are `reachable`, or anyone if there are none. The clocks count as not synchronised: there is no NTP to tell.
+    that are `reachable`, or anyone if there are none. The clocks count as not synchronised: there is no NTP.
     """
     operations = {
         str(number): _engine_operation(operation, sla.schedules.get(number), addresses)

@@ -166,7 +166,7 @@ def _both(one: _Touched, other: _Touched) -> _Touched:
 
 
 def _collisions_unread(own: Reading, alone: Reading, asked: str) -> Iterator[str]:
-    """Tell of lines that stand on one side only in what both have; `alone` is what was read of `asked`."""
+    """Yield lines on one side only of common blocks; `alone` are those parsed from `asked`."""
     mine, theirs = (_names(tree(each.device), each.unread) for each in (own, alone))
     touched = theirs | _touched(own.device, [asked]).keys
     # On its own it lacks what it refers to of the device's.
@@ -214,7 +214,7 @@ def _removed(lines: Sequence[Unread]) -> Iterator[str]:
 
 
 def _changes(was: Block, now: Block, keys: tuple[str, ...] = (), place: tuple[str, ...] = ()) -> Iterator[_Change]:
-    """Tell what differs: the line's keys, outermost first, and a sentence."""
+    """Yield the differences: the line's keys, outermost first, and a sentence."""
     for key in dict.fromkeys((*was.children, *now.children)):
         mine, theirs = was.children.get(key), now.children.get(key)
         if mine is None or theirs is None:
@@ -229,7 +229,7 @@ _Change = tuple[tuple[str, ...], str]
 
 
 def _changes_unread(was: Sequence[Unread], now: Sequence[Unread], taken_off: set[str]) -> Iterator[str]:
-    """Tell of lines that the model does not know, but of those in blocks that go as a whole."""
+    """Yield lines that the model does not know, except those in blocks that are removed as a whole."""
     counted = [Counter((each.place, each.text) for each in lines) for lines in (was, now)]
     for one, other, gone in ((counted[0], counted[1], True), (counted[1], counted[0], False)):
         for place, text in one - other:

@@ -60,7 +60,7 @@ def show_traffic_shape_statistics(
 def show_traffic_shape_queue(
     device: Device, counters: Mapping[str, program_formats.InterfaceCounters], *, interface: str | None = None
 ) -> str:
-    """`show traffic-shape queue [X]`: the shapers' queues; single packets are not told."""
+    """`show traffic-shape queue [X]`: the shapers' queues; single packets are not printed."""
     lines: list[str] = []
     for name, shaper, counted in _shaped(device, counters, interface):
         lines.append(f"Traffic queued in shaping queue on {name}")

@@ -284,7 +284,7 @@ def run_flows(
     `during` is called once, in a thread of its own, two thirds into the longest flow. Everything is stopped before an
     error leaves. `ready` is called when all servers listen: nothing begins before it returns. `started` receives the
     moment from which all times count (`time.monotonic`), which comes as soon as hosts can receive it; `began` is
-    told it once the first flow runs, which may have begun later than it was to.
+    called once the first flow runs, which may have begun later than planned.
     """
     moment = moment_during(max(flow.flow.start_after + flow.duration for flow in flows))
     try:

@@ -112,7 +112,7 @@ def unpack(files: bytes, record: CellRecord, cell: Cell) -> None:
 
 
 def _extract(files: bytes, folder: Path) -> None:
-    """Unpack an archive: at most so many files and bytes, whose sizes it has to tell beforehand."""
+    """Unpack an archive: at most so many files and bytes, whose sizes it must declare beforehand."""
     # Links are not followed below it: nothing here makes any.
     top = folder.resolve()
     try:

@@ -104,7 +104,7 @@ def show_port_asic_drops(name: str, counters: program_formats.SwitchPortCounters
 
 
 def show_counters(interfaces: Mapping[str, program_formats.InterfaceCounters]) -> str:
-    """`show interfaces [X] counters`. The data plane doesn't tell broadcasts from other frames: all are unicast."""
+    """`show interfaces [X] counters`. The data plane does not count broadcasts separately: all are unicast."""
     lines: list[str] = []
     for way in ("In", "Out"):
         lines += ["", f"{'Port':<8}" + _columns([f"{way}{word}" for word in _FRAMES], (16, 15, 15, 15)) + " "]

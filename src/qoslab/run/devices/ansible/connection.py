@@ -2,8 +2,8 @@
 
 Ansible starts a helper process for every task on a network device. All but the first only send a request to the
 connection process of the play, which already runs, the options of the next task; yet each spends most of a second on
-importing Ansible. This script does the telling with the standard library alone, in a tenth of that time. If there is no
-connection yet, or anything at all is unexpected, Ansible's own helper takes over with the same input.
+importing Ansible. This script sends the request with the standard library alone, in a tenth of that time. If there is
+no connection yet, or anything at all is unexpected, Ansible's own helper takes over with the same input.
 
 It is run as a script by `qoslab.run.devices.ansible.playbooks`, and only with releases of ansible-core whose helper it
 was compared with.

@@ -135,7 +135,7 @@ class Outcome:
         return {}
 
     def engine(self, host: str) -> dict[str, Any] | None:
-        """The configuration in force that an engine router's data plane told last."""
+        """The active configuration that an engine router's data plane reported last."""
         for task in reversed(self.tasks):
             text = task.result.get("stdout")
             if task.host == host and not task.failed and isinstance(text, str) and text.startswith("{"):

@@ -203,7 +203,7 @@ class Agent:
     # programs
 
     def reap(self) -> None:
-        """Tell of programs that have ended, after all that they printed."""
+        """Report ended programs, after all of their output."""
         for child in list(self.children.values()):
             status = child.poll()
             if status is None:
@@ -241,7 +241,7 @@ class Agent:
         return False
 
     def begun(self, child: Child) -> None:
-        """Tell when a program began, or why it did not."""
+        """Report the start of a program, or the reason of a failure."""
         try:
             began_ns = child.began_ns()
         except OSError as error:

@@ -196,7 +196,7 @@ class Watchdog:
             channel.sendall(json.dumps(failed).encode())
 
     def order(self, **keys: object) -> int:
-        """Tell it something; the number that it answers."""
+        """Send it a request and return the number in its answer."""
         self._channel.send(json.dumps(keys).encode())
         return int(self._channel.recv(64))
 

@@ -238,7 +238,7 @@ def plain_mac(text: object) -> str:
 
 
 def cards_of(listed: Mapping[str, Mapping[str, Any]]) -> dict[str, HostNic]:
-    """The interfaces that an agent has told of."""
+    """The interfaces reported by an agent."""
     return {
         name: HostNic(**{**card, "addresses": tuple(card["addresses"]), "mac": plain_mac(card["mac"]) or card["mac"]})
         for name, card in listed.items()

@@ -143,7 +143,7 @@ class ExternalWorker(MeasuredWorker):
     def _reach_routers(
         self, inventory: LabInventory, experiment: Experiment, proxies: AccessProxies | None, who: str
     ) -> None:
-        """Tell Ansible and the observer of the routers, those with a command line by their access proxies."""
+        """Pass the routers to Ansible and the observer, those with a command line by their access proxies."""
         routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
         if proxies is None:
             write_inventory(self._scratch / "inventory.json", routers, lab=False)

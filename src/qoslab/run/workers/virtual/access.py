@@ -15,7 +15,7 @@ from qoslab.virtual_lab import Lab
 def lab_routers(lab: Lab, sockets: Path | None = None) -> dict[str, Access]:
     """The routers of a virtual lab that is up.
 
-    Control sockets are named by links in the folder `sockets`, if one is given: made again for the next lab, they
+    Control sockets are named by links in the folder `sockets`, if one is given: created again for the next lab, they
     let it have the same inventory."""
     routers: dict[str, Access] = {}
     for name, node in lab.nodes.items():
