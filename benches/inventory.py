@@ -295,12 +295,12 @@ def section(name: str, found: Sequence[Pair], reasons: Sequence[str], words: Seq
     within = sum(pair.within for pair in found)
     controlled = any(pair.control is not None for pair in found)
     chance = f"; of {sum(pair.by_chance for pair in found)} if the virtual lab is measured twice" if controlled else ""
-    beside = f", {at_once} runs at a time" if at_once > 1 else ""
+    parallel = f", {at_once} runs at a time" if at_once > 1 else ""
     lines = [
         f"## {title(name, words)}",
         "",
         page.head(
-            f"Options: `{' '.join(words) or 'none'}`{beside}. {len(found)} figures, {same} with the same verdict, of "
+            f"Options: `{' '.join(words) or 'none'}`{parallel}. {len(found)} figures, {same} with the same verdict, of "
             f"{within} each median in the other's interval, if the error of readings is added{chance}."
         ),
         "",

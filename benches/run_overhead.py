@@ -94,10 +94,10 @@ def one_by_one(folder: Path, seconds: int) -> Alone:
             length = datetime.fromisoformat(step["ended"]) - datetime.fromisoformat(step["started"])
             steps[step["name"]] += length.total_seconds()
     steps["traffic"] -= seconds * len(ARMS)
-    beside = took.wall - seconds * len(ARMS)
-    steps["start, lab, restore, analysis, report"] = beside - sum(steps.values())
+    parallel = took.wall - seconds * len(ARMS)
+    steps["start, lab, restore, analysis, report"] = parallel - sum(steps.values())
     tasks = sum(len(CARRIED_OUT.findall(file.read_text())) for file in run.glob("cells/*/*/ansible/*/stdout"))
-    return Alone(Took(beside, took.processor), steps, tasks)
+    return Alone(Took(parallel, took.processor), steps, tasks)
 
 
 def side_by_side(folder: Path, seconds: int) -> tuple[Took, int]:
@@ -118,12 +118,12 @@ class Costs:
 
 def costs(folder: Path, seconds: int, *where: str) -> Costs:
     """Run three arms and one, each arm once, in one lab."""
-    beside = []
+    parallel = []
     for arms in (ARMS, ARMS[1:2]):
         words = (*(f"--arm={arm}" for arm in arms), "--jobs", "1", "--attempts", "1", *where)
-        beside.append(qoslab(folder, "--duration", f"{seconds}s", *words).wall - seconds * len(arms))
-    cell = (beside[0] - beside[1]) / (len(ARMS) - 1)
-    return Costs(beside[1] - cell, cell)
+        parallel.append(qoslab(folder, "--duration", f"{seconds}s", *words).wall - seconds * len(arms))
+    cell = (parallel[0] - parallel[1]) / (len(ARMS) - 1)
+    return Costs(parallel[1] - cell, cell)
 
 
 def without(text: str, line: str) -> str:

@@ -10,20 +10,20 @@ from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
 TOP = Path(__file__).resolve().parents[1]
-BESIDE = {"CHANGELOG.md": "internals/changelog.md", "CONTRIBUTING.md": "internals/contributing.md"}
-BESIDE |= {"SECURITY.md": "internals/security.md"}
+MOVED = {"CHANGELOG.md": "internals/changelog.md", "CONTRIBUTING.md": "internals/contributing.md"}
+MOVED |= {"SECURITY.md": "internals/security.md"}
 """Pages of the site by the files at the top of the checkout that they show."""
 
 
 _LINK = re.compile(r"\]\((?:\.\./)+(?P<file>[A-Z]+\.md)(?P<anchor>#[^)]*)?\)")
 
 
-def _beside(app: Sphinx, docname: str, source: list[str]) -> None:
+def _resolve_links(app: Sphinx, docname: str, source: list[str]) -> None:
     """Links of a page to files above docs/ go to the pages that show these."""
 
     def target(found: re.Match[str]) -> str:
         up = "../" * docname.count("/")
-        return f"]({up}{BESIDE[found['file']]}{found['anchor'] or ''})" if found["file"] in BESIDE else found[0]
+        return f"]({up}{MOVED[found['file']]}{found['anchor'] or ''})" if found["file"] in MOVED else found[0]
 
     source[0] = _LINK.sub(target, source[0])
 
@@ -44,7 +44,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension with Sphinx."""
     app.setup_extension("sphinx_click")
     app.add_lexer("ios", TextLexer)
-    app.connect("source-read", _beside)
+    app.connect("source-read", _resolve_links)
     app.connect("build-finished", _add_rustdoc)
     app.connect("sphinx-click-process-description", _plain)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

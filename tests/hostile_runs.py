@@ -447,7 +447,7 @@ TABLES: dict[str, tuple[Change, str]] = {
 
 COMPARED = "arm,where,metric,unit,measured,low,high,published,tolerance,verdict\n"
 AVERAGED = "title,arm,each,metric,unit,statistic,value,low,high,lowest,lowest_cell,verdict\n"
-BESIDE: dict[str, tuple[str, str]] = {
+COMPUTED: dict[str, tuple[str, str]] = {
     "a figure beyond all": ("comparison.csv", COMPARED + "policed,,goodput.sum,b/s,1e999,-1e999,nan,,,within\n"),
     "a figure that is a word": ("comparison.csv", COMPARED + f"policed,,goodput.sum,b/s,{SCRIPT},,,,,within\n"),
     "a row that was cut": ("comparison.csv", COMPARED + "policed,,goodput.sum"),

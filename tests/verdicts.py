@@ -37,6 +37,6 @@ def status_of(run: Path) -> int:
     return OUTSIDE if "outside" in verdicts else WITHIN
 
 
-def beside_lateness(record: Mapping[str, Any]) -> list[str]:
+def reasons_except_lateness(record: Mapping[str, Any]) -> list[str]:
     """The reasons of a `cell.json` but those that the machine had no time, of which a test does not ask."""
     return [reason for reason in record["reasons"] if reason not in record["lateness"]]

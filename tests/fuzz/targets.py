@@ -103,7 +103,7 @@ def run(data: bytes) -> None:
     content = {path: path.read_bytes() for path in (file, *folder.rglob("cell.json"), folder / "manifest.json")}
     try:
         file.write_bytes(data[1:])
-        sample_run.seal_anew(folder)
+        sample_run.reseal(folder)
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as text:
             status = main(["report", str(folder)])
         assert status in (0, 1, 2, 3), text.getvalue()

@@ -18,7 +18,7 @@ from damage import BYTES, NAMES, PLACES, UNPRINTABLE
 from harness import Case, Ended, Make
 
 from hostile_captures import CAPTURES
-from hostile_runs import BEGIN, BESIDE, CELL, LINES, OPTIONS, RUNS, SCRIPT, TABLES, TEXTS, Change, asked
+from hostile_runs import BEGIN, CELL, COMPUTED, LINES, OPTIONS, RUNS, SCRIPT, TABLES, TEXTS, Change, asked
 from qoslab.cli import main
 from qoslab.results.checksums import sealed
 from qoslab.results.progress import PROGRESS
@@ -78,7 +78,7 @@ def run(change: Change | None = None, *, options: str = "", seal: bool = True, o
         if change is not None:
             change(place)
         if seal:
-            sample_run.seal_anew(place)
+            sample_run.reseal(place)
 
     return make
 
@@ -138,9 +138,9 @@ def named(name: bytes) -> Change:
     return lambda folder: (folder / CELL / "config" / os.fsdecode(name)).write_text("x")
 
 
-def beside(name: str) -> Change:
+def computed(name: str) -> Change:
     """Write a file that is computed from the results."""
-    return lambda folder: (folder / BESIDE[name][0]).write_text(BESIDE[name][1])
+    return lambda folder: (folder / COMPUTED[name][0]).write_text(COMPUTED[name][1])
 
 
 def cases() -> Iterator[Case]:
@@ -167,8 +167,8 @@ def cases() -> Iterator[Case]:
     for name, (change, answer) in TABLES.items():
         says = rf"tables/metrics\.parquet: {answer}"
         yield case(f"verify a table: {name}", run(change, of=reported), READERS["verify"], (3,), says)
-    for name in BESIDE:
-        yield case(f"compare {name}", run(beside(name), of=reported), READERS["compare"])
+    for name in COMPUTED:
+        yield case(f"compare {name}", run(computed(name), of=reported), READERS["compare"])
     for name, (line, status, _) in LINES.items():
         yield case(f"watch progress: {name}", run(progress(line)), READERS["watch"], (status,))
     for name, (text, answer) in OPTIONS.items():

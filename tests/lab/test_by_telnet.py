@@ -15,7 +15,7 @@ from test_run import EXPERIMENT, latest
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.expose import expose
 from qoslab.virtual_lab.ios_routers import RouterLogins
-from verdicts import beside_lateness, newest_run, status_of
+from verdicts import newest_run, reasons_except_lateness, status_of
 
 pytestmark = pytest.mark.lab
 
@@ -38,7 +38,7 @@ def test_a_run_reaches_its_router_by_telnet_alone(
         assert (latest(clean) / "cells/policed/1/cell.json").exists(), errors + output
         record = json.loads((latest(clean) / "cells/policed/1/cell.json").read_text())
         # How punctual this machine was as a host is not asked here.
-        assert not beside_lateness(record), errors
+        assert not reasons_except_lateness(record), errors
         assert status == status_of(newest_run(clean)), errors + output
         transcripts = [each.read_text() for each in latest(clean).glob("transcripts/*/R1.*.txt")]
         assert transcripts and all(f"to 127.0.0.1 port {login.telnet} by telnet\n" in each for each in transcripts)

@@ -38,7 +38,7 @@ from qoslab.schema import load_sweep
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.expose import expose
 from qoslab.virtual_lab.ios_routers import RouterLogins
-from verdicts import beside_lateness, status_of
+from verdicts import reasons_except_lateness, status_of
 from waiting import wait_until
 
 pytestmark = pytest.mark.lab
@@ -152,7 +152,7 @@ def test_an_experiment_runs_on_hosts_reached_by_ssh_only(clean: Path, exposed: t
     assert (cell / "cell.json").exists(), errors + output
     record = json.loads((cell / "cell.json").read_text())
     # How punctual this machine was as a host is not asked here.
-    assert not beside_lateness(record)
+    assert not reasons_except_lateness(record)
     assert status == status_of(latest(clean)), errors + output
     assert record["lab"] == "external" and record["health"] == {}
     assert latest(clean).stat().st_mode & 0o777 == 0o700, "its routers' configurations are somebody's"
@@ -204,7 +204,7 @@ def test_two_hosts_are_one_machine_with_a_card_each(
         assert (latest(clean) / "cells/policed/1/cell.json").exists(), errors + output
         record = json.loads((latest(clean) / "cells/policed/1/cell.json").read_text())
         # How punctual this machine was as a host is not asked here.
-        assert not beside_lateness(record), errors
+        assert not reasons_except_lateness(record), errors
         assert status == status_of(latest(clean)), errors + output
         assert record["captures"]["server"]["received"] > 50
         links = json.loads((latest(clean) / "manifest.json").read_text())["machine"]["lab"]["links"]

@@ -23,7 +23,7 @@ from qoslab.run.devices.collector import Collector
 from qoslab.run.workers.external.preflight_command import check_lab
 from qoslab.schema import load_sweep
 from qoslab.virtual_lab import Lab
-from verdicts import beside_lateness, newest_run, status_of
+from verdicts import newest_run, reasons_except_lateness, status_of
 from waiting import wait_until
 
 pytestmark = pytest.mark.lab
@@ -65,7 +65,7 @@ def test_ipv6_runs_on_hosts_reached_by_ssh_only(
         (kept,) = newest_run(clean).glob("cells/**/cell.json")
         # How punctual this machine was as a host is not asked here, and what comes in bursts is policed harder.
         record = json.loads(kept.read_text())
-        assert not beside_lateness(record), errors
+        assert not reasons_except_lateness(record), errors
         figures = json.loads((newest_run(clean) / "comparison.json").read_text())
         (goodput,) = (row["measured"] for row in figures if row["metric"] == "goodput.steady")
         assert record["lateness"] or 900_000 < goodput < 1_000_000, goodput
@@ -173,7 +173,7 @@ def test_a_run_on_hosts_that_stay_as_they_are(clean: Path, exposed: tuple[Lab, P
     assert status == status_of(newest_run(clean)), errors + output
     record = json.loads((newest_run(clean) / "cells/policed-cubic/1/cell.json").read_text())
     # How punctual this machine was as a host is not asked here.
-    assert not beside_lateness(record), errors
+    assert not reasons_except_lateness(record), errors
     assert record["captures"]["server"]["received"] > 50
     wait_until_clean(lab, before)
     status, output, errors = run(clean, *command, "policed")
@@ -238,7 +238,9 @@ def test_a_card_that_is_down_is_up_for_the_run(clean: Path, exposed: tuple[Lab, 
     status, output, errors = run(clean, *command)
     assert status == status_of(newest_run(clean)), errors + output
     # How punctual this machine was as a host is not asked here.
-    assert not beside_lateness(json.loads((newest_run(clean) / "cells/policed/1/cell.json").read_text())), errors
+    assert not reasons_except_lateness(json.loads((newest_run(clean) / "cells/policed/1/cell.json").read_text())), (
+        errors
+    )
     links = json.loads((newest_run(clean) / "manifest.json").read_text())["machine"]["lab"]["links"]
     assert links["lan"]["cabling"] == "proven", "it is looked at again once it is up"
     wait_until_clean(lab, before)

@@ -21,7 +21,7 @@ from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
 from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.schema import CellIdentity
 from qoslab.virtual_lab import Lab
-from verdicts import beside_lateness, newest_run, status_of
+from verdicts import newest_run, reasons_except_lateness, status_of
 
 pytestmark = pytest.mark.lab
 
@@ -313,7 +313,7 @@ def test_probes_of_hosts_and_routers_run_over_ipv6(clean: Path) -> None:
     latest = (clean / "runs/probes-ipv6/latest").resolve()
     cell = latest / "cells/plain/1"
     # How punctual the machine was is not asked here.
-    assert not beside_lateness(json.loads((cell / "cell.json").read_text())), errors
+    assert not reasons_except_lateness(json.loads((cell / "cell.json").read_text())), errors
     rows = pd.read_parquet(latest / "tables/probes.parquet").set_index("probe")
     assert set(rows.index) == {each["name"] for each in PROBES}
     for name, row in rows.iterrows():

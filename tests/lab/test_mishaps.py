@@ -26,7 +26,7 @@ from misbehaving import Misbehaving
 from qoslab.results import RunFolder
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.expose import expose
-from verdicts import beside_lateness, newest_run, status_of
+from verdicts import newest_run, reasons_except_lateness, status_of
 from waiting import PATIENCE_S
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
@@ -148,7 +148,7 @@ def borne(clean: Path, ended: tuple[int, str, str], attempt: str = "1") -> dict[
     assert status == status_of(newest_run(clean)), errors + output
     record = cell(clean, "policed", attempt)
     # How punctual this machine was as a host is not asked here.
-    assert not beside_lateness(record), record["reasons"]
+    assert not reasons_except_lateness(record), record["reasons"]
     return record
 
 

@@ -24,7 +24,7 @@ from test_run import EXPERIMENT, latest
 
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.expose import expose
-from verdicts import beside_lateness, newest_run, status_of
+from verdicts import newest_run, reasons_except_lateness, status_of
 from waiting import wait_until
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/usr/bin")
@@ -136,7 +136,7 @@ def test_a_run_by_openssh_with_a_jump_host_to_the_router(
             assert (latest(clean) / "cells/policed/1/cell.json").exists(), errors + output
             record = json.loads((latest(clean) / "cells/policed/1/cell.json").read_text())
             # How punctual this machine was as a host is not asked here.
-            assert not beside_lateness(record), errors
+            assert not reasons_except_lateness(record), errors
             assert status == status_of(newest_run(clean)), errors + output
             assert record["captures"]["server"]["received"] > 50
             wait_until_clean(lab, before)

@@ -22,7 +22,7 @@ from test_iosd import session
 from experiment_files import experiment_file
 from qoslab.cli import main
 from qoslab.virtual_lab import Lab
-from verdicts import beside_lateness, newest_run
+from verdicts import newest_run, reasons_except_lateness
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("foreign packages")]
 
@@ -222,7 +222,7 @@ def test_a_run_configures_and_observes_a_router_with_ios_xe(clean: Path) -> None
     (clean / "templates/edge.ios").write_text(EDGE)
     _, output, errors = run(clean, "run", str(file))
     cell = newest_run(clean) / "cells/edge/1"
-    assert not beside_lateness(json.loads((cell / "cell.json").read_text())), errors + output
+    assert not reasons_except_lateness(json.loads((cell / "cell.json").read_text())), errors + output
     found = json.loads((cell / "observations/R1/after.show-policy-map-interface.json").read_text())
     out = found["GigabitEthernet0/0/1"]["service_policy"]["output"]["policy_name"]["PARENT"]["class_map"]
     child = out["class-default"]["child_policy_name"]["CHILD"]["class_map"]

@@ -28,7 +28,7 @@ from qoslab.run.workers.external.preflight_command import CheckResult, check_lab
 from qoslab.schema import load_sweep
 from qoslab.virtual_lab import Lab
 from qoslab.virtual_lab.expose import expose
-from verdicts import beside_lateness, newest_run, status_of
+from verdicts import newest_run, reasons_except_lateness, status_of
 
 pytestmark = pytest.mark.lab
 
@@ -317,7 +317,7 @@ def test_a_run_in_a_project_with_custom_names(tmp_path: Path, clean: Path, monke
         assert status == status_of(newest_run(clean)), errors + output
         record = json.loads((newest_run(clean) / "cells/policed/1/cell.json").read_text())
         # How punctual this machine was as a host is not asked here.
-        assert not beside_lateness(record), errors
+        assert not reasons_except_lateness(record), errors
         assert record["captures"]["server"]["received"] > 50
         links = json.loads((newest_run(clean) / "manifest.json").read_text())["machine"]["lab"]["links"]
         assert {name: link["cabling"] for name, link in links.items()} == {"lan": "proven", "wan": "proven"}

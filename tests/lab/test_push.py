@@ -48,7 +48,7 @@ from qoslab.schema import CellIdentity
 from qoslab.verification.requested_policy import policy_differences
 from qoslab.virtual_lab import Lab
 from undoing import undo_lines
-from verdicts import beside_lateness
+from verdicts import reasons_except_lateness
 from waiting import PATIENCE_S, wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("push")]
@@ -518,7 +518,7 @@ def test_a_router_that_has_only_its_command_line_is_measured_over_it(
     finally:
         collector.configure("R1", ["no ip sla 1"])
     # How punctual this machine was is not asked here.
-    assert not beside_lateness(journal.write().model_dump())
+    assert not reasons_except_lateness(journal.write().model_dump())
     assert significant(after) == significant(before)
     # Its data plane was not asked.
     assert sorted(file.name for file in (cell.path / "probes").iterdir()) == ["R1-probe.json", "R1-probe.txt"]

@@ -20,7 +20,7 @@ from labs import inside
 from experiment_files import experiment_file
 from levels import long_cases
 from qoslab.virtual_lab import Lab
-from verdicts import beside_lateness, newest_run, status_of
+from verdicts import newest_run, reasons_except_lateness, status_of
 
 pytestmark = pytest.mark.lab
 
@@ -75,7 +75,7 @@ def test_both_push_paths_give_the_engine_the_same_and_run_probes_of_all_nodes(cl
         engines[platform] = json.loads((cell / "config/R1.engine.json").read_text())
         record = json.loads((cell / "cell.json").read_text())
         # How punctual the machine was is not asked here.
-        assert not beside_lateness(record), errors
+        assert not reasons_except_lateness(record), errors
         # The counters were read at two thirds of the traffic, whenever in a second it had begun.
         zero_ns = min(datetime.fromisoformat(each["started"]).timestamp() for each in record["flows"]) * 1e9
         read = [json.loads(line)["time_ns"] for line in (cell / "counters/R1.jsonl").read_text().splitlines()]
@@ -155,7 +155,7 @@ def test_load_from_flood_and_a_session_that_it_starves(clean: Path) -> None:
     assert status == status_of(newest_run(clean)), errors + output
     cell = json.loads((latest(clean) / "cells/policed/1/cell.json").read_text())
     # How punctual the machine was is not asked here: what is below holds of late datagrams, too.
-    assert not beside_lateness(cell)
+    assert not reasons_except_lateness(cell)
     flows_table = pd.read_parquet(latest(clean) / "tables/flows.parquet")
     load, noise, session = (flows_table[flows_table["traffic"] == name] for name in ("load", "noise", "session"))
     assert load["lost"].item() > 0 and load["datagrams"].item() > load["lost"].item()
@@ -182,7 +182,7 @@ def test_arms_run_side_by_side_unless_they_are_to_run_one_by_one(clean: Path, jo
     assert ("lab 2: lab up" in errors) == together
     assert [len(cell["earlier"]) <= (2 if together else 0) for cell in cells] == [True, True]
     for record in first:
-        assert beside_lateness(record) == [], "what they do to each other is lateness alone"
+        assert reasons_except_lateness(record) == [], "what they do to each other is lateness alone"
 
 
 def test_something_is_killed_in_mid_test(clean: Path) -> None:

@@ -1,9 +1,12 @@
-"""Checks of `docs/internals/style.md` that a program can make: help, messages, docstrings, metrics, and pages."""
+"""Checks of `docs/internals/style.md` that a program can make: help, messages, metrics, pages, docstrings and names."""
 
 from __future__ import annotations
 
 import ast
+import functools
 import re
+import subprocess
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,10 +23,24 @@ SHORTEST = 100
 """Bytes of a page that has text of its own, and not only an include."""
 
 PRIVATE = re.compile(
-    r"\b(mend(s|ed)?|told|anew|beside|but for|way back|one's own|likewise|meanwhile|who(m|so)?ever|what(so)?ever)\b",
+    r"\b(mend(s|ed)?|told|anew|beside|but for|way back|taken back|dead man|one's own|likewise|meanwhile|who(m|so)?ever"
+    r"|what(so)?ever)\b",
     re.IGNORECASE,
 )
 """Words that `docs/internals/style.md` replaces."""
+
+PRIVATE_NAMES = {"told", "said", "mend", "mends", "anew", "beside", "door", "doors", "likewise", "meanwhile", "meant"}
+PRIVATE_NAMES |= {"whoever", "whatever", "keeper"}
+"""The same of the parts of names."""
+
+CLAUSES = {"what", "which", "where", "whose", "who", "whom"}
+"""Parts of a test's name that replace its subject."""
+
+GUIDE = ("tests/lint/test_language.py",)
+"""Files that list the words."""
+
+CODE = ("src", "tests", "benches", "site", "hatch_build.py", "toxfile.py")
+"""Folders and files of Python code."""
 
 RELATIVE = re.compile(r"\b(what|which|where|whose)\b", re.IGNORECASE)
 
@@ -45,9 +62,6 @@ SHIPPED = sorted((TOP / "experiments").glob("*.yml"))
 
 PACKAGES = sorted(path.parent.name for path in (TOP / "src/qoslab").glob("*/__init__.py"))
 """Packages in which every docstring starts with a noun phrase or an imperative."""
-
-UNRENAMED = "test_hostile"
-"""First word of the files whose tests are not renamed yet."""
 
 FRAGMENT = re.compile(
     r"(What|Whether|How|Where|Which|Who|Whose|When|Why|Of|In|To|By|For|With|From|As|That|Those|Its|It|They|Until)\b"
@@ -122,7 +136,7 @@ def texts(node: ast.AST) -> Iterator[str]:
 def messages() -> Iterator[tuple[str, str]]:
     """The texts of errors, hints and yielded findings, with their module."""
     for path in sources():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_of(path)):
             found: ast.AST | None = None
             if isinstance(node, ast.Raise):
                 found = node.exc
@@ -134,7 +148,7 @@ def messages() -> Iterator[tuple[str, str]]:
 
 def docstrings(path: Path) -> Iterator[str]:
     """The docstrings of a module: its own, and those of classes, functions, constants and fields."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         body = getattr(node, "body", None)
         for before, each in zip([None, *body], body, strict=False) if isinstance(body, list) else ():
             first = before is None and isinstance(
@@ -144,6 +158,53 @@ def docstrings(path: Path) -> Iterator[str]:
                 value = each.value
                 if isinstance(value, ast.Constant) and isinstance(value.value, str):
                     yield value.value.strip()
+
+
+@functools.cache
+def python_files() -> tuple[str, ...]:
+    """Return the Python files of the checkout, as paths in it; goldens and recordings are those of others."""
+    done = subprocess.run(["git", "ls-files", *CODE], cwd=TOP, capture_output=True, text=True, check=True)
+    return tuple(file for file in done.stdout.splitlines() if file.endswith(".py") and "/goldens/" not in file)
+
+
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    """Return the syntax tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def literals() -> Iterator[tuple[str, str]]:
+    """Yield the text literals of the package that are no docstrings, with their file."""
+    for path in sources():
+        tree = tree_of(path)
+        bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare:
+                yield path.name, node.value
+
+
+def comments(path: Path) -> Iterator[str]:
+    """Yield the comments of a file."""
+    with path.open("rb") as file:
+        yield from (token.string for token in tokenize.tokenize(file.readline) if token.type == tokenize.COMMENT)
+
+
+def names(path: Path) -> Iterator[str]:
+    """Yield the names that a file defines: functions, classes, parameters, variables and attributes."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+
+
+def parts(name: str) -> list[str]:
+    """Return the words of a name, in lower case."""
+    return [part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
 
 
 def test_help_has_full_phrases_in_plain_words() -> None:
@@ -173,9 +234,38 @@ def test_messages_have_few_relative_clauses_and_no_private_words() -> None:
     assert sum(len(RELATIVE.findall(text)) for _, text in found) * 1000 / words <= PER_THOUSAND_IN_MESSAGES
 
 
+def test_texts_have_no_private_words() -> None:
+    found = [f"{file}: {text}" for file, text in literals() if len(text.split()) > 2 and PRIVATE.search(text)]
+    assert found == []
+    script = re.findall(r"^\s*(?:say|die) .*|^\s+again.*", (TOP / "qoslab").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [line for line in script if PRIVATE.search(line)] == []
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_docstrings_start_with_a_noun_phrase_or_an_imperative(package: str) -> None:
     found = [f"{path.name}: {text}" for path in sources(package) for text in docstrings(path) if FRAGMENT.match(text)]
+    assert found == []
+
+
+def test_docstrings_of_tests_and_benchmarks_start_with_a_noun_phrase_or_an_imperative() -> None:
+    found = [
+        f"{file}: {text}"
+        for file in python_files()
+        if not file.startswith("src/")
+        for text in docstrings(TOP / file)
+        if FRAGMENT.match(text)
+    ]
+    assert found == []
+
+
+def test_docstrings_and_comments_have_no_private_words() -> None:
+    found = [
+        f"{file}: {text}"
+        for file in python_files()
+        if file not in GUIDE
+        for text in (*docstrings(TOP / file), *comments(TOP / file))
+        if PRIVATE.search(text)
+    ]
     assert found == []
 
 
@@ -189,15 +279,25 @@ def test_shipped_experiment_is_in_plain_words(file: Path) -> None:
     assert len(RELATIVE.findall(text)) * 1000 / len(text.split()) <= PER_THOUSAND
 
 
-def test_names_of_unit_tests_have_no_private_words() -> None:
-    private = re.compile(r"_(mend|told|anew|beside|likewise|meanwhile|whoever|whatever)(_|$)")
-    names = {
-        name
-        for path in (TOP / "tests/unit").glob("*.py")
-        if not path.stem.startswith(UNRENAMED)
-        for name in [path.stem, *re.findall(r"def (test_\w+)\(", path.read_text(encoding="utf-8"))]
+def test_names_have_no_private_words() -> None:
+    found = {
+        f"{file}: {name}"
+        for file in python_files()
+        for name in (Path(file).stem, *names(TOP / file))
+        if PRIVATE_NAMES & set(parts(name))
     }
-    assert sorted(name for name in names if private.search(name)) == []
+    assert sorted(found) == []
+
+
+def test_names_of_tests_state_their_subject() -> None:
+    found = {
+        f"{file}: {name}"
+        for file in python_files()
+        if file.startswith("tests/")
+        for name in (Path(file).stem, *names(TOP / file))
+        if name.startswith("test_") and CLAUSES & set(parts(name))
+    }
+    assert sorted(found) == []
 
 
 def test_there_are_few_user_pages() -> None:

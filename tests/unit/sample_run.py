@@ -359,7 +359,7 @@ def change_json(path: Path, change: Callable[[Any], None]) -> None:
     path.write_bytes(sealed((json.dumps(content, indent=2) + "\n").encode()))
 
 
-def seal_anew(run: Path) -> None:
+def reseal(run: Path) -> None:
     """Have a changed run say that it is what was written: its cells, and its manifest where it can be read."""
     records = {}
     for path in run.glob("cells/**/cell.json"):

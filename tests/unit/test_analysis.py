@@ -127,7 +127,7 @@ class TestRun:
         run = sample_run.make_run(tmp_path)
         began = {"began": (sample_run.STARTED + timedelta(seconds=1.25)).isoformat()}
         sample_run.change_json(run.cell("policed").record_file, lambda record: record["flows"][0].update(began))
-        sample_run.seal_anew(run.path)
+        sample_run.reseal(run.path)
         analyse(run)
         for name in ("flows", "intervals"):
             offsets = tables.read_table(run, name).groupby("arm")["offset_s"].unique()
@@ -163,7 +163,7 @@ class TestRun:
         manifest = json.loads((run.path / "manifest.json").read_text())
         manifest["cells"].append({"arm": "policed", "repetition": 2, "valid": True})
         (run.path / "manifest.json").write_text(json.dumps(manifest))
-        sample_run.seal_anew(run.path)
+        sample_run.reseal(run.path)
         outcome = analyse(run)
         assert not outcome.valid and outcome.untrusted == frozenset()
         burst = outcome.comparison[outcome.comparison["metric"] == "police.bc"].iloc[0]
@@ -173,7 +173,7 @@ class TestRun:
         run = sample_run.make_run(tmp_path)
         file = run.cell("shaped").traffic("transfer", "server", "json")
         file.write_text(file.read_text()[:-100])
-        sample_run.seal_anew(run.path)
+        sample_run.reseal(run.path)
         outcome = analyse(run)
         assert not outcome.valid
         assert len(outcome.reasons) == 1 and "iperf3 server" in outcome.reasons[0]
@@ -190,7 +190,7 @@ class TestRun:
         manifest["cells"] = manifest["cells"][:1]
         (run.path / "manifest.json").write_text(json.dumps(manifest))
         (run.cell("shaped").path / "cell.json").unlink()
-        sample_run.seal_anew(run.path)
+        sample_run.reseal(run.path)
         outcome = analyse(run)
         assert outcome.valid
         assert set(outcome.comparison["arm"]) == {"policed"}
@@ -226,11 +226,13 @@ def test_a_metric_function_yields_its_registered_metrics() -> None:
 def test_goodput_while_all_traffic_runs() -> None:
     """The entry is alone for 5 s and for half of an interval; only its bytes next to the other count."""
     alone = [{"traffic": "flood", "start_s": n, "end_s": n + 1.0, "bytes": 1000, "offset_s": 0.0} for n in range(5)]
-    beside = [{"traffic": "flood", "start_s": n, "end_s": n + 1.0, "bytes": 100, "offset_s": 0.0} for n in range(5, 9)]
+    overlapping = [
+        {"traffic": "flood", "start_s": n, "end_s": n + 1.0, "bytes": 100, "offset_s": 0.0} for n in range(5, 9)
+    ]
     other = [{"traffic": "session", "start_s": n, "end_s": n + 1.0, "bytes": 10, "offset_s": 5.0} for n in range(3)]
     # The receiver looked after a second, of which the session sent for half at the most.
     broken = {"traffic": "session", "start_s": 3.0, "end_s": 4.0, "bytes": 5, "offset_s": 5.0}
-    whole = pd.DataFrame([*alone, *beside, *other, broken]).assign(stream=1)
+    whole = pd.DataFrame([*alone, *overlapping, *other, broken]).assign(stream=1)
     of = {name: dict(together(rows, whole)) for name, rows in whole.groupby("traffic")}
     assert of["flood"]["goodput.together"] == pytest.approx(800)
     assert of["session"]["goodput.together"] == pytest.approx(80)

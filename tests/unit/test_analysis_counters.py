@@ -313,7 +313,7 @@ class TestObserved:
             base = cell.observation("R1", "during", "show policy-map interface")
             parsed = (sample_run.RECORDED / "observed" / f"{arm}.json").read_text()
             base.with_name(base.name + ".json").write_text(parsed)
-        sample_run.seal_anew(run.path)
+        sample_run.reseal(run.path)
         assert analyse(run).valid
         figures_ = tables.read_table(run, "metrics").set_index(["arm", "metric"])["value"]
         assert figures_["policed", "police.exceed_share"] == pytest.approx(174 / 588)

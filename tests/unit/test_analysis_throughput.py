@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from sample_run import EXPERIMENT, RECORDED, make_run, seal_anew
+from sample_run import EXPERIMENT, RECORDED, make_run, reseal
 
 from qoslab.analysis import analyse
 from qoslab.analysis.class_lines import Line
@@ -140,7 +140,7 @@ class TestHosts:
             for number, file in enumerate(cell.host_counters("client")):
                 text = self.TEXT.replace("\nTcp: 1 200 120000 -1 ", f"\nTcp: 1 200 120000 {number} ")
                 cell.write(file, text)
-        seal_anew(run.path)
+        reseal(run.path)
         analyse(run)
         assert set(tables.read_table(run, "hosts")["host"]) == {"client"}
         found = tables.read_table(run, "metrics").set_index(["arm", "metric"])["value"]

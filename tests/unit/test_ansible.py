@@ -178,7 +178,7 @@ def test_a_type_that_is_not_known_is_left_to_ansible() -> None:
         ansible_connection.unpickle(pickle.dumps(Path("/x")))
 
 
-def test_the_socket_is_where_ansible_puts_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_socket_has_the_path_of_ansible(monkeypatch: pytest.MonkeyPatch) -> None:
     from ansible.playbook.play_context import PlayContext
     from ansible.plugins.connection.ssh import Connection as SshConnection
 

@@ -249,11 +249,11 @@ class TestJobs:
         for _ in range(7):
             jobs.learn(record(0.4), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 8
-        beside = datetime.now(UTC)
+        overheads = datetime.now(UTC)
         assert "a router or a sender was late" in jobs.learn(record(0.4, late=True), experiment)  # type: ignore[arg-type]
         assert jobs.labs == 6
         # Late cells that ran in parallel say nothing about six labs.
-        assert jobs.learn(record(0.4, late=True, began=beside), experiment) == ""  # type: ignore[arg-type]
+        assert jobs.learn(record(0.4, late=True, began=overheads), experiment) == ""  # type: ignore[arg-type]
         assert jobs.labs == 6
         jobs.learn(record(0.4, behind_ns=15_000_000), experiment)  # type: ignore[arg-type]
         for _ in range(PATIENCE * 6 - 1):

@@ -80,13 +80,13 @@ def test_cells_are_taken_in_order_with_least_priority() -> None:
             both.set()
         return ()
 
-    meanwhile = BackgroundAnalysis(lambda: each, ignore, punctual=True)
-    meanwhile.take(cell(1))
-    meanwhile.start()
-    meanwhile.start()
-    meanwhile.take(cell(2))
+    analysis = BackgroundAnalysis(lambda: each, ignore, punctual=True)
+    analysis.take(cell(1))
+    analysis.start()
+    analysis.start()
+    analysis.take(cell(2))
     assert both.wait(60)
-    meanwhile.end()
+    analysis.end()
     assert seen == [(1, LEAST_PRIORITY), (2, LEAST_PRIORITY)]
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before
 
@@ -101,13 +101,13 @@ def test_an_analysis_that_did_not_begin_is_skipped() -> None:
         seen.append(taken.repetition)
         return ()
 
-    meanwhile = BackgroundAnalysis(lambda: each, ignore, punctual=False)
-    meanwhile.start()
+    analysis = BackgroundAnalysis(lambda: each, ignore, punctual=False)
+    analysis.start()
     for number in (1, 2):
-        meanwhile.take(cell(number))
+        analysis.take(cell(number))
     assert begun.wait(60)
     threading.Timer(0.1, go_on.set).start()
-    meanwhile.end()
+    analysis.end()
     assert seen == [1]
 
 
@@ -119,11 +119,11 @@ def test_an_error_ends_it_and_is_left_to_the_analysis_at_the_end(where: str) -> 
         met.set()
         raise json.JSONDecodeError("damaged", "", 0)
 
-    meanwhile = BackgroundAnalysis(fail if where == "begin" else lambda: fail, ignore, punctual=False)
-    meanwhile.start()
-    meanwhile.take(cell(1))
+    analysis = BackgroundAnalysis(fail if where == "begin" else lambda: fail, ignore, punctual=False)
+    analysis.start()
+    analysis.take(cell(1))
     assert met.wait(60)
-    meanwhile.end()
+    analysis.end()
 
 
 def test_without_a_started_analysis_there_is_no_wait() -> None:

@@ -32,7 +32,7 @@ def test_parsing_in_the_other_process(collector: Collector) -> None:
     assert observed.data["FastEthernet0/1"]["service_policy"]["output"]["policy_name"].keys() == {"Shape"}
 
 
-MEANWHILE = """
+DURING_IMPORTS = """
 import sys, threading, time
 from qoslab.genie.show_parser import parse
 from qoslab.run.devices.collector_process import _warm_up
@@ -51,7 +51,9 @@ warm.join()
 @pytest.mark.parametrize("after_s", ["0", "0.01", "0.02"])
 def test_a_request_during_imports_waits(after_s: str) -> None:
     # Unicon's plugins import Genie: threads that begin at different ends lock each other out.
-    output = subprocess.run([sys.executable, "-c", MEANWHILE, after_s], capture_output=True, text=True, check=False)
+    output = subprocess.run(
+        [sys.executable, "-c", DURING_IMPORTS, after_s], capture_output=True, text=True, check=False
+    )
     assert (output.returncode, output.stderr) == (0, "")
     assert "reason=''" in output.stdout
 

@@ -35,7 +35,7 @@ VALUES: dict[str, Value] = {
 
 
 @pytest.fixture(autouse=True)
-def read_anew() -> None:
+def clear_cache() -> None:
     """Clear the cache, so that nothing read before by an unchanged program is used."""
     parse_expression.cache_clear()
 
@@ -341,10 +341,10 @@ def test_brackets_nest_thirty_two_deep(opening: str) -> None:
     def deep(depth: int) -> str:
         return opening * depth + "1" + ")" * depth
 
-    beside = f"{deep(1)} + {deep(2)} - "
+    surroundings = f"{deep(1)} + {deep(2)} - "
     assert parse_expression(deep(DEPTH_LIMIT)).evaluate({}) == 1
-    assert parse_expression(beside + deep(DEPTH_LIMIT)).evaluate({}) == 1
-    for text in (deep(DEPTH_LIMIT + 1), beside + deep(DEPTH_LIMIT + 1)):
+    assert parse_expression(surroundings + deep(DEPTH_LIMIT)).evaluate({}) == 1
+    for text in (deep(DEPTH_LIMIT + 1), surroundings + deep(DEPTH_LIMIT + 1)):
         with pytest.raises(ExpressionError) as caught:
             parse_expression(text)
         assert caught.value.message == "found more than 32 brackets inside one another, expected fewer"

@@ -119,7 +119,7 @@ def test_links_out_of_a_run_are_refused(
 def test_an_observation_is_a_file_of_its_cell(run: Path, capsys: pytest.CaptureFixture[str], file: str) -> None:
     record = first_cell(run)
     sample_run.change_json(record, lambda cell: cell["observed"].append({**cell["observed"][0], "file": file}))
-    sample_run.seal_anew(run)
+    sample_run.reseal(run)
     assert main(["report", str(run)]) == 3
     assert SECRET not in (run / "report.html").read_text()
     output = capsys.readouterr()
@@ -220,7 +220,7 @@ def test_a_packet_of_another_year_costs_nothing(
     run: Path, capsys: pytest.CaptureFixture[str], small_machine: None, years: int
 ) -> None:
     stamped_later(first_cell(run).parent / "captures" / "server.pcapng", 3, years * 365 * 86400.0)
-    sample_run.seal_anew(run)
+    sample_run.reseal(run)
     assert main(["report", str(run)]) == 3
     output = capsys.readouterr()
     reason = r"policed/1: capture server: 3 packets are stamped -?3\.15\d*e\+08 to .* expected -600 to 604 s"
@@ -242,7 +242,7 @@ def test_a_packet_within_the_time_of_an_experiment_of_years_costs_nothing(
 ) -> None:
     changed(f"{CELL}/experiment.json", lambda experiment: experiment.update(duration=duration))(run)
     stamped_later(run / CELL / "captures" / "server.pcapng", 3, seconds)
-    sample_run.seal_anew(run)
+    sample_run.reseal(run)
     with at_most(SECONDS):
         assert main(["report", str(run)]) == 3
     output = capsys.readouterr().out
@@ -261,7 +261,7 @@ def test_an_interval_of_another_year_costs_nothing(
     content = json.loads(file.read_text())
     change(content)
     file.write_text(json.dumps(content))
-    sample_run.seal_anew(run)
+    sample_run.reseal(run)
     assert main(["report", str(run)]) == 3
     assert "4 intervals lie outside the cell's time, expected -600 to 604 s" in capsys.readouterr().out
 
@@ -307,7 +307,7 @@ def test_a_record_that_does_not_fit_is_a_problem_of_its_cell(
     RUNS[name][0](run)
     if cells == 2:
         (run / "cells/shaped/1/experiment.json").write_text("{}")
-    sample_run.seal_anew(run)
+    sample_run.reseal(run)
     assert main(["report", str(run)]) == 3
     rows = json.loads((run / "comparison.json").read_text())
     measured = {(row["arm"], row["metric"]): row["measured"] for row in rows}
@@ -353,7 +353,7 @@ def test_no_change_of_a_file_is_a_fault_of_qoslab(
     else:
         at = number % len(content)
         file.write_bytes(content[:at] + bytes([content[at] ^ (1 + number % 255)]) + content[at + 1 :])
-    sample_run.seal_anew(run)
+    sample_run.reseal(run)
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as text:
         status = main(["report", str(run)])
     shutil.rmtree(run)

@@ -15,10 +15,10 @@ from switch_strategies import switch_hardware
 ATM = Hardware("7206VXR", ("FastEthernet0/0", "ATM1/0"), "classic", "12.4")
 
 
-def lines(before: str, after: str, chassis: Hardware | None = None, anew: Anew = "all") -> list[str]:
+def lines(before: str, after: str, chassis: Hardware | None = None, rewritten: Anew = "all") -> list[str]:
     """The lines from `after` to `before`, which are seen to lead there."""
     wanted, device = (parse_config(text, chassis or hardware()) for text in (before, after))
-    found = lines_between(wanted, device, anew=anew)
+    found = lines_between(wanted, device, rewritten=rewritten)
     apply(device, "\n".join(found))
     assert device == wanted
     return found
@@ -37,8 +37,8 @@ SHARED = (
 def test_only_a_policy_that_cannot_change_in_place_is_rewritten() -> None:
     """The first of two shares to be entered would exceed the total with the other that is still there."""
     before, after = SHARED.format(60, 10), SHARED.format(10, 60)
-    for anew in ("differing", "all"):
-        assert lines(before, after, anew=anew) == [
+    for rewritten in ("differing", "all"):
+        assert lines(before, after, rewritten=rewritten) == [
             "interface FastEthernet0/0",
             " no service-policy output P",
             "no policy-map P",
@@ -106,7 +106,7 @@ def test_lines_of_a_macro_are_entered_after_a_second_comparison() -> None:
 
 def test_a_configuration_that_no_lines_restore_is_reported() -> None:
     with pytest.raises(QoslabError) as raised:
-        lines(SHARED.format(60, 10), SHARED.format(10, 60), anew="nothing")
+        lines(SHARED.format(60, 10), SHARED.format(10, 60), rewritten="nothing")
     assert (raised.value.message, raised.value.hint) == (
         "no configuration lines are known that lead from the present running configuration back to the one before",
         "Compare the two by hand; both are in the run folder.",

@@ -537,8 +537,8 @@ def undone(before: Device, text: str, seed: int, family: str) -> None:
     assert Clutter.of(family).among(found.lines) == []
     heads = {each for line in found.lines if not line.startswith(" ") for each in each_of(line)}
     # But a policy of a switch that is changed is detached in the meantime from a VLAN's interface.
-    meanwhile = {head for head, *below in lines_of("\n".join(found.lines)) if below and "service-policy" in below[0]}
-    assert heads <= touched | {head for head in meanwhile if head.startswith("interface Vlan")}, heads - touched
+    changes = {head for head, *below in lines_of("\n".join(found.lines)) if below and "service-policy" in below[0]}
+    assert heads <= touched | {head for head in changes if head.startswith("interface Vlan")}, heads - touched
 
 
 @given(pushes(), st.integers(0, 2**16))

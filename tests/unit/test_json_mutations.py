@@ -93,7 +93,7 @@ def test_no_mutation_of_a_saved_value_causes_a_traceback(tmp_path: Path, name: s
         file.write_text(f"{text}\n{rest}")
         if file in before:
             sample_run.change_json(file, lambda _: None)
-        sample_run.seal_anew(run)
+        sample_run.reseal(run)
         tried += 1
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as answer:
             status = main(["report", str(run)])

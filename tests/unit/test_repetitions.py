@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from sample_run import EXPERIMENT, make_run, seal_anew
+from sample_run import EXPERIMENT, make_run, reseal
 
 from qoslab.analysis import analyse, enough
 from qoslab.cli import group
@@ -54,7 +54,7 @@ def repeated(tmp_path: Path) -> Callable[..., RunFolder]:
             summaries.append(CellSummary(arm="policed", repetition=9, valid=False, spared=spared))
         others = [each for each in manifest.cells if each.arm != "policed"]
         run.write_manifest(manifest.model_copy(update={"cells": (*summaries, *others)}))
-        seal_anew(run.path)
+        reseal(run.path)
         return run
 
     return make

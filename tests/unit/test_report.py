@@ -211,7 +211,7 @@ class TestPage:
         folder = sample_run.make_run(tmp_path, experiment=experiment, published=())
         for cell in folder.cells():
             cell.counters("R1").unlink()
-        sample_run.seal_anew(folder.path)
+        sample_run.reseal(folder.path)
         page = build_page(folder, analyse(folder))
         assert page.verdict.kind == "informative"
         assert [graph.id for graph in page.graphs] == ["lead", "io-policed-reported", "io-shaped-reported"]
@@ -288,7 +288,7 @@ class TestPage:
         manifest = json.loads((folder.path / "manifest.json").read_text())
         manifest["cells"].append({"arm": "policed", "repetition": 2, "valid": True})
         (folder.path / "manifest.json").write_text(json.dumps(manifest))
-        sample_run.seal_anew(folder.path)
+        sample_run.reseal(folder.path)
         page = build_page(folder, analyse(folder))
         assert [(arm.anchor, arm.subtitle) for arm in page.arms] == [
             ("policed", "repetition 1"),
@@ -302,7 +302,7 @@ class TestPage:
         evil = "</pre></script><script>alert('1')</script>"
         base = folder.cell("policed").observation("R1", "during", "show policy-map interface")
         base.with_name(base.name + ".txt").write_text(evil)
-        sample_run.seal_anew(folder.path)
+        sample_run.reseal(folder.path)
         page = render(folder).read_text()
         assert evil not in page
         assert html.escape(evil, quote=False) in page

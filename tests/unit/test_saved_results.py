@@ -94,7 +94,7 @@ def test_only_a_cell_with_another_record_is_read(run: RunFolder, read: list[str]
         record["valid"], record["reasons"] = False, ["a dog ate it"]
 
     sample_run.change_json(cell.record_file, refuse)
-    sample_run.seal_anew(run.path)
+    sample_run.reseal(run.path)
     outcome = analyse(RunFolder(run.path))
     assert read == [cell.name] and f"{cell.name}: a dog ate it" in outcome.reasons and outcome.notes == ()
     after = results(run)

@@ -259,9 +259,9 @@ class TestSpare:
         assert task is not None
         assert (fake.jobs.labs, fake.jobs.spare) == (4, 1)
         fake.jobs.learn(fake.record(task), task.experiment)  # 2 s of traffic
-        for beside_s, spare in ((0.1, 1), (0.6, 2), (1.5, 3), (60.0, 4)):
+        for overhead_s, spare in ((0.1, 1), (0.6, 2), (1.5, 3), (60.0, 4)):
             for _ in range(20):
-                fake.jobs.pace(beside_s)
+                fake.jobs.pace(overhead_s)
             assert fake.jobs.spare == spare
 
     def test_no_lab_is_added_without_further_cells(self, tmp_path: Path) -> None:
@@ -336,16 +336,16 @@ def test_the_last_attempt_of_a_cell_runs_alone(
     fake = Fake(tmp_path, jobs, attempts=2)
     fake.jobs.labs = fake.jobs.most = 3
     monkeypatch.setattr(fake.jobs, "learn", lambda record, experiment: "")
-    beside: dict[int, list[int]] = {1: [], 2: []}
+    parallel: dict[int, list[int]] = {1: [], 2: []}
 
     def late_at_first(task: CellTask) -> dict[str, Any]:
         for _ in range(10):
-            beside[task.attempt].append(len(fake.with_traffic))
+            parallel[task.attempt].append(len(fake.with_traffic))
             time.sleep(0.002)
         return {"valid": False, "late": True, "reasons": ("R1 was late",)} if task.attempt == 1 else {}
 
     fake.workers(late_at_first)
     assert fake.errors == []
     assert all(entry.valid and entry.tried == 2 for entry in fake.cells.states.values())
-    assert max(beside[1]) > 1, "the first tries are made side by side"
-    assert (max(beside[2]) == 1) == (jobs is None)
+    assert max(parallel[1]) > 1, "the first tries are made side by side"
+    assert (max(parallel[2]) == 1) == (jobs is None)

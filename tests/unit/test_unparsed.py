@@ -32,7 +32,7 @@ def run_with(root: Path, command: str, text: str, parsed: str) -> RunFolder:
             cell.path / "cell.json",
             lambda record: record.update(observed=[{**record["observed"][0], "command": command}]),
         )
-    sample_run.seal_anew(run.path)
+    sample_run.reseal(run.path)
     return RunFolder(run.path)
 
 

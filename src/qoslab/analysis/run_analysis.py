@@ -37,9 +37,9 @@ class ImpossibleError(RunInvalid):
 
     def __init__(self, beyond: Mapping[str, Sequence[str]]) -> None:
         """`beyond` has what is wrong by the name of the cell."""
-        said = [f"{name}: {each}" for name, messages in beyond.items() for each in messages]
-        further = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
-        super().__init__(said[0] + further, hint="the raw results are as they were: nothing was written")
+        listed = [f"{name}: {each}" for name, messages in beyond.items() for each in messages]
+        further = f" (and {len(listed) - 1} more)" if len(listed) > 1 else ""
+        super().__init__(listed[0] + further, hint="the raw results are as they were: nothing was written")
 
 
 @dataclass(frozen=True)

@@ -89,9 +89,9 @@ class Router:
     def start(self, setup: Sequence[Sequence[str]]) -> None:
         """Run the commands that make the router forward, and give its interfaces their line rates."""
         for argv in setup:
-            status, output, said = self._run(argv, "")
+            status, output, errors = self._run(argv, "")
             if status != 0:
-                raise DeviceError(f"{self._name}: {' '.join(argv)}: {(said or output).strip()}")
+                raise DeviceError(f"{self._name}: {' '.join(argv)}: {(errors or output).strip()}")
         self._qdiscs.refuse_foreign()
         self._qdiscs.configure(line_commands(self._lines))
 

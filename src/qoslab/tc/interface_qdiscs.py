@@ -53,10 +53,10 @@ _FAILED = re.compile(r"^Command failed -:(\d+)\s*$", re.MULTILINE)
 class RefusedCommandError(DeviceError):
     """A command that tc or the kernel rejects."""
 
-    def __init__(self, index: int, command: str, said: str) -> None:
+    def __init__(self, index: int, command: str, errors: str) -> None:
         """`index` counts the commands from 0."""
-        super().__init__(f'tc refused "tc {command}": {said}')
-        self.index, self.command, self.said = index, command, said
+        super().__init__(f'tc refused "tc {command}": {errors}')
+        self.index, self.command, self.errors = index, command, errors
 
 
 class Qdiscs:
@@ -82,9 +82,9 @@ class Qdiscs:
             self._refuse_offloads(interface)
 
     def _refuse_offloads(self, interface: str) -> None:
-        status, output, said = self._run(["ethtool", "-k", interface], "")
+        status, output, errors = self._run(["ethtool", "-k", interface], "")
         if status != 0:
-            raise DeviceError(f"ethtool -k {interface}: {(said or output).strip()}", hint="Install ethtool there.")
+            raise DeviceError(f"ethtool -k {interface}: {(errors or output).strip()}", hint="Install ethtool there.")
         names = ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload")
         on = [name for name in names if re.search(rf"^{name}: on", output, re.MULTILINE)]
         if on:
@@ -143,7 +143,7 @@ class Qdiscs:
         texts = ["".join(f"{line}\n" for line in links), _batch(commands), f"{self._show(commands)}\n"]
         # A starting process is what takes time in user-mode Linux.
         script = 'set -e; printf %s "$0" | ip -batch -; printf %s "$1" | tc -batch - >&2; printf %s "$2" | tc -batch -'
-        status, output, said = self._run(["unshare", "--net", "sh", "-c", script, *texts], "")
+        status, output, errors = self._run(["unshare", "--net", "sh", "-c", script, *texts], "")
         if status != 0:
             _explain(commands, said)
         return _meaning(output)
@@ -178,9 +178,9 @@ class Qdiscs:
 
     def listing(self, commands: Commands) -> str:
         """Return the state of the interfaces in the form of `try_out`, with the filters of these commands' qdiscs."""
-        status, output, said = self._run(["tc", "-batch", "-"], f"{self._show(commands)}\n")
+        status, output, errors = self._run(["tc", "-batch", "-"], f"{self._show(commands)}\n")
         if status != 0:
-            raise DeviceError(f"the qdiscs cannot be read: {said.strip()}")
+            raise DeviceError(f"the qdiscs cannot be read: {errors.strip()}")
         return _meaning(output)
 
     def counters(self, hooks: Iterable[tuple[str, str]] = (), *, classes: bool = True) -> dict[str, Any]:
@@ -201,7 +201,7 @@ class Qdiscs:
         argv, text = (["sh", "-ec", _COUNTERS, *with_classes], batch) if with_classes else (alone, batch)
         status, output, said = self._run(argv, text)
         if status != 0:
-            raise DeviceError(f"the counters of the qdiscs cannot be read: {said.strip()}")
+            raise DeviceError(f"the counters of the qdiscs cannot be read: {errors.strip()}")
         printed, *texts = output.split("\f")
         arrays = list(_arrays(printed))
         found: dict[str, Any] = {name: {"qdiscs": [], "classes": [], "filters": []} for name in self.interfaces}
@@ -224,9 +224,9 @@ class Qdiscs:
         return "\n".join(dict.fromkeys(lines))
 
     def _json(self, argv: Sequence[str]) -> list[dict[str, Any]]:
-        status, output, said = self._run(argv, "")
+        status, output, errors = self._run(argv, "")
         if status != 0:
-            raise DeviceError(f"{' '.join(argv)}: {said.strip()}")
+            raise DeviceError(f"{' '.join(argv)}: {errors.strip()}")
         found = _parsed(output)
         return [] if found is None else found
 

@@ -159,10 +159,12 @@ def probe(run: Run = run_here) -> Kinds:
     on = ["dev", DEVICE if dummy else "lo"]
 
     def accepts(*argv: str) -> bool:
-        status, said = run(["tc", *argv])
-        if status != 0 and NOT_PERMITTED in said:
-            raise MachineError(f"tc {' '.join(argv)}: {said.strip()}", hint="It needs CAP_NET_ADMIN in its namespace.")
-        return status == 0 or _UNKNOWN.search(said) is None
+        status, errors = run(["tc", *argv])
+        if status != 0 and NOT_PERMITTED in errors:
+            raise MachineError(
+                f"tc {' '.join(argv)}: {errors.strip()}", hint="It needs CAP_NET_ADMIN in its namespace."
+            )
+        return status == 0 or _UNKNOWN.search(errors) is None
 
     def clear() -> None:
         for place in ("root", "ingress"):

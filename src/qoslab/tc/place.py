@@ -26,14 +26,14 @@ def guests(commands: Mapping[str, Sequence[Command]]) -> frozenset[str]:
     image = find()
     if image is None:
         raise MachineError(
-            f"the kernel {here.release} lacks {_said(found)}, and found no user-mode Linux kernel", hint=HINT
+            f"the kernel {here.release} lacks {_listed(found)}, and found no user-mode Linux kernel", hint=HINT
         )
     kinds = image.kinds()
     still = {router: list(lacking(commands[router], kinds)) for router in found}
     still = {router: missing for router, missing in still.items() if missing}
     if still:
         raise ExperimentError(
-            f"the kernel {here.release} and user-mode Linux {image.release} lack {_said(still)}",
+            f"the kernel {here.release} and user-mode Linux {image.release} lack {_listed(still)}",
             hint="Use another kind, or a machine whose kernel has it (qoslab doctor names them).",
         )
     return frozenset(found)
@@ -49,7 +49,7 @@ def guests_by_hand(routers: Collection[str]) -> frozenset[str]:
     return frozenset(routers) if more else frozenset()
 
 
-def _said(missing: Mapping[str, list[tuple[int, str]]]) -> str:
+def _listed(missing: Mapping[str, list[tuple[int, str]]]) -> str:
     words = []
     for router, each in missing.items():
         first = {kind: number for number, kind in reversed(each)}

@@ -98,8 +98,8 @@ class Completed:
     def check(self) -> str:
         """Return the standard output; `DeviceError` with the command's message if its status is not 0."""
         if self.status != 0:
-            said = (self.stderr or self.stdout).strip()
-            raise DeviceError(f"{' '.join(self.argv)} in user-mode Linux: exit status {self.status}: {said}")
+            message = (self.stderr or self.stdout).strip()
+            raise DeviceError(f"{' '.join(self.argv)} in user-mode Linux: exit status {self.status}: {message}")
         return self.stdout
 
 

@@ -114,8 +114,8 @@ def _check_names(device: Device, session: ConfigSession, line: str) -> None:
 
 
 def _refusal(line: str, error: CliError) -> UserError:
-    said = "; ".join(each.strip() for each in error.render() if each.strip(" ^"))
-    return UserError(f'--change: the router refuses "{line}": {said}')
+    message = "; ".join(each.strip() for each in error.render() if each.strip(" ^"))
+    return UserError(f'--change: the router refuses "{line}": {message}')
 
 
 def _places(device: Device, scope: Scope) -> Iterator[Position]:

@@ -307,9 +307,9 @@ def _attach(device: Device, port: Interface, at: Attachment) -> None:
     try:
         session.execute(f"service-policy {at.direction} {at.policy}")
     except CliError as error:
-        said = "; ".join(each.strip() for each in error.render() if each.strip(" ^"))
+        message = "; ".join(each.strip() for each in error.render() if each.strip(" ^"))
         raise UserError(
-            f"{port.name} refuses `service-policy {at.direction} {at.policy}`: {said}",
+            f"{port.name} refuses `service-policy {at.direction} {at.policy}`: {message}",
             hint="correct the policy; `qoslab policy` lists all findings",
         ) from None
 

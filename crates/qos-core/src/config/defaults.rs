@@ -24,7 +24,7 @@ pub const FIFO_HOLD_QUEUE: u32 = 40;
 pub const FAIR_HOLD_QUEUE: u32 = 1000;
 
 /// Congestive discard threshold of weighted fair queueing: packets of all conversations together, from which on a
-/// packet that would leave last is dropped. A class beside them has a queue limit of its own and does not count
+/// packet that would leave last is dropped. A class next to them has a queue limit of its own and does not count
 /// (unconfirmed).
 pub const CONGESTIVE_DISCARD_THRESHOLD: u32 = 64;
 
@@ -98,7 +98,7 @@ pub const HQF_RANDOM_DETECT_MIN: [u32; 8] = [20, 22, 24, 26, 28, 30, 32, 34];
 pub const CLASSIC_RANDOM_DETECT_MIN: [u32; 8] = [20, 22, 24, 26, 28, 31, 33, 35];
 
 /// Least thresholds of assured forwarding by drop precedence, and of EF, later generation: those of an ISR G2 with
-/// 15.x, but for EF, which is remembered.
+/// 15.x, except for EF, which is from memory.
 pub const HQF_RANDOM_DETECT_MIN_BY_DSCP: ([u32; 3], u32) = ([32, 28, 24], 36);
 
 /// The same of the classic generation. Unconfirmed.
@@ -136,8 +136,8 @@ pub const fn random_detect_min_by_dscp(dscp: u8, by_precedence: [u32; 8], by_dro
 /// Serial interfaces up to this bandwidth (E1) have weighted fair queueing by default. Unconfirmed to the last bit.
 pub const WEIGHTED_FAIR_UP_TO_KBPS: u64 = 2_048;
 
-/// Transmit ring of a serial interface with fair queueing or a queueing policy, packets beside the one on the wire
-/// (`tx_limited = 1(2)` on a 2811).
+/// Transmit ring of a serial interface with fair queueing or a queueing policy, packets in addition to the one on the
+/// wire (`tx_limited = 1(2)` on a 2811).
 pub const SERIAL_TX_RING_FAIR: u32 = 2;
 
 /// Transmit ring of a serial FIFO interface (`tx_limited = 0(128)` on a 2811).
@@ -241,7 +241,7 @@ pub const XE_QUEUE_LIMIT_PACKET: u64 = 1_500;
 /// Least default queue limit of IOS-XE, packets \[C\].
 pub const XE_QUEUE_LIMIT_LEAST: u32 = 64;
 
-/// Queue limit of each priority level of IOS-XE, packets, whatever the rate \[C\].
+/// Queue limit of each priority level of IOS-XE, packets, at any rate \[C\].
 pub const XE_PRIORITY_QUEUE_LIMIT: u32 = 512;
 
 /// Flow queues of `fair-queue` in a class of IOS-XE. Remembered \[R\].
@@ -303,7 +303,7 @@ pub const CUSTOM_BYTE_COUNT: u32 = 1_500;
 // experiment that would decide each on a real router.
 
 /// What the depth of a class counts in `show policy-map interface` of the later generation. A published print has a
-/// parent class with 174 = 107 + 64 + 3 packets, where a ring of 2 and the packet on the line make 3, beside a flow of
+/// parent class with 174 = 107 + 64 + 3 packets, where a ring of 2 and the packet on the line make 3, next to a flow of
 /// at most 16 packets with 18.
 ///
 /// - true: what is in the transmit ring and on the line: the 3 is explained, the 18 where one of the three is another
@@ -325,7 +325,7 @@ pub const CHILD_MATCHES_PARENTS_MARK: bool = false;
 
 /// Whether the drop rate of a class counts what its policer drops, in the classic generation.
 ///
-/// - true: as Cisco's example of a two-rate policer has it: a drop rate of 249000 beside 1249000 b/s offered, all of it
+/// - true: as Cisco's example of a two-rate policer has it: a drop rate of 249000 of 1249000 b/s offered, all of it
 ///   the policer's;
 /// - false: as a print of a single-rate policer has it, which shows 0, unless that was before the first sample.
 pub const CLASSIC_DROP_RATE_COUNTS_POLICE: bool = false;
@@ -360,7 +360,7 @@ pub const ECN_COUNTS_WHAT_CAME_MARKED: bool = false;
 ///
 /// - true: as Cisco's documents on hierarchical queueing name it ("priority propagation"); shapers above hold it, and
 ///   it takes nothing of what its parents share with their siblings;
-/// - false: parents share by their weights, whatever they send.
+/// - false: parents share by their weights, regardless of their load.
 pub const HQF_PRIORITY_PROPAGATES: bool = true;
 
 /// What the extended burst of `rate-limit` is compared with \[I\].

@@ -23,7 +23,7 @@ FAIR_HOLD_QUEUE = 1000
 
 CONGESTIVE_DISCARD_THRESHOLD = 64
 """Congestive discard threshold of weighted fair queueing: packets of all conversations together, from which on a packet
-that would leave last is dropped. A class beside them has a queue limit of its own and does not count (unconfirmed)."""
+that would leave last is dropped. A class next to them has a queue limit of its own and does not count (unconfirmed)."""
 
 QUEUE_LIMIT = 64
 """`queue-limit` of a class, packets."""
@@ -81,7 +81,7 @@ CLASSIC_RANDOM_DETECT_MIN = (20, 22, 24, 26, 28, 31, 33, 35)
 
 HQF_RANDOM_DETECT_MIN_BY_DSCP = ((32, 28, 24), 36)
 """Least thresholds of assured forwarding by drop precedence, and of EF, later generation: those of an ISR G2 with 15.x,
-but for EF, which is remembered."""
+except for EF, which is from memory."""
 
 CLASSIC_RANDOM_DETECT_MIN_BY_DSCP = ((33, 28, 24), 37)
 """The same of the classic generation. Unconfirmed."""
@@ -90,8 +90,8 @@ WEIGHTED_FAIR_UP_TO_KBPS = 2_048
 """Serial interfaces up to this bandwidth (E1) have weighted fair queueing by default. Unconfirmed to the last bit."""
 
 SERIAL_TX_RING_FAIR = 2
-"""Transmit ring of a serial interface with fair queueing or a queueing policy, packets beside the one on the wire
-(`tx_limited = 1(2)` on a 2811)."""
+"""Transmit ring of a serial interface with fair queueing or a queueing policy, packets in addition to the one on the
+wire (`tx_limited = 1(2)` on a 2811)."""
 
 SERIAL_TX_RING_FIFO = 128
 """Transmit ring of a serial FIFO interface (`tx_limited = 0(128)` on a 2811)."""
@@ -184,7 +184,7 @@ XE_QUEUE_LIMIT_LEAST = 64
 """Least default queue limit of IOS-XE, packets [C]."""
 
 XE_PRIORITY_QUEUE_LIMIT = 512
-"""Queue limit of each priority level of IOS-XE, packets, whatever the rate [C]."""
+"""Queue limit of each priority level of IOS-XE, packets, at any rate [C]."""
 
 XE_CLASS_FLOW_QUEUES = 16
 """Flow queues of `fair-queue` in a class of IOS-XE. Remembered [R]."""

@@ -96,9 +96,7 @@ class ClusterCrew:
         return Cluster(self._address, self._note, Tls(**self._tls))
 
     def _begin(self, task: CellTask) -> Path | None:
-        """Return the folder of a worker of this machine for progress that others watch. When others begin nobody is
-        told.
-        """
+        """Return the folder for watched progress of a worker of this machine; None for other workers."""
         if self._address != LOCAL:
             return None
         cell = self._begun[task.name] = self._folder_of(task)
