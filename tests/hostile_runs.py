@@ -294,7 +294,7 @@ RUNS: dict[str, tuple[Change, int, str]] = {
     "bytes without number": (
         received(lambda stream: stream.update(bytes=float("nan"))),
         3,
-        r"policed/1: iperf3, .*the JSON is no report of iperf3",
+        r"policed/1: iperf3, .*the JSON is not a report of iperf3",
     ),
     "a print that nobody understands": (
         misunderstood,
@@ -479,9 +479,9 @@ OPTIONS: dict[str, tuple[str, str]] = {
     "a file with a null character": (asked(file="a\0b"), r"run\.json: file: .*found a null character"),
     "a file that is no text": (asked(file="\udcff"), r"run\.json: : Invalid JSON: "),
     "a file without end": (asked(file="x" * 9000), '"x+…": File name too long'),
-    "a file with keys": (asked(file="\x1b[31m"), r"\\x1b\[31m: there is no such file"),
+    "a file with keys": (asked(file="\x1b[31m"), r"\\x1b\[31m: no such file"),
     "a folder for a file": (asked(file="/tmp"), "/tmp: Is a directory"),
-    "a device for a file": (asked(file="/dev/zero"), "/dev/zero: it is no regular file"),
+    "a device for a file": (asked(file="/dev/zero"), "/dev/zero: it is not a regular file"),
     "values that are one text": (asked(sets="R1.platform=engine"), r"run\.json: sets: Input should be a valid array"),
     "a value that is a number": (asked(sets=[7]), r"run\.json: sets\.0: Input should be a valid string"),
     "a value without a path": (asked(sets=["x"]), 'found "x", expected PATH=VALUE'),

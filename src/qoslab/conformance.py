@@ -118,7 +118,7 @@ def _of_flow(tool: TrafficTool, flow: Flow, ends: Endpoints) -> Iterator[str]:
     if flow.protocol == "udp":
         tool.datagrams(flow)
         if not 0 < tool.largest_datagram(flow.family or 4) <= 65_535:
-            yield "largest_datagram is no size of a datagram"
+            yield "largest_datagram is not a datagram size"
     for text in GARBAGE:
         tool.finished(flow, text)
         for client, server in ((Output(text), Output(text)), (Output(text, "refused", 1), Output(text))):
@@ -192,7 +192,7 @@ def problems_of_figure(name: str, figure: Any) -> Iterator[str]:
     if not isinstance(figure.title, str) or not figure.title.strip() or "\n" in figure.title:
         yield f"its title is {figure.title!r}, expected one line"
     if not callable(figure.draw):
-        yield "draw is no method"
+        yield "draw is not a method"
 
 
 _OF_KIND: dict[Kind, tuple[Registry[Any], Callable[[str, Any], Iterator[str]]]] = {

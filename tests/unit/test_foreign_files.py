@@ -373,10 +373,14 @@ def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
             "found no value",
         ),
         ("two.json", ONE + OTHER + IDLE, "found 2 JSON documents, expected that of one test"),
-        ("two-cut.json", ONE + OTHER[:-9], "found no whole JSON: Extra data"),
+        ("two-cut.json", ONE + OTHER[:-9], "found incomplete JSON: Extra data"),
         ("two-events.json", "".join(EVENTS + EVENTS).encode(), 'two-events.json:8: found another event "start"'),
         ("no-end.json", "".join(EVENTS[:-1]).encode(), 'found no event "end", expected one'),
-        ("cut-event.json", "".join(EVENTS)[:-40].encode(), "cut-event.json:7: found no whole event, expected a JSON"),
+        (
+            "cut-event.json",
+            "".join(EVENTS)[:-40].encode(),
+            "cut-event.json:7: found an incomplete event, expected a JSON",
+        ),
         ("error.json", (EVENTS[0] + '{"event":"error","data":"no route"}').encode(), "ended with an error: no route"),
         ("none3.json", NO_STREAM, "found no stream, expected some"),
         (

@@ -209,7 +209,7 @@ def test_streams_of_both_directions_are_noted(tmp_path: Path, text: str, noted: 
         (TCP.replace("262144,", "26x144,"), "a.csv:2: it is no row of iperf -y C"),
         (UDP.replace("0.008,2", "1.2.3,2"), "a.csv:2: it is no row of iperf -y C"),
         (TCP.replace("2606070", "9" * 5000), "a.csv:3: "),
-        (TCP.replace("262144", "9" * 5000), "a.csv:2: it is no row of iperf -y C: found a number of 5000 digits"),
+        (TCP.replace("262144", "9" * 5000), "a.csv:2: it is not a row of iperf -y C: found a number of 5000 digits"),
     ],
     ids=["no total", "cut", "two tests", "the same ports", "letters", "points", "rate", "digits"],
 )

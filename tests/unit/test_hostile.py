@@ -172,7 +172,7 @@ def test_list_shows_titles_and_broken_files_safely(
     out, err = capsys.readouterr()
     assert SHOWN in out and "\x1b" not in out + err and "\u202e" not in out + err
     assert "experiments/good.yml  One  (one)" in out
-    assert re.search(r"pipe\.yml  \(unreadable, see qoslab validate: .*no regular file", out)
+    assert re.search(r"pipe\.yml  \(unreadable, see qoslab validate: .*not a regular file", out)
     assert out.count("runs/e/") == 9
 
 

@@ -270,7 +270,7 @@ def test_advice_without_variance_is_two() -> None:
 def test_advice_needs_a_pilot_and_a_difference() -> None:
     few = "one repetition does not show the spread between repetitions: run at least two first"
     assert refused(repetitions_for, [1.0], 1.0) == few
-    none = "a difference of 0 cannot be looked for: give one above 0"
+    none = "a difference of 0 cannot be detected: give one above 0"
     assert refused(repetitions_for, [1.0, 2.0], 0.0) == none
 
 

@@ -212,7 +212,7 @@ def repetitions_for(pilot: Values, least_difference: float) -> int:
     if len(data) < 2:
         raise ValueError("one repetition does not show the spread between repetitions: run at least two first")
     if not least_difference > 0:
-        raise ValueError(f"a difference of {least_difference:g} cannot be looked for: give one above 0")
+        raise ValueError(f"a difference of {least_difference:g} cannot be detected: give one above 0")
     deviation = float(np.std(data, ddof=1))
     if deviation == 0:
         return 2

@@ -68,7 +68,7 @@ def read_packets(file: Path, *, piece: int = PIECE, behind: int = BEHIND) -> Gen
     """
     if file.exists() and not (file.is_file() or file.is_dir()):
         # A FIFO would be waited for.
-        raise CaptureError(f"{file}: it is no regular file")
+        raise CaptureError(f"{file}: it is not a regular file")
     command = [str(own_program(PROGRAM)), f"--piece={piece}", f"--behind={behind}", "--", str(file)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None

@@ -183,7 +183,9 @@ def _plugins() -> Iterator[Check]:
         for name, point in installed(kind).items():
             what, package = f"{ONE[kind]} {name}", package_of(point)
             if name in registries[kind].own:
-                yield Check(what, "optional", f"of {package}: the name is taken by one of ours", "give it another name")
+                yield Check(
+                    what, "optional", f"of {package}: the name is already used by qoslab", "give it another name"
+                )
                 continue
             try:
                 registries[kind][name]

@@ -63,7 +63,7 @@ def command(
         _list(graphs, metrics, added, as_json)
         return
     if kind is not None and (name in graphs or name in FIGURES):
-        raise click.UsageError(f"found --kind {kind} with {name}, expected a metric: a graph is drawn as it is")
+        raise click.UsageError(f"found --kind {kind} with {name}, expected a metric: a graph has a fixed kind")
     if name not in (*graphs, *FIGURES, *metrics):
         near = did_you_mean(name, (*graphs, *FIGURES, *metrics))
         raise UserError(

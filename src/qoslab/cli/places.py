@@ -49,5 +49,5 @@ def open_sweep(given: str, sets: Sequence[str], lab: str = DEFAULT_LAB) -> tuple
     if not file.exists() and file.name == given:
         folders = (EXPERIMENTS, shipped("experiments"))
         known = [each.stem for folder in folders if folder.is_dir() for each in sorted(folder.glob("*.yml"))]
-        raise ExperimentError(f"{file}: there is no such file or experiment", hint=did_you_mean(given, known))
+        raise ExperimentError(f"{file}: no such file or experiment", hint=did_you_mean(given, known))
     return file, load_sweep(file, values, kind_at(lab).check)

@@ -96,7 +96,7 @@ def summary_lines(plan: Plan, labs: int) -> Iterator[str]:
     counts = sorted(count for count in {1, 2, 4, labs} if kind.most is None or count <= kind.most)
     estimates = [f"{_number(count, unit)} {_minutes(plan.seconds_with(count))}" for count in counts]
     yield f"time: {', '.join(estimates)} (estimates)"
-    yield f"as it is asked for: {_number(labs, unit)}, {_about(plan.seconds_with(labs))}"
+    yield f"as requested: {_number(labs, unit)}, {_about(plan.seconds_with(labs))}"
 
 
 UNKNOWN = "not known"

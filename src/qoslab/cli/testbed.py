@@ -63,7 +63,7 @@ def command(
         made, secret = _of_inventory(Path(lab), topology, secrets or "env")
     else:
         if experiment is not None:
-            raise UserError("found --experiment for a virtual lab, expected an inventory: a lab has links of its own")
+            raise UserError("found --experiment for a virtual lab, expected an inventory: a lab has its own links")
         made, secret = _of_lab(lab, secrets or "plain")
     text = testbed_yaml(made)
     if output is None:

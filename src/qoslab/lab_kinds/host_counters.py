@@ -29,7 +29,7 @@ def read_counters(text: str, name: str) -> dict[str, int]:
     missing = [each for each in COUNTERS.values() if each not in found]
     if missing:
         raise UserError(
-            f"{name}: found no {', '.join(missing)}", hint="the file was cut off, or its kernel is no Linux"
+            f"{name}: found no {', '.join(missing)}", hint="the file was truncated, or its kernel is not Linux"
         )
     return found
 

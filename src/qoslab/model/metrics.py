@@ -91,7 +91,7 @@ _NAME = re.compile(r"[a-z0-9_.]+")
 def _wrong(name: str, value: object) -> Iterator[str]:
     """Yield the reasons why a value of another package is no metric of that name."""
     if not isinstance(value, AddedMetric):
-        yield "it is no qoslab.model.metrics.AddedMetric"
+        yield "it is not a qoslab.model.metrics.AddedMetric"
         return
     if value.name != name:
         yield f'its name is "{value.name}"'
@@ -104,7 +104,7 @@ def _wrong(name: str, value: object) -> Iterator[str]:
     elif value.selector != SELECTOR_OF_TABLE[value.table]:
         yield f'its selector is "{value.selector}", expected "{SELECTOR_OF_TABLE[value.table]}" of {value.table}'
     if not callable(value.figure):
-        yield "its figure is no function"
+        yield "its figure is not a function"
 
 
 _LONGEST = frozenset({"rtt.max", "jitter.max", "jitter.back.max", "interface.delay.max"})

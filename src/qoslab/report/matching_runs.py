@@ -164,7 +164,7 @@ def _matching(fixed: Sequence[_Candidate], others: Sequence[_Candidate]) -> Matc
             hint=f"`qoslab run {name} --lab {elsewhere}` makes one",
         )
     _check_settings(first, other)
-    raise AssertionError("settings that are the same are taken")
+    raise AssertionError("choose runs with the same settings")
 
 
 def _passed(anchor: _Candidate, chosen: Mapping[str, _Candidate], others: Sequence[_Candidate]) -> Iterator[str]:
@@ -194,7 +194,7 @@ def _check_settings(first: _Candidate, other: _Candidate) -> None:
     if found:
         more = "; …" if len(found) > NAMED else ""
         raise UserError(
-            f"{first.folder.path} ({first.lab}) and {other.folder.path} ({other.lab}) have other settings: "
+            f"{first.folder.path} ({first.lab}) and {other.folder.path} ({other.lab}) have different settings: "
             f"{'; '.join(found[:NAMED])}{more}",
             hint="run the experiment with the same options in both labs, or name two runs that have them",
         )

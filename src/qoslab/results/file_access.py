@@ -234,10 +234,10 @@ def read_bytes(path: Path, most: int) -> bytes:
             # A buffer is made as large as what is asked for.
             content = handle.read(size) if size <= most else b""
     except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}", hint="is this a run folder, and whole?") from error
+        raise UserError(f"{path}: cannot be read: {error.strerror}", hint="is this a complete run folder?") from error
     if size > most:
         message = f"{path}: found {size} bytes, expected at most {most}"
-        raise UserError(message, hint="no run writes so much; the file was changed")
+        raise UserError(message, hint="no run writes a file of this size; it was changed")
     return content
 
 

@@ -287,7 +287,7 @@ class RunFolder:
         if not path.exists():
             raise UserError(
                 f"{self.path}: found no manifest.json, expected a finished run",
-                hint="the run broke off, or is still going; `qoslab list` shows the runs",
+                hint="the run was interrupted or is still going; `qoslab list` shows the runs",
             )
         stat = path.stat()
         state = (stat.st_ino, stat.st_size, stat.st_mtime_ns)

@@ -60,7 +60,7 @@ def load_sweep(path: Path | str, sets: Mapping[str, str] | None = None, also: Ch
     file = Path(path)
     if not file.exists():
         known = [str(each) for each in file.parent.glob("*.yml")] if file.parent.is_dir() else []
-        raise ExperimentError(f"{file}: there is no such file", hint=did_you_mean(str(file), known))
+        raise ExperimentError(f"{file}: no such file", hint=did_you_mean(str(file), known))
     document = read_document(file)
     apply_overrides(document, sets or {})
     with counted_together():

@@ -51,7 +51,7 @@ def open_regular(path: Path) -> BinaryIO:
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise FileRefusedError("it is no regular file")
+        raise FileRefusedError("it is not a regular file")
     return file
 
 
@@ -75,7 +75,7 @@ def read_text(path: Path, allowed: tuple[Path, ...], limit: int = SIZE_LIMIT) ->
     except OSError as error:
         raise FileRefusedError(error.strerror or "it cannot be read") from error
     except ValueError as error:
-        raise FileRefusedError("its name is no path") from error
+        raise FileRefusedError("its name is not a path") from error
 
 
 VALUES_MOST = 8_000_000

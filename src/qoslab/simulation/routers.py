@@ -60,7 +60,7 @@ class Router:
             if interface.secondary_addresses:
                 yield f"a secondary address on {interface.name}"
             if not interface.mtu == interface.ip_mtu == interface.ipv6_mtu is None:
-                yield f"an MTU of its own on {interface.name}"
+                yield f"a separate MTU on {interface.name}"
             if interface.port is not None and interface.port.switched and interface.name in self.config["interfaces"]:
                 yield f"{interface.name}, not a routed port"
             if len(interface.ipv6_addresses) > 1:

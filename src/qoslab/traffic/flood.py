@@ -164,7 +164,7 @@ class Flood:
             return _figures(flow, duration, sent[-1], lines[:-1], lines[-1]["received"])
         except (KeyError, TypeError, IndexError, ValueError, AttributeError, OverflowError) as error:
             raise TrafficError(
-                f'flood, traffic "{flow.name}": the JSON is no report of flood ({type(error).__name__}: {error})',
+                f'flood, traffic "{flow.name}": the JSON is not a report of flood ({type(error).__name__}: {error})',
                 hint="compare the raw files in traffic/ with the installed flood's version",
             ) from error
 

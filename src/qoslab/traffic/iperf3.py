@@ -157,7 +157,7 @@ class Iperf3:
             return _figures(flow, duration, documents["client"], documents["server"], warnings)
         except (KeyError, TypeError, IndexError, ValueError, AttributeError, ZeroDivisionError, OverflowError) as error:
             raise TrafficError(
-                f'iperf3, traffic "{flow.name}": the JSON is no report of iperf3 ({type(error).__name__}: {error})',
+                f'iperf3, traffic "{flow.name}": the JSON is not a report of iperf3 ({type(error).__name__}: {error})',
                 hint="compare the raw files in traffic/ with the installed iperf3's version",
             ) from error
 

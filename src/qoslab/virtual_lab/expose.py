@@ -37,7 +37,7 @@ def refuse_what_has_no_ssh(lab: Lab) -> None:
     if linux:
         raise ExperimentError(
             f"found the engine router {linux[0]}, expected hosts and IOS routers in a lab that is exposed",
-            hint=f"An engine router has no SSH server of its own: --set {linux[0]}.platform=ios.",
+            hint=f"An engine router has no SSH server: --set {linux[0]}.platform=ios.",
         )
 
 

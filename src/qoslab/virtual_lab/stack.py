@@ -147,7 +147,7 @@ class IpStack:
         if not names.items() <= self._linux.items():
             plane = self._plane
             if plane is None:
-                raise KernelRefusedError("there is no data plane to put VLAN tags on")
+                raise KernelRefusedError("no data plane for VLAN tags")
             await self._thread.run(self._netns, lambda: subinterfaces.make(device, wired, plane))
             await self._thread.run(plane, lambda: subinterfaces.bring_up(device, wired))
             self._name(names)

@@ -110,7 +110,7 @@ class Supervisor:
             return cls(channel, pid)
         except OSError as error:
             channel.close()
-            raise LabError(f"process {pid} is no lab that can be reached: {error}") from error
+            raise LabError(f"process {pid} is not a lab within reach: {error}") from error
 
     @property
     def runtime(self) -> Path:

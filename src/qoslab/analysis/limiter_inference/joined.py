@@ -200,7 +200,7 @@ def _directed(both: pd.DataFrame, senders: Mapping[int, tuple[int, ...]]) -> tup
     there = (hops > 0) | ((hops == 0) & (gap >= 0))
     if not there.any():
         raise UserError(
-            "no packet went from the first capture to the second; all that are in both went the other way",
+            "no packet went from the first capture to the second; all common packets went the other way",
             hint="Name the captures in the other order.",
         )
     towards = set(there.index[there])

@@ -82,5 +82,5 @@ def read_foreign(path: Path, form: str | None = None, interfaces: Sequence[str] 
                 raise UserError(f"{path}: {error}", hint="cut the file, and import its parts") from error
             except OverflowError as error:
                 reason = f"found a number that no table holds: {error}"
-                raise UserError(f"{path}: {reason}, expected measured ones", hint="was it changed by hand?") from error
+                raise UserError(f"{path}: {reason}, expected measured ones", hint="was the file edited?") from error
     raise _unknown(path)

@@ -225,7 +225,7 @@ def opened(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
     except FileRefusedError as error:
         raise UserError(f"{path}: cannot be read: {error}") from error
     except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{path}: cannot be read: {_reason(error)}", hint="was it copied whole?") from error
+        raise UserError(f"{path}: cannot be read: {_reason(error)}", hint="is the file complete?") from error
 
 
 def text_of(path: Path) -> str:
@@ -294,7 +294,7 @@ def document_of(path: Path, what: str) -> dict[str, Any]:
             line = text.count("\n", 0, long.start()) + 1
             raise UserError(f"{path}:{line}: found a number of thousands of digits, expected a measured one") from error
         raise UserError(
-            f"{path}: found no whole JSON: {error}", hint=f"was the output of {what} copied completely?"
+            f"{path}: found incomplete JSON: {error}", hint=f"was the output of {what} copied completely?"
         ) from error
     if not isinstance(found, dict):
         raise UserError(f"{path}: found no JSON object, expected output of {what}")
@@ -324,4 +324,4 @@ def number(value: object) -> float:
 def not_as_written(path: Path, what: str, error: Exception) -> UserError:
     """Return the error for a document with unexpected parts."""
     reason = f"no {error}" if isinstance(error, KeyError) else str(error)
-    return UserError(f"{path}: it is not output of {what}: {reason}", hint="another version's, or changed by hand?")
+    return UserError(f"{path}: it is not output of {what}: {reason}", hint="is it from another version, or edited?")

@@ -43,7 +43,9 @@ def read(path: Path, interfaces: Sequence[str] = ()) -> Foreign:
     except CaptureError as error:
         raise UserError(error.message, hint=error.hint) from error
     if table.empty:
-        raise UserError(f"{path}: found a capture without a packet, expected some", hint="was it taken on their path?")
+        raise UserError(
+            f"{path}: found a capture without a packet, expected some", hint="was it captured on their path?"
+        )
     found = Foreign(name, "capture")
     found.packets = table
     found.seconds = float(table["time_s"].max()) + BIN_NS / 1e9

@@ -110,7 +110,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     except csv.Error as error:
         raise UserError(
             f"{path}:{reader.line_num}: found no CSV: {error}, expected fields with commas between them",
-            hint="a quotation mark without its second takes all that follows into one field",
+            hint="an unclosed quotation mark turns the rest into one field",
         ) from error
 
 

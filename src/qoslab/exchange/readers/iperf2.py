@@ -18,7 +18,7 @@ _SUM = re.compile(r"^\[SUM\] +(?P<start>\d+\.\d+)- *\d+\.\d+ sec ", re.MULTILINE
 _MEASURED = re.compile(r"\d+\.\d\d(?!00)\d\d")
 """An end measured by a clock: intervals last hundredths of a second at least."""
 _ROUNDED = re.compile(r"- *\d+\.\d\d? sec ")
-_WHOLE = "was it copied whole, and did the test last to its end?"
+_WHOLE = "is the file complete, and did the test run to its end?"
 
 
 def knows(head: bytes) -> bool:
@@ -42,7 +42,7 @@ def read(path: Path) -> Foreign:
     _check_one_test(path, text)
     _check_whole(path, text, report, totals)
     if malformed:
-        raise UserError(f"{path}{malformed}, expected one that iperf prints", hint="was the file changed by hand?")
+        raise UserError(f"{path}{malformed}, expected one that iperf prints", hint="was the file edited?")
     found = Foreign(arm_of(path), f"iperf {report.version}".strip())
     if _may_be_first(text, report):
         found.notes.append("it has one line a stream: if iperf was started with -i, the text stops after an interval")
@@ -121,8 +121,8 @@ def _check_whole(path: Path, text: str, report: Report, totals: dict[int, Line])
         raise UserError(f"{path}: {reason}, expected lines over the whole test", hint=_WHOLE)
     number, row = len(text.splitlines()), text.splitlines()[-1]
     if row.startswith("[") and not text.endswith(("\n", "\r")):
-        reason = f'found the row "{clipped(row)}" without an end of line, expected a whole one'
-        raise UserError(f"{path}:{number}: {reason}", hint="was it copied whole? If it was, end the row")
+        reason = f'found the row "{clipped(row)}" without an end of line, expected a complete one'
+        raise UserError(f"{path}:{number}: {reason}", hint="is the file complete? If it is, end the row")
 
 
 def _first_alone(own: Sequence[Line], total: Line, report: Report) -> bool:

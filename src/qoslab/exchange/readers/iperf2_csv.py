@@ -32,7 +32,7 @@ _DIFFERENT = 0.5
 """Allowed difference of a printed rate from that of the printed interval: short ends are rounded a lot."""
 _SLACK_S = 0.15
 """Ends are printed to tenths of a second."""
-_WHOLE = "was it copied whole, and did the test last to its end?"
+_WHOLE = "is the file complete, and did the test run to its end?"
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _rows(path: Path) -> Iterator[_Row]:
         # The rate is the last number of a row, or near its end.
         expected = row.bytes * 8 / (row.end_s - row.start_s)
         if abs(row.bps - expected) > _DIFFERENT * expected + 1:
-            raise UserError(f"{path}:{row.line}: found a row without an end, expected a whole one", hint=_WHOLE)
+            raise UserError(f"{path}:{row.line}: found a row without an end, expected a complete one", hint=_WHOLE)
 
 
 def _row(path: Path, line: int, columns: tuple[str, ...], fields: list[str]) -> _Row:
@@ -167,7 +167,7 @@ def _row(path: Path, line: int, columns: tuple[str, ...], fields: list[str]) -> 
         )
     except (ValueError, KeyError) as error:
         why = f"no column {error}" if isinstance(error, KeyError) else str(error)
-        raise UserError(f"{path}:{line}: it is no row of iperf -y C: {why}", hint="was it changed by hand?") from error
+        raise UserError(f"{path}:{line}: it is not a row of iperf -y C: {why}", hint="was the file edited?") from error
 
 
 def _seconds(text: str) -> float:

@@ -85,7 +85,7 @@ def _of_events(path: Path, text: str) -> dict[str, Any]:
             event, data = str(parsed["event"]), parsed["data"]
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise UserError(
-                f"{path}:{line}: found no whole event, expected a JSON object with event and data",
+                f"{path}:{line}: found an incomplete event, expected a JSON object with event and data",
                 hint="was the output of iperf3 --json-stream copied completely?",
             ) from error
         if event == "interval":
@@ -99,7 +99,7 @@ def _of_events(path: Path, text: str) -> dict[str, Any]:
             document[event] = data
     if "end" not in document and "error" not in document:
         raise UserError(
-            f'{path}: found no event "end", expected one', hint="was it copied whole, and did the test end?"
+            f'{path}: found no event "end", expected one', hint="is the file complete, and did the test end?"
         )
     return document
 

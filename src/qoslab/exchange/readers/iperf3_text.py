@@ -112,7 +112,7 @@ def _tests(path: Path, text: str) -> list[_Test]:
         except (ValueError, ArithmeticError) as error:
             raise UserError(
                 f'{path}:{line}: found a malformed number in "{clipped(row)}", expected one that iperf3 prints',
-                hint="was the file changed by hand?",
+                hint="was the file edited?",
             ) from error
     return tests
 
@@ -179,7 +179,7 @@ def _fill(path: Path, found: Foreign, test: _Test) -> None:
     if not any(ends.values()):
         raise UserError(
             f'{path}: found no line of iperf3 over a whole test, expected "sender" or "receiver" at its end',
-            hint="was it copied whole, and did the test last to its end?",
+            hint="is the file complete, and did the test run to its end?",
         )
     # In both directions each end of the lines is there for each stream; of a server's, its own end alone.
     both = {len(each) for each in ends.values()}
@@ -187,7 +187,7 @@ def _fill(path: Path, found: Foreign, test: _Test) -> None:
         short = min(ends, key=lambda number: len(ends[number]))
         raise UserError(
             f"{path}: found stream [{short}] with fewer lines over the whole test than another, expected as many",
-            hint="was it copied whole?",
+            hint="is the file complete?",
         )
     for place, stream in enumerate(test.streams.values(), start=1):
         total = stream.receiver or stream.sender

@@ -181,7 +181,7 @@ def _router(output: Output, taken: set[str], choices: Choices) -> Router:
     if not layout.ports:
         raise UserError(
             f"{output.file}: found a configuration without an interface, expected a complete one",
-            hint="was it cut off? paste the whole output of `show running-config`",
+            hint="is it incomplete? Paste the complete output of `show running-config`",
         )
     own = _SWITCH_MODULE.sub("", output.text)
     configuration = read_configuration(own, family="router", source=output.file, policy_needed=False)

@@ -87,7 +87,7 @@ def testbed(
         device = _device(router, access, way, known_hosts, (keys or {}).get(router), secret)
         devices[router] = {**device, **_chassis(topology, router)}
     if not devices:
-        raise DeviceError("there is no IOS router to put into a testbed")
+        raise DeviceError("no IOS router for a testbed")
     devices |= {host: {**device, "alias": host} for host, device in (hosts or {}).items()}
     made: dict[str, Any] = {"testbed": {"name": name}, "devices": devices}
     if topology is not None:

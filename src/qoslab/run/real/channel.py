@@ -174,7 +174,7 @@ class Channel:
         reply, _ = self._wait(future, "fetch", timeout_s)
         to.flush()
         if (reply["size"], reply["sha256"]) != (to.tell(), digest.hexdigest()):
-            raise HostLost(f"{self.name}: {name} did not arrive as it was sent")
+            raise HostLost(f"{self.name}: {name} arrived damaged")
 
     def give_up(self, reason: str) -> None:
         """Hang up at once, regardless of the current work; the agent restores everything. `lost` is the reason from now
@@ -289,7 +289,7 @@ class Channel:
 
     def _hear(self, head: dict[str, Any], body: bytes) -> None:
         if not isinstance(head, dict):
-            raise TypeError("a message that is no object")
+            raise TypeError("a message that is not an object")
         if "ready" in head:
             self._ready.set_result(head)
             return

@@ -356,7 +356,7 @@ class ExternalLab:
 
     def control(self, data_plane: str) -> Never:
         """See `run.protocols.Lab`."""
-        raise UserError(f"{data_plane} has no data plane that can be asked from here")
+        raise UserError(f"{data_plane} has no data plane within reach")
 
     def death(self) -> str:
         """See `run.protocols.Lab`."""

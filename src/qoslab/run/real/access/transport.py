@@ -145,7 +145,7 @@ async def _connect_hop(hop: Hop) -> asyncssh.SSHClientConnection:
         return await asyncssh.connect(hop.host, hop.port, username=hop.user or (), password=hop.password, **keys)
     except asyncssh.PermissionDenied as error:
         message = f"the jump host {hop.host} refused user {hop.user!r}"
-        raise AccessError(Kind.LOGIN_REFUSED, message, "Check how it is logged in to, by hand with ssh.") from error
+        raise AccessError(Kind.LOGIN_REFUSED, message, "Log in by hand with ssh to check the access.") from error
     except asyncssh.HostKeyNotVerifiable as error:
         message = f"the host key of the jump host {hop.host} is not in known_hosts, or another one"
         raise AccessError(Kind.KEY_UNKNOWN, message, "Log in once with ssh, and accept its key.") from error

@@ -256,7 +256,7 @@ class Settings:
             for each in interfaces:
                 missing = [address for address in each["addresses"] if address not in addresses(each["device"])]
                 if missing:
-                    raise RefusedError(f"{each['device']} lacks the address {missing[0]}, and is to stay as it is")
+                    raise RefusedError(f"{each['device']} lacks the address {missing[0]}, and must stay unchanged")
             return
         if os.geteuid() != 0:
             raise RefusedError(f'it takes root to have interfaces "{way}"')
