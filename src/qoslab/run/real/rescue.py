@@ -99,4 +99,4 @@ def _console(name: str, known: str | None) -> Line:
 
 
 def _no_base(router: str) -> str:
-    raise AssertionError(f"found no compiler for {router} here")
+    raise AssertionError(f"a rescue compiles no configuration for {router}")
