@@ -38,7 +38,7 @@ for ending in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
 
 
 MADE_UNTIL_COLLECTED = 100_000
-"""Objects; Python itself would look after 700."""
+"""Number of objects before a collection; the default of Python is 700."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -72,7 +72,7 @@ ENTERED = {
     "host-interface": "interface Loopback7",
     "kept": "archive",
 }
-"""The lines that lead into each mode."""
+"""Lines that enter each mode."""
 OBJECT_GROUPS = ("network-group", "service-group")
 """Modes that later routers have."""
 

@@ -317,7 +317,7 @@ def through(devices: Iterable[Device], now: int, size: int) -> int | None:
 
 
 def sizes(random: np.random.Generator) -> list[int]:
-    """One size, or several of which each packet has one."""
+    """Packet size, or the possible sizes of a packet."""
     count = 1 if random.random() < 0.5 else int(random.integers(2, 6))
     found: list[int] = random.integers(100, 1515, count).tolist()
     return found

@@ -21,7 +21,7 @@ _reported: list[str] = []
 
 
 def pytest_warning_recorded(warning_message: warnings.WarningMessage, nodeid: str) -> None:
-    """Count it."""
+    """Count the repeated run."""
     if issubclass(warning_message.category, MadeAgainWarning):
         _reported.append(f"{nodeid}: {warning_message.message}")
 

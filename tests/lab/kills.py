@@ -29,7 +29,7 @@ from verdicts import newest_run, status_of
 from waiting import wait_until
 
 MODEL = {"R1.model": "2811"}
-"""A router with flash, where an applet's copy lies."""
+"""A router with flash for the copy of an applet."""
 ARGUMENTS = ("--duration", "4s", "--arm", "policed", "--attempts", "1", "--set", "R1.model=2811")
 SUSPENDED_S = 6.0
 """Longer than hosts wait for a word."""

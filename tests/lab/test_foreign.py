@@ -34,7 +34,8 @@ pytestmark = [
 
 
 def vtysh(folder: Path) -> list[str]:
-    """The command line of what is in a folder; what is configured for FRR on this machine is root's to read."""
+    """The command line of FRR with the files of a folder; its configuration on this machine is readable only by
+    root."""
     return [str(VTYSH), "--config_dir", str(folder), "--vty_socket", str(folder)]
 
 

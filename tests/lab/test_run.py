@@ -271,7 +271,7 @@ def kill_inside(lab: Lab, victim: str) -> None:
     "moment", ["traffic", *long_cases("lab up", "configure the routers", "capture on", "observe after")]
 )
 def test_ctrl_c_at_any_time_leaves_nothing(clean: Path, moment: str) -> None:
-    """Also while it imports, so that it is started."""
+    """The kill may also come during its imports, so it must be started."""
     command = Command(clean, "run", str(EXPERIMENT), "--duration", "4s", "--arm", "policed", started=True)
     command.wait_for(moment)
     os.kill(command.process.pid, signal.SIGINT)

@@ -12,7 +12,7 @@ HEADERS = 42
 
 
 def main(address: str, port: int, size: int, count: int, rate: float) -> None:
-    """Sends and prints."""
+    """Program that sends datagrams and prints the answers."""
     gap = (size + HEADERS) * 8 / rate
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as connection:
         connection.connect((address, port))

@@ -68,7 +68,7 @@ def kill(pid: int, draw: random.Random) -> None:
 
 
 def stop(pid: int, draw: random.Random) -> None:
-    """Keep it from running for a while, as a machine does that is suspended or overloaded."""
+    """Stop it for a while, like a suspended or overloaded machine."""
     _stopped(pid, draw.uniform(0.05, STOPPED_S))
 
 

@@ -92,7 +92,7 @@ Verdicts = Mapping[Row, str]
 
 @dataclass(frozen=True)
 class Mistake:
-    """One of a router or of the analysis."""
+    """A mistake of a router or of the analysis."""
 
     name: str
     what: str

@@ -185,7 +185,7 @@ def test_the_run_to_resume(tmp_path: Path) -> None:
 
 
 class Quiet:
-    """A machine with two processors that does nothing else."""
+    """An idle machine with two processors."""
 
     processors = 2
     load = 0.2

@@ -118,7 +118,7 @@ def test_a_line_is_taken_apart_as_bash_does(line: str, words: tuple[str, ...], r
 
 
 class Terminal:
-    """An interactive bash, in which a key shows the line as it stands."""
+    """An interactive bash with a key that prints the current line."""
 
     def __init__(self, folder: Path) -> None:
         self._end, follower = pty.openpty()

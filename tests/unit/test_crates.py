@@ -1,4 +1,4 @@
-"""The crates are built in floors: no circle of files, and the folders of the engine in the order of its guide."""
+"""The crates have layers: no cycle of files, and the folders of the engine in the order of its guide."""
 
 from __future__ import annotations
 

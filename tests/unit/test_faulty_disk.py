@@ -1,4 +1,4 @@
-"""The disk is full at any write, or power is lost at any moment: what was kept is whole, and the rest is run again."""
+"""A full disk at any write, or a power loss at any time: saved cells are complete, and the others are run again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Screens of IOS-XE: Genie reads of the configurations that its recordings imply what it reads of the recordings.
+"""Show commands of IOS-XE: from the configurations behind its recordings, Genie parses the values of the recordings.
 
 Counters and rates aside. The reasons of other differences are in `docs/reference/router.md`.
 """

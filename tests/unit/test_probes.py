@@ -64,7 +64,7 @@ def probe(kind: str, source: str, destination: str, **keys: Any) -> dict[str, An
 
 
 class Router:
-    """An IOS router whose echo operation has the round trips that are given, one a look."""
+    """An IOS router whose echo operation returns the given round trips, one per reading."""
 
     def __init__(self, folder: Path, *latest: str, successes: int) -> None:
         made = experiment(probe("icmp-echo", "R1", "client", frequency="1 s", timeout="500 ms"))

@@ -11,7 +11,7 @@ from qoslab.errors import ExperimentError
 from qoslab.schema import load_experiment
 
 VALUE, RANGE, WORK = 65_536, 10_000, 200_000
-"""The limits, written once more: one that is moved is to be noticed."""
+"""Copies of the limits, so that a change of one is noticed."""
 GROWN = "{% set x = '" + "a" * 8192 + "' %}{% set x = x" + " ~ x" * 7
 """A value as long as one may be; what follows may make it longer."""
 LOOP = "{% for i in range(999) %}"

@@ -15,7 +15,7 @@ WRITING = {
     ("image", "image"): {"packages"},
     ("wheels", "release"): {"contents", "id-token", "attestations"},
 }
-"""Workflow and job, and what it may write."""
+"""Workflow, job and write permissions."""
 
 
 @pytest.mark.parametrize("file", [*WORKFLOWS, TOP / "action.yml"], ids=lambda file: file.stem)

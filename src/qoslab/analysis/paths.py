@@ -95,7 +95,7 @@ def find_path(topology: Topology, source: str, destination: str, family: Family 
 
 
 def _connected(topology: Topology, source: str, destination: str, *, without: Link) -> bool:
-    """Return whether two nodes are connected where one link is gone."""
+    """Return whether two nodes stay connected without one link."""
     reached, fresh = {source}, {source}
     while fresh:
         ends = {far.node for node in fresh for link, _, far in topology.links_of(node) if link is not without}

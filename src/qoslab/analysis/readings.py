@@ -139,7 +139,7 @@ class Readings:
         return tuple(map(str, self._wanted))
 
     def lacks(self, cell: CellFiles) -> bool:
-        """Return whether the cell was not read yet, or is another one by now."""
+        """Return whether the cell is unread, or has changed since."""
         seal = cell.seal
         return self._reading(cell, seal) is None and not self._is_saved(cell.name, seal)
 

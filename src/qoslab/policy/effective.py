@@ -651,7 +651,7 @@ def flattened(values: PolicyValues) -> Iterator[tuple[tuple[str, ...], tuple[str
 
 
 def value_text(value: object) -> str:
-    """Return a value as it is shown in a difference."""
+    """Return the text of a value in a difference."""
     if value is None or value == ():
         return "-"
     if isinstance(value, RedRow):

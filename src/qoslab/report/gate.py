@@ -50,7 +50,7 @@ class Expected:
     reason: str
     met: bool
     measurable: bool = True
-    """False of a value that a shortened run did not come to: it neither passes nor fails."""
+    """False for a value that a shortened run did not reach: it neither passes nor fails."""
 
 
 def expected(outcome: Outcome) -> Iterator[Expected]:

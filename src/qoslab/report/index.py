@@ -29,7 +29,7 @@ class IndexRow:
     """Link to the run's report, relative to the folder; empty if there is none."""
     lab: str
     kind: str
-    """`within`, `outside`, `invalid`, `informative`: how its verdict is coloured."""
+    """Class of the verdict's colour: `within`, `outside`, `invalid` or `informative`."""
     word: str
     words: str
     version: str

@@ -72,7 +72,7 @@ class Schedule:
         self._passed = Counter[str]()
         self._running = 0
         self._faults = 0
-        """Attempts one after another whose lab failed."""
+        """Consecutive attempts with a failed lab."""
         self._alone: set[int] = set()
         """The workers whose cells are to have traffic while no other has."""
         self._wired: dict[int, object] = {}

@@ -14,7 +14,8 @@ from qoslab.schema.document import Document, Steps
 
 
 def unfit(experiment: Experiment, document: Document, arm: str, devices: Mapping[str, Device]) -> Iterator[Finding]:
-    """Each end of a link of cells whose circuit lacks or speaks otherwise; `devices` as the arm configures them."""
+    """Yield the ends of ATM links whose circuit is missing or has another encapsulation; `devices` are those of the
+    arm."""
     for number, link in enumerate(experiment.topology.links):
         if MEDIUM[link.framing] != "atm":
             continue

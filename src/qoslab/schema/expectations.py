@@ -67,7 +67,7 @@ class ExpectationChecker:
             known.append(name)
 
     def readable(self, steps: Steps, text: str, known: Collection[str]) -> Iterator[Finding]:
-        """An expression of what is known."""
+        """An expression over known values."""
         try:
             names = formula(text).names
         except ExpressionError as error:

@@ -25,7 +25,7 @@ NOT_HERE = frozenset({"name", "title", "description", "matrix", "compare", "arms
 
 @dataclass(frozen=True)
 class Placeholder:
-    """A value of the file with something in it that depends on the cell."""
+    """A value of the file with a part that depends on the cell."""
 
     steps: Steps
     parts: tuple[str | Expression, ...]

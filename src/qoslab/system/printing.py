@@ -25,7 +25,7 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Like `printable`, with line ends and tabs as `\x0a`: a name of somebody else's prints no line of its own."""
+    r"""Like `printable`, with line ends and tabs as `\x0a`: a foreign name cannot add a line."""
     return re.sub(r"[\n\t]", _escaped, printable(text))
 
 

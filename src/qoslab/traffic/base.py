@@ -51,7 +51,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Listener:
-    """The socket by which one knows that the server is ready; see `is_listening`.
+    """Socket that shows whether the server is ready; see `is_listening`.
 
     Connecting is no way to find out: a one-off iperf3 server takes the probe for its client.
     """
@@ -197,7 +197,8 @@ class TrafficTool(Protocol):
         ...
 
     def uncounted(self, flow: Flow) -> Uncounted:
-        """Return how much less its server may report than arrived. What it reports is held against captures by that."""
+        """Return the tolerated difference between the bytes that its server reports and those received, for the
+        comparison with captures."""
         ...
 
     def finished(self, flow: Flow, server_stdout: str) -> bool:

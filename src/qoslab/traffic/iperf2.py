@@ -50,7 +50,7 @@ TEST_HEADER = 512
 LAST_DATAGRAMS = 10
 """Number of repeated last datagrams of a client without an answer; the server counts them once."""
 CUT_S = 0.7
-"""Seconds after its time when a flow that may fail is cut off: its last whole interval has been printed."""
+"""Seconds after its end when a flow that may fail is stopped: its last complete interval has been printed."""
 
 MOST_DIGITS = 18
 """Greatest number of digits of a whole number in a report."""

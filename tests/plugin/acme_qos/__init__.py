@@ -23,6 +23,6 @@ class Ramp(Iperf3):
 
 @dataclass(frozen=True)
 class Bsd(Engine):
-    """Is configured as an engine router is, over the control socket of its data plane."""
+    """Router that is configured like an engine router, over the control socket of its data plane."""
 
     name: str = "bsd"

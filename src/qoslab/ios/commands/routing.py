@@ -89,7 +89,7 @@ def _route(session: ConfigSession, args: Args) -> None:
 
 @CONFIG.add("config", "ip routing", requires={"router"}, help={**_IP, "routing": "Enable IP routing"})
 def _routing(session: ConfigSession, args: Args) -> None:
-    """A router routes, whether this is said or not; a running configuration does not say it."""
+    """A router always routes; its running configuration does not print the command."""
 
 
 def route_order(route: StaticRoute) -> tuple[int, int, int, str, int]:

@@ -132,7 +132,7 @@ def tree(device: Device) -> Block:
 
 
 def _read(session: ConfigSession, line: str) -> Match[Handler]:
-    """Match a line that the device prints. The figures of one that nobody could type may lie out of their ranges."""
+    """Match a line that the device prints. Numbers of a line that cannot be typed may be out of range."""
     try:
         return session.parse(line)
     except CliError:

@@ -229,7 +229,7 @@ def _depth(line: str, depth: int, above: list[_Above]) -> int:
 
 
 def _carry_out(session: ConfigSession, line: str, *, nested: bool) -> str:
-    """Carry a line out; return why it was refused."""
+    """Execute a line; return the reason of a refusal."""
     try:
         if nested and session.parse(line).mode == "config":
             # A line within a block is no command for the whole device, even if there is one of its words.
@@ -322,7 +322,8 @@ def _leads(line: str) -> bool:
 
 
 def _entered(session: ConfigSession, line: str) -> str:
-    """Carry a line out; return why it was refused. A policy that is attached gives way to the one that is asked for."""
+    """Execute a line; return the reason of a refusal. A policy that is attached gives way to the one that is asked
+    for."""
     reason = _carry_out(session, line, nested=False)
     if not reason or session.position.mode != "interface":
         return reason

@@ -12,7 +12,7 @@ from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.show.times import clock_text, uptime_text
 
 _SPELT = {"GigabitEthernet": "Gigabit Ethernet", "TenGigabitEthernet": "Ten Gigabit Ethernet"}
-"""Kinds of interfaces that are counted under another name than they are configured."""
+"""Kinds of interfaces with different names in counters and configuration."""
 
 
 def show_version(

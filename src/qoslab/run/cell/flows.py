@@ -244,7 +244,7 @@ class RunningFlow:
         return replace(result, warnings=(*result.warnings, f"{late}: the rest counts as lost"))
 
     def _killed(self) -> list[str]:
-        """The sides that somebody else has killed. What they had printed by then says another thing, or nothing."""
+        """The ends killed by another process, whose output is therefore meaningless."""
         sides = [] if self._stopped else [("client", self._client), ("server", self._server)]
         statuses = [(name, side.process.poll()) for name, side in sides if side is not None]
         return [

@@ -128,7 +128,7 @@ class Journal:
             self._warnings.append(text)
 
     def observations(self, moment: Stage | Trigger) -> Iterator[Observation]:
-        """The show commands that are to be taken at that moment; a warning for each router that takes none."""
+        """The show commands at that trigger; a warning for each router without one."""
         for observation in self.task.experiment.observations_of(self.task.arm):
             if moment not in observation.moments:
                 continue

@@ -34,7 +34,7 @@ class IosProber(Prober):
 
     @property
     def look_every_s(self) -> float | None:
-        """An echo operation's round trips are printed of the latest run only."""
+        """IOS prints the round trips of an echo operation only for its latest run."""
         return None if self.probe.jitter else self.probe.frequency_or_default.seconds
 
     def _show(self, command: str) -> str:
