@@ -531,7 +531,7 @@ def test_values_so_far_are_shown_except_of_a_sweep_in_real_time(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     file, sweep = open_sweep(experiment, (), lab)
-    assert (prepare(file, sweep, Choice(lab=lab), ()).request.meanwhile is not None) == message
+    assert (prepare(file, sweep, Choice(lab=lab), ()).request.begin is not None) == message
     page = " ".join((TOP / "docs/reports.md").read_text().split())
     assert "of a sweep in real time only at its end" in page and "at most once a second." in page
     assert FIGURES_EVERY_S == 1

@@ -289,11 +289,11 @@ def test_a_router_without_a_rollback_method_is_refused(
 
 
 def test_a_rollback_timer_shorter_than_the_longest_cell_is_refused() -> None:
-    changed: dict[str, Any] = {"kept": RollbackState(ARCHIVED, "", SMALL), "longest": Duration.parse("3 h")}
+    changed: dict[str, Any] = {"rollback_state": RollbackState(ARCHIVED, "", SMALL), "longest": Duration.parse("3 h")}
     lines = [str(each) for each in look(facts(settings=RouterSettings(rollback="archive"), **changed)) if each.grave]
     assert len(lines) == 1 and "(archive: its longest time is 120 min, and the longest cell needs 210 min)" in lines[0]
     # Another may last.
-    changed["kept"] = replace(SAVED, running=ARCHIVED)
+    changed["rollback_state"] = replace(SAVED, running=ARCHIVED)
     assert not [each for each in look(facts(**changed)) if each.grave]
 
 

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_ends_the_call_and_what_is_behind_it_can_be_tried() {
+    fn a_refusal_ends_the_call_and_later_packets_can_be_tried() {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
         receiver.set_nonblocking(true).unwrap();
         let sender = OwnedFd::from(UdpSocket::bind("127.0.0.1:0").unwrap());

@@ -165,7 +165,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_arrives_is_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+        fn any_datagram_is_parsed_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
             let _ = Stamp::read(&bytes);
             let _ = Stamp::read_short(&bytes, 0, 0);
             if let Some((_, _, payload)) = parse_packet(&bytes) {

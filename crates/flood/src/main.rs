@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_arguments_are_told() {
+    fn wrong_arguments_are_reported() {
         for (words, said) in [
             ("flood send 10.0.0.1", "<--bandwidth <KBPS>|--delay <MS>>"),
             ("flood send 10.0.0.1 --bandwidth 600 --delay 3", "cannot be used with"),

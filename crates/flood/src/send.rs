@@ -375,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lateness_of_milliseconds_is_told() {
+    fn lateness_of_milliseconds_is_reported() {
         let mut late = lateness();
         for ns in [500, 5_000_000, u64::MAX] {
             late.saturating_record(ns);

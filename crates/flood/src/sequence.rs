@@ -102,7 +102,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn arrivals_are_told_apart() {
+    fn arrivals_are_distinguished() {
         let mut sequence = Sequence::default();
         for number in [0, 1, 4, 3, 3, 5, 0] {
             sequence.arrived(number);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_gaps_as_are_kept_take_bounded_memory() {
+    fn stored_gaps_take_bounded_memory() {
         let mut sequence = Sequence::default();
         for number in 0..=GAPS_KEPT as u64 {
             sequence.arrived(2 * number + 1);

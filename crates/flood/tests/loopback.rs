@@ -70,7 +70,7 @@ fn frames_are_sent_in_bursts_and_short_datagrams_are_counted() {
 }
 
 #[test]
-fn what_is_sent_is_received() {
+fn sent_datagrams_are_received() {
     let port = free_port();
     let receiver = Receiver::start(&format!("--port {port}"));
     // What is not of a flood is told apart.
@@ -206,7 +206,7 @@ fn the_dscp_and_the_ports_are_those_asked_for() {
 }
 
 #[test]
-fn what_cannot_work_is_told() {
+fn impossible_options_are_reported() {
     for (words, said) in [
         ("send 127.0.0.1 --delay 1 --source 192.0.2.1", "cannot use 192.0.2.1:0 as the local address"),
         ("send 255.255.255.255 --port 9 --delay 1 --duration 1", "255.255.255.255"),

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_arguments_are_told() {
+    fn wrong_arguments_are_reported() {
         for (words, said) in [
             ("sla probe icmp-echo 10.0.0", "invalid IP address"),
             ("sla probe icmp-jitter 2001:db8::1", "ICMPv6 has no timestamps: use udp-jitter"),

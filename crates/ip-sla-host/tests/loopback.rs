@@ -79,7 +79,7 @@ fn the_time_that_the_other_end_takes_is_in_the_round_trip() {
 }
 
 #[test]
-fn the_responder_answers_both_versions_of_ip_and_whom_it_is_allowed() {
+fn the_responder_answers_both_ip_versions_and_allowed_senders() {
     let open = |kind| Socket::open(kind, None, 0);
     let mut responder = Responder::new();
     let allowed = ["127.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()];
@@ -129,7 +129,7 @@ fn the_responder_answers_both_versions_of_ip_and_whom_it_is_allowed() {
 }
 
 #[test]
-fn the_kernel_stamps_what_leaves() {
+fn the_kernel_stamps_departing_packets() {
     for address in BOTH {
         let other = UdpSocket::bind((address, 0)).unwrap();
         let target = (address, other.local_addr().unwrap().port());

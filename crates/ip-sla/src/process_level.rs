@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_takes_time_where_it_is_not_modelled() {
+    fn unmodelled_processing_takes_no_time() {
         assert_eq!(ProcessLevel::default().take_up(7), 7);
         assert_eq!(level(0).take_up(7), 7);
     }

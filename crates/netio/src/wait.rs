@@ -190,7 +190,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn a_timeout_is_kept() {
+    fn a_timeout_is_respected() {
         let start = Instant::now();
         Waiter::<()>::default().wait(Some(2_000_000));
         assert!(start.elapsed() >= Duration::from_millis(2));

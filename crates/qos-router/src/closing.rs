@@ -70,7 +70,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_is_left_to_the_kernel_is_closed() {
+    fn descriptors_left_to_the_kernel_are_closed() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         theirs.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         leave(ours.into()).unwrap();

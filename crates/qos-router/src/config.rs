@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn errors_are_reported_with_their_place() {
         let unknown = refused(r#""process": 7"#);
         assert!(unknown.starts_with("process: unknown field `process`, expected one of `format`"), "{unknown}");
         assert!(unknown.contains(OWN_KEYS), "{unknown}");

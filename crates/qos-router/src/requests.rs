@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_tell_bad_json_from_bad_requests() {
+    fn refusals_distinguish_bad_json_and_bad_requests() {
         assert_eq!(code("{"), "bad_json");
         assert_eq!(code("nonsense"), "bad_json");
         assert_eq!(parse(b"\xff").unwrap_err().code, "bad_json");

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_the_least_is_rationed() {
+    fn wakeups_above_the_minimum_are_rationed() {
         let mut wakeup = Wakeup::new(30_000, Time(0));
         (0..1000).for_each(|_| wakeup.learn(100_000));
         // Departures without a pause between them: each could be waited for from the lead on.

@@ -154,7 +154,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn events_of_one_moment_keep_their_order() {
+    fn simultaneous_events_keep_their_order() {
         let mut queue = EventQueue::new(3);
         queue.put(Time(2), Event::Sample);
         queue.put_engine(2, Time(1));

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_have_sequences_of_their_own() {
+    fn parts_have_independent_sequences() {
         let seed = Seed::new(1);
         assert_ne!(seed.with("a").with("bc"), seed.with("ab").with("c"));
         assert_ne!(seed.with("a"), Seed::new(2).with("a"));

@@ -145,7 +145,7 @@ fn loss_breaks_pairs_and_nothing_at_all_is_a_timeout() {
 }
 
 #[test]
-fn order_is_told_by_both_ends() {
+fn both_ends_report_the_order() {
     // Packet 3 is overtaken on its way there; packet 6 on its way back.
     let report = run(JITTER, START + 2 * SECOND, |n| {
         Some(match n {
@@ -239,7 +239,7 @@ fn udp(control: bool, listening: bool, lost_there: &[u16], lost_back: &[u16]) ->
 }
 
 #[test]
-fn the_responder_tells_on_which_way_packets_were_lost() {
+fn the_responder_reports_the_direction_of_losses() {
     let report = udp(true, true, &[2, 3], &[5]);
     let losses = report.latest.statistics.losses;
     assert_eq!((losses.source_to_destination, losses.destination_to_source, losses.missing), (2, 1, 0));

@@ -47,7 +47,7 @@ fn ten_thousand_control_messages_open_so_many_ports_for_so_long() {
 }
 
 #[test]
-fn what_a_control_message_may_not_ask_for() {
+fn invalid_control_messages_are_refused() {
     let mut responder = Responder::default();
     responder.configure(&[7], &["10.0.0.0/30".parse().unwrap()]);
     let mut asked = |from, port, ms| responder.control(from, &ask(port, ms, false), START).map(drop);

@@ -68,7 +68,7 @@ fn all_of_a_capture_that_is_not_ended_is_written() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_reason() {
+fn an_impossible_capture_is_refused_with_its_reason() {
     let mut captures = Captures::default();
     let (file, other) = (path("refused"), path("other"));
     let said = |captures: &mut Captures, wanted: &Wanted| captures.begin(PortId(0), wanted).unwrap_err().to_string();
@@ -89,7 +89,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
 }
 
 #[test]
-fn a_disk_that_is_full_is_told() {
+fn a_full_disk_is_reported() {
     let mut captures = Captures::default();
     let told = captures.begin(PortId(0), &wanted(Path::new("/dev/full"), &[])).unwrap_err().to_string();
     assert!(told.starts_with("cannot write /dev/full: No space left"), "{told}");

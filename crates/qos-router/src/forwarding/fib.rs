@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ambiguous_is_left_to_the_kernel() {
+    fn ambiguous_routes_are_left_to_the_kernel() {
         let mut routes = Routes::default();
         assert_eq!(routes.add(&route(24, 5, hop(1)), false), Change::Done);
         assert_eq!(routes.add(&route(24, 5, hop(1)), false), Change::Same);

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_must_see_is_no_packet() {
+    fn frames_for_the_kernel_are_no_packets() {
         assert!(Packet::of(&ipv4(64, 7, 0)).is_some());
         assert!(Packet::of(&ipv4(1, 7, 0)).is_none());
         // With a tag, other EtherType, version, options, length, checksum, multicast; a source of 127.

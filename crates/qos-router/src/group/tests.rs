@@ -174,7 +174,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn frames_leave_a_chain_when_its_engines_say(chain in chains(), mut frames in traffic()) {
+    fn frames_leave_a_chain_at_the_times_of_its_engines(chain in chains(), mut frames in traffic()) {
         // One burst needs no queue: the first frame has taught every switch where the others go.
         frames.iter_mut().for_each(|sent| sent.back = false);
         let expected = through_engines(&chain, &frames);

@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_goes_when_it_is_due_where_event_time_goes_with_it() {
+    fn a_probe_leaves_when_due_with_its_event_time() {
         let send = |channel, bytes| Send {
             operation: 1,
             sequence: Some(1),

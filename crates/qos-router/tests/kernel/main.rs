@@ -82,8 +82,8 @@ fn ways(mirror: &mut Mirror, bench: &Bench) -> Vec<Option<Way>> {
 }
 
 #[test]
-fn following_comes_to_what_a_dump_says() {
-    if !inside("following_comes_to_what_a_dump_says") {
+fn followed_changes_equal_a_dump() {
+    if !inside("followed_changes_equal_a_dump") {
         return;
     }
     let bench = Bench::new();
@@ -200,8 +200,8 @@ fn an_interface_that_goes_down_and_up_is_followed() {
 }
 
 #[test]
-fn what_is_not_known_is_named() {
-    if !inside("what_is_not_known_is_named") {
+fn unknown_state_is_named() {
+    if !inside("unknown_state_is_named") {
         return;
     }
     let bench = Bench::new();
@@ -226,7 +226,7 @@ fn what_is_not_known_is_named() {
 
 /// A route of the tests: see [`bench`].
 #[test]
-fn specifications_are_what_ip_reads() {
+fn ip_reads_the_specifications() {
     let spec = RouteSpec { prefix: "10.64.0.0/12".into(), way: "via 10.0.1.2 dev p1".into(), more: "metric 5".into() };
     assert_eq!(spec.words("add"), "route add 10.64.0.0/12 via 10.0.1.2 dev p1 metric 5");
 }

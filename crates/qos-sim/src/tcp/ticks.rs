@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_is_how_long_the_clock_has_run() {
+    fn ticks_depend_on_the_uptime_of_the_clock() {
         let ticks = Ticks::new(4 * MS, Time(1_000), 3 * MS);
         assert_eq!(ticks.after(Time(1_000), Duration(40 * MS)).at, Time(1_000 + 41 * MS));
         assert_eq!(ticks.after(Time(1_000 + MS), Duration(40 * MS)).at, Time(1_000 + 45 * MS));

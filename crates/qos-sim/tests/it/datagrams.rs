@@ -11,7 +11,7 @@ fn on_the_line(payload: u64) -> u64 {
 }
 
 #[test]
-fn a_policer_passes_exactly_what_its_tokens_pay_for() {
+fn a_policer_passes_exactly_the_packets_covered_by_tokens() {
     let mut scenario = dumbbell(10_000_000, 0);
     scenario["nodes"]["R1"]["configuration"] = policy_out("FastEthernet0/1", 10_000, policer(1_000_000, 31_250));
     scenario["flows"] = json!([flood("flood", 2_000_000, 1470, 10)]);
@@ -44,7 +44,7 @@ fn a_policer_passes_exactly_what_its_tokens_pay_for() {
 
 /// What waits at the moment is told, not at the whole second before: a burst of two hundred comes at 1.5 s.
 #[test]
-fn counters_are_read_at_moments_that_are_asked_for() {
+fn counters_are_read_at_requested_times() {
     let mut scenario = dumbbell(3_000_000, 0);
     scenario["flows"] = json!([{"name": "burst", "protocol": "udp", "source": "client", "destination": "server",
         "port": 9, "start_ns": 3 * SECOND / 2, "duration_ns": 200, "gap_ns": 1, "payload_bytes": 1470}]);

@@ -48,7 +48,7 @@ fn a_watch_that_fails_ends_the_run() {
 }
 
 #[test]
-fn the_results_are_those_that_were_kept() {
+fn the_results_equal_the_stored_ones() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     #[allow(clippy::disallowed_methods)] // the test reads the repository
     let read = |name: String| std::fs::read_to_string(folder.join(name)).unwrap_or_default();

@@ -81,7 +81,7 @@ fn a_full_segment_has_twenty_bytes_less() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused() {
+fn incompatible_addresses_are_refused() {
     let with = |pointer: &str, value: Value| {
         let mut scenario = dual(10_000_000, 0, true);
         scenario["flows"] = json!([over(flood("flood", 1_000_000, 200, 1), true)]);

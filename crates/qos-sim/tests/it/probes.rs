@@ -84,7 +84,7 @@ fn a_responder_answers_and_is_asked_first() {
 }
 
 #[test]
-fn nobody_answers_where_there_is_no_responder_and_no_route() {
+fn no_answer_comes_without_responder_or_route() {
     let silent = run(&routers(&jitter("10.0.9.2")));
     assert_eq!(silent.probes["p"].latest.return_code, ReturnCode::NoConnection);
     assert_eq!((silent.probes["p"].successes, silent.probes["p"].failures), (0, 2));
@@ -93,7 +93,7 @@ fn nobody_answers_where_there_is_no_responder_and_no_route() {
 }
 
 #[test]
-fn a_host_probes_another_by_its_own_queue() {
+fn a_probe_of_a_host_passes_its_queue() {
     let mut scenario = routers(&operation("icmp-echo", "10.0.9.2"));
     scenario["nodes"]["client"]["ip_sla"] = json!({"operations": {"7": jitter("10.0.2.10")}});
     scenario["nodes"]["server"]["ip_sla"] = json!({"responder": true, "responder_ports": [5000]});
@@ -145,7 +145,7 @@ fn captures_have_the_messages() {
 }
 
 #[test]
-fn what_is_wrong_with_a_probe_is_told() {
+fn errors_of_a_probe_are_reported() {
     let sound = routers(&operation("icmp-echo", "10.0.9.2"));
     let with = |pointer: &str, value: Value| {
         let mut scenario = sound.clone();

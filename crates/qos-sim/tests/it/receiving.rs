@@ -87,7 +87,7 @@ fn a_single_segment_waits_forty_milliseconds() {
 }
 
 #[test]
-fn a_gap_and_its_filling_are_told_at_once() {
+fn a_gap_and_its_filling_are_acknowledged_at_once() {
     let mut receiver = Receiver::new(calm());
     assert_eq!(receiver.segment(0, 1), [(0, vec![(1, 2)])]);
     assert_eq!(receiver.segment(MS, 3), [(0, vec![(3, 4), (1, 2)])]);

@@ -87,7 +87,7 @@ fn the_least_timeout_is_that_of_the_sum_in_rfc_6298() {
 }
 
 #[test]
-fn a_spurious_timeout_is_seen_by_what_was_not_sent_again() {
+fn a_spurious_timeout_is_detected_by_an_original_segment() {
     // RFC 5682: after the first acknowledgement new data is sent; the second acknowledges what was never sent again.
     let settings = Settings { tail_loss_probe: false, ..settings() };
     let mut peer = Peer::open(&settings, 1000, true, WINDOW, 100);
@@ -177,7 +177,7 @@ fn without_sack_a_partial_acknowledgement_retransmits_the_next_hole() {
 }
 
 #[test]
-fn counting_marks_what_has_three_above_and_time_marks_what_is_older() {
+fn loss_is_detected_by_three_later_segments_or_by_time() {
     // Segments 1 and 9 are lost; 2 to 4 are SACKed, then 10. RFC 6675 wants three above 9.
     for rack in [false, true] {
         let settings = Settings { rack, tail_loss_probe: false, ..settings() };

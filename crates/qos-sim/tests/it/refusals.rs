@@ -36,7 +36,7 @@ fn told(cases: &[(String, &str)]) {
 }
 
 #[test]
-fn what_is_wrong_with_the_scenario_is_told() {
+fn errors_of_the_scenario_are_reported() {
     told(&[
         (with(&[("/format", json!(2))]), "format: found 2, expected 1"),
         (with(&[("/speed", json!(2))]), "speed: unknown field `speed`"),
@@ -54,7 +54,7 @@ fn what_is_wrong_with_the_scenario_is_told() {
 }
 
 #[test]
-fn what_is_wrong_with_a_link_is_told() {
+fn errors_of_a_link_are_reported() {
     let lan = "/links/0/ends/0";
     told(&[
         (
@@ -85,7 +85,7 @@ fn what_is_wrong_with_a_link_is_told() {
 }
 
 #[test]
-fn what_is_wrong_with_a_node_is_told() {
+fn errors_of_a_node_are_reported() {
     told(&[
         (with(&[("/nodes/R9", json!({"kind": "router"}))]), "nodes.R9: no link ends at this node"),
         (
@@ -112,7 +112,7 @@ fn what_is_wrong_with_a_node_is_told() {
 }
 
 #[test]
-fn what_is_wrong_with_a_route_is_told() {
+fn errors_of_a_route_are_reported() {
     told(&[
         (with(&[("/nodes/client/routes", json!([]))]), "flows[0]: no route to 10.0.2.10 at client: client"),
         (
@@ -135,7 +135,7 @@ fn what_is_wrong_with_a_route_is_told() {
 }
 
 #[test]
-fn what_is_wrong_with_a_flow_is_told() {
+fn errors_of_a_flow_are_reported() {
     told(&[
         (with(&[("/flows", json!([]))]), "flows: found no flow, expected at least one"),
         (with(&[("/flows/0/duration_ns", Value::Null)]), "flows: found no flow with a duration"),
@@ -164,7 +164,7 @@ fn what_is_wrong_with_a_flow_is_told() {
 }
 
 #[test]
-fn what_is_wrong_with_a_tcp_flow_is_told() {
+fn errors_of_a_tcp_flow_are_reported() {
     let tcp = json!({"name": "t", "protocol": "tcp", "source": "client", "destination": "server", "port": 5201,
         "duration_ns": SECOND});
     let changed = |key: &str, value: Value| {
@@ -181,7 +181,7 @@ fn what_is_wrong_with_a_tcp_flow_is_told() {
 }
 
 #[test]
-fn what_is_wrong_with_a_capture_is_told() {
+fn errors_of_a_capture_are_reported() {
     told(&[
         (
             with(&[("/captures", json!([{"name": "c", "node": "server", "interface": "eth1", "file": "c"}]))]),
@@ -293,7 +293,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_changed_is_refused_or_runs(
+    fn any_changed_scenario_is_refused_or_runs(
         changes in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(vec![
             json!(null), json!(0), json!(1), json!(2), json!(7), json!(1_000_000), json!(u64::MAX), json!(-1),
             json!(0.5), json!(1e300), json!(""), json!("client"), json!("R1"), json!("10.0.1.10"),

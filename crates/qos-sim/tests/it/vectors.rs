@@ -30,7 +30,7 @@ fn slow_start_sends_two_for_each_segment_acknowledged() {
 }
 
 #[test]
-fn an_application_limited_window_grows_to_twice_what_is_used() {
+fn an_application_limited_window_grows_to_twice_its_use() {
     for (bytes, expected) in [(10_000, [12, 14, 16, 18, 20]), (9_000, [12, 14, 16, 18, 18])] {
         let mut peer = open(100);
         peer.write(bytes);
@@ -185,7 +185,7 @@ fn a_lost_retransmission_is_seen_and_sent_again() {
 }
 
 #[test]
-fn a_late_acknowledgement_is_heeded_for_what_it_sacks() {
+fn a_late_acknowledgement_counts_for_its_sacks() {
     let mut peer = Peer::open(&settings(), 1000, true, 320 << 8, 10);
     peer.write(10_000);
     peer.sent();
