@@ -156,7 +156,7 @@ def at_a_terminal(clone: Path, answer: str, *words: str, **more: str) -> tuple[i
     )
     os.close(theirs)
     os.write(ours, answer.encode())
-    said = b""
+    text = b""
     while True:
         try:
             text += os.read(ours, 4096)

@@ -59,7 +59,7 @@ def disagreements_of(cell: Cell, record: CellRecord, experiment: Experiment) -> 
 
 def _uncounted(files: CellFiles, experiment: Experiment) -> list[str]:
     """Routers that drop what nothing of what was read counts, by their configurations."""
-    found, told = [], files.devices_with_counters()
+    found, counting = [], files.devices_with_counters()
     for router in routers_of(experiment.topology):
         names = (f"config/{router}.{each}" for each in ("ios", "before.ios", "running.ios"))
         words = UNCOUNTED if router not in counting else ("rate-limit",)

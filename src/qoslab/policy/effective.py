@@ -408,7 +408,7 @@ def _class(
         marks=(*map(_mark_text, each.marks), *map(_source_text, each.marks_from)),
         drop=each.drop,
         trust=each.trust,
-        without_effect=tuple(line.text for line in each.kept),
+        without_effect=tuple(line.text for line in each.inert),
         account="".join(str(one.account) for one in (each.shape, each.bandwidth) if one and one.account),
     )
     if made.shape is not None and made.shape.rate.least(here.line) != here.line:

@@ -114,7 +114,7 @@ class Configuration:
     def attached_elsewhere(self, policy: str) -> tuple[str, str, int] | None:
         """Return place, direction and line of a policy-map that is on no interface: control plane, map-class."""
         rows = [
-            (" ".join(each.position.names[:1]) if each.position.mode == KEPT else "", each.text, each.number)
+            (" ".join(each.position.names[:1]) if each.position.mode == INERT else "", each.text, each.number)
             for each in self.reading.carried
         ]
         rows += [(each.place[0] if each.place else "", each.text, each.number) for each in self.reading.unread]

@@ -145,15 +145,15 @@ class Qdiscs:
         script = 'set -e; printf %s "$0" | ip -batch -; printf %s "$1" | tc -batch - >&2; printf %s "$2" | tc -batch -'
         status, output, errors = self._run(["unshare", "--net", "sh", "-c", script, *texts], "")
         if status != 0:
-            _explain(commands, said)
+            _explain(commands, errors)
         return _meaning(output)
 
     def _carry_out(self, commands: Commands) -> None:
         if not commands:
             return
-        status, _, said = self._run(["tc", "-batch", "-"], _batch(commands))
+        status, _, errors = self._run(["tc", "-batch", "-"], _batch(commands))
         if status != 0:
-            _explain(commands, said)
+            _explain(commands, errors)
 
     def is_as_configured(self) -> bool:
         """Return whether the interfaces are as they were configured last; False before that."""
@@ -199,7 +199,7 @@ class Qdiscs:
         # A starting process is what takes time in user-mode Linux.
         alone = ["tc", "-s", "-j", "-batch", "-"]
         argv, text = (["sh", "-ec", _COUNTERS, *with_classes], batch) if with_classes else (alone, batch)
-        status, output, said = self._run(argv, text)
+        status, output, errors = self._run(argv, text)
         if status != 0:
             raise DeviceError(f"the counters of the qdiscs cannot be read: {errors.strip()}")
         printed, *texts = output.split("\f")
