@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -13,7 +14,7 @@ from qoslab.ios.cli.grammar import RejectedError
 from qoslab.ios.commands.queue_limit import MIXED_LIMIT_UNITS
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Device, Hardware
-from qoslab.ios.model.engine_rules import IMPOSSIBLE, Combination
+from qoslab.ios.model.engine_rules import IMPOSSIBLE
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
@@ -206,17 +207,18 @@ HAVING: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
-@pytest.mark.parametrize("row", IMPOSSIBLE, ids=str)
-def test_both_refuse_each_combination(row: Combination, generation: Generation) -> None:
-    with_shape = {"shape": SHAPE} if row.with_ == "queueing_child" and "shape" not in row.without else {}
-    given = {"name": "C1", **with_shape, **HAVING[row.of], **HAVING.get(row.with_ or "", {})}
+def test_both_refuse_the_same_pairs_of_facts(generation: Generation) -> None:
     child = PolicyMap("CHILD", (PolicyClass("C2", bandwidth=Bandwidth("remaining_percent", 10)),))
-    parent = PolicyMap("PARENT", (PolicyClass(**given),))
-    device = device_with({"CHILD": child, "PARENT": parent}, generation, 10_000)
-    compare(device)
-    # Without a shaper `max-buffers` is kept and has no effect.
-    kept = (row.of, row.without) == ("shape_buffers", ("shape",))
-    assert kept or row.unless in GENERATIONS[generation].allowed or refused_by_ios(device)
+    for one, other in combinations_with_replacement(HAVING, 2):
+        parent = PolicyMap("PARENT", (PolicyClass(**{"name": "C1", **HAVING[one], **HAVING[other]}),))
+        compare(device_with({"CHILD": child, "PARENT": parent}, generation, 10_000))
+
+
+def test_each_combination_has_known_facts() -> None:
+    named = {fact for row in IMPOSSIBLE for fact in (row.of, row.with_, *row.without)}
+    assert named - {None} == HAVING.keys()
+    allowing = {row.unless for row in IMPOSSIBLE} - {None}
+    assert allowing == frozenset().union(*(each.allowed for each in GENERATIONS.values()))
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
