@@ -293,7 +293,7 @@ def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
     "name, content, message",
     [
         ("empty.json", b"", "found an empty file"),
-        ("cut.json", (RECORDED / "traffic/iperf3-tcp.client.json").read_bytes()[:5000], "found no whole JSON"),
+        ("cut.json", (RECORDED / "traffic/iperf3-tcp.client.json").read_bytes()[:5000], "found incomplete JSON"),
         ("cut.gz", gzip.compress(b"time_s,a_kbps\n1,2\n" * 50, mtime=0)[:-12], "cannot be read"),
         ("odd.txt", b"hello\n", "found a file of no known form"),
         ("unit.csv", b"time_s,video\n1,2\n", 'found the column "video", expected a unit at its end'),
