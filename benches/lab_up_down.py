@@ -1,18 +1,23 @@
-"""Measures how long virtual labs take up and down; prints a Markdown section for docs/internals/performance.md.
+"""Measures time and memory of virtual labs; prints a Markdown section for docs/internals/performance.md.
 
     python benches/lab_up_down.py [--runs 9] [--write]
 
-Three labs: three hosts and ninety hosts, each in a ring, so with as many links as nodes; and two hosts with a Linux
-router, whose data plane is started and ended too. Up is until every node can be used, down until every process of the
-lab has ended.
+Four labs: three hosts and ninety hosts, each in a ring, so with as many links as nodes; and two and a hundred hosts on
+one router, whose data plane is started and ended too. Up is until every node can be used, down until every process of
+the lab has ended. Memory is the sum of the resident memory (RSS) of the lab's processes when it is up; receive rings
+are in it.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import os
 import statistics
 import time
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import page
@@ -24,7 +29,7 @@ HEADING = "## Virtual lab"
 ABOUT = """\
 Seconds to bring a lab up (until every node can be used) and down (until every process of it has ended), without the
 start of Python; medians, and the least and greatest sum. A virtual IOS router adds the start of its SSH server, about
-half a second of processor time to import.
+half a second of processor time to import. Memory is the resident memory of all processes of the lab.
 """
 GOALS = """\
 The goal of 0.06 s for the last is not reached: the namespaces, links and addresses of three nodes alone take that long,
@@ -54,8 +59,9 @@ def hosts(count: int) -> Topology:
     return Topology.model_validate_json(json.dumps({"nodes": nodes, "links": links}))
 
 
-def routed() -> Topology:
-    """Client, Linux router, server."""
+def routed(count: int) -> Topology:
+    """Hosts on one router, each by a link of its own."""
+    hosts = [f"h{number}" for number in range(count)]
     links = [
         {
             "name": f"l{number}",
@@ -65,40 +71,76 @@ def routed() -> Topology:
                 {"node": host, "interface": "eth0", "address": f"10.0.{number}.2/24"},
             ],
         }
-        for number, host in enumerate(("client", "server"))
+        for number, host in enumerate(hosts)
     ]
-    nodes = {"client": {"platform": "host"}, "R1": {"platform": "linux"}, "server": {"platform": "host"}}
+    nodes = {"R1": {"platform": "engine"}, **{host: {"platform": "host"} for host in hosts}}
     return Topology.model_validate_json(json.dumps({"nodes": nodes, "links": links}))
 
 
-def measure(topology: Topology, runs: int) -> tuple[list[float], list[float]]:
-    """Seconds up and seconds down, of each run."""
-    up, down = [], []
+def resident_mib(lab: Lab) -> int:
+    """Resident memory of all processes of a lab, MiB."""
+    pages, space = 0, Path(f"/proc/{lab.pid}/ns/pid_for_children").readlink()
+    for process in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if (process / "ns/pid").readlink() == space:
+                pages += int((process / "statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") >> 20
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Measurements of one lab, brought up and down several times."""
+
+    up_s: list[float]
+    down_s: list[float]
+    memory_mib: int
+
+
+def measure(topology: Topology, runs: int) -> Measured:
+    """Bring a lab up and down so many times."""
+    up, down, memory = [], [], []
     for run in range(runs):
         started = time.perf_counter()
         lab = Lab.up(topology, name=f"bench-{run}")
         ready = time.perf_counter()
+        memory.append(resident_mib(lab))
+        downwards = time.perf_counter()
         lab.down()
         up.append(ready - started)
-        down.append(time.perf_counter() - ready)
-    return up, down
+        down.append(time.perf_counter() - downwards)
+    return Measured(up, down, max(memory))
 
 
-def measured(runs: int) -> list[str]:
-    """The table."""
-    lines = ["| lab | up | down | up and down |", "|---|---|---|---|"]
+def verdict(what: str, measured: float, goal: float, unit: str) -> str:
+    """Return a sentence that compares a measurement with its goal."""
+    met = "met" if measured <= goal else "missed"
+    return f"{what}: {measured:.3g} {unit}, goal {goal:g} {unit}: {met}."
+
+
+def table(runs: int) -> list[str]:
+    """Return the table, and below it the comparison with the goals."""
+    lines = ["| lab | up | down | up and down | memory, MiB |", "|---|---|---|---|---|"]
+    small, large = "2 hosts, 1 router with its data plane", "100 hosts on 1 router with its data plane"
     labs = {
         "3 hosts, 3 links": hosts(3),
         "90 hosts, 90 links": hosts(90),
-        "2 hosts, 1 Linux router with its data plane": routed(),
+        small: routed(2),
+        large: routed(100),
     }
+    measured = {}
     for name, topology in labs.items():
         measure(topology, 1)  # the first one also imports
-        up, down = measure(topology, runs)
-        both = sorted(a + b for a, b in zip(up, down, strict=True))
-        middle = [f"{statistics.median(each):.3f}" for each in (up, down, both)]
-        lines.append(f"| {name} | {' | '.join(middle)} ({both[0]:.3f} to {both[-1]:.3f}) |")
-    return lines
+        found = measured[name] = measure(topology, runs)
+        both = sorted(a + b for a, b in zip(found.up_s, found.down_s, strict=True))
+        middle = [f"{statistics.median(each):.3f}" for each in (found.up_s, found.down_s, both)]
+        lines.append(f"| {name} | {' | '.join(middle)} ({both[0]:.3f} to {both[-1]:.3f}) | {found.memory_mib} |")
+    both_s = statistics.median(map(sum, zip(measured[small].up_s, measured[small].down_s, strict=True)))
+    goals = [
+        verdict(f"{small}, up and down", both_s, 0.06, "s"),
+        verdict(f"{large}, up", statistics.median(measured[large].up_s), 1.5, "s"),
+        verdict("Its memory", measured[large].memory_mib, 200, "MiB"),
+    ]
+    return [*lines, "", *(f"- {goal}" for goal in goals)]
 
 
 def main() -> None:

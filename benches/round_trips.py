@@ -51,8 +51,8 @@ def topology(round_trip_ms: int) -> Topology:
     """Client, R1, R2, server."""
     nodes: dict[str, Any] = {
         "client": {"platform": "host"},
-        "R1": {"platform": "linux", "routes": [{"prefix": "10.3.0.0/24", "via": "10.2.0.2"}]},
-        "R2": {"platform": "linux", "routes": [{"prefix": "10.1.0.0/24", "via": "10.2.0.1"}]},
+        "R1": {"platform": "engine", "routes": [{"prefix": "10.3.0.0/24", "via": "10.2.0.2"}]},
+        "R2": {"platform": "engine", "routes": [{"prefix": "10.1.0.0/24", "via": "10.2.0.1"}]},
         "server": {"platform": "host"},
     }
     path = [("client", "eth0", "R1", "FastEthernet0/0"), ("R1", "FastEthernet0/1", "R2", "FastEthernet0/0")]
@@ -79,7 +79,7 @@ def chain(routers: int) -> tuple[Topology, str]:
         there = {"prefix": f"{last}.0/24", "via": f"10.{number + 1}.0.2"}
         back = {"prefix": "10.1.0.0/24", "via": f"10.{number}.0.1"}
         routes = ([there] if number < routers else []) + ([back] if number > 1 else [])
-        nodes[f"R{number}"] = {"platform": "linux", "routes": routes}
+        nodes[f"R{number}"] = {"platform": "engine", "routes": routes}
     links = []
     for number, (near, far) in enumerate(itertools.pairwise(names), 1):
         ends = [

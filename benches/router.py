@@ -21,6 +21,7 @@ import argparse
 import itertools
 import math
 import resource
+import shutil
 import statistics
 import sys
 import time
@@ -45,6 +46,8 @@ spacing of two neighbouring packets and that of the rate. The kernel's timer wor
 process that needs the processor: if others compete for it, the last two columns show it, while its rate stays exact.
 """
 
+#: Programs of the distribution that this starts.
+TOOLS = ("ethtool", "iperf3", "ip", "tc", "nsenter", "unshare")
 #: IP bytes of a packet: the least that a tool can send, and a full one.
 SHORTEST, FULL = "shortest", "1500 bytes"
 #: Ethernet header.
@@ -252,6 +255,9 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--write", action="store_true", help="put the section into docs/internals/performance.md")
     options = parser.parse_args()
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        parser.error(f"not found: {', '.join(missing)}; install them (`./qoslab test` does), or add them to PATH")
     lines = [HEADING, "", f"{page.machine()}.", "", NOTE]
     lines += [*compare_throughput(options.seconds, options.pairs), "", *compare_spacing(options.seconds)]
     section = "\n".join(lines) + "\n"

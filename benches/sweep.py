@@ -94,7 +94,7 @@ def grid(folder: Path, *, platform: str, seconds: int, rtts: int, pirs: int, con
 
 def counted(folder: Path, pirs: int) -> tuple[int, float]:
     """Cells, and seconds of a dry run."""
-    file = grid(folder, platform="linux", seconds=20, rtts=20, pirs=pirs, connections=100)
+    file = grid(folder, platform="engine", seconds=20, rtts=20, pirs=pirs, connections=100)
     began = time.monotonic()
     done = subprocess.run(
         [QOSLAB, "run", str(file), "--dry-run", "--json"], capture_output=True, text=True, check=True, cwd=folder
@@ -104,7 +104,7 @@ def counted(folder: Path, pirs: int) -> tuple[int, float]:
 
 def bookkept(folder: Path) -> tuple[int, float]:
     """Cells, and seconds that the scheduler needs for one: leasing it, its turn, entering and writing its record."""
-    file = grid(folder, platform="linux", seconds=20, rtts=4, pirs=10, connections=25)
+    file = grid(folder, platform="engine", seconds=20, rtts=4, pirs=10, connections=25)
     plan = make_plan(load_sweep(file))
     cells = RunCells(RunFolder.create(folder / "book", "bench"), plan.cells, {})
     schedule = Schedule(cells, Jobs(4, len(plan.cells)), _Silent(), interrupted=threading.Event())
@@ -174,7 +174,7 @@ def grids(folder: Path, seconds: int, count: int, jobs: list[int]) -> list[str]:
         "configuring, median s | processor time, s a cell | invalid |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for platform in ("linux", "ios"):
+    for platform in ("engine", "ios"):
         for labs in jobs:
             found = swept(folder, platform, seconds, count, labs)
             lines.append(
