@@ -20,6 +20,7 @@ use crate::plane::{Dataplane, Opening, StartError};
 use crate::ports::{self, WiringError};
 use crate::requests::Service;
 use crate::rights;
+use crate::ring_sizes::RingSizes;
 use crate::serve::Server;
 use crate::wakeup::Wakeup;
 
@@ -107,14 +108,17 @@ pub fn run(options: &Options) -> Result<(), DaemonError> {
     let clock = Clock::new();
     let groups = match &options.routers {
         Routers::One { name, ports, control, kernel_netns } => {
+            let wiring = ports::load(ports)?;
+            let rates_bps = wiring.ports.values().map(|port| port.link.rate_bps);
             let router = Router {
                 name,
-                wiring: &ports::load(ports)?,
+                wiring: &wiring,
                 memory: BTreeSet::new(),
                 control,
                 outside: Namespace::None,
                 kernel: namespace(kernel_netns.as_deref())?,
                 ended: None,
+                ring_sizes: RingSizes::new(options.ring_ns, rates_bps),
             };
             rights::know_all_namespaces().map_err(DaemonError::Rights)?;
             let links = vec![vec![None; router.wiring.ports.len()]];
@@ -146,18 +150,19 @@ struct Router<'a> {
     outside: Namespace,
     kernel: Namespace,
     ended: Option<PathBuf>,
+    ring_sizes: RingSizes,
 }
 
 impl Router<'_> {
     /// Opens it. Takes this thread to where its ports are.
     fn open(self, clock: Clock, options: &Options) -> Result<Member, DaemonError> {
-        let Self { name, wiring, memory, control, outside, kernel, ended } = self;
-        let Options { ring_ns, budget_ns, .. } = *options;
+        let Self { name, wiring, memory, control, outside, kernel, ended, ring_sizes } = self;
+        let budget_ns = options.budget_ns;
         if let Some(ended) = &ended {
             // Of a process before this one; there is nothing to do where there is none.
             let _ = std::fs::remove_file(ended);
         }
-        let opening = Opening { wiring, memory: &memory, ring_ns, budget_ns, outside, kernel, clock };
+        let opening = Opening { wiring, memory: &memory, ring_sizes, budget_ns, outside, kernel, clock };
         let plane =
             Dataplane::open(opening).map_err(|source| DaemonError::Start { router: name.to_owned(), source })?;
         let control = Control::listen(control)
@@ -174,6 +179,12 @@ fn open_lab(lab: &LabConfig, clock: Clock, options: &Options) -> Result<Vec<Grou
     });
     let places = places.collect::<Result<Vec<_>, DaemonError>>()?;
     rights::know_all_namespaces().map_err(DaemonError::Rights)?;
+    let in_memory: &BTreeSet<_> = &lab.links.iter().flat_map(|link| &link.ends).collect();
+    let rates_bps = lab.routers.iter().flat_map(|(router, place)| {
+        let end = |port: &String| lab::MemoryLinkEnd { router: router.clone(), port: port.clone() };
+        place.wiring.ports.iter().filter(move |(port, _)| !in_memory.contains(&end(port)))
+    });
+    let ring_sizes = RingSizes::new(options.ring_ns, rates_bps.map(|(_, port)| port.link.rate_bps));
     let mut members = thread::scope(|scope| {
         let open = |name, place: &lab::RouterPlace, outside, kernel| {
             let ends = lab.links.iter().flat_map(|link| &link.ends);
@@ -185,6 +196,7 @@ fn open_lab(lab: &LabConfig, clock: Clock, options: &Options) -> Result<Vec<Grou
                 outside,
                 kernel,
                 ended: Some(place.control.with_extension("ended")),
+                ring_sizes,
             };
             router.open(clock, options)
         };

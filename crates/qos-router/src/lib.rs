@@ -27,6 +27,7 @@ pub mod ports;
 pub mod requests;
 mod rights;
 mod ring;
+mod ring_sizes;
 pub mod schema;
 mod serve;
 mod sla;

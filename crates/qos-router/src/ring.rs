@@ -14,16 +14,27 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::closing::close_later;
 use crate::frame::{self, LONGEST};
 
-/// Bytes of a ring slot: the ring's header and the longest frame, rounded up to a power of two.
-const SLOT: usize = 2048;
+/// Bytes of a ring slot: the ring's header (66 with the link's address, before the Ethernet header) and the longest
+/// frame, rounded up to what the kernel aligns slots to. Not a power of two: headers of slots would share cache sets.
+const SLOT: usize = 1600;
 /// Bytes of a block of the ring, the kernel's unit of allocation.
 const BLOCK: usize = 64 * 1024;
-/// Slots in a block.
+/// Slots in a block, at its start: no slot lies in two blocks.
 const SLOTS_PER_BLOCK: usize = BLOCK / SLOT;
 /// Most frames sent in one call.
 pub const BATCH: usize = 64;
 
 const VLAN_TAG: usize = 4;
+
+/// Where a slot begins in a ring.
+fn offset(slot: usize) -> usize {
+    slot / SLOTS_PER_BLOCK * BLOCK + slot % SLOTS_PER_BLOCK * SLOT
+}
+
+/// Bytes of memory that a ring of at least `slots` frames takes.
+pub fn memory_bytes(slots: usize) -> usize {
+    slots.div_ceil(SLOTS_PER_BLOCK).max(1) * BLOCK
+}
 
 /// A frame that cannot be passed: too short, too long, or with a checksum that cannot be completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +119,7 @@ impl Ring {
     /// # Errors
     /// Those of the system calls, with what was being done: usually a missing `CAP_NET_RAW`.
     pub fn open(interface: u32, slots: usize) -> io::Result<Self> {
-        let blocks = slots.div_ceil(SLOTS_PER_BLOCK).max(1);
+        let blocks = memory_bytes(slots) / BLOCK;
         let slots = blocks * SLOTS_PER_BLOCK;
         let socket = open_socket()?;
         let packet = libc::SOL_PACKET;
@@ -130,7 +141,7 @@ impl Ring {
         let map = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                slots * SLOT,
+                blocks * BLOCK,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED,
                 socket.as_raw_fd(),
@@ -148,8 +159,8 @@ impl Ring {
 
     fn header(&self, slot: usize) -> *mut libc::tpacket2_hdr {
         debug_assert!(slot < self.slots);
-        // SAFETY: the slot lies within the mapping; slots are aligned to their size.
-        unsafe { self.map.as_ptr().add(slot * SLOT).cast() }
+        // SAFETY: the slot lies within the mapping; slots are aligned to 16 bytes.
+        unsafe { self.map.as_ptr().add(offset(slot)).cast() }
     }
 
     fn status(&self, slot: usize) -> &AtomicU32 {
@@ -211,7 +222,7 @@ impl Ring {
     fn bytes(&mut self, slot: usize, start: usize, length: usize) -> &mut [u8] {
         assert!(slot < self.slots && start + length <= SLOT);
         // SAFETY: checked to lie within one slot of the mapping; only slots that are ours are asked for, one at a time.
-        unsafe { std::slice::from_raw_parts_mut(self.map.as_ptr().add(slot * SLOT + start), length) }
+        unsafe { std::slice::from_raw_parts_mut(self.map.as_ptr().add(offset(slot) + start), length) }
     }
 
     /// Clears the error that is left on the socket when its interface has gone down or away.
@@ -260,7 +271,7 @@ impl AsRawFd for Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: the mapping was made with this size and nothing refers to it any more.
-        unsafe { libc::munmap(self.map.as_ptr().cast(), self.slots * SLOT) };
+        unsafe { libc::munmap(self.map.as_ptr().cast(), self.slots / SLOTS_PER_BLOCK * BLOCK) };
         // SAFETY: taken once, and nobody uses it afterwards.
         close_later(unsafe { ManuallyDrop::take(&mut self.socket) });
     }

@@ -39,6 +39,7 @@ use crate::health::Lateness;
 use crate::in_transit::InTransit;
 use crate::namespace::Namespace;
 use crate::ports::other_end;
+use crate::ring_sizes::RingSizes;
 use crate::sla::Agent;
 
 /// Frames that may be in transit through the kernel.
@@ -66,8 +67,8 @@ pub struct Opening<'a> {
     pub wiring: &'a PortsConfig,
     /// Those of them whose link is memory, by their IOS names.
     pub memory: &'a BTreeSet<String>,
-    /// Time of shortest frames at the link's rate for which the rings on the links have room, ns.
-    pub ring_ns: u64,
+    /// Sizes of the rings on the links.
+    pub ring_sizes: RingSizes,
     /// Lateness beyond which departures are counted apart, ns.
     pub budget_ns: u64,
     /// Where the ports are.
@@ -125,7 +126,7 @@ impl Dataplane {
     /// # Errors
     /// When an interface is missing or cannot be opened, or the engine refuses the wiring.
     pub fn open(opening: Opening<'_>) -> Result<Self, StartError> {
-        let Opening { wiring, memory, ring_ns, budget_ns, outside, kernel, clock } = opening;
+        let Opening { wiring, memory, ring_sizes, budget_ns, outside, kernel, clock } = opening;
         outside.visit().map_err(StartError::Namespace)?;
         let engine = Engine::new(wiring, clock.now())?;
         // At the same time: the kernel keeps those waiting who open ports.
@@ -135,7 +136,9 @@ impl Dataplane {
                 let framing = engine.framing(id);
                 let peer = other_end(wiring, name).and_then(|other| engine.port(other)).map(|p| usize::from(p.0));
                 let kind = (peer, memory.contains(name));
-                scope.spawn(move || Port::open(id, framing, name, &wiring.ports[name], kind, ring_ns))
+                let config = &wiring.ports[name];
+                let slots = ring_sizes.slots(config.link.rate_bps);
+                scope.spawn(move || Port::open(id, framing, name, config, kind, slots))
             };
             let opening: Vec<_> = engine.ports().map(open).collect();
             let ports = opening.into_iter().map(|port| port.join().expect("opening does not panic"));

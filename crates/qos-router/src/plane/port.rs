@@ -19,10 +19,6 @@ use crate::ring::{self, Ring, BATCH};
 /// Slots of the ring on the router's side. A batch of forwarded frames is taken out right after it was put in, so this
 /// is for the router's own; and a small ring stays in the processor's cache.
 const INSIDE_SLOTS: usize = 256;
-/// Bounds of the slots of a ring on a link.
-const WIRE_SLOTS: std::ops::RangeInclusive<u64> = 512..=16_384;
-/// Shortest frame on an Ethernet link with all its overhead, bytes.
-const SHORTEST_ON_WIRE: u64 = 84;
 
 /// Stamps of frames that two processors bring in at the same time come out of their order by microseconds (the most of
 /// 25 in 85 000 packets of a switch was 6.5 µs): that is how exact stamps are, and nothing is late.
@@ -249,24 +245,22 @@ pub(super) fn send_all(
 
 impl Port {
     /// Opens both interfaces of a port, at the same time: the kernel keeps each one waiting for some milliseconds. The
-    /// end of a line whose other end is port `peer` has one only, and so has one whose link is `memory`.
+    /// end of a line whose other end is port `peer` has one only, and so has one whose link is `memory`. `slots` are
+    /// those of the ring on the link.
     pub fn open(
         id: PortId,
         framing: Framing,
         name: &str,
         config: &PortConfig,
         (peer, memory): (Option<usize>, bool),
-        ring_ns: u64,
+        slots: usize,
     ) -> Result<Self, StartError> {
-        let frames =
-            u128::from(config.link.rate_bps) * u128::from(ring_ns) / (8 * u128::from(SHORTEST_ON_WIRE) * 1_000_000_000);
-        let slots = u64::try_from(frames).unwrap_or(u64::MAX).clamp(*WIRE_SLOTS.start(), *WIRE_SLOTS.end());
         let open_wire = || {
             let place = format!("ports.{name}.wire");
             if memory {
                 return Ok(Wire::Memory(Memory::new(&config.wire, number(&config.wire, &place)?)));
             }
-            Interface::open(&config.wire, &place, slots as usize).map(Wire::Interface)
+            Interface::open(&config.wire, &place, slots).map(Wire::Interface)
         };
         let (inside, wire) = thread::scope(|scope| {
             let open = || {

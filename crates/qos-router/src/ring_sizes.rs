@@ -1,0 +1,74 @@
+//! Sizes of the receive rings on links.
+
+use crate::ring::memory_bytes;
+
+/// Shortest frame on an Ethernet link with all its overhead, bytes.
+const SHORTEST_ON_WIRE: u64 = 84;
+/// Bounds of the frames in a ring. The least is 63 ms of full frames at 100 Mb/s.
+const SLOTS: std::ops::RangeInclusive<u64> = 512..=16_384;
+/// Memory for the rings of all links of a process, bytes. Each ring is mapped and zeroed when its link is opened, so
+/// that a lab of a hundred links takes its time and memory even when nothing is sent.
+const TOTAL_BYTES: u64 = 112 << 20;
+
+/// Sizes of the receive rings of a process.
+///
+/// A ring has room for the same time of shortest frames at its link's rate. If that exceeds the memory for all of
+/// them, each ring gets the same part of what it would have had.
+#[derive(Debug, Clone, Copy)]
+pub struct RingSizes {
+    ring_ns: u64,
+    wanted_bytes: u64,
+}
+
+impl RingSizes {
+    /// Sizes for rings with room for `ring_ns` of shortest frames, on links of these rates (bits per second on the
+    /// wire).
+    pub fn new(ring_ns: u64, rates_bps: impl Iterator<Item = u64>) -> Self {
+        let bytes = |rate_bps| memory_bytes(wanted(ring_ns, rate_bps) as usize) as u64;
+        Self { ring_ns, wanted_bytes: rates_bps.map(bytes).sum() }
+    }
+
+    /// Frames for which the ring of a link of this rate has room at least.
+    pub fn slots(&self, rate_bps: u64) -> usize {
+        let wanted = wanted(self.ring_ns, rate_bps);
+        let slots = if self.wanted_bytes > TOTAL_BYTES { wanted * TOTAL_BYTES / self.wanted_bytes } else { wanted };
+        slots.max(*SLOTS.start()) as usize
+    }
+}
+
+/// Frames of a ring if memory does not count.
+fn wanted(ring_ns: u64, rate_bps: u64) -> u64 {
+    let frames = u128::from(rate_bps) * u128::from(ring_ns) / (8 * u128::from(SHORTEST_ON_WIRE) * 1_000_000_000);
+    u64::try_from(frames).unwrap_or(u64::MAX).clamp(*SLOTS.start(), *SLOTS.end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEFAULT_NS: u64 = 60_000_000;
+
+    #[test]
+    fn few_links_have_room_for_the_whole_time_and_many_share_the_memory() {
+        let of = |rate_bps: u64, links: usize| {
+            let sizes = RingSizes::new(DEFAULT_NS, std::iter::repeat_n(rate_bps, links));
+            (sizes.slots(rate_bps), (memory_bytes(sizes.slots(rate_bps)) * links) >> 20)
+        };
+        // 149 shortest frames per millisecond at 100 Mb/s.
+        assert_eq!(of(100_000_000, 2), (8_928, 28));
+        assert_eq!(of(10_000_000, 2), (892, 2));
+        assert_eq!(of(10_000_000_000, 2), (16_384, 51));
+        let (slots, mebibytes) = of(100_000_000, 100);
+        assert!((700..720).contains(&slots) && mebibytes <= 120, "{slots} frames, {mebibytes} MiB");
+        // The least is never given up.
+        assert_eq!(of(100_000_000, 1_000).0, 512);
+    }
+
+    #[test]
+    fn a_fast_link_keeps_its_share_among_slow_ones() {
+        let rates_bps = std::iter::repeat_n(10_000_000, 100).chain([1_000_000_000]);
+        let sizes = RingSizes::new(DEFAULT_NS, rates_bps);
+        // Of 892 and 16 384, two thirds.
+        assert_eq!((sizes.slots(10_000_000), sizes.slots(1_000_000_000)), (589, 10_833));
+    }
+}
