@@ -306,6 +306,13 @@ impl<P> Engine<P> {
         (next != WinnerTree::<u64>::NONE).then_some(Time(next))
     }
 
+    /// The part of [`next_deadline`](Engine::next_deadline) that concerns the way out: when a frame that the engine
+    /// holds for a link may next leave, as far as is known.
+    pub fn next_departure(&self) -> Option<Time> {
+        let next = self.out_due.least_key();
+        (next != WinnerTree::<u64>::NONE).then_some(Time(next))
+    }
+
     /// What was counted, as of `now`. `interface` picks one. What leaves by `now` is kept for the next poll.
     ///
     /// Of the packets that wait first in conversations identification and time to live are told as 0; see

@@ -25,7 +25,7 @@ use crate::serve::Server;
 use crate::wakeup::Wakeup;
 
 /// Nanoseconds before a departure from which the daemon always waits actively, where nothing else is asked for.
-pub const DEFAULT_SPIN_NS: u64 = 30_000;
+pub const DEFAULT_SPIN_NS: u64 = 5_000;
 
 /// Which routers a daemon runs.
 #[derive(Debug, Clone)]

@@ -105,6 +105,11 @@ impl Group {
         self.running().filter_map(|member| member.service.plane.deadline()).min()
     }
 
+    /// When something is next due that must not be late.
+    pub fn departure(&self) -> Option<Time> {
+        self.running().filter_map(|member| member.service.plane.departure()).min()
+    }
+
     /// Does something with a router that runs. One that panics has failed; the others go on.
     pub fn with<T>(&mut self, number: usize, work: impl FnOnce(&mut Member) -> T) -> Option<T> {
         let member = &mut self.members[number];

@@ -15,6 +15,7 @@ pub mod daemon;
 pub mod forwarding;
 pub mod frame;
 mod frame_pool;
+mod gathering;
 mod group;
 mod health;
 mod in_transit;

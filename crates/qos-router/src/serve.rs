@@ -6,6 +6,7 @@ use std::thread;
 use netio::wait::{be_punctual, Interest, Signals, Waiter};
 use qos_core::{Duration, Time};
 
+use crate::gathering::Gathering;
 use crate::group::Group;
 use crate::wakeup::Wakeup;
 
@@ -30,13 +31,15 @@ pub struct Server<'a> {
     signals: &'a Signals,
     waiter: Waiter<Token>,
     wakeup: Wakeup,
+    gathering: Gathering,
     stopping: bool,
 }
 
 impl<'a> Server<'a> {
     /// Will serve these routers until there is a signal.
     pub fn new(group: Group, signals: &'a Signals, wakeup: Wakeup) -> Self {
-        Self { group, signals, waiter: Waiter::default(), wakeup, stopping: false }
+        let gathering = Gathering::new(group.now());
+        Self { group, signals, waiter: Waiter::default(), wakeup, gathering, stopping: false }
     }
 
     /// Name of its thread: that of its first router.
@@ -49,7 +52,9 @@ impl<'a> Server<'a> {
         be_punctual();
         let mut looked = self.group.now();
         while !self.stopping {
-            let ahead = self.wakeup.at(self.group.now());
+            let began = self.group.now();
+            self.gathering.round(began);
+            let ahead = self.wakeup.at(began);
             self.group.round(Duration(ahead));
             let timeout = self.idle_for();
             let now = self.group.now();
@@ -75,16 +80,27 @@ impl<'a> Server<'a> {
         });
     }
 
-    /// How long to sleep: 0 to go on at once. Waits actively for a departure that is near.
+    /// How long to sleep: 0 to go on at once. Waits actively for a departure that is near. Under load it sleeps here,
+    /// as long as nothing has to be looked for.
     fn idle_for(&mut self) -> Option<u64> {
         let group = &self.group;
         if group.ready() {
             return Some(0);
         }
-        let deadline = group.deadline()?;
         let from = group.now();
-        let left = deadline.since(from).0;
         let lead = self.wakeup.at(from);
+        let rest = self.gathering.rest(from);
+        if rest > 0 {
+            let left = group.departure().map_or(rest, |departure| departure.since(from).0.saturating_sub(lead));
+            let asked = rest.min(left);
+            if asked > 0 {
+                thread::sleep(std::time::Duration::from_nanos(asked));
+                self.wakeup.learn(group.now().since(from).0.saturating_sub(asked));
+                return Some(0);
+            }
+        }
+        let deadline = group.deadline()?;
+        let left = deadline.since(from).0;
         if left > lead {
             return Some(left - lead);
         }

@@ -8,7 +8,7 @@ const MOST_NS: u64 = 300_000;
 
 /// By how much the usual lateness falls after a sleep that ended earlier; it rises by [`RISE`] times that, so it is
 /// about the 90th percentile.
-const STEP_NS: u64 = 2_000;
+const STEP_NS: u64 = 1_000;
 const RISE: u64 = 9;
 
 /// Of this many nanoseconds one may be waited actively on account of the kernel's lateness.
@@ -17,10 +17,13 @@ const SHARE: u64 = 50;
 /// Active waiting on that account that can be saved up.
 const SAVED_NS: u64 = 10_000_000;
 
+/// So much active waiting for one departure is not rationed.
+const UNRATIONED_NS: u64 = 30_000;
+
 /// The lead is the least one and what the kernel usually takes to wake the daemon up, which is learnt: a processor that
 /// was idle takes longer than one that was not, and machines differ. An outlier counts as one that is too long and no
-/// more. What exceeds the least lead is rationed, so that a router with much traffic, or many on one machine, do not
-/// spend their processors on it.
+/// more. Active waiting of more than the least lead, or than 30 µs, is rationed, so that a router with much traffic, or
+/// many on one machine, do not spend their processors on it.
 #[derive(Debug)]
 pub(crate) struct Wakeup {
     least_ns: u64,
@@ -48,7 +51,7 @@ impl Wakeup {
 
     /// So long was waited actively for one departure.
     pub fn spent(&mut self, ns: u64) {
-        self.saved_ns = self.saved_ns.saturating_sub(ns.saturating_sub(self.least_ns));
+        self.saved_ns = self.saved_ns.saturating_sub(ns.saturating_sub(self.least_ns.max(UNRATIONED_NS)));
     }
 
     /// A sleep ended so late.

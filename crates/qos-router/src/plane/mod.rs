@@ -245,6 +245,13 @@ impl Dataplane {
         waiting.chain(self.engine.next_deadline()).chain(self.sla.deadline()).min()
     }
 
+    /// When the next frame is due on a link, as far as is known, or something else that must not be late. What reaches
+    /// the inside in the meantime may be taken later, with its event time.
+    pub fn departure(&self) -> Option<Time> {
+        let waiting = self.ports.iter().flat_map(|p| &p.arrivals).map(|a| a.event);
+        waiting.chain(self.engine.next_departure()).chain(self.sla.deadline()).min()
+    }
+
     /// Takes what has arrived on the links by `now` of that clock; gives up to when all of it has been taken, and
     /// whether anything was.
     pub fn take(&mut self, clock: Clock, now: Time) -> (Time, bool) {
