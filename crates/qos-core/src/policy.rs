@@ -75,7 +75,7 @@ impl ClassState {
             parent: plan.parent,
             priority_of: plan.priority_of,
             leaf: plan.leaf,
-            plain: plan.set.is_empty() && plan.map.is_empty() && plan.police.is_none() && plan.child.is_none(),
+            plain: !plan.marks() && plan.police.is_none() && plan.child.is_none(),
             offered: LoadAverage::new(now),
             criteria: vec![LoadAverage::new(now); apart],
             sent: Count::default(),
@@ -91,6 +91,21 @@ impl ClassState {
             conditional: plan.priority.and_then(|priority| {
                 Some(TokenBuckets::single_bucket(priority.kbps? * 1_000, priority.burst_bytes?, now))
             }),
+        }
+    }
+
+    /// Marks a packet as the class does. Apart from the rest, since most classes that police do not mark.
+    #[inline(never)]
+    fn mark(&mut self, plan: &ClassPlan, descriptor: &mut Descriptor) {
+        // What another field gives is of the packet as it came to the class.
+        let before = (!plan.map.is_empty()).then_some(*descriptor);
+        for (set, marked) in plan.set.iter().zip(&mut self.marked) {
+            *marked += u64::from(marking::set(descriptor, set.field, set.value));
+        }
+        for (map, marked) in plan.map.iter().zip(&mut self.mapped) {
+            if let Some(value) = before.and_then(|before| marking::mapped(&before, map)) {
+                *marked += u64::from(marking::set(descriptor, map.field, value));
+            }
         }
     }
 }
@@ -227,17 +242,8 @@ impl Policy {
         let state = &mut self.states[class];
         // Only for a child: a copy for each packet costs more than it seems.
         let unmarked = if came.is_none() && plan.child.is_some() { Some(*descriptor) } else { None };
-        if act {
-            // What another field gives is of the packet as it came to the class.
-            let before = (!plan.map.is_empty()).then_some(*descriptor);
-            for (set, marked) in plan.set.iter().zip(&mut state.marked) {
-                *marked += u64::from(marking::set(descriptor, set.field, set.value));
-            }
-            for (map, marked) in plan.map.iter().zip(&mut state.mapped) {
-                if let Some(value) = before.and_then(|before| marking::mapped(&before, map)) {
-                    *marked += u64::from(marking::set(descriptor, map.field, value));
-                }
-            }
+        if act && plan.marks() {
+            state.mark(plan, descriptor);
         }
         let mut verdict = Verdict { class, leaf: plan.leaf, pass: true };
         // The child acts before the parent's policer. Unconfirmed for policers in both.

@@ -28,6 +28,8 @@ pub struct WinnerTree<K = u64> {
     /// A binary tree with its root at 1: at the leaves, which are its second half, the keys, and at each inner node the
     /// least of those beneath it.
     nodes: Vec<Entry<K>>,
+    /// The one at the root. A copy: it is asked for several times a packet.
+    root: Entry<K>,
 }
 
 impl<K: Key> WinnerTree<K> {
@@ -42,7 +44,8 @@ impl<K: Key> WinnerTree<K> {
             // While no key takes part the leftmost wins, as in every draw.
             nodes[node].index = if node >= size { (node - size) as u32 } else { nodes[node * 2].index };
         }
-        WinnerTree { nodes }
+        let root = nodes[1];
+        WinnerTree { nodes, root }
     }
 
     /// Changes a key.
@@ -74,18 +77,19 @@ impl<K: Key> WinnerTree<K> {
             }
             self.nodes[node] = winner;
         }
+        self.root = winner;
     }
 
     /// The least key, [`NONE`](Self::NONE) if none takes part.
     #[inline]
     pub fn least_key(&self) -> K {
-        self.nodes[1].key
+        self.root.key
     }
 
     /// The index of the least key, if any takes part.
     #[inline]
     pub fn least(&self) -> Option<usize> {
-        let Entry { key, index } = self.nodes[1];
+        let Entry { key, index } = self.root;
         (key != K::NONE).then_some(index as usize)
     }
 

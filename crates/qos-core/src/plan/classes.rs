@@ -88,6 +88,13 @@ pub(crate) struct ClassPlan {
     pub child: Option<LevelPlan>,
 }
 
+impl ClassPlan {
+    /// Whether it has `set` commands.
+    pub fn marks(&self) -> bool {
+        !self.set.is_empty() || !self.map.is_empty()
+    }
+}
+
 /// A policy-map in the hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LevelPlan {

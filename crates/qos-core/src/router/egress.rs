@@ -376,7 +376,15 @@ impl<P> Egress<P> {
 
     /// The packet that a shaper lets go next, where no frame is in the ring: when it is let go, and when it can have
     /// reached the other end at the earliest.
+    #[inline]
     fn next_release(&self) -> Option<(Time, Time)> {
+        if !self.scheduler.shapes() {
+            return None;
+        }
+        self.next_shaped_release()
+    }
+
+    fn next_shaped_release(&self) -> Option<(Time, Time)> {
         let (time, descriptor) = self.scheduler.next_release()?;
         Some((time, self.outbound.reaches(self.outbound.link.pass(time, descriptor.line_len).end)))
     }

@@ -3,7 +3,7 @@
 use crate::frame::descriptor::Descriptor;
 use crate::frame::drop_reason::DropReason;
 use crate::queueing::discipline::{Discipline, Inserted, Item, Place};
-use crate::queueing::scheduler::node::{InnerId, LeafId, NodeId};
+use crate::queueing::scheduler::node::{InnerId, LeafId, Member, NodeId};
 use crate::queueing::scheduler::Scheduler;
 use crate::time::Time;
 
@@ -125,11 +125,21 @@ impl<P> Scheduler<P> {
     /// The shapers for which a packet of so many bytes has to wait, by level. One with packets waiting is active, and
     /// every packet waits.
     fn delayed(&self, id: LeafId, bytes: u32) -> u8 {
-        let members = self.line(NodeId::Leaf(id)).map(|node| self.member(node));
-        let waits = members.filter(|member| {
-            member.shaper.as_ref().is_some_and(|shaper| member.depth.packets > 0 || !shaper.allows(bytes))
-        });
-        waits.fold(0, |levels, member| levels | (1 << member.level))
+        let waits = |member: &Member| {
+            let shaper = member.shaper.as_ref();
+            match shaper.is_some_and(|shaper| member.depth.packets > 0 || !shaper.allows(bytes)) {
+                true => 1 << member.level,
+                false => 0,
+            }
+        };
+        let mut member = &self.leaves[id.0].member;
+        let mut levels = waits(member);
+        // The root's level is 0, and its parent is itself. Not an iterator, since this is done for each packet.
+        while member.level > 0 {
+            member = &self.inners[member.parent.0].member;
+            levels |= waits(member);
+        }
+        levels
     }
 
     /// A packet takes the room that it has got. Gives what was lost for it.
