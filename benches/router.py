@@ -12,7 +12,7 @@ packet; with competing work the daemon loses a second share. Offloads are off.
 Spacing: a flood of twice the rate into a link of `qos-router`, and into the kernel with TBF, of the same rate; arrival
 times are those of the kernel at the server, which runs nothing else during the test.
 
-Needs `cargo build --release -p qos-router -p flood` and an otherwise idle machine.
+Needs `cargo build --release -p qos-router -p flood`, ethtool, iperf3, tc and an otherwise idle machine.
 """
 
 from __future__ import annotations
