@@ -430,7 +430,7 @@ mod tests {
     use crate::config::catalyst::Trust;
     use crate::config::policy::PolicyClass;
     use crate::frame::label::Label;
-    use crate::switch_configurations::{config, defaults, interface, name, port, ports};
+    use crate::switch_configurations::{config, defaults, interface, name, port, started};
 
     const SECOND: Time = Time(1_000_000_000);
 
@@ -441,8 +441,7 @@ mod tests {
             .policy_map("P", vec![class])
             .interface(name(1), interface(port()).input("P"))
             .interface(name(2), interface(port()));
-        let mut engine = Engine::new(&ports(2), Time(0)).unwrap();
-        engine.configure(Time(0), &config).unwrap();
+        let mut engine = started(2, &config);
         for number in 0..10 {
             let frame = crate::frame::descriptor::parse(&[0; 1_000], Framing::Ethernet);
             let frame = Descriptor { label: Some(Label::default()), ..frame };

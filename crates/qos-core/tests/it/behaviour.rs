@@ -1,14 +1,10 @@
 //! Treatment of packets and configurations by a router.
 
 use crate::common::build::*;
-use crate::common::{self, configuration, departures, out, run, udp, with_policy, MILLI, PORT, SECOND};
-use qos_core::counters::{ClassCounters, Count, Strategy};
+use crate::common::{self, class, configuration, departures, out, run, udp, with_policy, MILLI, PORT, SECOND};
+use qos_core::counters::{Count, Strategy};
 use qos_core::wire::Framing;
 use qos_core::{DropReason, Engine, Output, RouterConfig, Side, Time};
-
-fn class<P>(engine: &mut Engine<P>, now: u64, index: usize) -> ClassCounters {
-    out(engine, Time(now)).policy_output.unwrap().classes[index].clone()
-}
 
 fn plain(bandwidth_kbps: u64) -> InterfaceConfig {
     interface(bandwidth_kbps, None, None)
@@ -118,7 +114,7 @@ fn policer_conforms_and_exceeds_as_published() {
         offered += ip_len as u64 + 14;
         packets += 1;
     }
-    let class = class(&mut engine, length, 0);
+    let class = class(&mut engine, Time(length), 0);
     let police = class.police.unwrap();
     assert_eq!(police.bc_bytes, 31_250);
     assert_eq!(police.conformed.packets + police.exceeded.packets, packets);
@@ -142,7 +138,7 @@ fn unchanged_policy_keeps_its_state_and_a_changed_one_restarts() {
     send(&mut engine);
     send(&mut engine);
     let conformed = |engine: &mut Engine<u64>| {
-        let class = class(engine, 0, 0);
+        let class = class(engine, Time(0), 0);
         (class.packets, class.police.unwrap().conformed.packets)
     };
     assert_eq!(conformed(&mut engine), (2, 1));
@@ -174,10 +170,10 @@ fn waiting_packets_move_to_the_new_policy() {
     for packet in 0..50 {
         engine.transmit(Time(0), PORT, udp(1400, 0, Framing::Ethernet), packet);
     }
-    assert_eq!(class(&mut engine, 0, 0).queue.unwrap().depth_packets, 49);
+    assert_eq!(class(&mut engine, Time(0), 0).queue.unwrap().depth_packets, 49);
     let low = vec![class_of("low").queue_limit(30), class_of("udp").shape_bps(128_000).queue_limit(20)];
     engine.configure(Time(0), &with_policy(Hqf, 100_000, low)).unwrap();
-    let moved = class(&mut engine, 0, 1);
+    let moved = class(&mut engine, Time(0), 1);
     assert_eq!(moved.packets, 49, "what waits counts as offered to the new policy");
     assert_eq!((moved.queue.unwrap().depth_packets, moved.drops.tail.packets), (19, 29));
     engine.audit().unwrap();
@@ -291,7 +287,7 @@ fn police_percent_refers_to_bandwidth_or_parent_shaper() {
         engine.configure(Time(0), &config).unwrap();
         let resolved = engine.resolve();
         assert_eq!(resolved.policy_maps["C"].classes[0].police.clone().unwrap().cir_bps, None);
-        let police = class(&mut engine, 0, 0).child.unwrap().classes[0].police.clone().unwrap();
+        let police = class(&mut engine, Time(0), 0).child.unwrap().classes[0].police.clone().unwrap();
         (police.cir_bps, police.cir_percent, police.bc_bytes)
     };
     assert_eq!(cir(None), (154_400, Some(10), 4_825));

@@ -1,7 +1,7 @@
 //! Queueing delay of an interface: the time from the arrival of a packet to its start on the line.
 
 use crate::common::build::*;
-use crate::common::switch::{config, defaults, interface, name, ports};
+use crate::common::switch::{self, config, defaults, interface, name};
 use crate::common::{self, with_policy, MILLI, PORT, SECOND};
 use proptest::prelude::*;
 use qos_core::counters::QueueingDelayCounters;
@@ -132,10 +132,9 @@ fn cleared_queueing_delay_counts_packets_sent_afterwards() {
 
 #[test]
 fn switch_port_shows_queueing_delay() {
-    let mut engine: Engine<usize> = Engine::new(&ports(2), Time(0)).unwrap();
     let port = |limit| interface(SwitchPortConfig { limit, ..SwitchPortConfig::default() });
     let config = config(defaults()).interface(name(1), port(100)).interface(name(2), port(50));
-    engine.configure(Time(0), &config).unwrap();
+    let mut engine: Engine<usize> = switch::started(2, &config);
     let mut outputs = Vec::new();
     for number in 0..3 {
         engine.transmit(Time(0), PortId(1), common::udp(962, 0, Framing::Ethernet), number);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::common::build::*;
-use crate::common::switch::{config, defaults, interface, name, port, ports};
+use crate::common::switch::{config, defaults, interface, name, port, started};
 use crate::common::{MILLI, SECOND};
 use proptest::prelude::*;
 use qos_core::wire::Framing;
@@ -53,9 +53,7 @@ fn engine(port: SwitchPortConfig) -> Engine<usize> {
 
 fn with_switch(switch: SwitchConfig, port: SwitchPortConfig) -> Engine<usize> {
     let port = interface(SwitchPortConfig { speed_bps: Some(SPEED), ..port });
-    let mut engine = Engine::new(&ports(1), Time(0)).unwrap();
-    engine.configure(Time(0), &config(switch).interface(name(1), port)).unwrap();
-    engine
+    started(1, &config(switch).interface(name(1), port))
 }
 
 /// Offers frames, each a queue, a length and the time since the one before; polls when it likes.
@@ -216,11 +214,10 @@ proptest! {
     fn every_cell_comes_back(
         steps in prop::collection::vec((0u8..24, 0usize..30, 0usize..4, lengths(), 0u64..40_000), 1..400)
     ) {
-        let mut engine: Engine<usize> = Engine::new(&ports(30), Time(0)).unwrap();
+        let mut switch = defaults();
+        let mut engine: Engine<usize> = started(30, &config(switch.clone()));
         let mut outputs = Vec::new();
         let (mut now, mut offered) = (0, BTreeMap::new());
-        let mut switch = defaults();
-        engine.configure(Time(0), &config(switch.clone())).unwrap();
         for (step, number, queue, ip_len, gap) in steps {
             now += gap;
             match step {

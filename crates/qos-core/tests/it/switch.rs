@@ -1,7 +1,7 @@
 //! Treatment of frames by a switch.
 
 use crate::common::build::*;
-use crate::common::switch::{config, defaults, interface, name, port, ports};
+use crate::common::switch::{config, defaults, interface, name, port, ports, started};
 use crate::common::{build, datagram, frames, MILLI, SECOND};
 use qos_core::counters::SwitchPortCounters;
 use qos_core::wire::Framing;
@@ -15,12 +15,6 @@ const OUT: PortId = PortId(1);
 fn switch(switch: &SwitchConfig, input: SwitchPortConfig, output: SwitchPortConfig) -> Engine<u64> {
     let config = config(switch.clone()).interface(name(1), interface(input)).interface(name(2), interface(output));
     started(2, &config)
-}
-
-fn started(count: usize, config: &RouterConfig) -> Engine<u64> {
-    let mut engine = Engine::new(&ports(count), Time(0)).unwrap();
-    engine.configure(Time(0), config).unwrap();
-    engine
 }
 
 /// The default switch with a change.
@@ -420,7 +414,7 @@ fn reservations_beyond_the_memory_leave_no_common_cells() {
     let switch = changed(|switch| {
         switch.queue_sets[0].thresholds.iter_mut().for_each(|thresholds| thresholds.reserved = 100);
     });
-    let mut engine = started(1, &config(switch));
+    let mut engine: Engine<u64> = started(1, &config(switch));
     let memory = engine.counters(Time(0), None).switch.unwrap();
     assert_eq!((memory.cells_reserved, memory.cells_common, memory.cells_common_free), (9_600, 0, 0));
 }

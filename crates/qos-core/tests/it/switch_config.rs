@@ -1,15 +1,14 @@
 //! Switch configurations that are refused, with the path of the error.
 
 use crate::common::build::*;
-use crate::common::switch::{config, defaults, interface, name, port, ports};
+use crate::common::switch::{config, defaults, interface, name, port, started};
 use qos_core::{Engine, Time};
 use serde_json::{json, Value};
 
 /// The path and text of the refusal; the engine must still have what it had.
 fn refusal(config: &RouterConfig) -> String {
     let before = self::config(defaults());
-    let mut engine: Engine<u64> = Engine::new(&ports(2), Time(0)).unwrap();
-    engine.configure(Time(0), &before).unwrap();
+    let mut engine: Engine<u64> = started(2, &before);
     let error = engine.configure(Time(1), config).expect_err("the configuration is wrong");
     assert_eq!(engine.config(), Some(&before));
     error.to_string()
@@ -139,8 +138,7 @@ fn policers_of_a_port_are_counted() {
         }
         let config = config.policy_map("P", classes);
         if fits {
-            let mut engine: Engine<u64> = Engine::new(&ports(2), Time(0)).unwrap();
-            engine.configure(Time(0), &config).unwrap();
+            started::<u64>(2, &config);
         } else {
             let path = format!("interfaces.{}.service_policy_input", name(1));
             refused(&refusal(&config), &path, "64 policers: a port has at most 63");

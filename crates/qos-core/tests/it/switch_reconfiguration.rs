@@ -1,19 +1,13 @@
 //! State that a switch keeps, and state that restarts, with a new configuration; and the memory that its ports share.
 
 use crate::common::build::*;
-use crate::common::switch::{config, defaults, interface, name, port, ports};
+use crate::common::switch::{config, defaults, interface, name, port, ports, started};
 use crate::common::{MILLI, SECOND};
 use qos_core::counters::SwitchPortCounters;
 use qos_core::wire::Framing;
 use qos_core::{Descriptor, DropReason, Duration, Engine, Label, Output, PortId, RouterConfig, Side, Time};
 
 const PORT: PortId = PortId(0);
-
-fn switch(count: usize, config: &RouterConfig) -> Engine<u64> {
-    let mut engine = Engine::new(&ports(count), Time(0)).unwrap();
-    engine.configure(Time(0), config).unwrap();
-    engine
-}
 
 fn one_port(qos: bool, switch: SwitchPortConfig) -> RouterConfig {
     config(SwitchConfig { qos, ..defaults() }).interface(name(1), interface(switch))
@@ -41,7 +35,7 @@ fn shut_down_port_drops_waiting_frames_and_frees_their_cells() {
     let on = one_port(true, port());
     let shut = InterfaceConfig { enabled: false, ..interface(port()) };
     let off = config(defaults()).interface(name(1), shut);
-    let mut engine = switch(1, &on);
+    let mut engine = started(1, &on);
     let free = common_free(&mut engine, 0);
     for number in 0..20 {
         engine.transmit(Time(MILLI), PORT, labelled(0), number);
@@ -68,7 +62,7 @@ fn shut_down_port_drops_waiting_frames_and_frees_their_cells() {
 #[test]
 fn counters_go_on_while_qos_is_on() {
     let config = |qos, limit: u32| one_port(qos, SwitchPortConfig { trust: Some(Trust::Dscp), limit, ..port() });
-    let mut engine = switch(1, &config(true, 100));
+    let mut engine = started(1, &config(true, 100));
     let mut outputs = Vec::new();
     let mut both_ways = |engine: &mut Engine<u64>, at: u64| {
         engine.receive(Time(at), PORT, full(46), 0);
@@ -90,7 +84,7 @@ fn counters_go_on_while_qos_is_on() {
 #[test]
 fn counters_go_on_while_qos_is_off() {
     let config = |limit: u32| one_port(false, SwitchPortConfig { limit, ..port() });
-    let mut engine = switch(1, &config(100));
+    let mut engine = started(1, &config(100));
     engine.transmit(Time(MILLI), PORT, full(46), 0);
     engine.configure(Time(2 * MILLI), &config(50)).unwrap();
     engine.transmit(Time(3 * MILLI), PORT, full(46), 0);
@@ -100,7 +94,7 @@ fn counters_go_on_while_qos_is_off() {
 #[test]
 fn changed_trust_changes_the_label() {
     let trusting = |trust: Option<Trust>| one_port(true, SwitchPortConfig { trust, ..port() });
-    let mut engine = switch(1, &trusting(Some(Trust::Dscp)));
+    let mut engine = started(1, &trusting(Some(Trust::Dscp)));
     let mut label = |trust: Option<Trust>, at: u64| {
         engine.configure(Time(at), &trusting(trust)).unwrap();
         let mut outputs = Vec::new();
@@ -118,7 +112,7 @@ fn changed_trust_changes_the_label() {
 #[test]
 fn a_frame_without_a_label_has_the_queue_of_its_code_point() {
     for (dscp, queue) in [(46, 0), (0, 1), (16, 2), (32, 3)] {
-        let mut engine = switch(1, &one_port(true, port()));
+        let mut engine = started(1, &one_port(true, port()));
         engine.transmit(Time(MILLI), PORT, full(dscp), 0);
         let enqueued = counters(&mut engine, MILLI).enqueued;
         assert_eq!((enqueued[queue][0], enqueued.iter().flatten().sum::<u64>()), (1, 1), "code point {dscp}");
@@ -130,7 +124,7 @@ fn a_frame_without_a_label_has_the_queue_of_its_code_point() {
 fn each_asic_has_its_own_memory() {
     let mut shared = defaults();
     shared.queue_sets[0].thresholds = [QueueThresholds { t1: 400, t2: 400, reserved: 1, maximum: 400 }; 4];
-    let mut engine = switch(25, &config(shared));
+    let mut engine = started(25, &config(shared));
     let drops = |engine: &Engine<u64>, port| engine.totals(port, Side::Wire).dropped[DropReason::Tail as usize].packets;
     for port in 0..24 {
         for dscp in [0, 16, 32] {

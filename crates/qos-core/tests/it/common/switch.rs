@@ -5,7 +5,7 @@ use qos_core::config::{
     QueueSetConfig, QueueThresholds, SwitchConfig, SwitchPortConfig,
 };
 use qos_core::wire::Framing;
-use qos_core::{PortsConfig, RouterConfig};
+use qos_core::{Engine, PortsConfig, RouterConfig, Time};
 
 /// The platform's defaults, with QoS on.
 pub fn defaults() -> SwitchConfig {
@@ -57,6 +57,13 @@ pub fn name(number: usize) -> String {
 pub fn ports(count: usize) -> PortsConfig {
     let port = PortConfig { paced_by_peer: true, ..PortConfig::new(LinkConfig::new(1_000_000_000, Framing::Ethernet)) };
     (1..=count).fold(PortsConfig::new(), |ports, number| ports.port(name(number), port.clone()))
+}
+
+/// A switch of so many ports with a configuration in force.
+pub fn started<P>(count: usize, config: &RouterConfig) -> Engine<P> {
+    let mut engine = Engine::new(&ports(count), Time(0)).unwrap();
+    engine.configure(Time(0), config).unwrap();
+    engine
 }
 
 /// An interface with the given switch part.
