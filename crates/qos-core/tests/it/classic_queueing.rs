@@ -7,10 +7,6 @@ use qos_core::{Engine, Output, RouterConfig, Time};
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-fn started(rate_bps: u64, config: &RouterConfig) -> Engine<usize> {
-    common::started(rate_bps, Ppp, config)
-}
-
 /// 2 Mb/s with `fair-queue` and two flows of 4 Mb/s, precedence 5 and 0: as a router shows, `Output queue: 64/1000/64`
 /// and weights of 5397 and 32384. The last packets of both have about the same number, so that there are as many of
 /// each as its weight has them, 6 to 1.
@@ -21,7 +17,7 @@ fn two_saturating_flows_hold_the_congestive_discard_threshold_together() {
     let config = configuration(Classic, Maps::new(), port);
     let sources = [Source::new(1000, 40, 0, 4_000_000), Source::new(1000, 0, 1, 4_000_000)];
     for seconds in [1, 10] {
-        let mut engine = started(2_000_000, &config);
+        let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &config);
         let outputs = load(&mut engine, Ppp, &sources, Time(seconds * SECOND));
         let found = out(&mut engine, Time(seconds * SECOND));
         let queue = found.queue;
@@ -47,7 +43,7 @@ fn two_saturating_flows_hold_the_congestive_discard_threshold_together() {
 #[test]
 fn class_conversations_are_identified_by_number() {
     let config = common::with_policy(Classic, 256, vec![class_of("af").percent(50), class_default().fair_queue()]);
-    let mut engine = started(256_000, &config);
+    let mut engine: Engine<usize> = common::started(256_000, Ppp, &config);
     load(&mut engine, Ppp, &[Source::new(500, 10, 0, 300_000), Source::new(500, 0, 1, 300_000)], Time(5 * SECOND));
     let found = out(&mut engine, Time(5 * SECOND));
     let class = found.policy_output.as_ref().unwrap().classes[0].clone();
@@ -63,7 +59,7 @@ fn class_conversations_are_identified_by_number() {
 #[test]
 fn shaper_conversations_share_the_congestive_discard_threshold() {
     let config = common::with_policy(Classic, 2_000, vec![class_default().shape_bps(1_000_000)]);
-    let mut engine = started(2_000_000, &config);
+    let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &config);
     let sources: Vec<_> = (0..5).map(|flow| Source::new(1000, 0, flow, 1_000_000)).collect();
     // Just before an interval ends, at which two or three packets leave the shaper's queue.
     let end = 10 * SECOND - 1_000_000;
@@ -82,7 +78,8 @@ fn lengths(kbps: u64, seed: u64, windows: &[(u64, u64)]) -> Vec<f64> {
     let classes = vec![echo, class_default().fair_queue()];
     let mut port = interface(kbps, None, Some("P"));
     port.tx_ring_limit = Some(2);
-    let mut engine = started(kbps * 1000, &configuration(Classic, maps([("P", classes)]), port));
+    let mut engine: Engine<usize> =
+        common::started(kbps * 1000, Ppp, &configuration(Classic, maps([("P", classes)]), port));
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut outputs = Vec::new();
     let end = windows.last().unwrap().1;
@@ -128,7 +125,7 @@ fn random_size_flood_reaches_steady_state_at_once() {
 fn small_flow(class_default: Option<PolicyClass>) -> u64 {
     let mut classes = vec![class_of("low").kbps(200)];
     classes.extend(class_default);
-    let mut engine = started(2_000_000, &common::with_policy(Classic, 2_000, classes));
+    let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &common::with_policy(Classic, 2_000, classes));
     let sources = [Source::new(1000, 0, 0, 4_000_000), Source::new(200, 0, 1, 200_000)];
     let outputs = load(&mut engine, Ppp, &sources, Time(10 * SECOND));
     engine.audit().unwrap();
@@ -151,7 +148,8 @@ fn class_default_queues_by_flow_by_default() {
 #[test]
 fn bandwidth_of_class_default_counts_as_reserved() {
     let reserved = |classes: Vec<PolicyClass>| {
-        let mut engine = started(100_000_000, &common::with_policy(Classic, 100_000, classes));
+        let mut engine: Engine<usize> =
+            common::started(100_000_000, Ppp, &common::with_policy(Classic, 100_000, classes));
         let queue = out(&mut engine, Time(0)).queue;
         let conversations = queue.reserved_conversations.unwrap();
         (conversations.allocated, conversations.max, queue.available_bandwidth_kbps.unwrap())
@@ -204,7 +202,7 @@ fn full_hold_queue_drops_the_packet_that_would_leave_last() {
     let mut port = interface(64, None, None);
     port.hold_queue_out = Some(4);
     port.tx_ring_limit = Some(1);
-    let mut engine = started(64_000, &configuration(Classic, Maps::new(), port));
+    let mut engine: Engine<usize> = common::started(64_000, Ppp, &configuration(Classic, Maps::new(), port));
     let mut outputs = Vec::new();
     let arrivals = [(0, 6), (1, 1), (0, 1), (1, 2)];
     let flows = arrivals.into_iter().flat_map(|(flow, packets)| std::iter::repeat_n(flow, packets));
@@ -233,14 +231,14 @@ fn full_hold_queue_drops_the_packet_that_would_leave_last() {
 #[test]
 fn flows_under_a_shaper_get_equal_shares() {
     let shape = class_default().shape_bps(1_000_000);
-    let mut engine = started(2_000_000, &common::with_policy(Classic, 2_000, vec![shape]));
+    let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &common::with_policy(Classic, 2_000, vec![shape]));
     let sources = [Source::new(1000, 0, 0, 1_000_000), Source::new(1000, 0, 1, 4_000_000)];
     let outputs = load(&mut engine, Ppp, &sources, Time(20 * SECOND));
     let bytes = common::bytes_by_source(&outputs, 2);
     assert!((bytes[0] as f64 / bytes[1] as f64 - 1.0).abs() < 0.05, "{bytes:?}");
 
     let priority = vec![class_of("udp").priority_kbps(500)];
-    let mut engine = started(2_000_000, &common::with_policy(Classic, 2_000, priority));
+    let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &common::with_policy(Classic, 2_000, priority));
     assert_eq!(out(&mut engine, Time(0)).queue.conversations, Some(0));
     (0..20).for_each(|number| engine.transmit(Time(0), PORT, common::udp(1_000, 0, Ppp), number));
     let queue = out(&mut engine, Time(0)).queue;
@@ -250,7 +248,7 @@ fn flows_under_a_shaper_get_equal_shares() {
 /// Offers packets of one flow or class each, `(length, code point, flow)`, to a port whose hold-queue has two places:
 /// those that are lost.
 fn lost(config: &RouterConfig, before: usize, packets: &[(usize, u8, u16)]) -> Vec<usize> {
-    let mut engine = started(1_000_000_000, config);
+    let mut engine: Engine<usize> = common::started(1_000_000_000, Ppp, config);
     let mut outputs = Vec::new();
     for number in 0..before as u64 {
         let now = Time(number * MILLI);
@@ -304,7 +302,8 @@ fn large_sequence_numbers_compare_correctly() {
 /// A hold-queue with another limit holds as many from then on.
 #[test]
 fn hold_queue_applies_a_changed_limit() {
-    let mut engine = started(64_000, &configuration(Classic, Maps::new(), interface(64, None, None)));
+    let mut engine: Engine<usize> =
+        common::started(64_000, Ppp, &configuration(Classic, Maps::new(), interface(64, None, None)));
     let mut number = 0;
     for (limit, packets) in [(10, 10), (4, 10), (20, 20)] {
         let mut port = interface(64, None, None);

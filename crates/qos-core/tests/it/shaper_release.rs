@@ -19,10 +19,6 @@ fn config(generation: Generation, classes: Vec<PolicyClass>) -> RouterConfig {
     configuration(generation, maps([("P", classes)]), port)
 }
 
-fn started(rate_bps: u64, config: &RouterConfig) -> Engine<usize> {
-    common::started(rate_bps, Ppp, config)
-}
-
 fn shaped(name: &str, bps: u64) -> PolicyClass {
     class_of(name).shape_bps(bps)
 }
@@ -33,7 +29,8 @@ fn shaped(name: &str, bps: u64) -> PolicyClass {
 /// 1.2 Mb/s takes 20 ms: three when the remainders of 125 bytes make one more, in the tenth interval.
 #[test]
 fn two_full_packets_are_released_each_interval() {
-    let mut engine = started(1_200_000, &config(Classic, vec![shaped("class-default", 1_000_000)]));
+    let mut engine: Engine<usize> =
+        common::started(1_200_000, Ppp, &config(Classic, vec![shaped("class-default", 1_000_000)]));
     let descriptor = common::datagram(1496, 0, 1, 2, Ppp);
     assert_eq!(descriptor.counted_len, 1500);
     (0..60).for_each(|number| engine.transmit(Time(0), PORT, descriptor, number));
@@ -56,7 +53,8 @@ fn two_full_packets_are_released_each_interval() {
 
 /// A class shaped to 1.5 Mb/s that is offered 1.4 Mb/s, on a line of 2 Mb/s of which class-default wants 3 Mb/s.
 fn beside_a_flood(generation: Generation) -> InterfaceCounters {
-    let mut engine = started(2_000_000, &config(generation, vec![shaped("af", 1_500_000), class_default()]));
+    let mut engine: Engine<usize> =
+        common::started(2_000_000, Ppp, &config(generation, vec![shaped("af", 1_500_000), class_default()]));
     let sources = [Source::new(996, 10, 0, 1_400_000), Source::new(996, 0, 1, 3_000_000)];
     load(&mut engine, Ppp, &sources, Time(10 * SECOND));
     engine.audit().unwrap();
@@ -117,7 +115,8 @@ proptest! {
 fn packet_behind_a_waiting_one_counts_as_delayed() {
     // Bursts of 8000 bits, twice in the classic generation: packets of 4000 bits, then one of 12 000 that waits.
     for (generation, before) in [(Classic, 2), (Hqf, 1)] {
-        let mut engine = started(2_000_000, &config(generation, vec![shaped("class-default", 64_000)]));
+        let mut engine: Engine<usize> =
+            common::started(2_000_000, Ppp, &config(generation, vec![shaped("class-default", 64_000)]));
         let lengths = [[496].repeat(before), vec![1_496, 40]].concat();
         for (number, ip_len) in lengths.into_iter().enumerate() {
             engine.transmit(Time(0), PORT, common::udp(ip_len, 0, Ppp), number);
@@ -139,7 +138,7 @@ fn a_packet_is_delayed_by_the_shaper_that_held_it() {
         ("Child", vec![shaped("class-default", 64_000)]),
         ("P", vec![class_default().service_policy("Child").shape_bps(10_000_000)]),
     ]);
-    let mut engine = started(2_000_000, &with_policies(Hqf, 2_000, maps));
+    let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &with_policies(Hqf, 2_000, maps));
     (0..2).for_each(|number| engine.transmit(Time(0), PORT, common::udp(996, 0, Ppp), number));
     run(&mut engine, Time(SECOND), &mut Vec::new());
     let outer = class(&out(&mut engine, Time(SECOND)), 0);
@@ -156,7 +155,7 @@ fn packet_once_a_second_is_not_delayed() {
         ("Child", vec![class_of("af").percent(50)]),
         ("P", vec![class_default().service_policy("Child").shape_bps(64_000)]),
     ]);
-    let mut engine = started(2_000_000, &with_policies(Hqf, 2_000, maps));
+    let mut engine: Engine<usize> = common::started(2_000_000, Ppp, &with_policies(Hqf, 2_000, maps));
     for number in 0..5 {
         let now = Time(number * SECOND);
         run(&mut engine, now, &mut Vec::new());
@@ -174,7 +173,7 @@ fn released_packet_enters_the_ring_before_the_next_frame_starts() {
     port.tx_ring_limit = Some(4);
     let voice = class_of("c1").strict();
     let maps = maps([("P", vec![voice, class_of("af"), shaped("class-default", 64_000)])]);
-    let mut engine = started(64_000, &configuration(Hqf, maps, port));
+    let mut engine: Engine<usize> = common::started(64_000, Ppp, &configuration(Hqf, maps, port));
     let af = Source::new(1_496, 10, 0, 1).descriptor(Ppp);
     // The third takes the credit, and the fourth waits for the next interval: of 125 ms, where a frame takes 187.5.
     let packets = [af, af, common::udp(996, 0, Ppp), common::udp(496, 0, Ppp)];
