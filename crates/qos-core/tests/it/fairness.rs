@@ -77,11 +77,8 @@ fn precedence_counts_in_the_classic_generation_only() {
 #[test]
 fn fair_queueing_limits_flows_by_generation() {
     let fill = |generation: Generation, flows: u16, each: usize| {
-        let mut engine: Engine<usize> = common::started(
-            2_000_000,
-            Framing::Ppp,
-            &with_policy(generation, 2_000, vec![class_default().fair_queues(4096)]),
-        );
+        let config = with_policy(generation, 2_000, vec![class_default().fair_queues(4096)]);
+        let mut engine: Engine<usize> = common::started(2_000_000, Framing::Ppp, &config);
         for packet in 0..each {
             for flow in 0..flows {
                 engine.transmit(Time(0), PORT, common::udp(1000, flow, Framing::Ppp), packet);
@@ -104,8 +101,7 @@ fn fair_queueing_limits_flows_by_generation() {
 fn nested() -> RouterConfig {
     let inner = vec![class_of("low").percent(70), class_default().fair_queue()];
     let outer = vec![class_of("udp").percent(30).service_policy("Inner")];
-    let maps = maps([("Inner", inner), ("P", outer)]);
-    common::with_policies(Hqf, 2_000, maps)
+    common::with_policies(Hqf, 2_000, maps([("Inner", inner), ("P", outer)]))
 }
 
 fn policies() -> Vec<RouterConfig> {
