@@ -252,7 +252,7 @@ class Lab:
             return chosen[0]
         names = ", ".join(lab.name for lab in labs)
         if not labs:
-            raise UserError("you have no lab that is up", hint="Bring one up: qoslab lab up EXPERIMENT")
+            raise UserError("found no running lab of yours", hint="Bring one up: qoslab lab up EXPERIMENT")
         if name is None:
             raise UserError(
                 f"you have {len(labs)} labs: {names}",
