@@ -141,7 +141,7 @@ def measure(round_trip_ms: int, pings: int) -> str:
 
 def echoed(lab: Lab, server: str, pings: int) -> list[float]:
     """Round trips, in ms, of the echo requests that were answered."""
-    output = lab.run("client", ["python3", str(PING), server, str(pings), "0.01"], check=True).stdout.split()
+    output = lab.run("client", ["python3", str(PING), server, str(pings), "0.01", "1"], check=True).stdout.split()
     return [float(each) * 1000 for each in output[1:]]
 
 
