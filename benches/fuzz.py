@@ -74,7 +74,7 @@ class Target:
     longest: int
     """Maximum length of an input in bytes."""
     of_a_crate: bool = False
-    """Whether cargo builds the program first."""
+    """True if cargo builds the program first."""
 
 
 def targets() -> dict[str, Target]:

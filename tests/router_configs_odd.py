@@ -32,7 +32,7 @@ _PLAIN = f"version 15.1\nhostname BR1\n!\nenable secret 5 $1$mERg$mERgrCBPVYqK.8
 
 
 def _paged(text: str) -> str:
-    """With the echo of the command, a pager's prompts and backspaces, and CRLF."""
+    """Output with the echo of the command, a pager's prompts and backspaces, and CRLF."""
     lines = text.splitlines()
     pages = [lines[at : at + 22] for at in range(0, len(lines), 22)]
     pager = " --More-- " + "\b" * 10 + " " * 10 + "\b" * 10

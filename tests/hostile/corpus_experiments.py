@@ -35,7 +35,7 @@ def folder(files: Files, below: str = "", **damaged: Bytes) -> Make:
 
 def quotes_nothing(place: Path, found: Ended) -> None:
     """Check that no code ran and no file of the machine is quoted."""
-    assert not list(place.rglob("PWNED")) and "root:" not in found.output
+    assert not list(place.rglob("PWNED")) and "root:" not in found.text
 
 
 def costly() -> Iterator[tuple[str, Files]]:

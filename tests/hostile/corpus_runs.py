@@ -92,7 +92,7 @@ def case(
 
 def keeps_secrets(folder: Path, found: Ended) -> None:
     """Check that nothing outside the run is shown, and no script is in the report."""
-    assert "a secret of the reader" not in found.output
+    assert "a secret of the reader" not in found.text
     report = folder / "run/report.html"
     if report.is_file():
         text = report.read_text()

@@ -167,19 +167,19 @@ def assert_held(case: Case, server: Sandbox, folder: Path) -> Ended:
     case.make(folder)
     before = state(folder)
     found = server.run(folder, case.words)
-    text = f"{found.output[:3000]}\n{found.status=} {found.processor_s=:.1f} {found.peak_mib=:.0f}"
+    text = f"{found.text[:3000]}\n{found.status=} {found.processor_s=:.1f} {found.peak_mib=:.0f}"
     assert found.status is not None, f"it did not end: {text}"
     assert found.status in case.statuses, text
-    assert "Traceback" not in found.output and "defect of qoslab" not in found.output, text
-    assert "bug in qoslab" not in found.output, text
+    assert "Traceback" not in found.text and "defect of qoslab" not in found.text, text
+    assert "bug in qoslab" not in found.text, text
     if case.says:
-        assert re.search(case.says, found.output), text
+        assert re.search(case.says, found.text), text
     if found.status == 2:
         assert found.stderr.strip() or '"' in found.stdout, "status 2 without a message"
-    assert not OBEYED.search(found.output.replace("\r\n", "\n")), f"a terminal would obey this: {text!a}"
-    forged = [line for line in re.split("[\n\r\v\f\x85\u2028\u2029]", found.output) if line.lstrip().startswith(FORGED)]
+    assert not OBEYED.search(found.text.replace("\r\n", "\n")), f"a terminal would obey this: {text!a}"
+    forged = [line for line in re.split("[\n\r\v\f\x85\u2028\u2029]", found.text) if line.lstrip().startswith(FORGED)]
     assert not forged, text
-    assert not [line for line in found.output.splitlines() if line.lstrip().startswith("::")], text
+    assert not [line for line in found.text.splitlines() if line.lstrip().startswith("::")], text
     assert not found.left and not found.temporary, f"{found.left} {found.temporary} {text}"
     assert found.queries == 0, f"{found.queries} queries for names: {text}"
     assert not changes(case, before, folder), f"{changes(case, before, folder)} {text}"

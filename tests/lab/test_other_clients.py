@@ -131,10 +131,10 @@ device = load(sys.argv[1]).devices["R1"]
 device.connect(log_stdout=False, logfile="/dev/null")
 device.configure(sys.argv[2])
 command = "show policy-map interface"
-told = {"os": device.os, "parser": get_parser(command, device)[0].__module__, "parsed": device.parse(command)}
-told["learned"] = sorted(device.learn("qos").info)
+found = {"os": device.os, "parser": get_parser(command, device)[0].__module__, "parsed": device.parse(command)}
+found["learned"] = sorted(device.learn("qos").info)
 device.disconnect()
-print(json.dumps(told))
+print(json.dumps(found))
 """
 
 
@@ -148,13 +148,13 @@ def test_genie_parses_ios_xe_by_the_testbed_of_the_lab(lab: tuple[str, Lab], tmp
     assert main(["testbed", "--lab", there.name, "--output", str(path)]) == 0
     done = subprocess.run([sys.executable, "-c", GENIE, str(path), EDGE], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    assert (told["os"], told["parser"]) == ("iosxe", "genie.libs.parser.iosxe.show_policy_map")
-    out = told["parsed"]["GigabitEthernet0/0/1"]["service_policy"]["output"]["policy_name"]["PARENT"]["class_map"]
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert (found["os"], found["parser"]) == ("iosxe", "genie.libs.parser.iosxe.show_policy_map")
+    out = found["parsed"]["GigabitEthernet0/0/1"]["service_policy"]["output"]["policy_name"]["PARENT"]["class_map"]
     assert out["class-default"]["shape_cir_bps"] == 5_000_000
     child = out["class-default"]["child_policy_name"]["CHILD"]["class_map"]
     assert child["VOICE"]["priority_level"] == 1 and "random_detect" in child["class-default"]
-    assert told["learned"] == ["class_map", "interface", "policy_map"]
+    assert found["learned"] == ["class_map", "interface", "policy_map"]
 
 
 EXPERIMENT = """\

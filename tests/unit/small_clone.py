@@ -42,7 +42,7 @@ elif [ "$2" = install ]; then
     for site in "${python%/bin/python}"/lib/python3*/site-packages; do echo "$word/src" >"$site/it.pth"; done
 fi
 """
-"""As uv for `qoslab`; STUB_TAKES is how many seconds an environment takes, so that another start meets it."""
+"""Script in place of uv; an environment takes STUB_TAKES seconds, so that another start finds it unfinished."""
 
 
 def wheel(folder: Path) -> str:

@@ -47,7 +47,7 @@ def test_validation_returns_arms_and_parameters() -> None:
 
 
 def test_invalid_input_raises_its_findings() -> None:
-    with pytest.raises(ExperimentError, match="there is no such file"):
+    with pytest.raises(ExperimentError, match="no such file or experiment"):
         api.load("nothing-like-it")
     with pytest.raises(UserError, match="duration: "):
         api.run("policing-vs-shaping", lab="simulated", duration="ten")

@@ -69,9 +69,17 @@ def test_passed_bytes_are_bounded_by_possible_packet_sizes(
 
 def test_a_figure_that_is_not_known_well_enough_is_not_given() -> None:
     assert (
-        given(Estimate(-100, 5), "R1 A") == -100 and given(7.0, "R1 A") == 7 and given(Missing("why"), "R1 A") == "why"
+        given(Estimate(-100, 5), lambda: "R1 A") == -100
+        and given(7.0, lambda: "R1 A") == 7
+        and given(Missing("why"), lambda: "R1 A") == "why"
     )
-    assert given(Estimate(100, 6), "R1 A") == Missing("R1 A: its readings only show that it is between 94 and 106")
+    assert given(Estimate(100, 6), lambda: "R1 A") == Missing(
+        "R1 A: its readings only show that it is between 94 and 106"
+    )
     # There is no less than nothing.
-    assert given(Estimate(10, 20), "R1 A") == Missing("R1 A: its readings only show that it is between 0 and 30")
-    assert given(Estimate(0.5, 0.2), "R1 A") == Missing("R1 A: its readings only show that it is between 0.3 and 0.7")
+    assert given(Estimate(10, 20), lambda: "R1 A") == Missing(
+        "R1 A: its readings only show that it is between 0 and 30"
+    )
+    assert given(Estimate(0.5, 0.2), lambda: "R1 A") == Missing(
+        "R1 A: its readings only show that it is between 0.3 and 0.7"
+    )

@@ -85,7 +85,7 @@ CHANGED = (
 
 
 @pytest.mark.parametrize("text", [ETHERNET + SERIAL, *(whole.replace(old, new) for whole, old, new in CHANGED)])
-def test_interfaces_parsed_without_genie_are_what_genie_gives(text: str) -> None:
+def test_interfaces_parsed_without_genie_equal_those_of_genie(text: str) -> None:
     found = direct.parse(COMMAND, text)
     assert found is not None and found.parsed
     # The order of the keys is that of the file in a run folder.

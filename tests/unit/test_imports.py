@@ -251,7 +251,7 @@ ONE_SUBJECT = re.findall(
     r"\w+",
     """
     answer applets atm automation_tools averages base catalyst compile convert expectations flent gate idle
-    ignored inert_lines interface_queueing inventory ip_sla iperf2 iperf3 ipv6 lab lab_comparison
+    ignored inert_lines interface_queueing interfaces inventory ip_sla iperf2 iperf3 ipv6 lab lab_comparison
     measured metrics mls_qos mtu nodes object_groups page pasted policy policy_map probes qos
     queue_lists queueing rate_limit render rollback_timer running_config scenario services show
     simulated subinterfaces sweep system testbed traffic_shape undecided unparsed unsupported verify

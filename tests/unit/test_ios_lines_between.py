@@ -6,7 +6,7 @@ import pytest
 
 from ios_strategies import hardware
 from qoslab.errors import QoslabError
-from qoslab.ios.device_config.diff import Anew, lines_between, tree
+from qoslab.ios.device_config.diff import Rewrite, lines_between, tree
 from qoslab.ios.device_config.normalise import spelled_out
 from qoslab.ios.model.device import Generation, Hardware
 from qoslab.ios.parse import apply, parse_config
@@ -15,10 +15,10 @@ from switch_strategies import switch_hardware
 ATM = Hardware("7206VXR", ("FastEthernet0/0", "ATM1/0"), "classic", "12.4")
 
 
-def lines(before: str, after: str, chassis: Hardware | None = None, rewritten: Anew = "all") -> list[str]:
+def lines(before: str, after: str, chassis: Hardware | None = None, rewrite: Rewrite = "all") -> list[str]:
     """The lines from `after` to `before`, which are seen to lead there."""
     wanted, device = (parse_config(text, chassis or hardware()) for text in (before, after))
-    found = lines_between(wanted, device, rewritten=rewritten)
+    found = lines_between(wanted, device, rewrite=rewrite)
     apply(device, "\n".join(found))
     assert device == wanted
     return found
@@ -34,11 +34,11 @@ SHARED = (
 )
 
 
-def test_only_a_policy_that_cannot_change_in_place_is_rewritten() -> None:
+def test_only_a_policy_that_cannot_change_in_place_is_rewrite() -> None:
     """The first of two shares to be entered would exceed the total with the other that is still there."""
     before, after = SHARED.format(60, 10), SHARED.format(10, 60)
-    for rewritten in ("differing", "all"):
-        assert lines(before, after, rewritten=rewritten) == [
+    for rewrite in ("differing", "all"):
+        assert lines(before, after, rewrite=rewrite) == [
             "interface FastEthernet0/0",
             " no service-policy output P",
             "no policy-map P",
@@ -52,7 +52,7 @@ def test_only_a_policy_that_cannot_change_in_place_is_rewritten() -> None:
         ]
 
 
-def test_addresses_are_removed_with_rewritten_policies() -> None:
+def test_addresses_are_removed_with_rewrite_policies() -> None:
     """One that is to go is taken off once, and one that stays is left alone."""
     first, second = "interface Fa0/0\n ip address 10.0.{}.1 255.255.255.0\n", "interface Fa0/1\n ip address {}\n"
     serial = "interface Serial0/0\n ip address 10.0.5.1 255.255.255.0\n"
@@ -106,7 +106,7 @@ def test_lines_of_a_macro_are_entered_after_a_second_comparison() -> None:
 
 def test_a_configuration_that_no_lines_restore_is_reported() -> None:
     with pytest.raises(QoslabError) as raised:
-        lines(SHARED.format(60, 10), SHARED.format(10, 60), rewritten="nothing")
+        lines(SHARED.format(60, 10), SHARED.format(10, 60), rewrite="nothing")
     assert (raised.value.message, raised.value.hint) == (
         "no configuration lines are known that lead from the present running configuration back to the one before",
         "Compare the two by hand; both are in the run folder.",

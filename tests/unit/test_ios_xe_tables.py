@@ -119,7 +119,7 @@ WAN_EDGE = [
     ],
     ids=["minimum", "remaining", "not all of it", "beside priority", "satisfied", "wan edge"],
 )
-def test_classes_share_what_others_leave(
+def test_classes_share_the_excess_of_others(
     rate_kbps: int, lines: list[str], shares: dict[str, float], expected_kbps: dict[str, float]
 ) -> None:
     found = sent(lines, rate_kbps, shares)

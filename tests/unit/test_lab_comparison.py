@@ -148,9 +148,11 @@ def test_runs_that_cannot_be_laid_side_by_side_are_named(runs: Path, tmp_path: P
     found = counterparts(root, [NAME])
     assert [each.path.name for each in found.runs] == [external.name, virtual.name]
     assert found.passed == ("20270103T000000Z: policed: duration: 4 s and 9 s",)
-    with pytest.raises(UserError, match=r"other settings: policed: duration: 9 s and 4 s; policed: traffic.*streams"):
+    with pytest.raises(
+        UserError, match=r"different settings: policed: duration: 9 s and 4 s; policed: traffic.*streams"
+    ):
         counterparts(root, [str(other), str(virtual)])
-    with pytest.raises(UserError, match="other settings"):
+    with pytest.raises(UserError, match="different settings"):
         counterparts(root, [str(other)])
     shutil.rmtree(external)
     shutil.rmtree(other)

@@ -374,7 +374,7 @@ class TestJoining:
         before, after = captured(self.time_s, self.size, self.time_s - 5)
         joined = join(before, after)
         assert joined.clocks.state == "offset unknown" and len(joined.packets) == 200
-        with pytest.raises(UserError, match="all that are in both went the other way"):
+        with pytest.raises(UserError, match="all common packets went the other way"):
             join(after, before)
 
     @pytest.mark.parametrize("ahead_s", [-3.0, 0.0, 2.5])

@@ -121,8 +121,8 @@ def test_flood_sends_the_frames_of_a_kind_in_bursts(tmp_path: Path) -> None:
     # 5 Mb/s of IP packets of 40, 576 and 1500 bytes, 7 to 4 to 1.
     packets = 5e6 * 0.2 / 8 / (sum(IMIX_PACKETS) / len(IMIX_PACKETS))
     # A machine without time for the sender skips some.
-    said = json.loads(sent)
-    assert said["packets"] + said["skipped"] == pytest.approx(packets, abs=2)
+    report = json.loads(sent)
+    assert report["packets"] + report["skipped"] == pytest.approx(packets, abs=2)
     assert stream.bytes == stream.sender_bytes
 
 

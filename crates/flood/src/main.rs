@@ -89,9 +89,9 @@ struct Send {
         value_parser = clap::value_parser!(u32).range(1..=i64::from(batch::MOST)),
     )]
     batch: u32,
-    /// Payload bytes of the frames of a stream in a cycle, such as the pictures of a video: each frame leaves at once, in
-    /// packets of at most --size bytes, --delay is the time between two frames, and streams start at different places of
-    /// the cycle. Packets below 56 bytes are received with --id only
+    /// Payload bytes of the frames of a stream in a cycle, such as the pictures of a video: each frame leaves at
+    /// once, in packets of at most --size bytes, --delay is the time between two frames, and streams start at
+    /// different places of the cycle. Packets below 56 bytes are received with --id only
     #[arg(
         long,
         value_name = "BYTES,…",

@@ -193,13 +193,7 @@ impl Flood {
     /// Sends until the end of the duration or a signal.
     pub fn run(&self, stop: &mut Stop) -> Result<Sent, Error> {
         let headers = headers(self.destination);
-        if let Some(size) = self.size {
-            if size < headers + LEAST_PAYLOAD {
-                let least = headers + LEAST_PAYLOAD;
-                return Err(Error::Options(format!("found a size of {size} bytes, expected at least {least} of IPv6")));
-            }
-            self.check_mtu(size)?;
-        }
+        self.check_size(headers)?;
         let mut sending = Sending::new(self.open()?);
         let gap = self.gap.divided(u32::from(self.streams)).ok_or_else(|| {
             Error::Options(format!(
@@ -258,6 +252,16 @@ impl Flood {
         Ok(self.report(sending, gap, seconds, skipped))
     }
 
+    /// Refuse a packet size without room for the flood's payload, or above the MTU of the interface.
+    fn check_size(&self, headers: u32) -> Result<(), Error> {
+        let Some(size) = self.size else { return Ok(()) };
+        let least = headers + LEAST_PAYLOAD;
+        if size < least {
+            return Err(Error::Options(format!("found a size of {size} bytes, expected at least {least} of IPv6")));
+        }
+        self.check_mtu(size)
+    }
+
     /// Its frames in datagrams of at most `largest` bytes of payload; none where it sends single datagrams.
     fn frames(&self, largest: u32) -> Result<Option<Frames>, Error> {
         if self.frames.is_empty() {
@@ -267,7 +271,7 @@ impl Flood {
         match found.filter(|found| found.longest() <= batch::MOST) {
             Some(found) => Ok(Some(found)),
             None => Err(Error::Options(format!(
-                "found frames in packets of {} bytes, expected frames of at most {} packets and room for 24 bytes of payload",
+                "found frames in packets of {} bytes, expected at most {} packets a frame, each of 24 bytes or more",
                 self.size.unwrap_or(0),
                 batch::MOST
             ))),

@@ -126,8 +126,8 @@ def _tables(folder: Path, record: SavedCells) -> Iterator[tuple[str, pa.Table]]:
         content = read_bytes(path, tables.FILE_MOST) if path.exists() else None
         if content is None:
             raise UserError(f"{file} is missing, {seal.size} were written")
-        if told := content_difference(file, content, seal):
-            raise UserError(told)
+        if damage := content_difference(file, content, seal):
+            raise UserError(damage)
         table = tables.arrow_of(str(path), name, content).select(tables.columns(name)).replace_schema_metadata()
         yield name, _by_cell(table, record) if name == "metrics" else table
 

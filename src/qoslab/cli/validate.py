@@ -43,8 +43,8 @@ def command(experiment: str, sets: Sequence[str], lab: str | None, as_json: bool
     notes = fidelity(sweep.experiment, file)
     if as_json:
         listed = {"remarks": remarks, "warnings": warnings, "fidelity": notes}
-        said = {name: list(map(asdict, found)) for name, found in listed.items()}
-        echo(json.dumps({"valid": True, "message": "", "findings": [], **said}, indent=2))
+        extra = {name: list(map(asdict, found)) for name, found in listed.items()}
+        echo(json.dumps({"valid": True, "message": "", "findings": [], **extra}, indent=2))
     else:
         for remark in (*remarks, *warnings, *notes):
             echo(str(remark), err=True)

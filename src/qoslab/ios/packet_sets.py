@@ -185,7 +185,7 @@ def _is_within(device: Device, name: str, other: str) -> bool:
 
 
 def whole_code_points(device: Device, name: str) -> frozenset[tuple[int, int]]:
-    """Return the version of IP and DSCP of packets that a class-map matches, whatever else they have."""
+    """Return the version of IP and DSCP of packets that a class-map matches, with any other properties."""
     others = _other_packets(device, name)
     return frozenset(
         (version, dscp)

@@ -2,10 +2,9 @@
 
 A model has a parent, whose properties and features it inherits: another model, or a family, which has no interfaces.
 
-Sources of the figures: `show version` and `show interfaces` as routers print them, in the articles and in public
-transcripts; of IOS 15 and IOS-XE as public parsers' recordings have them [C]. What is remembered, not read, is marked
-[I] (inferred) beside the value. Memory sizes of IOS 15 and IOS-XE, serial numbers, clocks and the releases of boot
-programs are fillers [I].
+Sources of the values: output of `show version` and `show interfaces` in the articles and in public transcripts; for
+IOS 15 and IOS-XE the recordings of public parsers [C]. Values from memory are marked [I] (inferred). Memory sizes of
+IOS 15 and IOS-XE, serial numbers, clocks and the releases of boot programs are fillers [I].
 """
 
 from __future__ import annotations

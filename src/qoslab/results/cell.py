@@ -228,8 +228,8 @@ class Cell(Identified):
                 return tuple(differences(self.path, record_of(CellRecord, label, content).files))
         except UserError as error:
             problem = error.message.replace(label, CELL_RECORD)
-        told = "" if written is None else difference(self.record_file, CELL_RECORD, written)
-        return (told or problem or f"{CELL_RECORD}: found another file while it was read",)
+        damage = "" if written is None else difference(self.record_file, CELL_RECORD, written)
+        return (damage or problem or f"{CELL_RECORD}: found another file while it was read",)
 
     def text(self, path: Path) -> str:
         """The text of one of the cell's files."""

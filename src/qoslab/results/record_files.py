@@ -75,15 +75,15 @@ def _parsed_as(kind: type[_R], label: str, text: bytes) -> _R:
         if first["type"] == "literal_error" and where.endswith(".platform"):
             hint += ", or the package that adds it is not installed"
         # Keys are those of the file, and may have line ends.
-        said = one_line(f"{where}: {first['msg']}")
-        raise UserError(f"{label}: {said}", hint=hint) from error
+        message = one_line(f"{where}: {first['msg']}")
+        raise UserError(f"{label}: {message}", hint=hint) from error
 
 
 def check_experiment(label: str, experiment: Experiment, published: Iterable[PublishedFigure] = ()) -> None:
     """`UserError` for what no experiment may have, since its file is refused before it is run."""
-    for steps, told in (*beyond(experiment), *unknown_names(experiment), *unknown_published(published)):
-        said = one_line(f"{'.'.join(map(str, steps))}: {told}")
-        raise UserError(f"{label}: {said}", hint="the file was changed or damaged")
+    for steps, problem in (*beyond(experiment), *unknown_names(experiment), *unknown_published(published)):
+        message = one_line(f"{'.'.join(map(str, steps))}: {problem}")
+        raise UserError(f"{label}: {message}", hint="the file was changed or damaged")
 
 
 def _unsealed(label: str, content: bytes) -> bytes:

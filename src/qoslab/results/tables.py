@@ -647,5 +647,5 @@ def _check_texts(path: Path | str, size: int) -> None:
         raise _refused(path, f"found {size} bytes of text, expected at most {TEXT_MOST}")
 
 
-def _refused(path: Path | str, told: str) -> UserError:
-    return UserError(f"{path}: {told}", hint=AGAIN)
+def _refused(path: Path | str, problem: str) -> UserError:
+    return UserError(f"{path}: {problem}", hint=AGAIN)

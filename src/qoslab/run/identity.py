@@ -28,6 +28,7 @@ DECIDING = frozenset(
         "observed",
         "raw",
         "show_readings",
+        "tree_counters",
     )
 )
 """Modules of these that are asked when a cell ends whether it is valid, which is kept with it."""

@@ -235,11 +235,11 @@ def _batch(commands: Commands) -> str:
     return "".join(f"{shlex.join(each)}\n" for each in commands)
 
 
-def _explain(commands: Commands, said: str) -> None:
-    failed = _FAILED.search(said)
+def _explain(commands: Commands, errors: str) -> None:
+    failed = _FAILED.search(errors)
     index = int(failed[1]) - 1 if failed else -1
     # After its complaint tc prints all options of a kind.
-    words = " ".join(_FAILED.sub("", said).partition("Usage:")[0].split())
+    words = " ".join(_FAILED.sub("", errors).partition("Usage:")[0].split())
     if 0 <= index < len(commands):
         raise RefusedCommandError(index, " ".join(commands[index]), words)
     raise DeviceError(f"tc failed: {words}")

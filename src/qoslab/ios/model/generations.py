@@ -68,6 +68,8 @@ class QosGeneration:
     """Default queue limit in ms of the class's rate; None: `QUEUE_LIMIT` packets."""
     greatest_queue_limit: int = 4096
     """Packets."""
+    genie_os: str = "ios"
+    """Operating system in a testbed of pyATS, by which Genie chooses its parsers."""
     prints_thousands: bool = False
     """True if rates are printed as kb/s with three zeros behind them: `0000 bps`."""
     counts_each_match: bool = True
@@ -165,6 +167,7 @@ _IOS_XE = replace(
     minimum_and_excess=True,
     queue_limit_ms=engine_defaults.XE_QUEUE_LIMIT_MS,
     greatest_queue_limit=8_192_000,
+    genie_os="iosxe",
     prints_thousands=True,
     counts_each_match=False,
     parents_without_depth=True,

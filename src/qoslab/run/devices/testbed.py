@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from qoslab.errors import DeviceError
+from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.refusals import REFUSALS
 from qoslab.model.experiment import Topology
 from qoslab.model.inventory import RouterSettings
@@ -204,7 +205,8 @@ def _chassis(topology: Topology | None, router: str) -> dict[str, Any]:
     if node is None or node.model is None:
         return {}
     chassis = {"model": node.model, "type": "switch" if is_switch(node) else "router"}
-    return {**chassis, "os": "iosxe"} if platform_of(node).generation(node) == "ios-xe" else chassis
+    generation = platform_of(node).generation(node)
+    return chassis if generation is None else {**chassis, "os": GENERATIONS[generation].genie_os}
 
 
 def _topology(topology: Topology, devices: set[str], names: Callable[[str, str], str]) -> dict[str, Any]:
