@@ -617,7 +617,7 @@ def test_a_tunnel_is_tried_on_a_line_of_its_bandwidth() -> None:
     text = "version 17.6\npolicy-map P\n class class-default\n  fair-queue\ninterface Tunnel10\n bandwidth 5000\n"
     trial = tried(text + " service-policy output P\n", "backup 3", seconds=5)
     assert trial.line_bps == 5_000_000
-    assert trial.notes == ("policy-map P on Tunnel10: simulated on an Ethernet line of 5 Mb/s.",)
+    assert trial.notes[0] == "policy-map P on Tunnel10: simulated on an Ethernet line of 5 Mb/s."
     assert 4_500_000 < trial.variants[0].line_bps < 5_000_000
 
 

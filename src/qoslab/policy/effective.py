@@ -21,6 +21,7 @@ from qoslab.model.generation import Generation
 from qoslab.policy.pasted_configuration import Attachment, Configuration
 from qoslab.policy.rate import Rate
 from qoslab.policy.shares import Level, busy_rates, priority_limit, reserved_rate
+from qoslab.policy.tunnels import encapsulation_of, tunnel_notes
 
 MTU = 1500
 LINE = Rate(line=1.0)
@@ -165,6 +166,8 @@ class PolicyValues:
     """True if the device is a switch."""
     place: str = ""
     """Other place of the configuration with the policy-map, such as `control-plane`; empty on an interface."""
+    tunnel_notes: tuple[str, ...] = ()
+    """Sentences on the bytes that are counted for packets in tunnels."""
 
 
 @dataclass(frozen=True)
@@ -237,6 +240,9 @@ def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) 
     base, base_source = base_rate(interface, at, rate_bps, speed)
     line, line_source = line_rate(device, interface, rate_bps, speed) or (base, base_source)
     header = counted_header(interface)
+    encapsulation = encapsulation_of(configuration, at)
+    if encapsulation is not None and not encapsulation.below:
+        header = 0
     mtu = MTU if interface is None or interface.mtu is None else interface.mtu
     output = at.direction != "input"
     context = _Context(device, device.generation, mtu + (header or 0), output)
@@ -251,6 +257,7 @@ def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) 
         guessed = False
     here = _Here(base, base, line, line, queues, (), behind, reservable / 100, guessed)
     _walk(context, policy, here)
+    shaped = [each.shape.rate for each in context.made if each.shape is not None and len(each.path) == 1]
     return PolicyValues(
         at.policy,
         at.interface,
@@ -266,6 +273,7 @@ def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) 
         at.line,
         device.switch is not None,
         at.place,
+        tunnel_notes(encapsulation, shaped[0] if shaped else line, header),
     )
 
 

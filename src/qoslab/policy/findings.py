@@ -19,6 +19,7 @@ from qoslab.policy.effective import MTU, ClassValues, PoliceValues, PolicyValues
 from qoslab.policy.matching import completed
 from qoslab.policy.pasted_configuration import Configuration, is_refusal
 from qoslab.policy.rate import Rate, bps_text, listed, number
+from qoslab.policy.tunnels import encapsulation_of, hidden_classes
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -44,6 +45,7 @@ CONGESTION = "Cisco QoS Congestion Management Configuration Guide"
 MQC = "Cisco QoS Modular QoS CLI Configuration Guide"
 POLICING = "Cisco QoS Policing and Shaping Configuration Guide"
 STARVES = "weights of classic CBWFQ (experiment cbwfq-classic)"
+TUNNELS = "Cisco document 10106, Quality of Service Options on GRE Tunnel Interfaces"
 SWITCH = "Cisco Catalyst 3750 Software Configuration Guide 12.2(55)SE, Configuring QoS"
 
 
@@ -507,6 +509,22 @@ def classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
             yield PolicyFinding("error", "class-shadowed", message, f"{MQC}: the first class that matches", line)
 
 
+def classes_behind_tunnels(subject: Subject) -> Iterator[PolicyFinding]:
+    """Classes on the port below tunnels that match by fields of the inner headers."""
+    configuration = subject.configuration
+    for at in configuration.attachments:
+        found = encapsulation_of(configuration, at)
+        if found is None or not found.hides_fields or at.policy not in configuration.device.policy_maps:
+            continue
+        tunnel = next(each.name for each in found.tunnels if not each.pre_classify)
+        for name in hidden_classes(configuration, at.policy):
+            message = (
+                f"class {name} matches by addresses, ports, protocols or lengths, but {at.interface} sees the packets "
+                f"of {tunnel} encapsulated: match DSCP, or add `qos pre-classify` to {tunnel}"
+            )
+            yield PolicyFinding("warning", "class-behind-tunnel", message, TUNNELS, configuration.class_map_line(name))
+
+
 def _unread_match(configuration: Configuration, name: str) -> bool:
     """Return whether a class-map has a line that was not read."""
     return any(name in each.place[0].split()[1:] for each in configuration.reading.unread if each.place)
@@ -607,6 +625,7 @@ RULES: tuple[Callable[[Subject], Iterator[PolicyFinding]], ...] = (
     percent_of_default,
     ef_without_priority,
     classes_without_packets,
+    classes_behind_tunnels,
     untrusted_ports,
     unattached,
     other_limits,

@@ -70,6 +70,7 @@ def _policy_text(policy: PolicyValues) -> str:
     if policy.refused:
         lines.append(_wrapped(f"  refused by these rules: {policy.refused.removeprefix('% ')}"))
     lines.append(_wrapped(f"  {_line_text(policy)}", "  "))
+    lines += [_wrapped(f"  tunnel: {each}", "    ") for each in policy.tunnel_notes]
     if policy.queues:
         lines += ["", *_table(policy)]
     details = [line for each in policy.classes for line in _details(policy, each)]
@@ -87,6 +88,8 @@ def _line_text(policy: PolicyValues) -> str:
         line = f"line {policy.line} ({policy.line_source}), percentages of {policy.base} ({policy.base_source})"
     if policy.header_bytes is None or policy.switch:
         return line if policy.switch else f"{line}; rates count IP packets with their layer 2 header"
+    if policy.header_bytes == 0:
+        return f"{line}; rates count the packets of the tunnel without layer 2"
     return f"{line}; rates count IP packets + {policy.header_bytes} bytes of layer 2, no FCS"
 
 

@@ -11,13 +11,15 @@ from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import Position
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import NO_ACCESS_GROUPS, Device, Interface
+from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.ios_names import interface_name
-from qoslab.ios.model.policy import CLASS_DEFAULT, NOTHING, PolicyMap
+from qoslab.ios.model.policy import CLASS_DEFAULT, NOTHING, Account, Criterion, PolicyClass, PolicyMap, UserDefined
 from qoslab.ios.rules import descendants
-from qoslab.model.framing import Framing
+from qoslab.model.framing import COUNTED_HEADER, Framing
 from qoslab.policy.effective import base_rate, line_rate
 from qoslab.policy.pasted_configuration import Attachment, Configuration, outermost
 from qoslab.policy.rate import bps_text, listed
+from qoslab.policy.tunnels import OUTER_FIELDS, encapsulation_of
 from qoslab.trial.change import Scope
 
 ASSUMED = "GigabitEthernet0/0/0"
@@ -29,6 +31,8 @@ WAN_ADDRESS = IPv4Interface("198.18.0.5/30")
 """Addresses of the tried router (RFC 2544, appendix C.2.2: network for benchmarks)."""
 LAN_RATES_BPS = (1_000_000_000, 10_000_000_000, 100_000_000_000)
 """Rates of the line from the senders: the first that is above that of the tried interface."""
+MOST_ACCOUNTED = 63
+"""Bytes that `account user-defined` adds at most before IOS-XE."""
 MOST_UNREAD = 3
 """Lines that are not read, in the notes."""
 
@@ -54,6 +58,10 @@ class Edge:
     """Subinterface of `wan` by which the traffic leaves, with its VLAN tag."""
     two_way: bool = False
     """True if traffic goes in the other direction, too."""
+    tunnel_bytes: int = 0
+    """Bytes that shapers and shares of the tried policy count for a packet above those of the line's frame."""
+    outer_headers: bool = False
+    """True if classes of the tried policy see the outer headers of a tunnel only."""
 
     @property
     def tried(self) -> str:
@@ -112,7 +120,33 @@ def find_edge(
     if at.policy not in configuration.device.policy_maps:
         raise UserError(f"{at.interface}: found no policy-map {at.policy}, expected its lines in the configuration")
     edge = _prepared(configuration, at, rate_bps, two_way=two_way)
+    edge = _with_tunnel(configuration, edge, at)
     return replace(edge, notes=(*edge.notes, *unread))
+
+
+def _with_tunnel(configuration: Configuration, edge: Edge, at: Attachment) -> Edge:
+    """Count the bytes of the tunnels whose packets meet the policy."""
+    found = encapsulation_of(configuration, at)
+    if found is None:
+        return edge
+    names = listed([each.name for each in found.tunnels])
+    if found.others:
+        note = f"{at.interface} has packets outside {names} (ip nat outside): the traffic is simulated outside them."
+        return replace(edge, notes=(*edge.notes, note))
+    # The policy of a tunnel counts no layer 2 header, but the line of the trial has one.
+    offset = found.mean_bytes - (0 if found.below else COUNTED_HEADER[edge.framing])
+    notes = [
+        f"All packets are in {names}: shapers, policers and shares count {found.mean_bytes} bytes of encapsulation "
+        "with each, the mean of all lengths. Priority policers and the line do not."
+    ]
+    capabilities = GENERATIONS[configuration.device.generation].capabilities
+    if offset > MOST_ACCOUNTED and "limit-microseconds" not in capabilities:
+        notes.append(f"The simulated release counts at most {MOST_ACCOUNTED} of them.")
+        offset = MOST_ACCOUNTED
+    if found.below:
+        hidden = "" if found.hides_fields else " (qos pre-classify)"
+        notes.append(f"Classes see the {'outer' if found.hides_fields else 'inner'} headers of the tunnel{hidden}.")
+    return replace(edge, notes=(*edge.notes, *notes), tunnel_bytes=offset, outer_headers=found.hides_fields)
 
 
 def _of_catalyst_9000(device: Device) -> str | None:
@@ -377,6 +411,45 @@ def without_other_inputs(device: Device, wired: Sequence[str]) -> Device:
         )
         made.class_maps[name] = replace(class_map, criteria=criteria)
     return made
+
+
+def with_tunnel(device: Device, edge: Edge) -> Device:
+    """Return the device whose tried policy counts the bytes of a tunnel, and sees its headers."""
+    if not edge.tunnel_bytes and not edge.outer_headers:
+        return device
+    made = device.copy()
+    interface = made.interfaces[edge.tried]
+    name = interface.service_policy_output if edge.direction == "output" else interface.service_policy_input
+    policies = list(descendants(made, made.policy_maps[name or edge.policy]))
+    for policy in policies:
+        classes = tuple(_accounted(each, edge.tunnel_bytes) for each in policy.classes)
+        made.policy_maps[policy.name] = replace(policy, classes=classes)
+    if edge.outer_headers:
+        for each in dict.fromkeys(each.name for policy in policies for each in policy.classes):
+            if each in made.class_maps:
+                criteria = tuple(map(_of_outer_header, made.class_maps[each].criteria))
+                made.class_maps[each] = replace(made.class_maps[each], criteria=criteria)
+    return made
+
+
+def _accounted(each: PolicyClass, offset: int) -> PolicyClass:
+    """Return a class whose shaper, share and policer count some bytes more for each packet."""
+
+    def more(account: Account | None) -> UserDefined:
+        own = account if isinstance(account, UserDefined) else UserDefined(0)
+        return UserDefined(own.offset + offset, own.atm)
+
+    return replace(
+        each,
+        shape=None if each.shape is None else replace(each.shape, account=more(each.shape.account)),
+        bandwidth=None if each.bandwidth is None else replace(each.bandwidth, account=more(each.bandwidth.account)),
+        police=None if each.police is None else replace(each.police, account=more(each.police.account)),
+    )
+
+
+def _of_outer_header(criterion: Criterion) -> Criterion:
+    """Return a criterion that matches no packet where encapsulation hides its field."""
+    return replace(criterion, type="unseen", name=NOTHING) if criterion.type in OUTER_FIELDS else criterion
 
 
 def _connect(device: Device, interface: Interface, address: IPv4Interface) -> None:

@@ -14,7 +14,7 @@ from qoslab.ios.compile import compile_device, engine_config
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import parse_config
 from qoslab.trial.demand import Demand
-from qoslab.trial.edge import LAN_ADDRESS, WAN_ADDRESS, Edge, without_other_inputs
+from qoslab.trial.edge import LAN_ADDRESS, WAN_ADDRESS, Edge, with_tunnel, without_other_inputs
 from qoslab.trial.hosts import add_hosts, host_name
 
 if TYPE_CHECKING:
@@ -66,7 +66,10 @@ def look_up_scenario(edge: Edge, device: Device, demands: Sequence[Demand]) -> p
 
 def _network(edge: Edge, device: Device, rtt_s: float, demands: Sequence[Demand]) -> program_formats.Scenario:
     sender, peer = LAN_ADDRESS.network[2], IPv4Interface((WAN_ADDRESS.network[2], WAN_ADDRESS.network.prefixlen))
-    router: program_formats.NodeConfig = {"kind": "router", "configuration": _engine(device, (edge.wan, edge.lan))}
+    router: program_formats.NodeConfig = {
+        "kind": "router",
+        "configuration": _engine(with_tunnel(device, edge), (edge.wan, edge.lan)),
+    }
     lan: program_formats.Link = {
         "name": "lan",
         "rate_bps": edge.lan_bps,

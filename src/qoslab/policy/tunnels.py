@@ -1,0 +1,326 @@
+"""Tunnels of a pasted configuration, and the bytes that they add to packets.
+
+Sources: RFC 2784 and 2890 (GRE), RFC 4303 (ESP), RFC 2405, 2451, 3602 and 4106 (initialization vectors and blocks),
+RFC 2403, 2404 and 4868 (authentication data). Not counted: UDP encapsulation (8 bytes, RFC 3948), because only the
+session knows about the translation of addresses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from qoslab.ios.cli.session import INERT
+from qoslab.ios.model.ios_names import interface_name
+from qoslab.ios.rules import descendants
+from qoslab.policy.pasted_configuration import Attachment, Configuration
+from qoslab.policy.rate import Rate, listed
+
+TUNNEL_BYTES_ARE_COUNTED = True
+"""[I] Queues, shapers and policers of a tunnel interface count packets as they leave: with the headers of the tunnel
+and of IPsec. Documented is only that they count no layer 2 header of the port below."""
+DEFAULT_TRANSFORMS = ("esp-aes", "esp-sha-hmac")
+"""[R] Transforms of a profile without `set transform-set`, in transport mode."""
+IPV4, IPV6, GRE, GRE_OPTION = 20, 40, 4, 4
+ESP, ESP_TRAILER, AH = 8, 2, 12
+VOICE_PACKET = 200
+"""Bytes of an IP packet with 20 ms of G.711."""
+FULL_PACKET = 1400
+"""Bytes of a full packet: the `ip mtu` that Cisco's design guides give tunnels."""
+OUTER_FIELDS = frozenset(("access_group", "protocol", "packet_length", "rtp_ports"))
+"""Criteria by fields that encapsulation hides or changes; DSCP, precedence and ECN are copied to the outer header."""
+_CIPHERS = {
+    "esp-des": (8, 8),
+    "esp-3des": (8, 8),
+    "esp-aes": (16, 16),
+    "esp-gcm": (8, 4),
+    "esp-gmac": (8, 4),
+    "esp-null": (0, 4),
+}
+"""Initialization vector and block of a cipher in bytes; ESP aligns to 4 at least."""
+_CHECKS = {
+    "esp-md5-hmac": 12,
+    "esp-sha-hmac": 12,
+    "esp-sha256-hmac": 16,
+    "esp-sha384-hmac": 24,
+    "esp-sha512-hmac": 32,
+    "esp-gcm": 16,
+    "esp-gmac": 16,
+}
+"""Authentication data of ESP, bytes."""
+_HEADER_CHECKS = {
+    "ah-md5-hmac": 12,
+    "ah-sha-hmac": 12,
+    "ah-sha256-hmac": 16,
+    "ah-sha384-hmac": 24,
+    "ah-sha512-hmac": 32,
+}
+_SET = re.compile(r"crypto ipsec transform-set (\S+) (.+)")
+_PROFILE = re.compile(r"crypto ipsec profile (\S+)")
+_NOT_SHARED = re.compile(r"ip nat outside|ip nat enable")
+
+
+@dataclass(frozen=True)
+class Ipsec:
+    """A transform set."""
+
+    transforms: tuple[str, ...]
+    transport: bool
+    """True for transport mode: no IP header is added."""
+    text: str
+    """The transforms as typed, with key lengths."""
+    known: bool = True
+    """False if the transform set is not in the input, and the default is assumed."""
+
+    @property
+    def block(self) -> int:
+        """Length to which packets are padded, bytes; 1 without ESP."""
+        return max((max(_CIPHERS[each][1], 4) for each in self.transforms if each in _CIPHERS), default=1)
+
+    @property
+    def fixed_bytes(self) -> int:
+        """Bytes of the headers, initialization vector and authentication data, without padding and IP header."""
+        ciphers = [_CIPHERS[each][0] for each in self.transforms if each in _CIPHERS]
+        esp = ESP + ESP_TRAILER + sum(ciphers) if self.has_esp else 0
+        check = sum(_CHECKS.get(each, 0) for each in self.transforms)
+        headers = sum(AH + _HEADER_CHECKS[each] for each in self.transforms if each in _HEADER_CHECKS)
+        return esp + check + headers
+
+    @property
+    def has_esp(self) -> bool:
+        """True if packets are encrypted or authenticated by ESP."""
+        return any(each.startswith("esp-") for each in self.transforms)
+
+
+@dataclass(frozen=True)
+class Tunnel:
+    """An interface Tunnel with its encapsulation."""
+
+    name: str
+    source: str
+    """Interface by which its packets leave; empty if it is not in the input."""
+    outer_bytes: int
+    """Outermost IP header."""
+    inner_bytes: int
+    """Header behind it, before the packet: GRE."""
+    ipsec: Ipsec | None
+    pre_classify: bool
+    """True with `qos pre-classify`: policies of the port below see the inner headers."""
+
+    def overhead_bytes(self, packet_bytes: int) -> int:
+        """Return the bytes that are added to an IP packet of some length."""
+        total = self.outer_bytes + self.inner_bytes
+        if self.ipsec is None:
+            return total
+        encrypted = packet_bytes + self.inner_bytes
+        if not self.ipsec.transport and self.inner_bytes:
+            # Tunnel mode encrypts the IP header of GRE, too, and adds another one.
+            encrypted += self.outer_bytes
+            total += self.outer_bytes
+        padding = -(encrypted + ESP_TRAILER) % self.ipsec.block if self.ipsec.has_esp else 0
+        return total + self.ipsec.fixed_bytes + padding
+
+    @property
+    def least_bytes(self) -> int:
+        """Fewest bytes that are added to a packet."""
+        return min(self.overhead_bytes(size) for size in self._sizes)
+
+    @property
+    def most_bytes(self) -> int:
+        """Most bytes that are added to a packet."""
+        return max(self.overhead_bytes(size) for size in self._sizes)
+
+    @property
+    def mean_bytes(self) -> int:
+        """Bytes that are added to packets of all lengths on average, rounded."""
+        return round((self.least_bytes + self.most_bytes) / 2)
+
+    @property
+    def _sizes(self) -> range:
+        return range(VOICE_PACKET, VOICE_PACKET + (1 if self.ipsec is None else self.ipsec.block))
+
+    @property
+    def title(self) -> str:
+        """Encapsulation in words."""
+        ip = "IPv6" if self.outer_bytes == IPV6 else "IPv4"
+        base = f"GRE over {ip}" if self.inner_bytes else f"IP in {ip}"
+        if self.ipsec is None:
+            return base
+        mode = "transport" if self.ipsec.transport and self.inner_bytes else "tunnel"
+        sets = self.ipsec.text + ("" if self.ipsec.known else ", default assumed?")
+        return f"{f'{base} and ' if self.inner_bytes else ''}IPsec in {mode} mode ({sets})"
+
+    @property
+    def bytes_text(self) -> str:
+        """Added bytes in words."""
+        least, most = self.least_bytes, self.most_bytes
+        return f"{least} bytes" if least == most else f"{least} to {most} bytes"
+
+
+@dataclass(frozen=True)
+class Encapsulation:
+    """The tunnels whose packets meet a policy."""
+
+    tunnels: tuple[Tunnel, ...]
+    below: bool
+    """True if the policy is on the port below the tunnels."""
+    others: bool = False
+    """True if the port has packets outside the tunnels, too."""
+
+    @property
+    def hides_fields(self) -> bool:
+        """True if classes see outer headers only, at least those of one tunnel."""
+        return self.below and not all(each.pre_classify for each in self.tunnels)
+
+    @property
+    def mean_bytes(self) -> int:
+        """Bytes that the policy counts for a packet above its length, on average and without layer 2."""
+        if not self.tunnels or not (self.below or TUNNEL_BYTES_ARE_COUNTED):
+            return 0
+        return round(sum(each.mean_bytes for each in self.tunnels) / len(self.tunnels))
+
+    def counted_bytes(self, tunnel: Tunnel, packet_bytes: int, header_bytes: int) -> int:
+        """Return the bytes that the policy counts for an IP packet in a tunnel; `header_bytes` are those of layer 2."""
+        if not self.below:
+            return packet_bytes + (tunnel.overhead_bytes(packet_bytes) if TUNNEL_BYTES_ARE_COUNTED else 0)
+        return packet_bytes + tunnel.overhead_bytes(packet_bytes) + header_bytes
+
+
+@dataclass
+class _Lines:
+    """Lines of the input below their heads."""
+
+    heads: list[str] = field(default_factory=list)
+    below: dict[str, list[str]] = field(default_factory=dict)
+
+
+def tunnels_of(configuration: Configuration) -> list[Tunnel]:
+    """Return the tunnels that are not shut down; IPsec of `crypto map` on a port is not read."""
+    lines = _lines(configuration)
+    sets = dict(_transform_sets(lines))
+    profiles = {found[1]: lines.below.get(head, []) for head in lines.heads if (found := _PROFILE.fullmatch(head))}
+    made = []
+    for head, below in lines.below.items():
+        name = interface_name(head.removeprefix("interface ")) if head.startswith("interface ") else None
+        if name is not None and name.startswith("Tunnel") and "shutdown" not in below:
+            made.append(_tunnel(configuration, name, below, (sets, profiles)))
+    return made
+
+
+def encapsulation_of(configuration: Configuration, at: Attachment) -> Encapsulation | None:
+    """Return the tunnels whose packets an output policy meets; None without one.
+
+    A port below tunnels has packets outside them if a line such as `ip nat outside` says so.
+    """
+    if at.direction == "input" or configuration.device.switch is not None:
+        return None
+    every = tunnels_of(configuration)
+    if at.interface.startswith("Tunnel"):
+        own = tuple(each for each in every if each.name == at.interface)
+        return Encapsulation(own, below=False) if own else None
+    below = tuple(each for each in every if at.interface and at.interface in (each.source, _port_of(each.source)))
+    if not below:
+        return None
+    rows = _lines(configuration).below.get(f"interface {below[0].source}", [])
+    return Encapsulation(below, below=True, others=any(_NOT_SHARED.match(each) for each in rows))
+
+
+def _port_of(source: str) -> str:
+    return source.partition(".")[0]
+
+
+def hidden_classes(configuration: Configuration, policy: str) -> list[str]:
+    """Return the classes of a policy-map, and of those below it, that match by fields of inner headers."""
+    device = configuration.device
+    names = [one.name for part in descendants(device, device.policy_maps[policy]) for one in part.classes]
+    maps = (device.class_maps[name] for name in dict.fromkeys(names) if name in device.class_maps)
+    return [each.name for each in maps if any(one.type in OUTER_FIELDS for one in each.criteria)]
+
+
+def tunnel_notes(found: Encapsulation | None, rate: Rate, header_bytes: int | None) -> tuple[str, ...]:
+    """Return sentences on the bytes that a policy counts for packets in tunnels; `rate` is that of its shaper."""
+    if found is None:
+        return ()
+    notes = []
+    for tunnel in found.tunnels:
+        where = f"{tunnel.name}: " if found.below else ""
+        counted = "" if found.below else ", which the policy counts?"
+        notes.append(f"{where}{tunnel.title} adds {tunnel.bytes_text} to each packet{counted}")
+        sizes = []
+        for name, size in (("voice packet of 200 bytes (G.711, 20 ms)", VOICE_PACKET), ("packet of 1400", FULL_PACKET)):
+            total = found.counted_bytes(tunnel, size, header_bytes or 0)
+            part = rate.times(size / total)
+            effect = f"{rate} carry {part} of such packets" if rate.known else f"{100 * size / total:.0f} % are packet"
+            sizes.append(f"a {name} counts {total}: {effect}")
+        notes.append("; ".join(sizes))
+    if found.below and found.hides_fields:
+        names = listed([each.name for each in found.tunnels if not each.pre_classify])
+        notes.append(
+            f"classes see the outer headers of {names}: DSCP is copied, addresses, ports and protocols are not"
+        )
+    elif found.below:
+        notes.append("qos pre-classify: classes see the inner headers")
+    return tuple(notes)
+
+
+def _lines(configuration: Configuration) -> _Lines:
+    rows: list[tuple[int, str, str]] = []
+    for carried in configuration.reading.carried:
+        names = carried.position.names
+        if carried.position.mode == INERT:
+            rows.append((carried.number, names[0], carried.text))
+        elif carried.position.mode == "interface":
+            rows.append((carried.number, f"interface {names[0]}", carried.text))
+    rows += [(each.number, each.place[0] if each.place else "", each.text) for each in configuration.reading.unread]
+    found = _Lines()
+    for _, place, text in sorted(rows):
+        if not place or place == text:
+            found.heads.append(text)
+        else:
+            found.below.setdefault(place, []).append(text)
+    return found
+
+
+def _transform_sets(lines: _Lines) -> Iterator[tuple[str, Ipsec]]:
+    for head in lines.heads:
+        if found := _SET.fullmatch(head):
+            transforms = tuple(each for each in found[2].split() if each.startswith(("esp-", "ah-")))
+            mode = [each for each in lines.below.get(head, []) if each.startswith("mode ")]
+            yield found[1], Ipsec(transforms, any("transport" in each for each in mode), found[2])
+
+
+def _tunnel(
+    configuration: Configuration, name: str, below: Iterable[str], ipsec: tuple[dict[str, Ipsec], dict[str, list[str]]]
+) -> Tunnel:
+    values = {" ".join(each.split()[:2]): each.split()[2:] for each in below if each.startswith("tunnel ")}
+    mode = values.get("tunnel mode", ["gre", "ip"])
+    outer = IPV6 if mode[-1] == "ipv6" or mode[0] == "ipv6" else IPV4
+    inner = 0
+    if mode[0] == "gre":
+        options = ("tunnel key", "tunnel checksum", "tunnel sequence-datagrams")
+        inner = GRE + GRE_OPTION * sum(each in values for each in options)
+    protection = values.get("tunnel protection", [])
+    found: Ipsec | None = None
+    if "profile" in protection[:-1]:
+        found = _of_profile(protection[protection.index("profile") + 1], ipsec)
+    source = " ".join(values.get("tunnel source", []))
+    return Tunnel(name, _port(configuration, source), outer, inner, found, "qos pre-classify" in below)
+
+
+def _of_profile(profile: str, ipsec: tuple[dict[str, Ipsec], dict[str, list[str]]]) -> Ipsec:
+    sets, profiles = ipsec
+    typed = next((each for each in profiles.get(profile, []) if each.startswith("set transform-set ")), "")
+    names = typed.split()[2:]
+    if names and names[0] in sets:
+        return sets[names[0]]
+    return Ipsec(DEFAULT_TRANSFORMS, transport=True, text=" ".join(DEFAULT_TRANSFORMS), known=False)
+
+
+def _port(configuration: Configuration, source: str) -> str:
+    """Return the interface of `tunnel source`, which is a name or an address."""
+    for each in configuration.device.interfaces.values():
+        if each.address is not None and str(each.address.ip) == source:
+            return each.name
+    name = interface_name(source) or ""
+    return name if name in configuration.device.interfaces else ""

@@ -1,0 +1,119 @@
+"""Tunnels of a pasted configuration: the bytes that they add, and what policies below them see."""
+
+from __future__ import annotations
+
+import pytest
+
+from qoslab.policy.answer import answer
+from qoslab.policy.pasted_configuration import read_configuration
+from qoslab.policy.render import answer_text
+from qoslab.policy.tunnels import Tunnel, tunnels_of
+from qoslab.trial.answer import Trial, try_policy
+from qoslab.trial.demand import parse_traffic
+from qoslab.trial.edge import find_edge
+from qoslab.trial.simulate import simulate
+
+TRANSFORMS = """\
+crypto ipsec transform-set TS {transforms}
+{mode}crypto ipsec profile P
+ set transform-set TS
+"""
+PORT = """\
+version 17.6
+{crypto}class-map match-all VOICE
+ match access-group name RTP
+policy-map CHILD
+ class VOICE
+  priority
+  police cir 1000000
+ class class-default
+  fair-queue
+policy-map SHAPE
+ class class-default
+  shape average 2000000
+  service-policy CHILD
+interface Tunnel1
+{tunnel} tunnel source 192.0.2.1
+ tunnel destination 192.0.2.9
+{on_tunnel}interface GigabitEthernet0/0/0
+ ip address 192.0.2.1 255.255.255.252
+{on_port}ip access-list extended RTP
+ permit udp any any range 16384 32767
+"""
+OUTPUT = " service-policy output SHAPE\n"
+PROTECTED = " tunnel protection ipsec profile P\n"
+
+
+def text_of(*, transforms: str = "", transport: bool = False, tunnel: str = "", below: bool = False) -> str:
+    mode = " mode transport\n" if transport else ""
+    crypto = TRANSFORMS.format(transforms=transforms, mode=mode) if transforms else ""
+    tunnel += PROTECTED if transforms else ""
+    on_tunnel, on_port = ("", OUTPUT) if below else (OUTPUT, "")
+    return PORT.format(crypto=crypto, tunnel=tunnel, on_tunnel=on_tunnel, on_port=on_port)
+
+
+def tunnel_of(text: str) -> Tunnel:
+    [found] = tunnels_of(read_configuration(text))
+    return found
+
+
+def tried(text: str, traffic: str) -> Trial:
+    edge = find_edge(read_configuration(text), None, None)
+    return try_policy(edge, parse_traffic(traffic), (), simulate, seconds=5, rtt_s=0.02)
+
+
+@pytest.mark.parametrize(
+    ("transforms", "transport", "tunnel", "packet", "total"),
+    [
+        ("", False, "", 200, 224),
+        ("", False, " tunnel key 7\n", 200, 228),
+        ("", False, " tunnel mode ipip\n", 200, 220),
+        # Cisco, Voice and Video Enabled IPsec VPN design guide: G.729 and G.711 in GRE and 3DES/SHA.
+        ("esp-3des esp-sha-hmac", False, "", 60, 136),
+        ("esp-3des esp-sha-hmac", False, "", 200, 280),
+        # By hand: GRE 4, padding to 16 with the two bytes of the trailer, ESP 8, vector 16, SHA-1 12, IP 20.
+        ("esp-aes 256 esp-sha-hmac", True, "", 200, 208 + 8 + 16 + 12 + 20),
+        ("esp-gcm 256", False, " tunnel mode ipsec ipv4\n", 1400, 1404 + 8 + 8 + 16 + 20),
+    ],
+)
+def test_packets_in_a_tunnel_have_its_headers(
+    transforms: str, transport: bool, tunnel: str, packet: int, total: int
+) -> None:
+    found = tunnel_of(text_of(transforms=transforms, transport=transport, tunnel=tunnel))
+    assert packet + found.overhead_bytes(packet) == total
+    assert found.source == "GigabitEthernet0/0/0"
+
+
+def test_policy_shows_the_bytes_that_a_tunnel_adds() -> None:
+    text = " ".join(answer_text(answer(text_of(transforms="esp-3des esp-sha-hmac"))).split())
+    assert "GRE over IPv4 and IPsec in tunnel mode (esp-3des esp-sha-hmac) adds 74 to 81 bytes" in text
+    assert "counts 280: 2 Mb/s carry 1.429 Mb/s of such packets" in text
+    below = " ".join(answer_text(answer(text_of(below=True))).split())
+    assert "Tunnel1: GRE over IPv4 adds 24 bytes" in below
+    assert "counts 238: 2 Mb/s carry 1.681 Mb/s" in below
+
+
+def test_classes_of_the_port_see_inner_headers_with_pre_classify_only() -> None:
+    for tunnel, codes in (("", ["class-behind-tunnel"]), (" qos pre-classify\n", [])):
+        text = text_of(tunnel=tunnel, below=True)
+        answered = answer(text)
+        assert [each.code for each in answered.findings if each.code == "class-behind-tunnel"] == codes
+        assert not any(each.text == "qos pre-classify" for each in answered.ignored)
+        [voice] = tried(text, "voice 5").variants[0].kinds
+        assert voice.path[-1] == ("class-default" if codes else "VOICE")
+
+
+def test_a_shaper_passes_fewer_packets_in_a_tunnel() -> None:
+    """At 2 Mb/s a packet of 200 bytes is 214 on Ethernet, 238 below GRE and 280 in GRE and IPsec."""
+    esp = tried(text_of(transforms="esp-3des esp-sha-hmac"), "voice 40 dscp default port 4000")
+    gre = tried(text_of(below=True), "voice 40 dscp default port 4000")
+    for trial, counted in ((esp, 200 + 78), (gre, 238)):
+        [voice] = trial.variants[0].kinds
+        assert voice.received_bps == pytest.approx(2_000_000 * 200 / counted, rel=0.03)
+
+
+def test_a_port_with_other_packets_is_tried_without_the_tunnel() -> None:
+    text = text_of(below=True).replace(" service-policy", " ip nat outside\n service-policy")
+    trial = tried(text, "voice 5")
+    assert any("has packets outside Tunnel1" in each for each in trial.notes)
+    assert trial.variants[0].kinds[0].path[-1] == "VOICE"
