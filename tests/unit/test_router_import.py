@@ -386,7 +386,19 @@ def test_policy_of_a_tunnel_is_on_the_port_that_carries_it_alone(tmp_path: Path)
     assert record["routers"][0]["policies"] == [
         {"interface": "GigabitEthernet0/0", "carried_by": "GigabitEthernet0/0", "direction": "output", "policy": "TUN"}
     ]
-    assert any("the about 73 bytes of the tunnel are not counted" in each for each in record["routers"][0]["notes"])
+    assert any("not counted: 62 to 77 bytes that the tunnel adds" in each for each in record["routers"][0]["notes"])
+
+
+def test_classes_below_a_tunnel_are_noted_without_pre_classify(tmp_path: Path) -> None:
+    policy = "class-map A\n match access-group name L\npolicy-map P\n class A\n  priority percent 10\n"
+    tunnel = "interface Tunnel1\n ip address 10.1.1.1 255.255.255.252\n tunnel source GigabitEthernet0/0/0\n"
+    port = "interface GigabitEthernet0/0/0\n ip address 192.0.2.1 255.255.255.252\n service-policy output P\n"
+    rest = "ip access-list extended L\n permit udp any any eq 5004\n"
+    for name, line in (("without", ""), ("with", " qos pre-classify\n")):
+        text = f"version 17.6\nhostname R1\n{policy}{tunnel}{line}{port}{rest}"
+        record = json.loads((imported(tmp_path, {f"{name}.txt": text}, to=name).folder / "import.json").read_text())
+        noted = [each for each in record["routers"][0]["notes"] if "class A sees the packets of Tunnel1" in each]
+        assert bool(noted) == (name == "without")
 
 
 def test_a_tunnel_policy_is_omitted_if_the_port_has_other_packets(tmp_path: Path) -> None:

@@ -53,9 +53,6 @@ def _undecided(configuration: Configuration) -> Iterator[Ignored]:
     """Yield the lines that decide something on a device that the values do not have."""
     for carried in configuration.reading.carried:
         place = ", ".join(place_of(carried.position)) if carried.position.mode != INERT else carried.position.names[0]
-        if carried.text == "qos pre-classify" and place.startswith("interface Tunnel"):
-            # Read with the tunnel.
-            continue
         for remark in carried.remarks:
             effect = next((effect for pattern, effect in _EFFECTS if re.match(pattern, carried.text)), "")
             if remark.undecided and effect:

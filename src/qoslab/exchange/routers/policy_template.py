@@ -16,8 +16,11 @@ from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.ios.parse import RefusedLineError, apply, parse_config
 from qoslab.ios.registry import BLOCKS
 from qoslab.model.experiment import Topology
+from qoslab.model.framing import COUNTED_HEADER
 from qoslab.platforms.startup import CIRCUIT, hardware, startup_config
 from qoslab.policy.pasted_configuration import is_refusal
+from qoslab.policy.rate import listed
+from qoslab.policy.tunnels import Tunnel, hidden_classes, tunnels_of
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 _QUEUEING = re.compile(
@@ -30,8 +33,6 @@ _LISTS = ("priority-list", "queue-list", "access-list rate-limit")
 _MOST_REFUSED = 200
 MOST_CHARACTERS = 2**16
 """Characters of access lists in the templates of a router: checking a template has a limit of work."""
-TUNNEL_BYTES = {"gre": "24 bytes", "ipsec": "about 73 bytes"}
-"""Bytes around each packet in a tunnel. RFC 2784: GRE 4 and IP 20. [I] With GRE and ESP, which pads."""
 
 
 @dataclass
@@ -103,6 +104,7 @@ def _layers(router: Router, attached: Attached) -> list[Port]:
 def _tunnels(router: Router, blocks: dict[str, list[tuple[int, str]]], found: Template) -> None:
     """Put the policy of a tunnel on the port that carries it where all packets of the port are in the tunnel."""
     tunnels = [each for each in router.layout.ports.values() if each.kind == "Tunnel" and not each.shutdown]
+    encapsulated = tunnels_of(router.configuration)
     for port in tunnels:
         for number, direction, policy in _of_tunnel(port, found):
             attached, reason = _carrier_of_tunnel(router, port, tunnels)
@@ -114,13 +116,35 @@ def _tunnels(router: Router, blocks: dict[str, list[tuple[int, str]]], found: Te
                 found.refused[number] = reason
                 found.notes.append(f"{port.name}: service-policy {direction} {policy} is left out: {reason}")
                 continue
-            size = TUNNEL_BYTES["ipsec" if port.value(r"tunnel protection") else "gre"]
+            size = next((_size(each) for each in encapsulated if each.name == port.name), "the bytes of the tunnel")
             found.policies.append((attached, direction, policy))
             blocks[attached.carrier].append((number, f"service-policy {direction} {policy}"))
             found.notes.append(
                 f"{port.name}: service-policy {direction} {policy} is on {attached.carrier}, which carries the packets "
-                f"of {port.name} alone; the {size} of the tunnel are not counted"
+                f"of {port.name} alone; not counted: {size}"
             )
+    _below_tunnels(router, encapsulated, found)
+
+
+def _size(tunnel: Tunnel) -> str:
+    """Return the bytes of a tunnel in words, with the line that counts them on an Ethernet port."""
+    offset = tunnel.mean_bytes - COUNTED_HEADER["ethernet"]
+    counting = f"`account user-defined {offset}` counts their mean"
+    return f"{tunnel.bytes_text} that the tunnel adds to each packet by {tunnel.title}; {counting}"
+
+
+def _below_tunnels(router: Router, tunnels: Sequence[Tunnel], found: Template) -> None:
+    """Note the classes that see inner headers here and outer ones on the device."""
+    for attached, direction, policy in found.policies:
+        for tunnel in tunnels:
+            own = f"service-policy {direction} {policy}" in router.layout.ports[attached.port].lines.values()
+            if direction != "output" or not own or tunnel.source != attached.port or tunnel.pre_classify:
+                continue
+            if names := hidden_classes(router.configuration, policy):
+                found.notes.append(
+                    f"{attached.port}: class {listed(names)} sees the packets of {tunnel.name} encapsulated on the "
+                    "device, which has no qos pre-classify there; in the topology there is no tunnel, and it matches"
+                )
 
 
 def _of_tunnel(port: Port, found: Template) -> Iterator[tuple[int, str, str]]:
