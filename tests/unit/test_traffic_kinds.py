@@ -22,6 +22,7 @@ from qoslab.plan import Options, make_plan
 from qoslab.run.task import make_task
 from qoslab.schema import load_sweep
 from qoslab.schema.json_schema import experiment_schema
+from qoslab.schema.kinds import with_kinds
 from qoslab.simulation.result import read_flow, read_result
 from qoslab.simulation.scenario import build_scenario, configured_routers
 from qoslab.system.programs import SIMULATOR, own_program
@@ -86,6 +87,13 @@ def test_a_kind_fills_in_the_keys_of_a_flow(tmp_path: Path) -> None:
     assert (backup.tool, backup.protocol, backup.rate, backup.dscp) == ("iperf3", "tcp", None, 10)
     assert business.rate is not None
     assert (business.rate.bps, business.dscp) == (80_000, 18)
+
+
+def test_a_kind_keeps_its_payload_with_ipv6() -> None:
+    """A call has 160 bytes of G.711 and 12 of RTP: 200 with IPv4, 220 with IPv6; full packets stay below 1500."""
+    flows = [{"name": name, "kind": name, "family": 6} for name in ("voice", "imix")]
+    voice, imix = with_kinds({"traffic": flows})["traffic"]
+    assert (voice["size"], imix["size"]) == ("220 B", "1500 B")
 
 
 def test_keys_of_the_flow_replace_those_of_its_kind(tmp_path: Path) -> None:

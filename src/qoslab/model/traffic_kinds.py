@@ -11,6 +11,8 @@ from typing import Literal
 
 IP_AND_UDP = 28
 """Bytes of an IPv4 and a UDP header."""
+IPV6_AND_UDP = 48
+"""Bytes of an IPv6 and a UDP header."""
 RTP = 12
 """Bytes of an RTP header (RFC 3550, section 5.1)."""
 LARGEST_PAYLOAD = 1472
@@ -300,11 +302,12 @@ KINDS: dict[str, TrafficKind] = {name: kind for kind in CATALOGUE for name in (k
 """Kinds of traffic by name and other names."""
 
 
-def flow_keys(kind: TrafficKind) -> dict[str, object]:
+def flow_keys(kind: TrafficKind, *, ipv6: bool = False) -> dict[str, object]:
     """Return the keys of a flow of an experiment file that a kind of traffic stands for."""
     keys: dict[str, object] = {"protocol": kind.protocol, "dscp": kind.dscp, "port": kind.port}
     if kind.protocol == "udp":
-        size = min(max(kind.sizes), kind.largest) + IP_AND_UDP
+        headers = IPV6_AND_UDP if ipv6 else IP_AND_UDP
+        size = min(min(max(kind.sizes), kind.largest) + headers, LARGEST_PAYLOAD + IP_AND_UDP)
         return {"tool": "flood", **keys, "delay": f"{round(kind.interval_s * 10**9)} ns", "size": f"{size} B"}
     keys["tool"] = "iperf3"
     if kind.rate_bps is not None:

@@ -30,7 +30,7 @@ def _flow(flow: Any) -> Any:
     if kind is None:
         # Only its name is wrong: not the lack of what it would have filled in.
         return {"tool": "iperf3", **flow}
-    keys = flow_keys(kind)
+    keys = flow_keys(kind, ipv6=flow.get("family") == 6)
     if flow.get("rate") is not None:
         keys.pop("delay", None)
     return {**keys, **flow}
