@@ -126,6 +126,20 @@ def test_thresholds_of_several_values_are_entered_at_once() -> None:
     assert parse_config(render(device), hardware("ios-xe")) == device
 
 
+def test_a_policer_with_actions_on_its_line_accounts_for_an_overhead() -> None:
+    text = (
+        "policy-map P\n class class-default\n  police cir 1000000 conform-action transmit exceed-action drop\n"
+        "   account user-defined 24\n"
+    )
+    device = parse_config(text, hardware("ios-xe"))
+    [each] = compile_device(device)["policy_maps"]["P"]["classes"]
+    assert each["police"] is not None
+    assert each["police"]["account"] == {"user_defined": {"offset": 24, "atm": False}}
+    assert parse_config(render(device), hardware("ios-xe")) == device
+    with pytest.raises(IosError, match="Invalid input"):
+        parse_config("policy-map P\n class class-default\n  account user-defined 24\n", hardware("ios-xe"))
+
+
 def test_a_policer_accounts_for_an_overhead() -> None:
     text = "policy-map P\n class class-default\n  police cir 1000000\n   account user-defined 24\n"
     device = parse_config(text, hardware("ios-xe"))

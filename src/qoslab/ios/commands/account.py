@@ -77,7 +77,7 @@ def _accounts(each: PolicyClass) -> list[Account | None]:
 
 
 def _of_policer(session: ConfigSession, args: Args) -> None:
-    """`account user-defined` below `police`: the lengths that the policer meters."""
+    """`account user-defined` below `police`, also one with its actions on the line: the lengths that it meters."""
     present = session.policy_class
     if present.police is None:
         raise args.invalid(args.keywords[0])
@@ -88,6 +88,8 @@ def _of_policer(session: ConfigSession, args: Args) -> None:
 for _kind, _requires in (("overhead", "queue-limit-units"), ("wide-overhead", "limit-microseconds")):
     _below_police = f"account user-defined <offset:{_kind}> [atm]"
     CONFIG.add("police", _below_police, no=True, requires={_requires}, help=HELP)(_of_policer)
+    # A policer with its actions on the line opens no mode of its own.
+    CONFIG.add("policy-class", _below_police, no=True, requires={_requires}, help=HELP)(_of_policer)
 
 
 @OUTPUT_RULES.at(30, family="router")
