@@ -24,6 +24,8 @@ DEFAULT_TRANSFORMS = ("esp-aes", "esp-sha-hmac")
 """[R] Transforms of a profile without `set transform-set`, in transport mode."""
 IPV4, IPV6, GRE, GRE_OPTION = 20, 40, 4, 4
 ESP, ESP_TRAILER, AH = 8, 2, 12
+MODES = ("gre", "ipip", "ipsec", "ipv6", "ipv6ip")
+"""Modes that put packets into packets of IP."""
 VOICE_PACKET = 200
 """Bytes of an IP packet with 20 ms of G.711."""
 FULL_PACKET = 1400
@@ -205,7 +207,7 @@ def tunnels_of(configuration: Configuration) -> list[Tunnel]:
         name = interface_name(head.removeprefix("interface ")) if head.startswith("interface ") else None
         if name is not None and name.startswith("Tunnel") and "shutdown" not in below:
             made.append(_tunnel(configuration, name, below, (sets, profiles)))
-    return made
+    return [each for each in made if each is not None]
 
 
 def encapsulation_of(configuration: Configuration, at: Attachment) -> Encapsulation | None:
@@ -292,9 +294,12 @@ def _transform_sets(lines: _Lines) -> Iterator[tuple[str, Ipsec]]:
 
 def _tunnel(
     configuration: Configuration, name: str, below: Iterable[str], ipsec: tuple[dict[str, Ipsec], dict[str, list[str]]]
-) -> Tunnel:
+) -> Tunnel | None:
+    """Return a tunnel; None for a mode without an IP header of its own, such as MPLS."""
     values = {" ".join(each.split()[:2]): each.split()[2:] for each in below if each.startswith("tunnel ")}
-    mode = values.get("tunnel mode", ["gre", "ip"])
+    mode = values.get("tunnel mode") or ["gre", "ip"]
+    if mode[0] not in MODES:
+        return None
     outer = IPV6 if mode[-1] == "ipv6" or mode[0] == "ipv6" else IPV4
     inner = 0
     if mode[0] == "gre":
