@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log, sqrt
 from pathlib import Path
 from random import Random
@@ -40,6 +40,8 @@ LAN_NS = (FRAME + ACKNOWLEDGEMENT) * 8
 CONTROLS = {"reno": "TcpLinuxReno", "cubic": "TcpCubic"}
 """The simulator's congestion controls, and those of ns-3."""
 METRICS = ("goodput_bps", "loss", "delay_s")
+LEAST_LISTED = 0.01
+"""Relative difference from Linux from which a finding is listed and Linux runs a second time."""
 TICK_NS = 10 * MS
 """Tick of user-mode Linux (CONFIG_HZ 100)."""
 LEAST_TIMEOUT_S = 0.2
@@ -191,8 +193,11 @@ def in_ns3(case: PathCase, seed: int) -> dict[str, float]:
     return found
 
 
-def in_linux(case: PathCase, seed: int) -> dict[str, float]:
-    """Return the same values from the TCP of Linux, in user-mode Linux with virtual time."""
+def in_linux(case: PathCase, seed: int, *, push: bool = True) -> dict[str, float]:
+    """Return the same values from the TCP of Linux, in user-mode Linux with virtual time.
+
+    Without `push` the router clears PSH, so that the receiver does not acknowledge single segments because of it.
+    """
     kernel.version()
     random = Random(seed)
     path = {
@@ -201,6 +206,7 @@ def in_linux(case: PathCase, seed: int) -> dict[str, float]:
         "round_trip_us": round((2 * case.delay_ns + case.acknowledgement_ns + LAN_NS) / 1000),
         "connections": case.connections,
         "control": case.control,
+        "push": push,
         "warm_up_s": WARM_UP_S,
         "seconds": SECONDS,
         "starts_s": [random.uniform(0, START_SPREAD_S) for _ in range(case.connections)],
@@ -228,12 +234,23 @@ class PathResult:
     simulator: Sequence[Mapping[str, float]]
     ns3: Sequence[Mapping[str, float]]
     linux: Sequence[Mapping[str, float]]
+    linux_without_push: Sequence[Mapping[str, float]] = ()
+    """Linux's values if the router clears PSH; empty if there is no finding in the usual ones."""
 
     def against(self, peer: str, metric: str) -> Interval:
         """Return the difference of the simulator's mean from a peer's, by the name of its field."""
         runs = (self.simulator, getattr(self, peer))
         ours, theirs = ([run[metric] for run in each] for each in runs)
         return interval(ours, theirs)
+
+    def findings(self, peer: str) -> list[str]:
+        """Return the metrics with a difference of at least `LEAST_LISTED` whose interval does not contain zero."""
+        differences = {metric: self.against(peer, metric) for metric in METRICS}
+        return [
+            metric
+            for metric, found in differences.items()
+            if not found.contains_zero and abs(found.difference) >= LEAST_LISTED * found.theirs
+        ]
 
 
 def interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
@@ -247,13 +264,17 @@ def interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
 
 
 def compare(case: PathCase) -> PathResult:
-    """Run a path in all three."""
-    return PathResult(
+    """Run a path in all three, and a second time in Linux if there are findings."""
+    runs = range(1, LINUX_RUNS + 1)
+    result = PathResult(
         case,
         [simulated(case, seed) for seed in range(1, SEEDS + 1)],
         [in_ns3(case, seed) for seed in range(1, SEEDS + 1)],
-        [in_linux(case, seed) for seed in range(1, LINUX_RUNS + 1)],
+        [in_linux(case, seed) for seed in runs],
     )
+    if not result.findings("linux"):
+        return result
+    return replace(result, linux_without_push=[in_linux(case, seed, push=False) for seed in runs])
 
 
 def compare_all() -> list[PathResult]:

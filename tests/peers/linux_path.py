@@ -28,6 +28,9 @@ SAMPLE_S = 0.1
 SYSCTLS = {"tcp_recovery": 0, "tcp_early_retrans": 0, "tcp_frto": 0, "tcp_no_metrics_save": 1}
 """Without the mechanisms that `against_ns3` leaves out, too."""
 
+WITHOUT_PUSH = "pedit munge offset 33 u8 set 0 retain 0x08"
+"""Clears PSH in the TCP header after an IPv4 header without options."""
+
 
 def run(command: str) -> str:
     """Run a command."""
@@ -74,6 +77,9 @@ def set_up(path: Mapping[str, Any]) -> None:
     line = f"rate {path['rate_bps']}bit {LINE_OVERHEAD_BYTES} limit {path['packets']}"
     run(f"tc qdisc add dev server root netem {line}")
     run(f"tc -n server qdisc add dev eth0 root netem delay {path['round_trip_us']}us limit 100000")
+    if not path["push"]:
+        run("tc qdisc add dev client clsact")
+        run(f"tc filter add dev client ingress protocol ip u32 match ip protocol 6 0xff action {WITHOUT_PUSH}")
 
 
 received = 0
