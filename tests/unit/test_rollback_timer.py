@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from fake_device import ENABLE, PASSWORD, USER, FakeDevice
-from fake_router import typed, with_soldered_flash
+from fake_router import FakeRouter, typed, with_soldered_flash
 
 from qoslab.errors import DeviceError, UserError
 from qoslab.ios.device_config.restore import unrestored
@@ -27,17 +27,29 @@ from qoslab.run.real.access.run_lock import RunLocks, entered, marked
 MINUTE = Duration.parse("60 s")
 
 
-@pytest.fixture
-def device(tmp_path: Path) -> Iterator[FakeDevice]:
-    with FakeDevice(tmp_path) as device:
+def opened(device: FakeDevice, transcripts: Path) -> AccessProxies:
+    """Return an access proxy to R1."""
+    way = AccessMethod("127.0.0.1", device.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)
+    return AccessProxies({"R1": way}, transcripts=transcripts)
+
+
+@pytest.fixture(scope="module")
+def shared_device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeDevice]:
+    with FakeDevice(tmp_path_factory.mktemp("device")) as device:
         yield device
 
 
-@pytest.fixture
-def proxies(device: FakeDevice, tmp_path: Path) -> Iterator[AccessProxies]:
-    way = AccessMethod("127.0.0.1", device.telnet, "telnet", USER, PASSWORD, ENABLE, pause_s=0.0)
-    with AccessProxies({"R1": way}, transcripts=tmp_path / "transcripts") as proxies:
+@pytest.fixture(scope="module")
+def proxies(shared_device: FakeDevice, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccessProxies]:
+    with opened(shared_device, tmp_path_factory.mktemp("transcripts")) as proxies:
         yield proxies
+
+
+@pytest.fixture
+def device(shared_device: FakeDevice) -> FakeDevice:
+    """A router in its first state behind the ports of `shared_device`, which last, as do logins to them."""
+    vars(shared_device.router).update(vars(FakeRouter()))
+    return shared_device
 
 
 def configured(device: FakeDevice, *lines: str) -> None:
@@ -286,13 +298,15 @@ def test_an_expired_rollback_timer_is_reported_at_the_next_cell(device: FakeDevi
     stop(proxies.ask, "R1", "archive")
 
 
-def test_questions_leave_a_router_unchanged(device: FakeDevice, proxies: AccessProxies) -> None:
-    clock, version = proxies.ask("R1", "show clock", "show version")
-    assert clock == "*10:20:30.123 UTC Mon Mar 2 2026"
-    assert version.startswith("Cisco IOS Software") and version.endswith("Configuration register is 0x2102")
-    assert proxies.ask("R1", "frobnicate")[0].splitlines()[-1] == "% Invalid input detected at '^' marker."
-    # Of all that one login sufficed.
-    assert device.asked == 1
+def test_questions_leave_a_router_unchanged(device: FakeDevice, tmp_path: Path) -> None:
+    before = device.asked
+    with opened(device, tmp_path) as proxies:
+        clock, version = proxies.ask("R1", "show clock", "show version")
+        assert clock == "*10:20:30.123 UTC Mon Mar 2 2026"
+        assert version.startswith("Cisco IOS Software") and version.endswith("Configuration register is 0x2102")
+        assert proxies.ask("R1", "frobnicate")[0].splitlines()[-1] == "% Invalid input detected at '^' marker."
+        # Of all that one login sufficed.
+        assert device.asked == before + 1
 
 
 def test_started_timers_are_stopped_if_another_cannot_start(device: FakeDevice, tmp_path: Path) -> None:
