@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -321,23 +321,29 @@ def columns(count: int, rows: int = 2) -> str:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
-    "name, text, limit",
+    "name, make_text, limit",
     [
-        ("a.flent", lists(base.MOST_VALUES), f"more than {base.MOST_VALUES} values"),
-        ("a.json", '{"start":{"version":1}}' + "\n" * (base.MOST_LINES + 1), f"more than {base.MOST_LINES} lines"),
-        ("a.csv", columns(base.MOST_SERIES + 1), f"more than {base.MOST_SERIES} columns of values"),
-        ("b.csv", columns(1, base.MOST_POINTS + 1), f"more than {base.MOST_POINTS} fields below the header"),
-        ("c.csv", "time_s,a_ms\n1," + " " * (64 * 2**20), f"more than {64 * 2**20} characters"),
+        ("a.flent", lambda: lists(base.MOST_VALUES), f"more than {base.MOST_VALUES} values"),
+        (
+            "a.json",
+            lambda: '{"start":{"version":1}}' + "\n" * (base.MOST_LINES + 1),
+            f"more than {base.MOST_LINES} lines",
+        ),
+        ("a.csv", lambda: columns(base.MOST_SERIES + 1), f"more than {base.MOST_SERIES} columns of values"),
+        ("b.csv", lambda: columns(1, base.MOST_POINTS + 1), f"more than {base.MOST_POINTS} fields below the header"),
+        ("c.csv", lambda: "time_s,a_ms\n1," + " " * (64 * 2**20), f"more than {64 * 2**20} characters"),
         (
             "a.txt",
-            "".join(f"[{number}] 0.0000-2.0005 sec  100 Bytes  400 bits/sec\n" for number in range(3, 2500)),
+            lambda: "".join(f"[{number}] 0.0000-2.0005 sec  100 Bytes  400 bits/sec\n" for number in range(3, 2500)),
             f"more than {base.MOST_SERIES} streams",
         ),
     ],
     ids=["values", "lines", "columns", "rows", "characters", "streams"],
 )
-def test_a_file_with_too_much_is_refused_with_the_limit(tmp_path: Path, name: str, text: str, limit: str) -> None:
-    (tmp_path / name).write_text(text)
+def test_a_file_with_too_much_is_refused_with_the_limit(
+    tmp_path: Path, name: str, make_text: Callable[[], str], limit: str
+) -> None:
+    (tmp_path / name).write_text(make_text())
     with pytest.raises(UserError) as refused:
         read_foreign(tmp_path / name)
     assert f"found {limit}, expected at most that" in refused.value.message
