@@ -47,7 +47,9 @@ def test_the_lines_lead_back(pair: tuple[Device, Device]) -> None:
 
 @given(pairs())
 @settings(
-    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=by_level(short=3, long=25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_ansible_sends_every_line(pair: tuple[Device, Device]) -> None:
     before, after = (replace(device, banner_motd=None) for device in pair)
@@ -90,7 +92,7 @@ def typed(random: Random, device: Device) -> Device:
     return device
 
 
-@pytest.mark.parametrize(("family", "seeds"), [(family, range(by_level(short=3, long=8))) for family in FAMILIES])
+@pytest.mark.parametrize(("family", "seeds"), [(family, range(by_level(short=2, long=8))) for family in FAMILIES])
 def test_the_lines_undo_all_typed_lines(family: str, seeds: range) -> None:
     chassis = FAMILIES[family]
     for seed in seeds:

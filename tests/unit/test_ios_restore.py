@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from ios_strategies import devices
-from levels import examples
+from levels import by_level
 from qoslab.errors import QoslabError
 from qoslab.ios.device_config.config_equivalence import configuration_differences
 from qoslab.ios.device_config.diff import lines_between, subject, table_of, tree
@@ -543,7 +543,9 @@ def undone(before: Device, text: str, seed: int, family: str) -> None:
 
 @given(pushes(), st.integers(0, 2**16))
 @settings(
-    max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=by_level(short=3, long=20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_undo_of_apply_is_nothing(push: tuple[Device, str], seed: int) -> None:
     undone(*push, seed, "router")
@@ -551,7 +553,9 @@ def test_undo_of_apply_is_nothing(push: tuple[Device, str], seed: int) -> None:
 
 @given(switches(), switches(), st.integers(0, 2**16))
 @settings(
-    max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=by_level(short=3, long=20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_undo_of_apply_on_a_switch_is_nothing(before: Device, other: Device, seed: int) -> None:
     undone(before, "\n".join(lines_between(other, before)), seed, "switch")
@@ -562,7 +566,9 @@ def test_undo_of_apply_on_a_switch_is_nothing(before: Device, other: Device, see
     st.sampled_from(("snmp-server location Lab", "class-map match-any Theirs\n match dscp 7", "load-interval 90")),
 )
 @settings(
-    max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=by_level(short=3, long=20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_changes_by_others_remain(push: tuple[Device, str], theirs: str) -> None:
     before, text = push

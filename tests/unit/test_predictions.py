@@ -11,6 +11,7 @@ from statistics import mean, median, pstdev
 
 import pytest
 
+from levels import long_cases
 from qoslab.model.comparison import PublishedFigure
 from qoslab.model.expectations import Expectation, resolved
 from qoslab.model.experiment import Experiment
@@ -278,7 +279,7 @@ def share_of(queues: list[int], offered_bps: float, class_bps: float) -> float:
     return math.inf
 
 
-@pytest.mark.parametrize("flows", [100, 1000])
+@pytest.mark.parametrize("flows", [100, *long_cases(1000)])
 def test_how_evenly_hashed_flows_share(flows: int) -> None:
     """Counted bytes: 260 for 256 of IP, and 30 % of the counted bytes of the line."""
     chance = random.Random(1)
