@@ -63,33 +63,43 @@ RELEASES = {"ios/model/generations.py", "ios/model/engine_rules.py", "platforms/
 """Files with a table by generation: its description, and the release that a virtual router reports."""
 
 
+COMPARING = (ast.Compare, ast.Match, ast.MatchValue, ast.Dict, ast.Subscript, ast.Call)
+"""Kinds of nodes of a syntax tree of which `compared_at` knows."""
+
+
 def comparisons(tree: ast.AST, seam: Seam) -> Iterator[int]:
     """Return lines that compare, look up, match or distinguish by type."""
     for node in ast.walk(tree):
-        match node:
-            case ast.Compare(left=left, comparators=others):
-                sides = [left, *others]
-            case ast.Match(subject=subject):
-                sides = [subject]
-            case ast.MatchValue(value=value):
-                sides = [value]
-            case ast.Dict(keys=found):
-                # A table by the words is a registry of its own.
-                sides = [key for key in found if key is not None]
-            case ast.Subscript(slice=ast.Attribute() | ast.Name() as key, ctx=ast.Load()):
-                # `{"ios": …}[node.platform]` is a comparison too.
-                sides = [key]
-            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, types]):
-                if any(isinstance(each, ast.Name) and each.id in seam.classes for each in ast.walk(types)):
-                    yield node.lineno
-                continue
-            case ast.Call(func=ast.Attribute(attr="startswith" | "endswith" | "get" as called), args=args, keywords=[]):
-                sides = args[:1] if called == "get" else [node.func.value]  # type: ignore[attr-defined]
-                sides = [side for side in sides if not isinstance(side, ast.Constant)]
-            case _:
-                continue
-        if any(_speaks_of(side, seam) for side in sides):
-            yield node.lineno
+        if isinstance(node, COMPARING):
+            yield from compared_at(node, seam)
+
+
+def compared_at(node: ast.AST, seam: Seam) -> Iterator[int]:
+    """Return the line of a node if it compares words of `seam`."""
+    match node:
+        case ast.Compare(left=left, comparators=others):
+            sides = [left, *others]
+        case ast.Match(subject=subject):
+            sides = [subject]
+        case ast.MatchValue(value=value):
+            sides = [value]
+        case ast.Dict(keys=found):
+            # A table by the words is a registry of its own.
+            sides = [key for key in found if key is not None]
+        case ast.Subscript(slice=ast.Attribute() | ast.Name() as key, ctx=ast.Load()):
+            # `{"ios": …}[node.platform]` is a comparison too.
+            sides = [key]
+        case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, types]):
+            if any(isinstance(each, ast.Name) and each.id in seam.classes for each in ast.walk(types)):
+                yield node.lineno
+            return
+        case ast.Call(func=ast.Attribute(attr="startswith" | "endswith" | "get" as called), args=args, keywords=[]):
+            sides = args[:1] if called == "get" else [node.func.value]  # type: ignore[attr-defined]
+            sides = [side for side in sides if not isinstance(side, ast.Constant)]
+        case _:
+            return
+    if any(_speaks_of(side, seam) for side in sides):
+        yield node.lineno
 
 
 def _speaks_of(side: ast.AST, seam: Seam) -> bool:
@@ -108,40 +118,37 @@ def _speaks_of(side: ast.AST, seam: Seam) -> bool:
             return False
 
 
+SEAMS = (PLATFORM, LAB, TOOL, GENERATION)
+
+
 @cache
-def parsed(file: Path) -> ast.Module:
-    """Return the syntax tree of a file, which four tests examine."""
-    return ast.parse(file.read_text(encoding="utf-8"))
+def places() -> tuple[list[set[str]], set[str]]:
+    """Return where files of the package compare words of each of `SEAMS` outside its folder, and name models."""
+    compared: list[set[str]] = [set() for _ in SEAMS]
+    naming = set()
+    for file in PACKAGE.rglob("*.py"):
+        name = file.relative_to(PACKAGE)
+        nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+        naming |= {f"{name}:{node.lineno}" for node in nodes if isinstance(node, ast.Constant) and node.value in MODELS}
+        examined = [node for node in nodes if isinstance(node, COMPARING)]
+        for seam, found in zip(SEAMS, compared, strict=True):
+            if name.parts[0] != seam.folder:
+                found |= {f"{name}:{line}" for node in examined for line in compared_at(node, seam)}
+    return compared, naming
 
 
 @pytest.mark.parametrize("seam", [PLATFORM, LAB, TOOL], ids=lambda seam: seam.folder)
 def test_nobody_else_compares_the_words(seam: Seam) -> None:
-    found = [
-        f"{file.relative_to(PACKAGE)}:{line}"
-        for file in sorted(PACKAGE.rglob("*.py"))
-        if file.relative_to(PACKAGE).parts[0] != seam.folder
-        for line in comparisons(parsed(file), seam)
-    ]
-    assert not found, f"ask the value in qoslab.{seam.folder} instead"
+    assert not places()[0][SEAMS.index(seam)], f"ask the value in qoslab.{seam.folder} instead"
 
 
 def test_the_name_of_a_generation_is_compared_nowhere() -> None:
-    found = [
-        f"{file.relative_to(PACKAGE)}:{line}"
-        for file in sorted(PACKAGE.rglob("*.py"))
-        if str(file.relative_to(PACKAGE)) not in RELEASES
-        for line in comparisons(parsed(file), GENERATION)
-    ]
+    found = {place for place in places()[0][SEAMS.index(GENERATION)] if place.rpartition(":")[0] not in RELEASES}
     assert not found, "ask for a property or capability of the generation instead"
 
 
 def test_models_are_named_in_one_file() -> None:
-    naming = {
-        f"{file.relative_to(PACKAGE)}:{node.lineno}"
-        for file in sorted(PACKAGE.rglob("*.py"))
-        for node in ast.walk(parsed(file))
-        if isinstance(node, ast.Constant) and node.value in MODELS
-    }
+    naming = places()[1]
     elsewhere = {place for place in naming if not place.startswith("platforms/hardware_models.py:")}
     assert not elsewhere, "ask for a property or feature of the model instead"
     assert len(naming) >= len(MODELS)
