@@ -45,6 +45,13 @@ def modern(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeDevice]:
         yield device
 
 
+@pytest.fixture(scope="module")
+def shared(modern: FakeDevice) -> Iterator[AccessProxies]:
+    """The access proxy of R1 for tests that leave it as it was."""
+    with AccessProxies({"R1": by_ssh(modern)}) as proxies:
+        yield proxies
+
+
 def by_ssh(device: FakeDevice) -> AccessMethod:
     known = f"[127.0.0.1]:{device.ssh} {device.host_key}\n"
     old = "ssh-rsa" in device.host_key
@@ -109,13 +116,10 @@ def test_a_client_is_let_in_at_the_privileged_prompt(
         assert not [secret for secret in SECRETS if secret in text]
 
 
-def test_a_proxy_password_is_valid_for_that_proxy_only(modern: FakeDevice) -> None:
-    with (
-        AccessProxies({"R1": by_ssh(modern), "R2": by_ssh(modern)}) as proxies,
-        AccessProxies({"R1": by_ssh(modern)}) as other,
-    ):
+def test_a_proxy_password_is_valid_for_that_proxy_only(modern: FakeDevice, shared: AccessProxies) -> None:
+    with AccessProxies({"R1": by_ssh(modern), "R2": by_ssh(modern)}) as proxies:
         access = proxies.access()
-        for wrong in (access["R2"].password, other.access()["R1"].password, PASSWORD):
+        for wrong in (access["R2"].password, shared.access()["R1"].password, PASSWORD):
             with pytest.raises(asyncssh.PermissionDenied):
                 session_output(proxies, "R1", "", until="#", password=wrong)
         assert privilege(proxies, "R1") == ANSWER
@@ -314,16 +318,15 @@ def test_logins_come_one_after_the_other_with_a_pause(modern: FakeDevice, monkey
     assert began[1] - ended[0] >= pause_s - 0.01
 
 
-def test_a_device_that_gets_another_name_is_asked_on(modern: FakeDevice) -> None:
-    with AccessProxies({"R1": by_ssh(modern)}) as proxies:
-        (first,) = proxies.ask("R1", "show privilege")
-        modern.router.device.hostname = "elsewhere"
-        try:
-            (second,) = proxies.ask("R1", "show privilege")
-        finally:
-            modern.router.device.hostname = "R1"
-        assert first == second == "Current privilege level is 15"
-        assert proxies.ask("R1", "show privilege") == [first]
+def test_a_device_that_gets_another_name_is_asked_on(modern: FakeDevice, shared: AccessProxies) -> None:
+    (first,) = shared.ask("R1", "show privilege")
+    modern.router.device.hostname = "elsewhere"
+    try:
+        (second,) = shared.ask("R1", "show privilege")
+    finally:
+        modern.router.device.hostname = "R1"
+    assert first == second == "Current privilege level is 15"
+    assert shared.ask("R1", "show privilege") == [first]
 
 
 def test_a_device_with_a_long_name_is_configured(modern: FakeDevice) -> None:
@@ -362,12 +365,9 @@ def test_a_reused_login_that_was_cut_is_repeated(modern: FakeDevice) -> None:
         assert proxy.connections == 2
 
 
-def test_a_client_is_answered_after_any_error(modern: FakeDevice) -> None:
-    with (
-        AccessProxies({"R1": by_ssh(modern)}) as proxies,
-        pytest.raises(AccessFault, match="defect of the access proxy: ") as caught,
-    ):
-        proxies.ask("R1", 7)  # type: ignore[arg-type]
+def test_a_client_is_answered_after_any_error(shared: AccessProxies) -> None:
+    with pytest.raises(AccessFault, match="defect of the access proxy: ") as caught:
+        shared.ask("R1", 7)  # type: ignore[arg-type]
     assert caught.value.kind is Kind.DEFECT
 
 
@@ -481,14 +481,13 @@ def test_a_console_takes_one_and_leaves_the_mode_of_the_one_before(modern: FakeD
         assert privilege(proxies, "R1") == ANSWER
 
 
-def test_secrets_are_in_the_memory_of_the_process_only(modern: FakeDevice) -> None:
-    with AccessProxies({"R1": by_ssh(modern)}) as proxies:
-        proxies.open("R1")
-        process = Path(f"/proc/{proxies._helper.process.pid}")
-        seen = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
-        assert b"qoslab.run.real.access.proxy_process" in seen
-        assert not [secret for secret in SECRETS if secret.encode() in seen]
-        assert not [secret for secret in SECRETS if secret in repr(by_ssh(modern))]
+def test_secrets_are_in_the_memory_of_the_process_only(modern: FakeDevice, shared: AccessProxies) -> None:
+    shared.open("R1")
+    process = Path(f"/proc/{shared._helper.process.pid}")
+    seen = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+    assert b"qoslab.run.real.access.proxy_process" in seen
+    assert not [secret for secret in SECRETS if secret.encode() in seen]
+    assert not [secret for secret in SECRETS if secret in repr(by_ssh(modern))]
 
 
 def test_the_process_ends_with_its_owner(modern: FakeDevice) -> None:
