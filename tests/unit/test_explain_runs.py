@@ -212,6 +212,7 @@ def shipped(file: Path) -> tuple[Experiment, Mapping[str, str], str, Subject]:
     return experiment, texts, router, experiment_subject(experiment, texts, router, "test")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
 @settings(max_examples=examples(60))
 @given(data=st.data())

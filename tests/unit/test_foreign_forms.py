@@ -330,15 +330,15 @@ def columns(count: int, rows: int = 2) -> str:
             f"more than {base.MOST_LINES} lines",
         ),
         ("a.csv", lambda: columns(base.MOST_SERIES + 1), f"more than {base.MOST_SERIES} columns of values"),
-        ("b.csv", lambda: columns(1, base.MOST_POINTS + 1), f"more than {base.MOST_POINTS} fields below the header"),
-        ("c.csv", lambda: "time_s,a_ms\n1," + " " * (64 * 2**20), f"more than {64 * 2**20} characters"),
         (
             "a.txt",
             lambda: "".join(f"[{number}] 0.0000-2.0005 sec  100 Bytes  400 bits/sec\n" for number in range(3, 2500)),
             f"more than {base.MOST_SERIES} streams",
         ),
+        ("c.csv", lambda: "time_s,a_ms\n1," + " " * (64 * 2**20), f"more than {64 * 2**20} characters"),
+        ("b.csv", lambda: columns(1, base.MOST_POINTS + 1), f"more than {base.MOST_POINTS} fields below the header"),
     ],
-    ids=["values", "lines", "columns", "rows", "characters", "streams"],
+    ids=["values", "lines", "columns", "streams", "characters", "rows"],
 )
 def test_a_file_with_too_much_is_refused_with_the_limit(
     tmp_path: Path, name: str, make_text: Callable[[], str], limit: str

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, DrawFn
 
 from ios_strategies import devices
-from levels import every, examples
+from levels import by_level, every
 from qoslab.errors import IosError
 from qoslab.ios.commands.access_list import access_list_block
 from qoslab.ios.commands.class_map import class_map_block
@@ -419,7 +419,9 @@ CLUTTER = ("no service pad\n", "router ospf 1\n network 10.0.0.0 0.0.0.255 area 
 
 @given(st.data())
 @settings(
-    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=by_level(short=3, long=40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_any_spelling_that_a_router_takes_verifies(data: DataObject) -> None:
     device = replace(data.draw(devices()), banner_motd=None)
@@ -504,7 +506,9 @@ def changed_devices(device: Device) -> list[Device]:
 
 @given(st.data())
 @settings(
-    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=by_level(short=3, long=40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_any_single_change_is_found(data: DataObject) -> None:
     device = replace(data.draw(devices()), banner_motd=None)

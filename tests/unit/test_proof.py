@@ -65,6 +65,8 @@ def test_rows_that_no_mistake_violates_are_labelled_in_their_experiments() -> No
             listed |= {(name, place, metric) for place in places for metric in metrics}
     labelled = set()
     for path in (TOP / "experiments").glob("*.yml"):
+        if "unproven" not in path.read_text(encoding="utf-8"):
+            continue
         compare = load_sweep(path).experiment.compare
         expectations = compare.expectations if compare else ()
         labelled |= {(path.stem, each.arm, each.metric) for each in expectations if each.unproven}
