@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -79,21 +81,41 @@ HOSTILE: dict[str, tuple[Serve, float, Kind, str]] = {
 }
 
 
+@dataclass(frozen=True)
+class Reached:
+    """Routers behind one access proxy, each of which does what its name says."""
+
+    proxies: AccessProxies
+    ports: Mapping[str, int]
+    transcripts: Path
+
+    def transcribed_bytes(self, name: str) -> int:
+        return sum(each.stat().st_size for each in self.transcripts.glob(f"{name}.*"))
+
+
+@pytest.fixture(scope="module")
+def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reached]:
+    ways, ports, transcripts = {}, {}, tmp_path_factory.mktemp("transcripts")
+    with ExitStack() as opened:
+        for name, (serve, answer_s) in {
+            **{name: (serve, answer_s) for name, (serve, answer_s, _, _) in HOSTILE.items()},
+            **{name: (serve, QUICK_S) for name, serve in ASKS.items()},
+        }.items():
+            ports[name] = opened.enter_context(telnet_server(serve))
+            ways[name] = AccessMethod("127.0.0.1", ports[name], "telnet", USER, PASSWORD, ENABLE, answer_s=answer_s)
+        yield Reached(opened.enter_context(AccessProxies(ways, transcripts=transcripts)), ports, transcripts)
+
+
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_router_that_comes_to_no_end_is_abandoned(name: str, tmp_path: Path) -> None:
-    serve, answer_s, kind, text = HOSTILE[name]
-    with telnet_server(serve) as port:
-        way = AccessMethod("127.0.0.1", port, "telnet", USER, PASSWORD, ENABLE, answer_s=answer_s)
-        with (
-            AccessProxies({"R1": way}, transcripts=tmp_path) as proxies,
-            pytest.raises((ProxyClosed, AccessFault)) as found,
-        ):
-            proxies.open("R1")
+def test_a_router_that_comes_to_no_end_is_abandoned(name: str, reached: Reached) -> None:
+    _, _, kind, text = HOSTILE[name]
+    with pytest.raises((ProxyClosed, AccessFault)) as found:
+        reached.proxies.open(name)
     assert found.value.kind is kind
-    assert f"R1: {kind}: 127.0.0.1 port {port} by telnet {text}" in str(found.value)
+    assert f"{name}: {kind}: 127.0.0.1 port {reached.ports[name]} by telnet {text}" in str(found.value)
     # Each line has a time in front of it.
-    assert sum(each.stat().st_size for each in tmp_path.iterdir()) < 2**24
+    assert 0 < reached.transcribed_bytes(name) < 2**24
 
 
 ASKS = {
@@ -106,16 +128,11 @@ ASKS = {
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ASKS)
-def test_a_router_that_lets_nobody_in_is_reported(name: str, tmp_path: Path) -> None:
+def test_a_router_that_lets_nobody_in_is_reported(name: str, reached: Reached) -> None:
     began = time.monotonic()
-    with telnet_server(ASKS[name]) as port:
-        way = AccessMethod("127.0.0.1", port, "telnet", USER, PASSWORD, ENABLE, answer_s=0.5)
-        with (
-            AccessProxies({"R1": way}, transcripts=tmp_path) as proxies,
-            pytest.raises((ProxyClosed, AccessFault)) as found,
-        ):
-            proxies.open("R1")
-    assert str(found.value).startswith("R1: ")
+    with pytest.raises((ProxyClosed, AccessFault)) as found:
+        reached.proxies.open(name)
+    assert str(found.value).startswith(f"{name}: ")
     assert PASSWORD not in str(found.value)
     assert time.monotonic() - began < PATIENT_S
-    assert sum(each.stat().st_size for each in tmp_path.iterdir()) < 2**20
+    assert reached.transcribed_bytes(name) < 2**20
