@@ -411,7 +411,7 @@ def test_a_router_is_logged_in_to_with_the_key_that_the_inventory_names(
     file, locked = tmp_path / "rack.key", tmp_path / "locked.key"
     key = asyncssh.generate_private_key("ssh-ed25519")
     key.write_private_key(file)
-    key.write_private_key(locked, passphrase="grass-hopper")
+    key.write_private_key(locked, passphrase="grass-hopper", rounds=1)
 
     class Server(asyncssh.SSHServer):
         def begin_auth(self, username: str) -> bool:
