@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 import levels
-from made_again import (  # noqa: F401 (hooks)
+from qoslab.results.redaction import KNOWN
+from rerun_budget import (  # noqa: F401 (hooks)
     pytest_sessionfinish,
     pytest_terminal_summary,
     pytest_warning_recorded,
 )
-from qoslab.results.redaction import KNOWN
 
 # mutmut puts calls of its own between those of a program: brackets at their limit need more room than Python gives.
 if "MUTANT_UNDER_TEST" in os.environ:

@@ -13,7 +13,7 @@ import atheris
 import yaml
 
 sys.path.append(str(Path(__file__).parents[1]))
-from mistaken import changes, places
+from json_mutations import changes, places
 
 with atheris.instrument_imports(include=["qoslab", "ruamel", "jinja2"]):
     from targets import TARGETS

@@ -22,7 +22,7 @@ from qoslab.ios.compile import compile_device
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import Device, Generation
 from qoslab.ios.running_config import render
-from undoing import undo_lines
+from rollback_lines import undo_lines
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("ios_compile")]
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from made_again import MadeAgainWarning
 from qoslab.errors import ExitStatus
 from qoslab.results import find_run
+from rerun_budget import RepeatedRunWarning
 
 pytestmark = [pytest.mark.lab, pytest.mark.quiet, pytest.mark.slow]
 
@@ -46,7 +46,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
             break
         # The machine is shared; what it stalled says nothing about the product, but is said.
         reasons = re.findall(r"^ *(\S+/\d+: .*)$", run.stdout, re.MULTILINE)
-        warnings.warn(MadeAgainWarning(f"{reasons}\n{run.stdout}"), stacklevel=1)
+        warnings.warn(RepeatedRunWarning(f"{reasons}\n{run.stdout}"), stacklevel=1)
     assert run.returncode in (ExitStatus.WITHIN, ExitStatus.OUTSIDE), run.stdout + run.stderr
     return find_run(folder / "runs").path, run.stdout
 

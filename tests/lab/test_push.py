@@ -47,7 +47,7 @@ from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.schema import CellIdentity
 from qoslab.verification.requested_policy import policy_differences
 from qoslab.virtual_lab import Lab
-from undoing import undo_lines
+from rollback_lines import undo_lines
 from verdicts import reasons_except_lateness
 from waiting import PATIENCE_S, wait_until
 

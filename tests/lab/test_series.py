@@ -20,8 +20,8 @@ from commands import Command
 from labs import data_planes
 
 from experiment_files import experiment_file
-from made_again import MadeAgainWarning
 from qoslab.capture.packet_tables import read_packets
+from rerun_budget import RepeatedRunWarning
 
 pytestmark = pytest.mark.lab
 
@@ -175,5 +175,5 @@ def test_punctual_routers_in_series_are_trusted(series: Path) -> None:
         if found["valid"]:
             break
         assert found["late"], found["reasons"]
-        warnings.warn(MadeAgainWarning(f"the cell says that the machine was busy: {found['reasons']}"), stacklevel=1)
+        warnings.warn(RepeatedRunWarning(f"the cell says that the machine was busy: {found['reasons']}"), stacklevel=1)
     assert found["valid"]

@@ -16,7 +16,7 @@ from qoslab.run.devices.ansible_inventory import write_inventory
 from qoslab.run.devices.collector import Collector
 from qoslab.run.workers.virtual.access import lab_routers
 from qoslab.virtual_lab import Lab
-from undoing import undo_lines
+from rollback_lines import undo_lines
 
 pytestmark = [pytest.mark.lab, pytest.mark.xdist_group("switch")]
 

@@ -35,7 +35,7 @@ from unittest.mock import patch
 import pandas as pd
 from analysis_mistakes import ANALYSIS
 from document import FileProof, Row, document, section_of, with_section
-from kept import Kept
+from simulation_cache import SimulationCache
 
 from experiment_files import simulated_experiments
 from qoslab.analysis import readings
@@ -237,7 +237,7 @@ def hold(path: Path, folder: Path) -> list[tuple[Any, ...]]:
 
 def begin(file: File, folder: Path) -> None:
     """Run a file without a mistake."""
-    with Kept.of(PROGRAM, RESULTS).used():
+    with SimulationCache.of(PROGRAM, RESULTS).used():
         file.cells = simulate(file.tasks, RunFolder.create(folder, file.name))
     with recorded("metrics_of_cell", file.read):
         file.metrics, invalid = metrics_of_cells(file.experiment, file.published, file.cells, captures=file.captures)
@@ -248,7 +248,7 @@ def begin(file: File, folder: Path) -> None:
 
 def batches(file: File, mistake: Mistake) -> Iterator[list[int]]:
     """The cells that come by a mistake's switch: all at once, or those of little traffic first, one by one."""
-    kept = Kept.of(PROGRAM, RESULTS)
+    kept = SimulationCache.of(PROGRAM, RESULTS)
     reaching = [number for number, cell in enumerate(file.cells) if mistake.name in kept.reached(cell)]
     if not is_sparing():
         yield from [reaching] if reaching else []
@@ -263,7 +263,7 @@ def batches(file: File, mistake: Mistake) -> Iterator[list[int]]:
 
 def touched(file: File, mistake: Mistake, numbers: Sequence[int]) -> list[int]:
     """Return the cells whose result changes with a mistake."""
-    without, mistaken = Kept.of(PROGRAM, RESULTS), Kept.of(PROGRAM, RESULTS, mistake.name)
+    without, mistaken = SimulationCache.of(PROGRAM, RESULTS), SimulationCache.of(PROGRAM, RESULTS, mistake.name)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(lambda number: mistaken.simulate(file.cells[number]), numbers))
     return [number for number in numbers if not mistaken.like(without, file.cells[number])]
@@ -296,7 +296,7 @@ def noticed_in(file: File, mistake: Mistake, numbers: Sequence[int], folder: Pat
     if not numbers:
         return []
     try:
-        with Kept.of(PROGRAM, RESULTS, mistake.name).used():
+        with SimulationCache.of(PROGRAM, RESULTS, mistake.name).used():
             cells = simulate([file.tasks[number] for number in numbers], RunFolder.create(folder, file.name))
     except QoslabError as error:
         return [("it is refused:", error.message)]

@@ -18,7 +18,7 @@ from qoslab.model.framing import COUNTED_HEADER, MEDIUM, Framing, line_bytes
 from qoslab.model.units import Rate
 from qoslab.platforms import MODELS, platform_of
 from qoslab.platforms.startup import startup_config
-from undoing import undo_lines
+from rollback_lines import undo_lines
 
 LOGIN = {"user": "lab", "password": "secret", "enable": "secret"}
 

@@ -13,7 +13,7 @@ from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
-from undoing import undo_lines
+from rollback_lines import undo_lines
 
 FOLDER = Path(__file__).parent.parent / "fragments"
 HEAD = re.compile(r"=== (classic|hqf|catalyst) \| ([^|\n]+?)(?: \| lacks: ([^|\n]+))?\n")

@@ -11,7 +11,7 @@ from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
-from undoing import undo_lines
+from rollback_lines import undo_lines
 
 HARDWARE = Hardware("2811", ("FastEthernet0/0", "FastEthernet0/1"))
 BARE = render(Device(HARDWARE))

@@ -22,8 +22,8 @@ from qoslab.ios.config import CONFIG, ConfigSession
 from qoslab.ios.model.device import Device, Generation
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
+from rollback_lines import undo_lines
 from switch_strategies import switch_hardware
-from undoing import undo_lines
 
 
 @st.composite

@@ -18,7 +18,7 @@ from qoslab.ios.running_config import render
 from qoslab.ios.show.policy_interface import show_policy_map_interface
 from qoslab.ios.show.policy_map import show_policy_map
 from qoslab.verification.requested_policy import policy_differences
-from undoing import undo_lines
+from rollback_lines import undo_lines
 
 HARDWARE = Hardware("3725", ("FastEthernet0/1",))
 STATIC = """hostname R1

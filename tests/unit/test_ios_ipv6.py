@@ -22,7 +22,7 @@ from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
 from qoslab.ios.show.access_lists import show_access_lists
 from qoslab.ios.show.ipv6 import show_ipv6_interface_brief, show_ipv6_route
-from undoing import undo_lines
+from rollback_lines import undo_lines
 
 PORTS = ("FastEthernet0/0", "FastEthernet0/1", "Serial0/1/0")
 CONFIGURATION = """\

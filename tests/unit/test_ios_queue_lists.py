@@ -21,7 +21,7 @@ from qoslab.ios.show.traffic_shape import (
     show_traffic_shape_queue,
     show_traffic_shape_statistics,
 )
-from undoing import undo_lines
+from rollback_lines import undo_lines
 
 PRIORITY = """\
 priority-list 2 protocol ip high tcp telnet

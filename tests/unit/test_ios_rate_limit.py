@@ -16,7 +16,7 @@ from qoslab.ios.model.device import Generation
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
 from qoslab.ios.show.rate_limit import show_rate_limit
-from undoing import undo_lines
+from rollback_lines import undo_lines
 
 # Cisco's example of an Internet exchange's line: web traffic, then file transfers, then the rest.
 LINES = """\

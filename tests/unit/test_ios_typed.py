@@ -18,7 +18,7 @@ from qoslab.ios.config import CONFIG, ConfigSession
 from qoslab.ios.model.device import Generation
 from qoslab.ios.parse import parse_config
 from qoslab.ios.running_config import render
-from undoing import undo_lines
+from rollback_lines import undo_lines
 
 _FORMS = [each for mode in CONFIG._modes for each in CONFIG.forms(mode)]
 _WORDS = sorted({"no", "default"}.union(*(syntax.names(each.text) for each in _FORMS)))

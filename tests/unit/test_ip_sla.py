@@ -21,7 +21,7 @@ from qoslab.ios.model.ip_sla import IpSla, Operation
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render
 from qoslab.ios.show.ip_sla import show_aggregated, show_configuration, show_responder, show_statistics, show_summary
-from undoing import undo_lines
+from rollback_lines import undo_lines
 
 HARDWARE = Hardware("2811", ("FastEthernet0/0", "Serial0/1/0"))
 ARTICLE = """\

@@ -14,7 +14,7 @@ import sample_run
 from ruamel.yaml import YAML
 from test_foreign_topologies import CONTAINERLAB, NETLAB
 
-from mistaken import mistaken
+from json_mutations import mutated_documents
 from qoslab.cli import main
 from qoslab.errors import UserError
 from qoslab.exchange.topologies.convert import ConversionOptions, import_topology
@@ -39,7 +39,7 @@ def test_no_value_of_an_experiment_is_a_fault_of_qoslab(experiments: Path, name:
     file = experiments / "mistaken.yml"
     plain = YAML(typ="safe").load((experiments / f"{name}.yml").read_text())
     tried = 0
-    for reported, text in mistaken(json.dumps(plain), OF_AN_EXPERIMENT):
+    for reported, text in mutated_documents(json.dumps(plain), OF_AN_EXPERIMENT):
         file.write_text(text)
         tried += 1
         try:
@@ -55,7 +55,7 @@ def test_no_value_of_an_experiment_is_a_fault_of_qoslab(experiments: Path, name:
 def test_no_value_of_a_foreign_topology_is_a_fault_of_qoslab(tmp_path: Path, text: str) -> None:
     file, made = tmp_path / "theirs.yml", tmp_path / "made.yml"
     tried = 0
-    for reported, changed in mistaken(json.dumps(YAML(typ="safe").load(text)), OF_A_TOPOLOGY):
+    for reported, changed in mutated_documents(json.dumps(YAML(typ="safe").load(text)), OF_A_TOPOLOGY):
         file.write_text(changed)
         made.unlink(missing_ok=True)
         tried += 1
@@ -87,7 +87,7 @@ def test_no_mutation_of_a_saved_value_causes_a_traceback(tmp_path: Path, name: s
     if name.endswith(".jsonl"):
         content, _, rest = content.partition("\n")
     tried = 0
-    for reported, text in mistaken(content, RECORDS[name]):
+    for reported, text in mutated_documents(content, RECORDS[name]):
         for path, kept in before.items():
             path.write_bytes(kept)
         file.write_text(f"{text}\n{rest}")

@@ -21,7 +21,7 @@ sys.path.insert(0, str(TOP / "tests/proof"))
 import prove  # noqa: E402
 from analysis_mistakes import ANALYSIS  # noqa: E402
 from document import FileProof, document  # noqa: E402
-from kept import SCENARIO, Kept  # noqa: E402
+from simulation_cache import SCENARIO, SimulationCache  # noqa: E402
 
 from qoslab.analysis import readings as analysis  # noqa: E402
 from qoslab.analysis.metric_functions import CellFacts  # noqa: E402
@@ -181,9 +181,9 @@ def test_a_scenario_is_simulated_once_with_each_mistake(tmp_path: Path) -> None:
     cell = Cell(tmp_path / "cell", CellIdentity("arm", (), 1))
     (cell.path / "config").mkdir(parents=True)
     (cell.path / SCENARIO).write_text("a scenario\n")
-    without, mistaken = Kept.of(program, tmp_path), Kept.of(program, tmp_path, "policer-rate-low")
+    without, mistaken = SimulationCache.of(program, tmp_path), SimulationCache.of(program, tmp_path, "policer-rate-low")
 
-    def printed(kept: Kept) -> bytes:
+    def printed(kept: SimulationCache) -> bytes:
         return subprocess.run([kept.script, "run"], cwd=cell.path, input=b"", capture_output=True, check=True).stdout
 
     assert printed(without) == printed(without) == b"a scenario\n"
@@ -196,7 +196,7 @@ def test_a_scenario_is_simulated_once_with_each_mistake(tmp_path: Path) -> None:
     (cell.path / SCENARIO).write_text("another\n")
     assert printed(without) == b"another\n" and len(calls.read_text().splitlines()) == 3
     program.write_text("#!/bin/sh\nexit 1\n")
-    failing, also = Kept.of(program, tmp_path), Kept.of(program, tmp_path, "policer-rate-low")
+    failing, also = SimulationCache.of(program, tmp_path), SimulationCache.of(program, tmp_path, "policer-rate-low")
     failing.simulate(cell)
     also.simulate(cell)
     assert also.like(failing, cell), "another build has nothing, and this one fails"
@@ -219,7 +219,9 @@ def test_captures_are_saved_with_the_output(tmp_path: Path) -> None:
         (cell.path / folder).mkdir(parents=True)
     (cell.path / SCENARIO).write_text("a scenario\n")
     capture = cell.path / "captures/server.pcapng"
-    without, mistaken, other = (Kept.of(program, tmp_path, name) for name in ("", "ring-longer", "ring-shorter"))
+    without, mistaken, other = (
+        SimulationCache.of(program, tmp_path, name) for name in ("", "ring-longer", "ring-shorter")
+    )
     for _ in range(2):
         subprocess.run([without.script, "run"], cwd=cell.path, input=b"", capture_output=True, check=True)
         assert capture.read_text() == "packets\n"

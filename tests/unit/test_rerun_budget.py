@@ -13,11 +13,11 @@ TESTS = Path(__file__).parents[1]
 FILE = """\
 import warnings
 import pytest
-from made_again import MadeAgainWarning
+from rerun_budget import RepeatedRunWarning
 
 @pytest.mark.parametrize("number", range({number}))
 def test_it(number):
-    warnings.warn(MadeAgainWarning(f"late {{number}}"))
+    warnings.warn(RepeatedRunWarning(f"late {{number}}"))
 
 def test_other():
     warnings.warn("another")
@@ -30,7 +30,7 @@ def test_other():
 def test_reruns_are_counted_and_reported(tmp_path: Path, workers: tuple[str, ...], number: int, status: int) -> None:
     (tmp_path / "test_x.py").write_text(FILE.format(number=number))
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "made_again", "-p", "no:cacheprovider", *workers],
+        [sys.executable, "-m", "pytest", "-q", "-p", "rerun_budget", "-p", "no:cacheprovider", *workers],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(TESTS)},
         capture_output=True,
@@ -38,6 +38,6 @@ def test_reruns_are_counted_and_reported(tmp_path: Path, workers: tuple[str, ...
         check=False,
     )
     assert done.returncode == status, done.stdout + done.stderr
-    end = f"{number} run{'s' if number > 1 else ''} repeated because they were invalid, of 2 that may be"
+    end = f"{number} run{'s' if number > 1 else ''} repeated because of invalid results; at most 2 are allowed"
     assert (end in done.stdout) == bool(number)
     assert done.stdout.count("test_x.py::test_it[0]: late 0") == bool(number)

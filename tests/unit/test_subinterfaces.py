@@ -29,7 +29,7 @@ from qoslab.model.instants import Demand
 from qoslab.platforms import MODELS
 from qoslab.schema import configuration_text, load_experiment, load_sweep
 from qoslab.simulation.scenario import build_scenario, configured_routers
-from undoing import undo_lines
+from rollback_lines import undo_lines
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 

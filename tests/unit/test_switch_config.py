@@ -20,8 +20,8 @@ from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import Device
 from qoslab.ios.parse import apply, parse_config
 from qoslab.ios.running_config import render, render_interface
+from rollback_lines import undo_lines
 from switch_strategies import switch_hardware, switches
-from undoing import undo_lines
 
 GOLDENS = Path(__file__).parents[1] / "goldens" / "ios"
 QUIET = settings(

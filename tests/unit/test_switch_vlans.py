@@ -15,7 +15,7 @@ from qoslab.ios.running_config import render
 from qoslab.ios.show.catalyst.mls_qos import show_vlan
 from qoslab.ios.show.catalyst.policy import show_policy_map, show_policy_map_interface
 from qoslab.platforms import MODELS
-from undoing import undo_lines
+from rollback_lines import undo_lines
 
 HARDWARE = MODELS["3750G"].hardware()
 BASE = """\

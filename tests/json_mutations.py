@@ -1,4 +1,4 @@
-"""JSON documents in each of which one value is removed, has another key, or is one that nobody meant."""
+"""Mutations of JSON documents: one value removed, moved to another key, or replaced by an unexpected value."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ VALUES: tuple[Any, ...] = (
     *(-1, 0, 10**30, 1e308, [], [1], {}, {"a": 1}),
 )
 LONG = 40
-"""Trying every change takes hours."""
+"""Factor of changes in the long level. Trying every change takes hours."""
 PLACED = tuple[dict[Any, Any] | list[Any], Any]
 
 
 def places(content: Any) -> Iterator[PLACED]:
-    """Each value within a document: what it is in, and its key there."""
+    """Yield every value of a document as its container and its key."""
     inner = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
     for key, value in list(inner):
         yield content, key
         yield from places(value)
 
 
-def mistaken(text: str, each: int) -> Iterator[tuple[str, str]]:
+def mutated_documents(text: str, each: int) -> Iterator[tuple[str, str]]:
     """Yield changes of a document, and the changed document.
 
-    The short level tries one of `each` changes, always the same ones. The long level tries `LONG` times as many,
-    beginning at random; the description of a change repeats it.
+    The short level tries every `each`-th change, always the same ones. The long level tries `LONG` times as many from a
+    random start; the description of a change is sufficient to reproduce it.
     """
     content = json.loads(text)
     each = by_level(short=each, long=max(1, each // LONG))

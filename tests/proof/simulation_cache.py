@@ -1,4 +1,4 @@
-"""Cache of the simulator's results for each scenario and mistake, which are deterministic."""
+"""Cache of the deterministic results of the simulator, by scenario and mistake."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCENARIO = "config/scenario.json"
 CAPTURES = "captures"
 """Folder of the simulator's captures, if the scenario has some."""
 SCRIPT = """#!/bin/sh
-# qos-sim in place of itself: what it prints, and its captures, are kept by its scenario's digest.
+# Wrapper of qos-sim that caches its output and captures by the digest of the scenario.
 [ "$1" = run ] || exec {program} "$@"
 cat >/dev/null
 kept={folder}/$(sha256sum < {scenario} | cut -c1-32)
@@ -40,14 +40,14 @@ exec gzip -dc "$kept.gz"
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The results of one simulator with one mistake, or without any."""
+class SimulationCache:
+    """Cached results of one simulator, with one mistake or none."""
 
     program: Path
     folder: Path
 
     @classmethod
-    def of(cls, program: Path, folder: Path, mistake: str = "") -> Kept:
+    def of(cls, program: Path, folder: Path, mistake: str = "") -> SimulationCache:
         """Return the cache below `folder`; each build of the simulator has its own."""
         build = sha256(program.read_bytes()).hexdigest()[:16]
         found = cls(program, folder / build / (mistake or "none"))
@@ -59,7 +59,7 @@ class Kept:
             captures=CAPTURES,
             mistake=f"--mistake {mistake}" if mistake else "",
         )
-        # Whole at any time: cells that are simulated in the meantime start it.
+        # Replaced atomically: cells simulated at the same time start it.
         written = found.folder / f"{SIMULATOR}.{os.getpid()}"
         written.write_text(script, encoding="utf-8")
         written.chmod(written.stat().st_mode | stat.S_IXUSR)
@@ -68,12 +68,12 @@ class Kept:
 
     @property
     def script(self) -> Path:
-        """The simulator that keeps its results."""
+        """Path of the caching wrapper of the simulator."""
         return self.folder / SIMULATOR
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Cells are simulated by it."""
+        """Simulate cells with the cache inside the `with` block."""
         os.environ[variable_of(SIMULATOR)] = str(self.script)
         try:
             yield
@@ -85,11 +85,11 @@ class Kept:
         return self.folder / f"{digest}.{suffix}"
 
     def reached(self, cell: Cell) -> frozenset[str]:
-        """The mistakes by whose switches the simulation of a cell has come."""
+        """Return the mistakes whose code the simulation of a cell executed."""
         return frozenset(self._file(cell, "reached").read_text(encoding="utf-8").split())
 
     def simulate(self, cell: Cell) -> None:
-        """Simulate the scenario of a cell, if it was not before; nothing is kept if that fails."""
+        """Simulate the scenario of a cell unless it is cached; a failed simulation is not cached."""
         if self._file(cell, "gz").exists():
             return
         with tempfile.TemporaryDirectory() as place:
@@ -99,9 +99,11 @@ class Kept:
                 (Path(place) / CAPTURES).mkdir()
             subprocess.run([self.script, "run"], cwd=place, stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
-    def like(self, other: Kept, cell: Cell) -> bool:
-        """Return whether a cell has the same result as with another simulator, or neither has one. It is stored
-        once."""
+    def like(self, other: SimulationCache, cell: Cell) -> bool:
+        """Return whether a cell has the same result with both simulators, or none with either.
+
+        Equal results are stored once.
+        """
         pairs = [(self._file(cell, suffix), other._file(cell, suffix)) for suffix in ("gz", "captures")]
         alike = all(_content(own) == _content(others) for own, others in pairs)
         for own, others in pairs if alike else ():

@@ -1,6 +1,7 @@
-"""Runs that tests repeat because the machine was too busy: counted, reported at the end, and limited to a few.
+"""Budget of runs that tests may repeat because the machine was too busy.
 
-A test says `warnings.warn(MadeAgainWarning(why))`; pytest hands warnings of other processes on, too.
+Tests call `warnings.warn(RepeatedRunWarning(reason))`. The warnings, also those of pytest-xdist
+workers, are counted and listed at the end.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ import warnings
 import pytest
 
 MOST = 2
-"""Greatest number in one call of pytest; beyond it the call fails."""
+"""Maximum number of repeated runs in one call of pytest; with more, the call fails."""
 
 
-class MadeAgainWarning(UserWarning):
+class RepeatedRunWarning(UserWarning):
     """Warning of a repeated invalid run."""
 
 
@@ -22,23 +23,23 @@ _reported: list[str] = []
 
 def pytest_warning_recorded(warning_message: warnings.WarningMessage, nodeid: str) -> None:
     """Count the repeated run."""
-    if issubclass(warning_message.category, MadeAgainWarning):
+    if issubclass(warning_message.category, RepeatedRunWarning):
         _reported.append(f"{nodeid}: {warning_message.message}")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail where there were too many."""
+    """Fail the call if too many runs were repeated."""
     if len(_reported) > MOST and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say so, whether it was one or many."""
+    """List the repeated runs."""
     if not _reported:
         return
     terminalreporter.section("repeated runs")
     for each in _reported:
         terminalreporter.write_line(each.partition("\n")[0])
     number = f"{len(_reported)} run{'s' if len(_reported) > 1 else ''}"
-    terminalreporter.write_line(f"{number} repeated because they were invalid, of {MOST} that may be")
+    terminalreporter.write_line(f"{number} repeated because of invalid results; at most {MOST} are allowed")

@@ -1,4 +1,4 @@
-"""The lines that undo, for tests that have running configurations of the model as text."""
+"""Rollback lines between two running configurations given as text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from qoslab.ios.parse import parse_config
 
 
 def undo_lines(before: str, after: str, hardware: Hardware) -> list[str]:
-    """Return the lines that make a device which runs `after` run `before`. IosError where one cannot be read."""
+    """Return the lines that change a device from `after` back to `before`. IosError if one cannot be parsed."""
     wanted = parse_config(before, hardware, source="the configuration before")
     current = parse_config(after, hardware, source="the configuration after")
     return lines_between(wanted, current)
