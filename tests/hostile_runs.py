@@ -138,7 +138,7 @@ RUNS: dict[str, tuple[Change, int, str]] = {
     "traffic of another age": (
         changed(RECORD, lambda cell: cell["flows"][0].update(started="0001-01-01T00:00:00Z")),
         3,
-        r"policed/1: cell\.json: flows\.0\.started: .*found a moment of the year 1, expected one from 1970 to 2200",
+        r"policed/1: cell\.json: flows\.0\.started: .*found a time in the year 1, expected a year from 1970 to 2200",
     ),
     "an observation elsewhere": (
         changed(RECORD, lambda cell: cell["observed"][0].update(file="observations/../../../../../secret")),
@@ -304,7 +304,7 @@ RUNS: dict[str, tuple[Change, int, str]] = {
     "segments of nothing": (
         changed(f"{CELL}/traffic/transfer.client.json", lambda document: document["start"].update(tcp_mss_default=0)),
         3,
-        r"policed/1: iperf3, .*found segments of 0 bytes, expected more",
+        r"policed/1: iperf3, .*found segments of 0 bytes, expected at least 1",
     ),
     "a tool's error with keys": (
         changed(f"{CELL}/traffic/transfer.server.json", lambda document: document.update(error=f"\x1b[31m{SCRIPT}")),
@@ -347,7 +347,7 @@ STEP = {"event": "step", "name": "policed/1", "step": "traffic", "time": "", "se
 FIGURE = {"arm": "policed", "metric": "goodput.sum", "measured": 1.5}
 BEGIN = {"event": "begin", "format": 1, "title": "", "lab": "", "cells": 1, "done": 0}
 LEFT_OUT = r"progress\.jsonl: 1 of its lines are none of ours, and left out"
-NONE_OF_OURS = r"progress\.jsonl: found a line that is none of format 1: "
+NONE_OF_OURS = r"progress\.jsonl: found a line that is not in format 1: "
 
 
 def line(event: dict[str, Any], value: str, **more: object) -> str:

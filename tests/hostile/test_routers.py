@@ -59,8 +59,8 @@ def negotiates(client: socket.socket) -> None:
         client.sendall(b"y" * 65536)
 
 
-ENDLESS = "printed more than 4 MiB without an end of its answer"
-SLOW = "printed for 1 s without an end of its answer"
+ENDLESS = "printed more than 4 MiB without ending its answer"
+SLOW = "printed for 1 s without ending its answer"
 SILENT = "did not answer within 0.5 s"
 PATIENT_S, QUICK_S = 60.0, 0.5
 HOSTILE: dict[str, tuple[Serve, float, Kind, str]] = {
@@ -73,7 +73,7 @@ HOSTILE: dict[str, tuple[Serve, float, Kind, str]] = {
     "prints a byte now and then": (repeats(b".", 0.1), QUICK_S, Kind.ENDLESS, SLOW),
     "prints a line end now and then": (repeats(b"\r\n", 0.1), QUICK_S, Kind.ENDLESS, SLOW),
     "prints other prompts": (
-        *(other_prompts, PATIENT_S, Kind.ENDLESS, "printed 11 different prompts without an end of its answer"),
+        *(other_prompts, PATIENT_S, Kind.ENDLESS, "printed 11 different prompts without ending its answer"),
     ),
     "negotiates without end": (negotiates, QUICK_S, Kind.NO_ANSWER, SILENT),
     "says nothing": (answers(b""), QUICK_S, Kind.NO_ANSWER, SILENT),

@@ -296,7 +296,7 @@ def _left_alone(made: Rack, message: str) -> float:
 def _rescued(made: Rack, clean: Path, message: str) -> None:
     status, output, errors = run(clean, "lab", "rescue", str(made.inventory))
     assert status == 0, (errors + output, message)
-    assert "somebody changed" not in errors, (errors, message)
+    assert "another user changed" not in errors, (errors, message)
     assert (made.configured(), made.counting()) == (made.router, made.waiting), message
     assert (made.shown(), made.left()) == (made.hosts, [])
     assert [str(each) for each in (clean / "state").rglob("*") if each.is_file()] == []

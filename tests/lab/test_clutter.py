@@ -85,7 +85,7 @@ def test_a_run_leaves_unknown_lines_in_place_and_sends_none_of_them(clean: Path,
     arguments = ("--lab", str(inventory), "--duration", "3s", "--arm", "policed", "--arm", "shaped")
     status, output, errors = run(clean, "run", str(EXPERIMENT), *arguments)
     assert status == status_of(newest_run(clean)), errors + output
-    assert "somebody changed" not in errors, errors
+    assert "another user changed" not in errors, errors
     assert (shown(lab, "show running-config"), shown(lab, "show startup-config")) == (running, startup)
     folder = latest(clean)
     cells = [(folder / f"cells/{arm}/1/config/R1.running.ios").read_text() for arm in ("policed", "shaped")]

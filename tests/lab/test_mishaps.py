@@ -170,7 +170,7 @@ def test_a_cut_during_a_push_costs_one_attempt(rack: tuple[Lab, Path], clean: Pa
     lost = "R1: hung up: the connection to R1 was lost; the last commands may not have been executed"
     assert cell(clean, "policed")["reasons"] == [f"{lost} (in the step: configure the routers)"]
     record = borne(clean, ended, attempt="1.2")
-    assert not [each for each in record["warnings"] if "somebody changed" in each]
+    assert not [each for each in record["warnings"] if "another user changed" in each]
     assert running(lab) == before
     wait_until_clean(lab, kept)
 
@@ -221,7 +221,7 @@ def test_a_router_renamed_during_the_run_is_reported(rack: tuple[Lab, Path], cle
         iperf3_runs(lab)
         ended = asyncio.run(ended_under_another_name(lab, command))
     record = borne(clean, ended)
-    (reported,) = (each for each in record["warnings"] if "somebody changed the configuration of R1" in each)
+    (reported,) = (each for each in record["warnings"] if "another user changed the configuration of R1" in each)
     assert "hostname elsewhere" in reported
     assert running(lab) == before
     wait_until_clean(lab, kept)

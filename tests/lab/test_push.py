@@ -261,7 +261,7 @@ def test_changes_by_others_stay_and_are_reported(rig: Rig, collector: Collector,
     assert "Shape" not in now
     assert sorted(set(significant(now)) ^ set(significant(was))) == [" description to Bob", "ip host bob 10.9.9.9"]
     assert notes == [
-        "R1: somebody changed its configuration during the run; these changes stay:\n"
+        "R1: another user changed its configuration during the run; left unchanged:\n"
         "  interface FastEthernet0/0: `description to Bob` is new\n"
         "  `ip host bob 10.9.9.9` is new"
     ], "once"

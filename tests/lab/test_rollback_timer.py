@@ -142,7 +142,7 @@ def test_each_router_left_alone_takes_its_configuration_back(clean: Path, rack: 
     assert any(kept in line for line in after["R2"]), after["R2"]
     status, _, errors = run(clean, "lab", "rescue", str(inventory))
     assert status == 0, errors
-    assert "somebody changed" not in errors, errors
+    assert "another user changed" not in errors, errors
     assert _steady(shown(lab)) == _steady(before)
     assert hosts(lab) == left
 

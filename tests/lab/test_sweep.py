@@ -96,7 +96,7 @@ def test_a_grid_interrupted_and_resumed(grid: Path, clean: Path) -> None:
         cell["folder"].removeprefix("cells/") for cell in reported["cells"]
     }, "what was valid was not run again"
     if kept:
-        assert "cells are there already" in errors
+        assert "cells are already complete" in errors
     assert all(cell["folder"] for cell in reported["cells"])
 
     folder = RunFolder(newest_run(clean))

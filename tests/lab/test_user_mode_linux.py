@@ -64,7 +64,7 @@ def test_kernel_runs_commands_and_scripts_and_leaves_nothing() -> None:
             kernel.run(["tc", "qdisc", "add", "dev", "lo", "root", "nonesuch"]).check()
         with pytest.raises(DeviceError, match="Read-only file system"):
             kernel.run(["touch", str(Path(sys.executable).parent / "touched")]).check()
-        with pytest.raises(MachineError, match=r"no end after 0\.5 s"):
+        with pytest.raises(MachineError, match=r"unfinished after 0\.5 s"):
             kernel.run(["sleep", "60"], timeout_s=0.5)
 
         def run(argv: object) -> tuple[int, str]:

@@ -209,7 +209,7 @@ def test_a_trigger_is_formatted_as_it_is_parsed(text: str) -> None:
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        ("police.exceed_share @ conformed_bytes 6 s", "expected a moment: time "),
+        ("police.exceed_share @ conformed_bytes 6 s", "expected an instant: time "),
         ("police.exceed_share @ packets 6", "conformed_bytes "),
         ("goodput.sum @ time 6 s", "of a metric of classes"),
     ],

@@ -79,7 +79,7 @@ def test_a_baseline_that_is_none_is_named(run: Path, capsys: pytest.CaptureFixtu
     assert "--difference" in capsys.readouterr().err
     (run / COMPARISON).write_text("not, what\nit, was\n")
     assert main(["compare", str(run)]) == ExitStatus.USER_MISTAKE
-    assert f"{COMPARISON}: found no table of a run's figures" in capsys.readouterr().err
+    assert f"{COMPARISON}: found no table of a run's results" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("wheel", [False, True])

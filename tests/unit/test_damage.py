@@ -252,7 +252,7 @@ def test_resume_measures_damaged_cells_again(
     assert find_unfinished(Path("runs")).path.resolve() == run
     status = main(["run", "--resume", str(run)])
     assert status == status_of(run) in (0, 1)
-    assert "1 of 2 cells are there already" in capsys.readouterr().err
+    assert "1 of 2 cells are already complete" in capsys.readouterr().err
     (cell,) = [each for each in RunFolder(run).manifest().cells if each.arm == "policed"]
     assert cell.folder == f"{CELL}.2" and cell.valid
     assert [attempt.folder for attempt in cell.earlier] == [CELL]

@@ -75,7 +75,7 @@ def test_the_command_line_draws_the_topology(tmp_path: Path, capsys: pytest.Capt
     assert main(["draw", str(file), "--format", "mermaid", "--to", str(to)]) == 0
     assert to.read_text().startswith('---\ntitle: "pair"\n')
     assert main(["draw", str(file), "--to", str(to)]) == 2
-    assert "found a file from before" in capsys.readouterr().err
+    assert "found an existing file" in capsys.readouterr().err
     assert main(["draw", "no-such"]) == 2
     for words in ([], [str(file), "--lab", "pair"], ["--lab", "pair", "--set", "nodes.a.platform=host"]):
         capsys.readouterr()

@@ -192,7 +192,7 @@ def test_the_same_run_is_the_same_file(request_: ExportRequest, tmp_path: Path) 
 @pytest.mark.parametrize("form", FORMATS)
 def test_nothing_is_written_over_and_nothing_half(request_: ExportRequest, tmp_path: Path, form: str) -> None:
     (tmp_path / "there").write_text("mine")
-    with pytest.raises(UserError, match="found a file from before"):
+    with pytest.raises(UserError, match="found an existing file"):
         write_export(EXPORTS[form], request_, tmp_path / "there")
     assert (tmp_path / "there").read_text() == "mine" and len(list(tmp_path.iterdir())) == 1
 

@@ -324,7 +324,7 @@ def test_a_power_loss_at_any_time_leaves_a_readable_run(
         monkeypatch.chdir(state)
         was_there = bool(raw_of(run))
         assert main(["run", "--resume", str(run)]) == status_of(run) in (0, 1)
-        assert ("1 of 1 cells are there already" in capsys.readouterr().err) == was_there
+        assert ("1 of 1 cells are already complete" in capsys.readouterr().err) == was_there
         assert main(["verify", str(run)]) == 0
         assert set(raw_of(run).values()) == set(raw_of(whole).values())
 
@@ -383,7 +383,7 @@ def test_a_run_may_be_killed_at_any_write(
             monkeypatch.chdir(state)
             capsys.readouterr()
             assert main(["run", "--resume", str(run)]) == status_of(run) in (0, 1), state.name
-            assert ("1 of 1 cells are there already" in capsys.readouterr().err) == bool(kept), state.name
+            assert ("1 of 1 cells are already complete" in capsys.readouterr().err) == bool(kept), state.name
             assert verify(RunFolder(run)).damage == [], state.name
             assert set(raw_of(run).values()) == set(raw_of(whole).values()), state.name
 

@@ -244,10 +244,10 @@ def test_streams_that_end_with_an_interval_are_refused(tmp_path: Path) -> None:
     head, first, rest = text.partition("[SUM] 0.0000-1.0000 sec  4096 KBytes  33555 Kbits/sec\n")
     file = tmp_path / "mine.txt"
     for cut, answer in (
-        (head, "found no line \\[SUM\\] over the whole test, expected one of 2 streams"),
+        (head, "found no \\[SUM\\] line for the whole test, expected one for 2 streams"),
         (head + first, "found 2 streams that all end after 1.0000 s, as intervals do"),
         (text[:-1], "mine.txt:13: found the row .* without an end of line"),
-        (head + first + "".join(rest.splitlines(keepends=True)[:1]), "found no line of stream \\[2\\] over the whole"),
+        (head + first + "".join(rest.splitlines(keepends=True)[:1]), "found no summary line of stream \\[2\\]"),
     ):
         file.write_text(cut)
         with pytest.raises(UserError, match=answer):
@@ -326,11 +326,11 @@ def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
             "no table holds",
         ),
         ("great2.txt", recorded("iperf-bytes.server.txt").replace(b"4325436", b"4" * 20), "no table holds: 4.44e+19"),
-        ("digits2.txt", recorded("iperf-bytes.server.txt").replace(b"4325436", b"4" * 400), "over the whole test"),
+        ("digits2.txt", recorded("iperf-bytes.server.txt").replace(b"4325436", b"4" * 400), "found no summary line"),
         (
             "points2.txt",
             recorded("iperf-udp-kbytes.server.txt").replace(b"0.001 ms 0/717", b"0..001 ms 0/717"),
-            "found no line of stream [1] over the whole test",
+            "found no summary line of stream [1]",
         ),
         ("new.flent", b'{"metadata": {}, "version": 5, "x_values": []}', "found format 5 of flent, expected 4"),
         (
@@ -390,8 +390,8 @@ def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
         ),
         ("broken.txt", recorded("iperf3-interrupted.client.txt"), "error: interrupt - the client has terminated"),
         ("tests.txt", recorded("iperf3-tests.server.txt"), "found 4 tests of a server, expected one"),
-        ("cut.txt", recorded("iperf3-tcp.client.txt")[:1200], "found no line of iperf3 over a whole test"),
-        ("cut-later.txt", CUT_LATER, "found stream [7] with fewer lines over the whole test than another"),
+        ("cut.txt", recorded("iperf3-tcp.client.txt")[:1200], "found no summary line of iperf3"),
+        ("cut-later.txt", CUT_LATER, "found stream [7] with fewer summary lines than another"),
         ("cut2.txt", recorded("iperf-mbytes.server.txt")[:300], "found no line of iperf 2 over a whole test"),
         (
             "tests2.txt",
@@ -399,7 +399,7 @@ def test_a_missing_answer_is_reported(tmp_path: Path) -> None:
             "tests2.txt:17: found stream [3] after the end of stream [1]",
         ),
         ("ends.txt", UNEQUAL, "found stream [2] ending after 1.0003 s and [1] after 5.0001 s, expected streams of one"),
-        ("unconnected.txt", UNEQUAL.partition(b"[  2] 0")[0], "found no line of stream [2] over the whole test"),
+        ("unconnected.txt", UNEQUAL.partition(b"[  2] 0")[0], "found no summary line of stream [2]"),
     ],
     ids=lambda value: value if isinstance(value, str) and "." in value and " " not in value else "",
 )

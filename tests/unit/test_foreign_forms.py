@@ -199,13 +199,13 @@ def test_streams_of_both_directions_are_noted(tmp_path: Path, text: str, noted: 
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("".join(TCP.splitlines(keepends=True)[:2]), "a.csv: found no row of stream 2 over the whole test"),
+        ("".join(TCP.splitlines(keepends=True)[:2]), "a.csv: found no summary row of stream 2"),
         (TCP[:-45], "a.csv:3: "),
         (
             TCP + TCP.replace("2026112817", "2026112818").replace("44664", "50000"),
             "a.csv:4: found a test after the end",
         ),
-        (TCP + TCP.replace("2026112817", "2026112818"), "a.csv:5: found an interval after the row over"),
+        (TCP + TCP.replace("2026112817", "2026112818"), "a.csv:5: found an interval after the summary row"),
         (TCP.replace("262144,", "26x144,"), "a.csv:2: it is not a row of iperf -y C"),
         (UDP.replace("0.008,2", "1.2.3,2"), "a.csv:2: it is not a row of iperf -y C"),
         (TCP.replace("2606070", "9" * 5000), "a.csv:3: "),

@@ -196,7 +196,7 @@ def test_a_containerlab_node_is_a_router_or_host_by_its_image(
         ("- [a, r-1]", "- a", "found a link with 1 nodes (a), expected two"),
         ("bandwidth: 2000", "type: loopback", "found a link of type 'loopback'"),
         ("bandwidth: 2000", "bandwidth: fast", "found 'fast', expected kilobits per second"),
-        ("module: [ospf]", "plugin: [fabric]", "found plugin, expected nodes and links as they are"),
+        ("module: [ospf]", "plugin: [fabric]", "found plugin, expected nodes and links listed one by one"),
         ("device: linux", "device: eos", 'found the kind "eos"'),
         ("10.42.42.0/30", "10.42.42.0/99", "expected an IPv4 prefix for two ends"),
     ],
@@ -216,7 +216,7 @@ def test_a_link_that_leads_nowhere_is_left_alone(tmp_path: Path, capsys: pytest.
     file.unlink()
     file.symlink_to("nowhere")
     assert made(tmp_path, CONTAINERLAB) == (2, file)
-    assert "found a file from before" in capsys.readouterr().err and file.is_symlink()
+    assert "found an existing file" in capsys.readouterr().err and file.is_symlink()
 
 
 def test_other_kinds_are_accepted_with_the_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -226,6 +226,6 @@ def test_other_kinds_are_accepted_with_the_option(tmp_path: Path, capsys: pytest
     _, topology = load_topology(file)
     assert topology.nodes["r2"].platform == "engine" and str(topology.links[0].rate) == "10 Mb/s"
     assert made(tmp_path, text, "--as", "nokia_srlinux=engine")[0] == 2
-    assert "found a file from before" in capsys.readouterr().err
+    assert "found an existing file" in capsys.readouterr().err
     assert made(tmp_path, text, "--as", "nokia_srlinux=switch")[0] == 2
     assert made(tmp_path, text, "--model", "9999")[0] == 2

@@ -398,7 +398,7 @@ class TestJoining:
         there, back = answers(self.time_s + 0.0042, 0.002)
         one, other = both_ways(before, there), both_ways(after, back)
         stepped = other["time_ns"].where(other["time_ns"] < START_NS + 10**9, other["time_ns"] + 10**9)
-        with pytest.raises(UserError, match="cannot be brought together"):
+        with pytest.raises(UserError, match="cannot be aligned"):
             join(one, other.assign(time_ns=stepped))
         stepped = other["time_ns"].where(other["time_ns"] < START_NS + 10**9, other["time_ns"] - 10**8)
         with pytest.raises(UserError, match="the clock of the second capture was set back"):
@@ -501,7 +501,7 @@ class TestCommand:
         found = json.loads(capsys.readouterr().out)["limiter"]
         assert found["rate_bps"]["value"] == pytest.approx(0.5e6, rel=1e-3)
         assert main(["infer", *names, "--dscp", "12"]) == 2
-        assert "found no packet of DSCP 12 that went in, expected one of those of 10, 46" in capsys.readouterr().err
+        assert "found no input packet with DSCP 12, expected one of DSCP 10, 46" in capsys.readouterr().err
 
     def test_captures_that_do_not_belong_together(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         names = files(tmp_path, self.passed, self.time_s, source=0x0A000009)

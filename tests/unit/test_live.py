@@ -225,8 +225,8 @@ class TestWatchedRun:
         ("line", "message"),
         [
             ({"event": "begin", "format": 7}, "found format 7, expected 1"),
-            ({"event": "cell", "name": "a", "folder": "../../.."}, "none of format 1"),
-            ({"event": "done", "name": "a"}, "none of format 1"),
+            ({"event": "cell", "name": "a", "folder": "../../.."}, "not in format 1"),
+            ({"event": "done", "name": "a"}, "not in format 1"),
         ],
     )
     def test_lines_of_another_version_are_refused(self, tmp_path: Path, line: dict[str, Any], message: str) -> None:
@@ -401,9 +401,9 @@ class TestServer:
     def test_a_port_in_use_is_reported(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as other:
             port = other.getsockname()[1]
-            with pytest.raises(UserError, match=f"--metrics {port}: cannot be had: Address already in use"):
+            with pytest.raises(UserError, match=f"--metrics {port}: cannot listen: Address already in use"):
                 LiveView(metrics=port)
-            with pytest.raises(UserError, match=f"--port {port}: cannot be had"):
+            with pytest.raises(UserError, match=f"--port {port}: cannot listen"):
                 LiveView(port=port)
 
     @pytest.mark.parametrize(
@@ -422,7 +422,7 @@ class TestServer:
 
         # As root, which may have any, nothing is refused.
         monkeypatch.setattr(socket.socket, "bind", bind)
-        with pytest.raises(UserError, match=f"--port 80: cannot be had: {os.strerror(number)}") as reported:
+        with pytest.raises(UserError, match=f"--port 80: cannot listen: {os.strerror(number)}") as reported:
             LiveView(port=80)
         assert reported.value.hint == hint
 
@@ -455,7 +455,7 @@ class TestServer:
             port = str(other.getsockname()[1])
             words = [each.replace("PORT", port) for each in options]
             assert main(["run", "policing-vs-shaping", "--lab", "simulated", *words]) == 2
-        assert f"{port}: cannot be had: Address already in use" in capsys.readouterr().err
+        assert f"{port}: cannot listen: Address already in use" in capsys.readouterr().err
         assert list(tmp_path.iterdir()) == []
 
     def test_browsers_that_go_away_and_those_that_ask_nothing_disturb_nobody(self, view: LiveView) -> None:

@@ -212,14 +212,14 @@ def test_nothing_is_written_over(
     template.parent.mkdir(parents=True)
     template.write_text("mine")
     assert main(["new", "experiment", "mine"]) == 2
-    assert "mine.ios.j2: found a file from before" in capsys.readouterr().err
+    assert "mine.ios.j2: found an existing file" in capsys.readouterr().err
     assert template.read_text() == "mine" and [path.name for path in (tmp_path / "experiments").iterdir()] == [
         "templates"
     ]
     link = tmp_path / "experiments/other.yml"
     link.symlink_to("nowhere")
     assert main(["new", "experiment", "other"]) == 2
-    assert "other.yml: found a file from before" in capsys.readouterr().err and link.is_symlink()
+    assert "other.yml: found an existing file" in capsys.readouterr().err and link.is_symlink()
 
 
 def test_a_template_is_not_left_without_its_experiment(

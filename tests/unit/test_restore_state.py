@@ -144,5 +144,5 @@ def test_nothing_to_rescue_is_reported(inventory: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize("typed", ["R1=", "R1=192.0.2.250", "=192.0.2.250:2003", "R1=192.0.2.250:0", "R1=:2003"])
 def test_a_console_that_cannot_be_read(typed: str, inventory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "rescue", str(inventory), "--console", typed]) == 2
-    text = f'qoslab: found --console "{typed}", expected ROUTER=HOST:PORT, as R1=192.0.2.250:2003\n'
+    text = f'qoslab: found --console "{typed}", expected ROUTER=HOST:PORT, such as R1=192.0.2.250:2003\n'
     assert capsys.readouterr().err == text

@@ -115,7 +115,7 @@ def test_latest_is_the_newest_in_any_order(tmp_path: Path) -> None:
 def test_files_are_written_once(tmp_path: Path) -> None:
     cell = RunFolder.create(tmp_path, "police", NOW).cell("policed")
     cell.write(cell.configuration("R1.ios"), "hostname R1\n")
-    with pytest.raises(UserError, match="found a file from before"):
+    with pytest.raises(UserError, match="found an existing file"):
         cell.write(cell.configuration("R1.ios"), "hostname R2\n")
     assert cell.text(cell.configuration("R1.ios")) == "hostname R1\n"
 

@@ -178,7 +178,7 @@ class TestIperf3:
         assert 'traffic "transfer"' in caught.value.message
 
     def test_stream_count_must_match(self) -> None:
-        with pytest.raises(TrafficError, match="found figures of 4 streams, expected 3"):
+        with pytest.raises(TrafficError, match="found results of 4 streams, expected 3"):
             tool("iperf3").parse(flow(streams=3), seconds(4), *recorded("iperf3-tcp", "json"))
 
     def test_early_end_is_an_error(self) -> None:
@@ -374,7 +374,7 @@ class TestFlood:
         for stream in result.streams:
             of_stream = [each for each in result.intervals if each.stream == stream.stream]
             assert sum(each.bytes for each in of_stream) == stream.bytes
-        with pytest.raises(TrafficError, match="figures of 2 streams, expected 1"):
+        with pytest.raises(TrafficError, match="results of 2 streams, expected 1"):
             tool("flood").parse(noise(), seconds(5), client, server)
 
     def test_a_receiver_that_only_listens_on_has_no_intervals(self) -> None:
@@ -415,7 +415,7 @@ class TestFlood:
     def test_a_receiver_that_overflowed_is_no_measure(self) -> None:
         client, server = recorded("flood-lossy", "jsonl")
         text = server.stdout.replace('"overflowed":0', '"overflowed":3')
-        with pytest.raises(TrafficError, match="no room for 3 datagrams"):
+        with pytest.raises(TrafficError, match="lost 3 received datagrams"):
             tool("flood").parse(noise(), seconds(10), client, Output(text))
 
     def test_failures_name_the_side_and_quote_the_tool(self) -> None:
@@ -458,7 +458,7 @@ class TestMayFail:
             (None, 0, 0)
         ] * 4
         assert result.failure == "0 of 4 connections came up"
-        with pytest.raises(TrafficError, match="figures of 0 streams, expected 4"):
+        with pytest.raises(TrafficError, match="results of 0 streams, expected 4"):
             tool("iperf").parse(flow(tool="iperf", streams=4), seconds(4), *recorded("iperf-blocked", "txt"))
 
     def test_only_packets_in_time_count(self) -> None:

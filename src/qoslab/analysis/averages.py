@@ -137,7 +137,7 @@ def _measured(
 
 def cells_counted(row: Mapping[Any, Any]) -> str:
     """Return a text with the number of combinations of a row of `averages`, and with those that were left out."""
-    left_out = ((row["excluded"], "not valid"), (row["unmeasured"], "without the figure"))
+    left_out = ((row["excluded"], "not valid"), (row["unmeasured"], "without the value"))
     return ", ".join([str(row["cells"]), *(f"{count} {why}" for count, why in left_out if count)])
 
 

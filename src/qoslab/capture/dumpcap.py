@@ -50,7 +50,7 @@ class Dumpcap:
         found = list(_COUNTS.finditer(stderr))
         if not found:
             raise CaptureError(
-                f"dumpcap did not say how many packets it dropped: {self.failure(stderr) or 'it was killed'}"
+                f"dumpcap did not report the number of dropped packets: {self.failure(stderr) or 'it was killed'}"
             )
         last = found[-1]
         return Counts(received=int(last["received"]), dropped=int(last["dropped"]))

@@ -68,7 +68,7 @@ def command(
         near = did_you_mean(name, (*graphs, *FIGURES, *metrics))
         raise UserError(
             f'found figure "{clipped(name)}", expected a graph of the report, a metric or another package\'s figure',
-            hint=f"{near} `qoslab figure {run}` lists those that there are".strip(),
+            hint=f"{near} `qoslab figure {run}` lists the available figures".strip(),
         )
     need("figures")
     from qoslab.exchange import paper

@@ -39,7 +39,7 @@ def make_project(folder: Path) -> None:
     """Write a project; all of it, or nothing. `UserError` if the folder has something in it or cannot be written."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         what = "a folder with something in it" if folder.is_dir() else "a file"
-        raise UserError(f"{folder}: found {what}, expected none", hint="Name a folder that is not there yet.")
+        raise UserError(f"{folder}: found {what}, expected none", hint="Name a folder that does not exist yet.")
     with filled(folder) if folder.is_dir() else drafted(folder) as draft:
         for name, source in _files():
             (draft / name).parent.mkdir(parents=True, exist_ok=True)

@@ -269,7 +269,7 @@ def _console(text: str) -> tuple[str, tuple[str, int] | None]:
         return router, None
     host, _, port = place.rpartition(":")
     if not (router and host and port.isdecimal() and 0 < int(port) < 65536):
-        raise UserError(f'found --console "{text}", expected ROUTER=HOST:PORT, as R1=192.0.2.250:2003')
+        raise UserError(f'found --console "{text}", expected ROUTER=HOST:PORT, such as R1=192.0.2.250:2003')
     return router, (host, int(port))
 
 

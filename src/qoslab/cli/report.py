@@ -81,7 +81,7 @@ def command(
 def _folder(given: str | None) -> Path:
     root = Path(given) if given is not None else RUNS
     if not root.is_dir():
-        raise UserError(f"{root}: found no folder, expected one with runs", hint="qoslab run makes it, runs/")
+        raise UserError(f"{root}: found no folder, expected one with runs", hint="qoslab run creates the folder runs/")
     return root
 
 

@@ -437,7 +437,7 @@ def _after(
     if experiment is None or choice.lab is None or not set(recorded.sets) <= set(sets):
         raise UserError(
             f"{folder.path}/run.json: found a run in the lab of an inventory, expected EXPERIMENT, --lab and each "
-            "--set again: an inventory is a program, and a run's folder may be another's",
+            "--set again: an inventory is executed, and a run folder may come from another user",
             hint=f"To continue anyway: {resuming(recorded, folder.path)}",
         )
     return experiment, sets, choice.after(recorded)

@@ -56,7 +56,7 @@ def write_export(export: Export, request: ExportRequest, to: Path) -> Path:
 def whole(to: Path) -> Iterator[Path]:
     """A place for a file or folder that is named `to` in the end. `UserError` if something is there already."""
     if to.exists() or to.is_symlink():
-        what = "a folder" if to.is_dir() else "a file"
-        raise UserError(f"{to}: found {what} from before, expected none", hint="name another place with --to")
+        what = "an existing folder" if to.is_dir() else "an existing file"
+        raise UserError(f"{to}: found {what}, expected none", hint="name another place with --to")
     with drafted(to) as draft:
         yield draft

@@ -80,7 +80,7 @@ def _dataset(
 ) -> dict[str, Any]:
     experiment = manifest.experiment
     outcome = request.outcome
-    verdict = f"invalid: {'; '.join(outcome.reasons)}" if not outcome.valid else f"{outcome.outside} figures outside"
+    verdict = f"invalid: {'; '.join(outcome.reasons)}" if not outcome.valid else f"{outcome.outside} out of tolerance"
     found: dict[str, Any] = {
         "@id": "./",
         "@type": "Dataset",

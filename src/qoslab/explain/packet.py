@@ -130,7 +130,7 @@ def parse_packet(text: str) -> Packet:
         raise PacketError("the end", "the destination address")
     destination, destination_port = _endpoint(words.pop(0), "destination")
     if source.version != destination.version:
-        raise PacketError(str(destination), f"an IPv{source.version} address, as the source is")
+        raise PacketError(str(destination), f"an IPv{source.version} address, like the source")
     if source.version == 6 and protocol == ICMP:
         protocol = ICMPV6
     packet = Packet(protocol, source, destination, established=protocol == TCP)

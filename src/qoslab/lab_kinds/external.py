@@ -40,7 +40,7 @@ class External(Measured):
         for index, point in enumerate(experiment.captures):
             if point.node not in hosts_of(topology):
                 message = f"found a capture at the router {point.node}, expected one at a host"
-                hint = "nobody sees the interface of a router from outside; capture at the host behind it"
+                hint = "the interface of a router is not visible from outside; capture at the host behind it"
                 found.append(document.finding(("captures", index, "node"), message, hint))
         for name, node in topology.nodes.items():
             if not platform_of(node).access.remote:

@@ -202,7 +202,7 @@ def _figures(run: WatchedRun, width: int) -> list[Text]:
         for row in sorted(run.figures, key=lambda row: row.get("verdict") != "outside")[:MOST_ROWS]
     ]
     title = Text(printable(f"results so far: {printed}"), style="italic")
-    return [title, *_rows(("figure", "measured", "expected within", "verdict"), rows, width)]
+    return [title, *_rows(("metric", "measured", "expected within", "verdict"), rows, width)]
 
 
 def _measured(row: Mapping[str, Any]) -> str:

@@ -140,7 +140,7 @@ class LiveView:
             server = _Server(port, reply, own)
         except OSError as error:
             raise UserError(
-                f"{option} {port}: cannot be had: {error.strerror}",
+                f"{option} {port}: cannot listen: {error.strerror}",
                 hint=f"{_WHY.get(error.errno or 0, '')}give another, or 0 for any that is free",
             ) from error
         self._servers.append(server)

@@ -127,7 +127,7 @@ class WatchedRun:
                 self._take(event)
             except (LookupError, TypeError, ValueError) as error:
                 raise UserError(
-                    f"{self._tail.path}: found a line that is none of format {FORMAT}: {error!r}",
+                    f"{self._tail.path}: found a line that is not in format {FORMAT}: {error!r}",
                     hint="the file was changed or damaged",
                 ) from error
         if (left_out := self._tail.left_out) > self._left_out:

@@ -616,4 +616,5 @@ def format_value(value: float, unit: Unit) -> str:
             return "yes" if value else "no"
         case "B" | "bit" | "ms" | "packets" | "count":
             number = f"{value:.0f}" if value == round(value) or abs(value) >= 1000 else f"{value:.4g}"
-            return number if unit == "count" else f"{number} {unit}"
+            named = "packet" if unit == "packets" and number == "1" else unit
+            return number if unit == "count" else f"{number} {named}"

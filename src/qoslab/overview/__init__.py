@@ -134,7 +134,7 @@ def _table(path: Path) -> list[dict[str, Any]]:
     except csv.Error as error:
         raise ValueError(f"no table: {error}") from error
     if "verdict" not in (reader.fieldnames or ()):
-        raise ValueError("no table of figures")
+        raise ValueError("no table of results")
     return rows
 
 

@@ -75,7 +75,7 @@ def _table(path: Path, of: Callable[[Mapping[str, object]], _Row]) -> tuple[_Row
         with path.open(encoding="utf-8", newline="") as file:
             return tuple(map(of, csv.DictReader(file)))
     except (OSError, KeyError, ValueError, ArithmeticError, csv.Error) as error:
-        raise UserError(f"{path}: found no table of a run's figures ({error})") from error
+        raise UserError(f"{path}: found no table of a run's results ({error})") from error
 
 
 def keep(folder: RunFolder, top: Path) -> Path:

@@ -80,7 +80,7 @@ def _message(error: OSError, path: Path, in_run: bool) -> tuple[str, str]:
         if error.filename is not None and Path(error.filename) in path.parents:
             return f"cannot be written: {error.filename} is no folder", ""
         hint = "run folders are written once; start a new run" if in_run else "name another place"
-        return "found a file from before, expected none", hint
+        return "found an existing file, expected none", hint
     # A library may give a text of its own, or nothing else.
     why = os.strerror(error.errno) if error.errno else str(error)
     if error.errno in _FULL:

@@ -395,7 +395,7 @@ class PollingRecord(Record):
 def _of_this_age(moment: datetime) -> datetime:
     """A moment from which nanoseconds can be counted in 64 bits, after any further addition."""
     if not YEARS[0] <= moment.year <= YEARS[1]:
-        raise ValueError(f"found a moment of the year {moment.year}, expected one from {YEARS[0]} to {YEARS[1]}")
+        raise ValueError(f"found a time in the year {moment.year}, expected a year from {YEARS[0]} to {YEARS[1]}")
     return moment
 
 

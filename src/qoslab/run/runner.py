@@ -92,7 +92,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
         cells = RunCells(folder, request.plan.cells, tools)
         before = cells.find_results() if request.resume is not None else 0
         if before:
-            reporter.note(f"{before} of {len(request.plan.cells)} cells are there already")
+            reporter.note(f"{before} of {len(request.plan.cells)} cells are already complete")
         missing = len(cells.missing)
         reporter.expect(request.plan, len(request.plan.cells) - missing)
         request.watched(folder, progress.note)

@@ -56,7 +56,7 @@ class ExpectationChecker:
         for name, value in compare.quantities.items():
             steps: Steps = ("compare", "quantities", name)
             if name in (*parameters, *BUILT_IN, DURATION):
-                message = f'found "{name}", expected a name that no parameter has'
+                message = f'found "{name}", expected a name that is not a parameter'
                 yield self.document.finding(steps, message, at_key=True)
             if name not in used:
                 message = f'found the quantity "{name}", not valid in an expectation'

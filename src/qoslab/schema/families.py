@@ -55,5 +55,5 @@ def reachable_by(
     for name, families in has.items():
         if family not in families:
             message = f"found {family}, expected the IP version of an address of {name}"
-            hint = f"give its end of a link one, as {EXAMPLES[family]}, or use IPv{min(families)}"
+            hint = f"give its end of a link one, such as {EXAMPLES[family]}, or use IPv{min(families)}"
             yield document.finding((*steps, "family"), message, hint)

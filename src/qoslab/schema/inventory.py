@@ -142,7 +142,7 @@ class Reader:
                     self.refuse(node, EMULATED_BY, message, did_you_mean(maker, known))
                 elif made_by.setdefault(link, maker) != maker:
                     message = f"found {maker} and {made_by[link]} for the link {link}, expected one of them"
-                    self.refuse(node, EMULATED_BY, message, "it is a variable of the whole lab: let it stand under all")
+                    self.refuse(node, EMULATED_BY, message, "the variable belongs to the whole lab: set it under all")
         return made_by
 
     def _unknown(self, kind: type[Any], node: str, variable: str) -> None:
@@ -189,7 +189,7 @@ def _jump(value: Any) -> str:
 def _console(value: Any) -> str:
     _, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     holds = isinstance(value, str) and re.fullmatch(r"[^@\s]+:[0-9]{1,5}", value) and 0 < int(port) < 65536
-    return "" if holds else "host:port of a terminal server, as 192.0.2.250:2003"
+    return "" if holds else "host:port of a terminal server, such as 192.0.2.250:2003"
 
 
 def _rollback(value: Any) -> str:
@@ -200,7 +200,7 @@ def _duration(value: Any) -> str:
     try:
         Duration.parse(value)
     except (TypeError, ValueError):
-        return "a duration, as 10 s; 0 s is before the traffic and after it only"
+        return "a duration such as 10 s; 0 s is before the traffic and after it only"
     return ""
 
 
@@ -211,7 +211,7 @@ def _model(value: Any) -> str:
 
 
 def _longer(value: Any) -> str:
-    return "a duration above zero, as 30 min" if _duration(value) or not Duration.parse(value) else ""
+    return "a duration above zero, such as 30 min" if _duration(value) or not Duration.parse(value) else ""
 
 
 _MADE: Mapping[str, Callable[[Any], object]] = {

@@ -61,7 +61,7 @@ def load_published(
     try:
         text = read_text(path, roots(experiment_file))
     except FileRefusedError as error:
-        finding = Place(file).finding("", f"cannot read the published figures: {error.message}")
+        finding = Place(file).finding("", f"cannot read the published values: {error.message}")
         raise ExperimentError(findings=[finding]) from error
     lines = csv.reader(text.splitlines())
     try:

@@ -200,7 +200,7 @@ class _Checker:
                 if isinstance(value, Percent) and value > ALL:
                     yield self.document.finding((*steps, key), f"found {value}, expected at most 100 %")
             if isinstance(link.loss, BurstLoss) and not link.loss.r and link.loss.p:
-                message = "found 0 %, expected more: once bad the channel would be so for ever"
+                message = "found 0 %, expected more: the channel would never leave the bad state"
                 yield self.document.finding((*steps, "r"), message)
 
     def addresses(
@@ -562,7 +562,7 @@ class _Checker:
             yield self.document.finding(
                 ("enough",),
                 f"found repetitions: {self.experiment.repetitions}, expected more than at_least: {wanted.at_least}",
-                "otherwise there is nothing to leave out",
+                "otherwise no repetition can be left out",
             )
 
     def graphs(self) -> Iterator[Finding]:

@@ -39,7 +39,7 @@ def unknown_metric(found: str, expected: str) -> Problem:
     if at and base.partition("(")[0] in METRICS:
         forms = " or ".join(f"{name} {kind.EXAMPLES[0]}" for name, kind in COUNTERS.items())
         of = "" if METRICS[base.partition("(")[0]].selector == "class" else ", of a metric of classes"
-        return Problem(f'found "{moment}", expected a moment: {forms}{of}')
+        return Problem(f'found "{moment}", expected an instant: {forms}{of}')
     name, bracket, rest = found.partition("[")
     if bracket and name in METRICS:
         return Problem(f'found "{found}", expected {expected}', f'did you mean "{name}({rest.rstrip("]")})"?')

@@ -201,7 +201,7 @@ class _Environment:
     # What there is none of
 
     async def resolve(self) -> dict[str, Any]:
-        raise NotSimulatedError("policy-maps with defaults filled in where they are not attached")
+        raise NotSimulatedError("policy-maps with defaults filled in, if they are not attached")
 
     async def neighbours(self) -> list[Neighbour]:
         raise NotSimulatedError("an ARP table")

@@ -242,7 +242,9 @@ class Kernel:
             self._socket.sendall(b".")
         found = self._receive(timeout_s + STOP_TIMEOUT_S)
         if found["status"] is None:
-            raise MachineError(f"{' '.join(argv)} in user-mode Linux: no end after {timeout_s:g} s\n{found['stderr']}")
+            raise MachineError(
+                f"{' '.join(argv)} in user-mode Linux: unfinished after {timeout_s:g} s\n{found['stderr']}"
+            )
         return Completed(tuple(argv), found["status"], found["stdout"], found["stderr"])
 
     def run_script(self, text: str, *arguments: str, timeout_s: float = 60.0) -> Completed:

@@ -261,7 +261,7 @@ def check_streams(tool: str, flow: Flow, found: int) -> None:
     """`TrafficError` unless the receiver reported as many streams as the flow has."""
     if found != flow.streams:
         raise TrafficError(
-            f'{tool} server, traffic "{flow.name}": found figures of {found} streams, expected {flow.streams}',
+            f'{tool} server, traffic "{flow.name}": found results of {found} streams, expected {flow.streams}',
             hint="the raw output in the run folder's traffic/ shows which connections came up",
         )
 

@@ -39,7 +39,7 @@ def address_of(topology: Topology, node: str, family: Family) -> IPv4Address | I
             return found.ip
     raise ExperimentError(
         f'node "{node}" has IPv{family} traffic but no IPv{family} address',
-        hint=f"give its end of a link one, as {EXAMPLES[family]}",
+        hint=f"give its end of a link one, such as {EXAMPLES[family]}",
     )
 
 

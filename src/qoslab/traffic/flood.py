@@ -198,9 +198,9 @@ def _lines(text: str, side: str, flow: Flow) -> list[Json]:
     try:
         found = [json.loads(line) for line in text.splitlines() if line.strip()]
     except (ValueError, RecursionError) as error:
-        raise TrafficError(f"{where}: the JSON is broken or stops early ({error})") from error
+        raise TrafficError(f"{where}: the JSON is malformed or truncated ({error})") from error
     if not found or not all(isinstance(line, dict) for line in found):
-        raise TrafficError(f"{where}: it printed no JSON object, it was killed or never started")
+        raise TrafficError(f"{where}: it printed no JSON object: it was killed or never started")
     return found
 
 
@@ -214,7 +214,7 @@ def _figures(flow: Flow, duration: Duration, sent: Json, lines: list[Json], rece
     overflowed = _count(received["overflowed"])
     if overflowed:
         raise TrafficError(
-            f'flood server, traffic "{flow.name}": its machine had no room for {overflowed} datagrams that arrived'
+            f'flood server, traffic "{flow.name}": a full socket buffer lost {overflowed} received datagrams'
         )
     check_streams("flood", flow, len(sent["streams"]))
     numbers = {_count(stream["source_port"]): number for number, stream in enumerate(sent["streams"], start=1)}

@@ -291,7 +291,7 @@ def _whole(flow: Flow, duration: Duration, got: Report, sent: Report, warnings: 
     intervals: list[IntervalResult] = []
     for number, (stream, total) in enumerate(sorted(totals.items()), start=1):
         if stream not in got.peer_ports:
-            raise TrafficError(f'iperf server, traffic "{flow.name}": stream [{stream}] has figures but no connection')
+            raise TrafficError(f'iperf server, traffic "{flow.name}": stream [{stream}] has results but no connection')
         early = total.end_s < duration.seconds * 0.9
         if (early and flow.protocol == "tcp") or total.end_s <= 0:
             raise TrafficError(

@@ -194,7 +194,7 @@ def _load(text: str, side: str, flow: Flow) -> tuple[Json, list[str]]:
     try:
         document, end = json.JSONDecoder().raw_decode(body)
     except (ValueError, RecursionError) as error:
-        raise TrafficError(f"{where}: the JSON is broken or stops early ({error})") from error
+        raise TrafficError(f"{where}: the JSON is malformed or truncated ({error})") from error
     rest = body[end:].strip()
     if rest:
         warnings.append(f"{where}: further output after the result: {rest[:200]}")
@@ -216,7 +216,7 @@ def _figures(flow: Flow, duration: Duration, client: Json, server: Json, warning
     # Of the control connection, which has the same path and the same options; 0 in UDP tests.
     mss = int(number_of(client["start"]["tcp_mss_default"])) if "tcp_mss_default" in client["start"] else None
     if protocol == "tcp" and mss is not None and mss <= 0:
-        raise ValueError(f"found segments of {mss} bytes, expected more")
+        raise ValueError(f"found segments of {mss} bytes, expected at least 1")
     streams: list[StreamResult] = []
     for ended in server["end"]["streams"]:
         entry = ended["udp"] if protocol == "udp" else ended["receiver"]

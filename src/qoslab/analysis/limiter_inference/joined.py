@@ -78,7 +78,7 @@ class Joined:
             return self
         if dscp not in self.dscps:
             found = ", ".join(map(str, self.dscps))
-            raise UserError(f"found no packet of DSCP {dscp} that went in, expected one of those of {found}")
+            raise UserError(f"found no input packet with DSCP {dscp}, expected one of DSCP {found}")
         return replace(self, packets=self.packets[self.packets["tos"] // 4 == dscp].reset_index(drop=True))
 
     def by_flow(self) -> pd.DataFrame:

@@ -67,7 +67,7 @@ def read(path: Path) -> Foreign:
                 found.interval(place, line.start_s, line.end_s, line.bytes, line.bps)
         own = (line for line in report.lines[stream] if line is not total)
         found.interval_losses(place, ((line.start_s, line.lost) for line in own))
-    found.notes.append("figures are those of the side that printed them; iperf 2 rounds bytes to three digits")
+    found.notes.append("values are those of the side that printed them; iperf 2 rounds bytes to three digits")
     return found
 
 
@@ -99,7 +99,7 @@ def _check_whole(path: Path, text: str, report: Report, totals: dict[int, Line])
     """`UserError` for what can be known to be cut off: its first intervals would be taken for whole tests."""
     for stream in sorted(report.lines.keys() | report.local_ports.keys()):
         if stream not in totals or _first_alone(report.lines[stream], totals[stream], report):
-            reason = f"found no line of stream [{stream}] over the whole test, expected one"
+            reason = f"found no summary line of stream [{stream}], expected one"
             malformed = _malformed(text, report)
             raise UserError(f"{path}{malformed or ':'}{';' if malformed else ''} {reason}", hint=_WHOLE)
     longest = max(totals, key=lambda stream: totals[stream].end_s)
@@ -114,15 +114,15 @@ def _check_whole(path: Path, text: str, report: Report, totals: dict[int, Line])
     # A server may have clients of one stream each, and a test in both directions has no sum.
     client = "Client connecting to" in text and "Server listening on" not in text
     if client and len(totals) > 1 and not (sums and float(sums[-1]) == 0):
-        reason = f"found no line [SUM] over the whole test, expected one of {len(totals)} streams"
+        reason = f"found no [SUM] line for the whole test, expected one for {len(totals)} streams"
         raise UserError(f"{path}: {reason}", hint=_WHOLE)
     if len(totals) > 1 and _may_be_first(text, report) and not _ROUNDED.search(text):
         reason = f"found {len(totals)} streams that all end after {totals[longest].end_s:.4f} s, as intervals do"
-        raise UserError(f"{path}: {reason}, expected lines over the whole test", hint=_WHOLE)
+        raise UserError(f"{path}: {reason}, expected summary lines", hint=_WHOLE)
     number, row = len(text.splitlines()), text.splitlines()[-1]
     if row.startswith("[") and not text.endswith(("\n", "\r")):
         reason = f'found the row "{clipped(row)}" without an end of line, expected a complete one'
-        raise UserError(f"{path}:{number}: {reason}", hint="is the file complete? If it is, end the row")
+        raise UserError(f"{path}:{number}: {reason}", hint="is the file complete? If it is, end the row with a newline")
 
 
 def _first_alone(own: Sequence[Line], total: Line, report: Report) -> bool:

@@ -181,7 +181,7 @@ def _seconds(text: str) -> float:
 def _take(path: Path, stream: _Stream, row: _Row) -> None:
     """Add a row to its stream: one that begins at 0 after another one is over the whole test."""
     if stream.totals and row.start_s > 0:
-        raise _not_one_test(path, row, "an interval after the row over the whole test")
+        raise _not_one_test(path, row, "an interval after the summary row")
     (stream.totals if row.start_s == 0 and stream.rows else stream.rows).append(row)
 
 
@@ -211,7 +211,7 @@ def _end(path: Path, key: tuple[str, ...], stream: _Stream) -> None:
         stream.totals.insert(0, stream.rows.pop())
     rows, totals = stream.rows, stream.totals
     if not totals or (rows and totals[-1].end_s < rows[-1].end_s - _SLACK_S):
-        raise UserError(f"{path}: found no row of stream {key[-1]} over the whole test, expected one", hint=_WHOLE)
+        raise UserError(f"{path}: found no summary row of stream {key[-1]}, expected one", hint=_WHOLE)
 
 
 def _check_one_test(path: Path, streams: list[_Stream]) -> None:

@@ -32,7 +32,7 @@ def read(path: Path) -> Foreign:
         return iperf3_text.read(path)
     document = _of_one_test(path)
     if error := document.get("error"):
-        raise UserError(f"{path}: iperf3 ended with an error: {error}", hint="it measured nothing, or not to the end")
+        raise UserError(f"{path}: iperf3 ended with an error: {error}", hint="the test did not run to its end")
     try:
         return _read(path, document)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:

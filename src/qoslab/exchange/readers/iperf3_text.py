@@ -95,7 +95,7 @@ def read(path: Path) -> Foreign:
         if match is not None and not (idle and match["error"] == "interrupt - the server has terminated"):
             raise UserError(
                 f"{path}: iperf3 ended with an error: {match['error'].removeprefix('error - ')}",
-                hint="it measured nothing, or not to the end",
+                hint="the test did not run to its end",
             )
     versions = [match["version"] for match in map(_VERSION.search, text.splitlines()) if match is not None]
     found = Foreign(path.name.removesuffix(".gz").removesuffix(".txt"), " ".join(["iperf3", *versions[:1]]))
@@ -178,7 +178,7 @@ def _fill(path: Path, found: Foreign, test: _Test) -> None:
     ends = {number: _ends(stream) for number, stream in test.streams.items()}
     if not any(ends.values()):
         raise UserError(
-            f'{path}: found no line of iperf3 over a whole test, expected "sender" or "receiver" at its end',
+            f'{path}: found no summary line of iperf3, expected one that ends with "sender" or "receiver"',
             hint="is the file complete, and did the test run to its end?",
         )
     # In both directions each end of the lines is there for each stream; of a server's, its own end alone.
@@ -186,7 +186,7 @@ def _fill(path: Path, found: Foreign, test: _Test) -> None:
     if len(both) > 1:
         short = min(ends, key=lambda number: len(ends[number]))
         raise UserError(
-            f"{path}: found stream [{short}] with fewer lines over the whole test than another, expected as many",
+            f"{path}: found stream [{short}] with fewer summary lines than another, expected as many",
             hint="is the file complete?",
         )
     for place, stream in enumerate(test.streams.values(), start=1):

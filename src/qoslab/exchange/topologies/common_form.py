@@ -93,7 +93,7 @@ class Foreign:
         except ValueError:
             found = None
         if found is None or "/" not in str(value):
-            self.refuse(steps, f"found {value!r}, expected an IPv4 address with its prefix length, as 10.0.0.1/24")
+            self.refuse(steps, f"found {value!r}, expected an IPv4 address with its prefix length, such as 10.0.0.1/24")
             return None
         return found
 
@@ -108,7 +108,7 @@ class Foreign:
         except ValueError:
             found = None
         if found is None or found.num_addresses < 2:
-            self.refuse(steps, f"found {value!r}, expected an IPv4 prefix for two ends, as 10.0.0.0/30")
+            self.refuse(steps, f"found {value!r}, expected an IPv4 prefix for two ends, such as 10.0.0.0/30")
             return None
         return found
 

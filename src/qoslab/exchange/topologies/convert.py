@@ -214,7 +214,7 @@ def _addresses(
         found.refuse(
             link.steps,
             f"found {given} at one end and no address at the other, expected a prefix with room for both",
-            "give both ends an address of one prefix, as 10.0.0.1/30 and 10.0.0.2/30",
+            "give both ends an address of one prefix, such as 10.0.0.1/30 and 10.0.0.2/30",
         )
         return None
     return others[0], others[1]
@@ -272,7 +272,7 @@ def _comment(text: str) -> str:
 def _write(to: Path, text: str) -> None:
     """Write the file once it was checked, and only if there is none."""
     if to.exists() or to.is_symlink():
-        raise UserError(f"{to}: found a file from before, expected none", hint="give another name with --to")
+        raise UserError(f"{to}: found an existing file, expected none", hint="give another name with --to")
     with drafted(to) as draft:
         draft.write_text(text, encoding="utf-8")
         try:

@@ -29,8 +29,8 @@ def read_netlab(document: Document) -> Foreign:
         if key in data:
             found.refuse(
                 (key,),
-                f"found {key}, expected nodes and links as they are",
-                "netlab create -o yaml:nodefault:noaddr=FILE has them",
+                f"found {key}, expected nodes and links listed one by one",
+                "netlab create -o yaml:nodefault:noaddr=FILE writes them",
             )
     defaults = mapping(data.get("defaults"))
     default = defaults.get("device", data.get("defaults.device"))
@@ -40,9 +40,7 @@ def read_netlab(document: Document) -> Foreign:
         device = own.get("device") or of_group.get(str(name)) or default
         found.add_node(name, device, steps, own.get("role", ""))
     if "module" in data:
-        found.note(
-            "modules (routing protocols and others) are left out: routes are static, as the shortest path has it"
-        )
+        found.note("modules (routing protocols and others) are omitted: routes are static, along shortest paths")
     for link, steps in _links(data.get("links") or [], ("links",)):
         _link(found, link, steps)
     return found

@@ -106,7 +106,7 @@ class Cluster:
         except (OSError, TimeoutError, ValueError) as error:
             raise MachineError(
                 f"the Dask scheduler at {address} cannot be reached: {error}",
-                hint="Is it running, and is the address right? `dask scheduler` prints it, as tcp://192.0.2.1:8786.",
+                hint="Is it running, and is the address right? `dask scheduler` prints it, such as tcp://192.0.2.1:8786.",
             ) from error
         self._running: dict[Any, CellTask] = {}
         self._known: dict[str, int] = {}

@@ -521,7 +521,7 @@ def _answer_s(name: str, variables: Mapping[str, Any]) -> int | None:
     if text is None:
         return None
     if not text.isdecimal() or not int(text):
-        raise DeviceError(f"{name}: found {ANSWER_TIME} {text!r}, expected whole seconds, as 120")
+        raise DeviceError(f"{name}: found {ANSWER_TIME} {text!r}, expected whole seconds, such as 120")
     return int(text)
 
 

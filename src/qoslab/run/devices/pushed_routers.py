@@ -250,7 +250,7 @@ class Routers:
         self._noted.update(f"{router} {sentence}" for sentence in new)
         if new:
             changed = KNOWN.masked("\n".join(f"  {sentence}" for sentence in new))
-            self._note(f"{router}: somebody changed its configuration during the run; these changes stay:\n{changed}")
+            self._note(f"{router}: another user changed its configuration during the run; left unchanged:\n{changed}")
 
     def _read_back(self) -> None:
         """Read the active configuration of the routers."""

@@ -315,7 +315,7 @@ class Channel:
                     self._early.setdefault(number, []).append((head, body))
                 return
             if not isinstance(head["id"], int):
-                raise TypeError("an answer to no question")
+                raise TypeError("a response without a matching request")
             future = self._pending.pop(head["id"], None)
             self._files.pop(head["id"], None)
         if future is not None:

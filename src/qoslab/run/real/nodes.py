@@ -331,7 +331,7 @@ class ExternalLab:
     def tap(self, node: str, interface: str) -> Tap:
         """See `run.protocols.Lab`."""
         if node not in self._hosts:
-            raise UserError(f"nobody sees {interface} of {node}, expected a capture at a host")
+            raise UserError(f"found a capture at {interface} of {node}, expected one at a host")
         return Tap(self._hosts[node], self._settings[node].device(interface))
 
     @property

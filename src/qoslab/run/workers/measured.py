@@ -197,7 +197,7 @@ class MeasuredWorker(ABC):
             ends = [near.interface for _, near, _ in task.experiment.topology.links_of(router)]
             measured = of_the_experiment(shown.parsed or {}, [*ends, *with_policies(config)])
             for difference in policy_differences(measured, config):
-                raise DeviceError(f"{router} took the configuration and shows something else: {difference}")
+                raise DeviceError(f"{router}: the running configuration differs from the pushed one: {difference}")
 
     def _fault(self, error: BaseException) -> str:
         """Return why a cell failed, where its lab did, and not what was asked of it; else empty."""

@@ -182,9 +182,7 @@ class _Builder:
         minor = qdisc.settings.default
         known = [each for each in self.tree.classes if each not in self._parents()]
         if minor is None:
-            message = (
-                f"found {qdisc.kind.name} without default, expected default MINOR of a class for what no filter matches"
-            )
+            message = f"found {qdisc.kind.name} without default, expected default MINOR, the class of unmatched packets"
             raise RefusedWordError(qdisc.place, f"{message}: {one_of(known)}")
         wanted = f"{(qdisc.handle or '')[:-1]}:{minor:x}"
         number = self._queue(wanted)

@@ -255,7 +255,7 @@ class Login:
         last = self.text[-_LATEST:].strip().splitlines()[-1:]
         output = f"; its last output: {last[0][-80:]}" if last else ""
         hint = "Switch off unsolicited output there (undebug all), and check that its prompt does not change."
-        return AccessError(Kind.ENDLESS, f"{self._way.place} printed {what} without an end of its answer{output}", hint)
+        return AccessError(Kind.ENDLESS, f"{self._way.place} printed {what} without ending its answer{output}", hint)
 
     def _silent(self, seconds: float) -> AccessError:
         last = self.text.strip().splitlines()[-1:]

@@ -256,10 +256,10 @@ class Settings:
             for each in interfaces:
                 missing = [address for address in each["addresses"] if address not in addresses(each["device"])]
                 if missing:
-                    raise RefusedError(f"{each['device']} lacks the address {missing[0]}, and must stay unchanged")
+                    raise RefusedError(f"{each['device']} lacks the address {missing[0]}, and must not be changed")
             return
         if os.geteuid() != 0:
-            raise RefusedError(f'it takes root to have interfaces "{way}"')
+            raise RefusedError(f'interfaces "{way}" require root')
         for each in interfaces:
             self._journals[each["device"]] = self._journal(each["device"])
         if way == "namespace":

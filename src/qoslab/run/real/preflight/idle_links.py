@@ -36,7 +36,7 @@ def at_rest(facts: Facts) -> Iterator[Found]:
         trips = round_trips(facts, link)
         if trips is None or not trips.took_ms:
             if link.emulated and not unseen(facts):
-                message = f"found nobody who can measure its {' and '.join(link.emulated)}, expected it to be compared"
+                message = f"found no host to measure its {' and '.join(link.emulated)}, expected it to be compared"
                 yield Found(f"link {link.name}", message, "check whether one of its ends answers")
             continue
         yield from _delay(link, trips)

@@ -172,7 +172,7 @@ class ExternalWorker(MeasuredWorker):
             found = driver.changed(shown)
             if found:
                 listed = "; ".join(found)
-                journal.warn(f"somebody changed the configuration of {router} during this cell: {listed}")
+                journal.warn(f"another user changed the configuration of {router} during this cell: {listed}")
             if lost := driver.lost(shown):
                 journal.invalid(f"{router} has lost its configuration during this cell: {'; '.join(lost)}")
 
