@@ -54,7 +54,7 @@ def processor_s(folder: Path, arguments: tuple[str, ...]) -> float:
 
 
 def imports_s(folder: Path, arguments: tuple[str, ...]) -> dict[str, float]:
-    """Seconds of imports by package: ours, and each of others."""
+    """Return the import time of every package in seconds."""
     found: dict[str, float] = defaultdict(float)
     for line in run(folder, arguments, "-X", "importtime").splitlines():
         if match := LINE.match(line):

@@ -55,7 +55,7 @@ class Maxima:
 
 @contextmanager
 def busy(count: int) -> Iterator[None]:
-    """So many processes that are never idle."""
+    """Run a number of CPU-bound processes."""
     with ExitStack() as stack:
         for _ in range(count):
             process = subprocess.Popen([sys.executable, "-c", "while True: pass"])

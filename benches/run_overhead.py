@@ -127,7 +127,7 @@ def costs(folder: Path, seconds: int, *where: str) -> Costs:
 
 
 def without(text: str, line: str) -> str:
-    """An inventory that does not say this; `KeyError` if it does not now."""
+    """Return an inventory without a line; `KeyError` if it has no such line."""
     lines = text.splitlines(keepends=True)
     left = [each for each in lines if each.strip() != line]
     if len(left) == len(lines):

@@ -326,7 +326,7 @@ def large(run: Path) -> None:
 
 
 def many(run: Path) -> None:
-    """Configurations of nobody."""
+    """Configurations of unknown routers."""
     for number in range(2000):
         written(f"config/D{number}.ios", "x")(run)
 

@@ -41,7 +41,7 @@ def _paged(text: str) -> str:
 
 
 def _wrapped(text: str) -> str:
-    """Wrapped at 80 columns as a terminal does it, in the middle of words."""
+    """Return text wrapped at 80 columns like on a terminal, even inside words."""
     return "\n".join(
         "\n".join(line[at : at + 80] for at in range(0, max(len(line), 1), 80)) for line in text.split("\n")
     )

@@ -119,7 +119,7 @@ def _discard_unwritten() -> None:
 
 
 def _discard(stream: int) -> None:
-    """Let what is still to be written to a stream go nowhere."""
+    """Discard the unwritten output of a stream."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
 
 

@@ -63,7 +63,7 @@ def silent(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def unfinished(folder: Path) -> Iterator[None]:
-    """Copy a run that nobody continues."""
+    """Copy a run that is not in progress."""
     shutil.copytree(corpus_runs.whole(), folder / "run")
     (folder / "run/run.json").write_bytes(sealed(corpus_runs.asked().encode()))
     (folder / "run" / PROGRESS).write_text("")

@@ -205,7 +205,7 @@ def cut_a_host(command: Command, made: Rack, draw: random.Random) -> float:
 
 
 def cut_the_routers(command: Command, made: Rack, draw: random.Random) -> float:
-    """All logins are gone, and nobody logs in any more."""
+    """Return whether all logins have ended and none is new."""
     for pid in of_the_run(command, ("qoslab.run.real.access.proxy_process",)):
         _signal(pid, signal.SIGKILL)
     return made.wait_until_clean(time.monotonic())

@@ -122,13 +122,13 @@ class Ran:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
-    """A run on the exposed lab, on hosts whose clocks are wrong and drift, with a reading each 3 s."""
+    """Run on the exposed lab with a reading every 3 s, on hosts with wrong and drifting clocks."""
     yield from _made(tmp_path_factory.mktemp("ran"), SHORT_S, "policed")
 
 
 @pytest.fixture(scope="module")
 def ran_long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
-    """The same for longer, and shaped: in what comes evenly no burst falls between a question and its answer."""
+    """Run a longer, shaped test: with smooth traffic no burst falls between a request and its reply."""
     yield from _made(tmp_path_factory.mktemp("long"), LONG_S, "shaped")
 
 

@@ -193,7 +193,7 @@ def _certain_alone(right: Callable[..., tuple[statistics._Uncertain, str]], *giv
 
 
 def _as_passed(verdict: str) -> Callable[..., object]:
-    """A verdict counts as passed."""
+    """Count every verdict as passed."""
 
     def judged(right: Callable[..., object], *given: object) -> object:
         found = right(*given)

@@ -27,7 +27,7 @@ def test_a_late_refusal_is_reported_and_fails(
     import refusals
 
     def measured(took: dict[str, float]) -> tuple[int, list[str]]:
-        """The exit status of the benchmark where things take so long, and its rows."""
+        """Return the exit status and the rows of the benchmark for these durations."""
         monkeypatch.setattr(refusals, "rack", lambda *_: nullcontext((None, Path("rack.yml"))))
         monkeypatch.setattr(refusals, "WRONG", [each for each in refusals.WRONG if each.what == "port down"])
         monkeypatch.setattr(refusals, "refused", lambda *_: took["port down"])

@@ -174,7 +174,7 @@ def test_a_cell_is_retried_a_limited_number_of_times_if_workers_die(
 
 @pytest.mark.long
 def test_a_cell_fails_if_every_worker_of_a_cluster_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dask starts its processes again; the cell is lost with its first."""
+    """Dask restarts its workers, but the cell of the first one is lost."""
     fake = Fake(tmp_path, 1, Options(only=(*TWO_CELLS.only, ("connections", "1"))))
     with distributed.LocalCluster(
         n_workers=1,
@@ -289,7 +289,7 @@ def authority(folder: Path) -> dict[str, Path]:
 
 
 def test_a_cluster_with_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every holder of a certificate of its authority may use it; nobody else."""
+    """Only holders of a certificate of its authority may use it."""
     tls, others = authority(tmp_path / "ours"), authority(tmp_path / "others")
     security = distributed.Security(
         require_encryption=True,

@@ -36,7 +36,7 @@ def hardware(generation: Generation) -> Hardware:
 
 
 def lines(name: str) -> Iterator[tuple[list[str], str, str]]:
-    """Each line with the blocks that it stands in, and its mark: `-` if refused by name, `~` if also not of QoS."""
+    """Yield every line with its blocks and its mark: `-` if refused by name, `~` if not a QoS command either."""
     block: list[str] = []
     for line in (FOLDER / name).read_text(encoding="utf-8").splitlines():
         if line.startswith("=== "):

@@ -197,7 +197,7 @@ def test_damaged_counters_are_reported_with_their_line(tmp_path: Path, damage: s
 
 
 def stamped_later(capture: Path, packets: int, seconds: float) -> None:
-    """Have the last packets of a capture be so much later than they were."""
+    """Delay the last packets of a capture by a number of seconds."""
     content = bytearray(capture.read_bytes())
     order = "<" if content[8:12] == b"\x4d\x3c\x2b\x1a" else ">"
     places, at, resolution = [], 0, 10**6

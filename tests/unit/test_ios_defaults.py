@@ -89,7 +89,7 @@ def in_force(device: Device, *, dscp: int = 0, sample: int = 0) -> Any:
 
 
 def without_form(value: Any) -> Any:
-    """The same without how a policer was written, which only its print shows."""
+    """Return the value without the form in which a policer was typed, which affects only show output."""
     if isinstance(value, dict):
         return {key: without_form(each) for key, each in value.items() if key != "form"}
     return [without_form(each) for each in value] if isinstance(value, list) else value

@@ -147,7 +147,7 @@ interface FastEthernet0/1
 
 
 def test_a_policy_unchanged_by_the_run_is_not_rewritten() -> None:
-    """The shares cannot change in place, nor can a class go that another policy has, which nobody touched."""
+    """Shares cannot change in place, and a class used by another, unchanged policy cannot be removed."""
     after = changed(SHARES, ("dscp ef", "dscp cs5"), ("60", "70"), ("percent 10", "percent 60"), ("70", "10"))
     was, now = (parse_config(text, HARDWARE) for text in (SHARES, after))
     assert "no policy-map Others" in lines_between(was, now)

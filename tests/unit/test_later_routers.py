@@ -1,4 +1,4 @@
-"""Models of routers with IOS 15 and IOS-XE: names of interfaces, releases, and prints that Genie reads."""
+"""Router models with IOS 15 and IOS-XE: interface names, releases, and output parsed by Genie."""
 
 from __future__ import annotations
 

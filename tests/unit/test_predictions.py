@@ -55,8 +55,8 @@ def published(name: str, experiment: Experiment) -> dict[tuple[str, str, str], P
 def operation(ring: int, flood_ms: float, echo_ms: float, start: random.Random) -> list[float]:
     """Return the time of ten probes, 20 ms apart, from arrival to the end of their transmission.
 
-    The line is never idle: a ring of so many places, first come, first served, into which a waiting probe goes as soon
-    as a place is free, else a packet of the flood.
+    The line is never idle: a FIFO ring of `ring` packets. A waiting probe takes the next free place, otherwise a packet
+    of the flood.
     """
     arrivals = [20.0 * number for number in range(10)]
     places: list[tuple[float, int | None]] = [(flood_ms, None)] * ring

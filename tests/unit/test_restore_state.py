@@ -1,4 +1,4 @@
-"""Saved state for the restoration of routers: it outlives a run, nobody else reads it, and two runs do not share it."""
+"""Saved state for the restoration of routers: it outlives a run, is private, and is not shared by two runs."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Seam:
     words: frozenset[str]
     """The words themselves."""
     classes: frozenset[str] = frozenset()
-    """Types that nobody else asks for."""
+    """Types that no other module uses."""
 
 
 PLATFORM = Seam(

@@ -188,7 +188,7 @@ def test_burst_before_a_steady_series_is_trimmed() -> None:
 
 @pytest.mark.parametrize("length", [8, 10, 15, 20])
 def test_samples_that_make_up_for_each_other_are_steady(length: int) -> None:
-    """A packet that is late in one second comes in the next: a level, though its samples are dependent."""
+    """A packet late in one second arrives in the next: the level is constant although the samples are dependent."""
     random = np.random.default_rng(7)
     series = [1.0 + np.diff(random.uniform(0, 0.1, length + 1)) for _ in range(40)]
     assert [each for each in map(warm_up, series) if not each.steady] == []

@@ -25,7 +25,7 @@ from qoslab.results.file_access import Disk
 
 FULL = Path("/dev/full")
 NOTHING = Path("/proc/nothing")
-"""A place in which nobody, not even root, can create a file."""
+"""Folder in which not even root can create a file."""
 ROOT = Path(__file__).parents[2]
 ROOM = 200
 """Bytes that a file has room for: what is written breaks off amid it, as on a full disk."""

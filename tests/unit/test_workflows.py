@@ -1,4 +1,4 @@
-"""Workflows and the action: they use what nobody else can change later, and have no more rights than they need."""
+"""Workflows and the action: they pin their dependencies and have only the necessary permissions."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def add_counters(
 
 
 def too_old(files: CellFiles, record: CellRecord, experiment: Experiment) -> Iterator[str]:
-    """Routers whose last counters lack the end of the traffic, a sentence each: their figures would be low.
+    """Return one sentence for each router without counters from the end of the traffic: its values would be low.
 
     The last ones are taken when all flows are done. They may precede that by the period in which they are taken.
     """
@@ -141,7 +141,7 @@ def _over_ns(record: CellRecord, experiment: Experiment) -> int | None:
 
 
 def _check(device: str, replies: Sequence[Mapping[str, Any]], origin_ns: int, experiment: Experiment) -> None:
-    """`DamageError` if counters are not of the cell: none, of nobody, of other interfaces, of another time."""
+    """Raise `DamageError` if counters are missing, or of unknown nodes or interfaces, or of another time."""
     hint = "the file was changed or damaged"
     interfaces = {end.interface for link in experiment.topology.links for end in link.ends if end.node == device}
     if not interfaces:

@@ -20,8 +20,9 @@ series, and rejects."""
 
 
 def level_probability(data: np.ndarray) -> float:
-    """The probability of a series at least as restless as this one, were its level constant: from 0.01 to 0.1, where
-    the table ends. 1 for samples that are all equal.
+    """Return the p-value of the KPSS test for a constant level, between 0.01 and 0.1, the limits of the table.
+
+    1 for samples that are all equal.
 
     `ValueError` for a series without samples.
     """

@@ -19,7 +19,7 @@ from qoslab.results import CellSummary
 def over_least(
     wanted: MinimumParameter, found: Sequence[Point], metrics: pd.DataFrame, cells: Sequence[CellSummary]
 ) -> list[Point]:
-    """The points over the least value of the parameter at which a cell of the other arm is as good as theirs.
+    """Return the points over the smallest parameter value at which a cell of the other arm is at least as good.
 
     Points of which that is not known are left out: those without the metric, and those that are better than the other
     arm's cells are at any value.
@@ -35,7 +35,7 @@ def over_least(
 def _as_good(
     wanted: MinimumParameter, point: Point, metrics: pd.DataFrame, cells: Sequence[CellSummary]
 ) -> Iterator[float]:
-    """The values of the parameter at which the other arm's cells are as good as a point's."""
+    """Parameter values at which the other arm's cells are at least as good as those of a point."""
     own = sweeps.points(metrics, point.cells, point.arm, wanted.metric, {})
     same = {name: point.parameters[name] for name in wanted.same}
     for other in sweeps.points(metrics, cells, wanted.arm, wanted.metric, same) if own else []:

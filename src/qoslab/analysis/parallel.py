@@ -41,7 +41,7 @@ def analyse_by_helpers(folder: RunFolder, readings: Readings | None = None) -> O
 
 
 def read(readings: Readings, cells: Sequence[CellFiles], most: int | None = None) -> None:
-    """Have all cells read, by at most so many helpers; None: one for each further processor.
+    """Read all cells with at most this number of helpers; None: one for each additional processor.
 
     What a helper fails at is left, and so is a cell whose records fit nothing: its error comes with it.
     """
@@ -72,7 +72,7 @@ def _taken(left: deque[CellFiles]) -> Iterator[CellFiles]:
 
 
 def _have_read(readings: Readings, left: deque[CellFiles]) -> None:
-    """Have one helper read what is left, until it dies: the process that needs its cell then reads it."""
+    """Let one helper read the remaining cells until it dies; the main process then reads its cell."""
     with suppress(EOFError, OSError), _helper() as connection:
         connection.send(readings.asked)
         for cell in _taken(left):

@@ -34,7 +34,7 @@ _POLICER = ["police_cir_bps", "police_cir_percent", "police_bc_bytes", "police_c
     "police.tokens_lost.longest",
 )
 def police_figures(classes: pd.DataFrame) -> Iterator[Figure]:
-    """Figures of all policers of one cell together; `police.bc` only if all have the same."""
+    """Yield the totals of all policers of one cell; `police.bc` only if all have the same burst."""
     policed = last_of_class(classes[classes[_POLICER].notna().any(axis=1)])
     if policed.empty:
         return

@@ -261,7 +261,7 @@ class Readings:
 
 
 def _check(cell: CellFiles, record: CellRecord, experiment: Experiment) -> None:
-    """`UserError` if a cell's records are not of the cell that the manifest says, or not of each other."""
+    """Raise `UserError` if the records of a cell belong to another cell or to different cells."""
     hint = "the file was changed"
     record_file, experiment_file = cell.label(CELL_RECORD), cell.label(EXPERIMENT)
     lab_kind(record.lab, record_file)

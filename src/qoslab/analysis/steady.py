@@ -139,7 +139,7 @@ def _before(seconds: np.ndarray, moment_s: float | None) -> int:
 
 
 def _emptied(bits: np.ndarray, seconds: np.ndarray, pir_bps: float, bucket_bits: float) -> int:
-    """After how many intervals, the last left out, a full bucket is as good as empty; 0 if it never is."""
+    """Number of intervals, without the last, until a full bucket is practically empty; 0 if it never is."""
     level, left = bucket_bits, max(EMPTY * bucket_bits, 2 * 1500 * 8)
     for number, (got, length) in enumerate(zip(bits[:-1], seconds[:-1], strict=True), start=1):
         level = min(bucket_bits, level + pir_bps * float(length) - float(got) * OF_PAYLOAD)

@@ -84,7 +84,7 @@ def _measured(context: click.Context, name: str, lab: str | None, repetitions: i
 
 
 def _keep(run: str | None, top: Path, *, trusted: bool = False) -> None:
-    """Keep a run, and write the document. `UserError` if it is no baseline.
+    """Save a run as a baseline and write the document. `UserError` if it does not qualify.
 
     `trusted`: its outputs have been examined and hold.
     """

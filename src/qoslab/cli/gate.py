@@ -169,7 +169,7 @@ def _file_of(folder: RunFolder) -> str:
 
 
 def annotate_findings(findings: Sequence[Finding]) -> None:
-    """Have GitHub show what does not hold at its lines."""
+    """Print the failed values as GitHub annotations at their lines."""
     for finding in findings:
         text = f"{finding.path}: {finding.message}" if finding.path else finding.message
         _annotate(finding.file, [(finding.line or 1, finding.column or 1, "The experiment does not hold", text)])

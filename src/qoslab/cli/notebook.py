@@ -74,7 +74,7 @@ def simulate_unless_run(experiment: str) -> None:
 
 
 def tell_of_a_part(run: Path) -> None:
-    """Say that a notebook, which is of the whole experiment, has not all to show of a run of a part of its file."""
+    """Warn that a notebook of the whole experiment cannot be complete for a partial run."""
     from qoslab.model.partial_runs import part_of
     from qoslab.overview import read_run
 

@@ -191,7 +191,7 @@ def prepare(
     resume: RunFolder | None = None,
     runs: Path = RUNS,
 ) -> Prepared:
-    """Make a run ready by the options of the command line. Errors for those that cannot be met."""
+    """Prepare a run from the command-line options. Raise errors for options that cannot be applied."""
     from qoslab.run.jobs import expected_labs
     from qoslab.run.request import Request
 

@@ -67,9 +67,9 @@ def command(
     Traffic is a comma-separated list of KIND [COUNT] [rate RATE] [dscp DSCP] [port PORT] [from ADDRESS] [to ADDRESS].
     Kinds: voice (G.711), g729, opus, video, streaming, web, transactions, backup, bulk, scavenger, gaming, dns, imix.
 
-    Traffic has the direction of the policy. Behind `out:` it leaves by the interface of the policy, behind `in:` it
-    arrives there, behind `both:` it goes both ways: 'both: voice 20, out: backup, in: web 50'. It then meets the
-    policies of both interfaces in both directions.
+    Traffic has the direction of the policy. After `out:` it leaves through that interface, after `in:` it arrives
+    there, after `both:` it goes both ways: 'both: voice 20, out: backup, in: web 50'. The policies of both interfaces
+    then apply in both directions.
     """
     from qoslab.policy.pasted_configuration import read_configuration
     from qoslab.trial.answer import to_json, try_policy

@@ -27,9 +27,8 @@ def command(experiment: str, sets: Sequence[str], lab: str | None, as_json: bool
 
     EXPERIMENT is a file, or the name of a file in experiments/. Every error is listed with its location; with --json as
     a list of findings on standard output. Template lines that the routers accept but do not act on are listed as well.
-    So are warnings about classes that can match no packet and policies that no declared traffic passes, and for an IOS
-    policy on a router of platform tc how exactly its kernel carries out each action; these do not change the exit
-    status.
+    Warnings about classes that can match no packet, policies without declared traffic, and the accuracy of each IOS
+    action in the kernel of a tc router do not change the exit status.
     """
     try:
         file, sweep = open_sweep(experiment, sets, lab or DEFAULT_LAB)

@@ -22,7 +22,7 @@ class ExportRequest:
     outcome: Outcome
     """Outcome of the same run: its tables are as fresh as it."""
     licence: str = ""
-    """SPDX identifier of the licence that the results are given under; empty if nobody said."""
+    """SPDX identifier of the licence of the results; empty if not given."""
     authors: tuple[str, ...] = ()
     """`NAME`, or `NAME <ORCID or address of a page>`."""
 

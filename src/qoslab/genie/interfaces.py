@@ -33,7 +33,7 @@ _NOT_TAKEN = re.compile(
 
 
 def _numbers(of: str, **names: str) -> Callable[[Entry, Words], None]:
-    """Keep whole numbers of a line in a part of the entry, or in it itself; one that is optional may be absent."""
+    """Store the integers of a line in the entry or in a part of it; optional ones may be absent."""
 
     def keep(entry: Entry, words: Words) -> None:
         part = entry.setdefault(of, {}) if of else entry
@@ -47,7 +47,7 @@ def _counts(*names: str) -> Callable[[Entry, Words], None]:
 
 
 def _words(**fixed: Any) -> Callable[[Entry, Words], None]:
-    """Keep the words of a line as they are, and what else it says."""
+    """Store the words of a line unchanged, and its other values."""
 
     def keep(entry: Entry, words: Words) -> None:
         entry |= {name: word for name, word in words.items() if word is not None} | fixed
@@ -213,7 +213,7 @@ def _entry(words: dict[str, str | None]) -> Entry:
 
 
 def _taken(entry: Entry, line: str) -> bool:
-    """Keep what a line says; False where it is none of ours."""
+    """Store the values of a line; return False if the line is not recognised."""
     for pattern, keep in _LINES:
         if (words := pattern.fullmatch(line)) is not None:
             keep(entry, words.groupdict())

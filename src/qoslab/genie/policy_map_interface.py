@@ -292,7 +292,7 @@ def _ecn(reader: _Reader, match: Match[str]) -> None:
 
 
 def _unrecognised(reader: _Reader, text: str) -> None:
-    """Keep a line with the class, the shared queue or the policy-map in which it stands."""
+    """Store a line in its class, shared queue or policy-map."""
     # A counter below it is that of a mark that is not known.
     reader.marking = None
     if reader.counters is not None:

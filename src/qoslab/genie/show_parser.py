@@ -46,7 +46,7 @@ def failed(error: Exception) -> Parsed:
 
 
 def register() -> None:
-    """Have Genie know our packages. Call it before Genie parses anything in this process; it imports nothing."""
+    """Register qoslab's packages with Genie. Call it before the first use of Genie; it imports nothing."""
     for variable, package in EXTERNAL.items():
         packages = [name for name in os.environ.get(variable, "").split(",") if name]
         if package not in packages:
@@ -103,7 +103,7 @@ def _looked_up(os_name: str, command: str, device: Any) -> tuple[Any, dict[str, 
 
 @contextmanager
 def _without_line_numbers() -> Iterator[None]:
-    """Have Genie fill its table without the lines at which parsers of ours begin.
+    """Let Genie fill its table without the lines at which qoslab's parsers begin.
 
     It notes them for its documentation; up to Python 3.12 `inspect` parses a file for each of its classes, which took a
     third of the time of the first lookup.

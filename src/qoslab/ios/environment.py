@@ -172,7 +172,7 @@ class Environment(Protocol):
         """The router's clock, UTC."""
 
     async def edit(self, change: Callable[[Device], None]) -> None:
-        """Let `change` edit a copy of the running configuration, then put that in force.
+        """Edit a copy of the running configuration with `change`, then apply it.
 
         Edits of several logins come one after the other. When `change` raises, or the data plane or the IP stack
         refuses the result (`CommandFailedError`), the present configuration stays.

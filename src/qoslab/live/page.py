@@ -85,7 +85,7 @@ def class_texts(point: ClassPoint) -> dict[str, str]:
 
 
 def interface_texts(point: InterfacePoint) -> dict[str, str]:
-    """An interface now, in words."""
+    """Format the current values of an interface."""
     return {
         "time": f"{point.time_s:.0f} s",
         "input": _rate(point.input_bps),

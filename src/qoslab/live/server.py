@@ -37,7 +37,7 @@ EVERY_S = 1.0
 FAREWELL_S = 3.0
 """Time at the end for a browser that asked within it."""
 IDLE_S = 15.0
-"""After which a connection that asks nothing is closed."""
+"""Timeout of connections without a request."""
 MOST_CONNECTIONS = 16
 ROOT = 0
 """The user id of forwarders, such as that of a container's ports."""

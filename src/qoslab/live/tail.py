@@ -14,7 +14,7 @@ AT_ONCE = 8 * 2**20
 LINE_MOST = 4 * 2**20
 """Bytes of a line; one that is longer is left out."""
 GREATEST = 2**64
-"""No count and no time of ours reaches it; what is made of greater ones fits no figure."""
+"""Upper limit of valid counts and times; larger values cannot be drawn."""
 
 
 def _whole(text: str) -> int:
@@ -44,7 +44,7 @@ class Tail:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.left_out = 0
-        """Lines that are no JSON objects, have numbers that nothing of ours comes to, or are too long."""
+        """Lines that are not JSON objects, have impossibly large numbers, or are too long."""
         self._offset = 0
         self._inode = 0
         self._rest = b""

@@ -21,7 +21,7 @@ from qoslab.results.progress import FINISHED, FORMAT, PROGRESS
 
 RUNNING, BROKEN_OFF = "running", "broken off"
 SILENT_S = 3.0
-"""After which it is looked whether a run that says nothing is still worked on."""
+"""Silence of a run after which its process is checked."""
 MOST_NOTES = 20
 MOST_REASONS = 20
 """Cells whose invalidity is reported one by one."""

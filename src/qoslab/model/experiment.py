@@ -363,7 +363,7 @@ class Probe(Frozen):
 
     @property
     def timeout_or_default(self) -> Duration:
-        """After which an answer does not count."""
+        """Timeout of replies."""
         return PROBE_TIMEOUT if self.timeout is None else self.timeout
 
 

@@ -53,7 +53,7 @@ class Demand:
     times_s: tuple[float, ...] = ()
     """The moments of time of which a figure is expected, `@ time 6 s`, in seconds of its traffic, in order."""
     by_counter: bool = False
-    """A figure is expected of a moment that a counter says, `@ bytes 1 MB`: nobody knows before when that is."""
+    """True if a value is expected at a counter trigger, `@ bytes 1 MB`, of unknown time."""
     one_packet: bool = False
     """A figure is expected that one packet decides, as the longest round trip."""
 

@@ -45,7 +45,7 @@ class Step:
     detail: str
     """Details of the step, for people."""
     seconds: float | None
-    """Estimate; None if nobody knows."""
+    """Estimate; None if unknown."""
     after_s: float | None = None
     """Started so long after the cell's traffic, while that goes on: takes no time of its own."""
     moment: str | None = None

@@ -54,7 +54,7 @@ class Cell(Identified):
     lab: str = DEFAULT_LAB
     """The kind of lab that it is to be run in."""
     cost: float | None = field(default=None, repr=False, compare=False)
-    """Seconds that a second of its traffic takes where it is simulated; None if nobody knows."""
+    """Simulation time in seconds per second of its traffic; None if unknown."""
 
     @property
     def experiment(self) -> Experiment:
@@ -68,12 +68,12 @@ class Cell(Identified):
 
     @property
     def seconds(self) -> float | None:
-        """Estimate of all steps one after another; None if nobody knows."""
+        """Estimate of all steps in sequence; None if unknown."""
         return _sum(step.seconds for step in self.steps if step.after_s is None)
 
     @property
     def turn_seconds(self) -> float | None:
-        """Estimate of the part during which it keeps others from having traffic; None if nobody knows."""
+        """Estimate of the part that excludes traffic of other cells; None if unknown."""
         turn = lab_kind(self.lab).turn
         return _sum(step.seconds for step in self.steps if step.after_s is None and step.key in turn)
 
@@ -110,7 +110,7 @@ class Plan:
 
     @property
     def seconds(self) -> float | None:
-        """Estimate of the run, cells one after another; None if nobody knows."""
+        """Estimate of the run with its cells in sequence; None if unknown."""
         return self.seconds_with(1)
 
     def seconds_with(self, labs: int) -> float | None:

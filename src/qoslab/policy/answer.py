@@ -105,7 +105,7 @@ def to_json(answered: Answer) -> dict[str, Any]:
 
 
 def differences(old: Answer, new: Answer) -> list[str]:
-    """Return the class values that changed, a sentence each."""
+    """Return the class values that changed, one sentence each."""
     before, after = _values(old), _values(new)
     found = []
     for key in dict.fromkeys((*before, *after)):

@@ -79,7 +79,7 @@ def _table(path: Path, of: Callable[[Mapping[str, object]], _Row]) -> tuple[_Row
 
 
 def keep(folder: RunFolder, top: Path) -> Path:
-    """Keep a run as the baseline of its experiment and lab, in place of one before; returns the baseline's folder."""
+    """Save a run as the baseline of its experiment and lab, replacing an earlier one; return the baseline folder."""
     manifest = folder.manifest()
     kept = top / BASELINES / manifest.experiment.name / manifest.lab
     replace(kept / COMPARISON, (folder.path / COMPARISON).read_bytes())
@@ -173,7 +173,7 @@ def otherwise(experiment: Experiment, configurations: Mapping[str, str], then: M
 
 
 def changes(now: Sequence[RunFigure], then: Sequence[RunFigure], difference: float) -> Iterator[str]:
-    """Yield the differences from a baseline, a sentence each, in the order of the rows.
+    """Yield the differences from a baseline, one sentence each, in the order of the rows.
 
     A verdict that is another one; a row that is new or gone; a figure that was measured and was not, or the reverse;
     and one that has moved by more than `difference`, a part of the greater of the two.

@@ -70,7 +70,7 @@ class Cell(Identified):
         return self.path / EXPERIMENT
 
     def write_experiment(self, experiment: Experiment) -> None:
-        """Keep the experiment that the cell is."""
+        """Save the experiment of the cell."""
         self.write(self.experiment_file, json_of(experiment))
 
     def experiment(self) -> Experiment:
@@ -209,7 +209,7 @@ class Cell(Identified):
         return CellFiles(self.path, self.identity)
 
     def sync_place(self) -> None:
-        """Have the names of its folder, and of all around it up to the run's, outlast a loss of power."""
+        """Sync its folder, and all parent folders up to the run's, so that the names survive a power failure."""
         sync_names(self.path, 2 + self.identity.folder.count("/"))
 
     def record_seal(self) -> FileSeal | None:

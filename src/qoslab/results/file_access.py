@@ -36,7 +36,7 @@ class Disk:
             handle.write(content)
 
     def sync(self, path: Path) -> None:
-        """Have a file's content, or a folder's names, outlast a loss of power."""
+        """Sync a file's content, or a folder's names, so that they survive a power failure."""
         handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -131,7 +131,7 @@ def no_file(path: Path) -> bool:
 
 
 def replace(path: Path, content: bytes, *, private: bool = False, in_run: bool = True) -> None:
-    """Write a file that may be there already: the old one stays until the new one is whole and synced.
+    """Write or replace a file: the old one remains until the new one is complete and synced.
 
     A `private` one only its owner may read; `kept` as in `writing`. What is no file, as a pipe or a terminal, is
     written to as it is.

@@ -91,7 +91,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, root: Path, experiment: str, now: datetime | None = None, *, private: bool = False) -> Self:
-        """Make a new run's folder. Of two runs in the same second the later one gets `-2` appended.
+        """Create the folder of a new run. Of two runs in the same second the later one gets `-2` appended.
 
         A `private` one, with configurations of somebody's routers, nobody else may enter, regardless of the umask.
         """
@@ -110,7 +110,7 @@ class RunFolder:
 
     @contextmanager
     def working(self, options: RunOptions) -> Iterator[None]:
-        """Keep others from working on this run in the meantime, and keep in `run.json` what was asked for.
+        """Lock this run against other processes, and save the options in `run.json`.
 
         `UserError` if another process works on it.
         """
@@ -252,7 +252,7 @@ class RunFolder:
         return Cell(path, summary.identity, int(attempt) if attempt.isdigit() else 1)
 
     def write_experiment(self, text: str) -> None:
-        """Keep the experiment file as it was given; one that differs from before as `experiment.2.yml`, …"""
+        """Save the experiment file unchanged; one that differs from an earlier one as `experiment.2.yml`, …"""
         for number in count(1):
             path = self.path / ("experiment.yml" if number == 1 else f"experiment.{number}.yml")
             if not path.exists():
@@ -331,7 +331,7 @@ class RunFolder:
         return path
 
     def publish(self) -> None:
-        """Let `latest` name this run, unless it names a newer one. Safe while other runs do the same."""
+        """Point `latest` to this run, unless it names a newer one. Safe while other runs do the same."""
         parent = self.path.parent
         link = parent / LATEST
         with writing(link):

@@ -384,7 +384,7 @@ _COUNTED = frozenset(
 
 
 def unit_of(column: str) -> str:
-    """The unit of a table's column; empty of names, words and plain numbers, and of parameters."""
+    """Return the unit of a table's column; empty for text, plain numbers and parameters."""
     if column in _COUNTED:
         return "packets"
     return "B" if column == "shape_byte_limit" else _SUFFIXES.get(column.rpartition("_")[2], "")
@@ -407,7 +407,7 @@ def _parameter_unit(folder: RunFolder, name: str) -> str:
 
 
 def arrow(name: str, rows: list[dict[str, object]]) -> pa.Table:
-    """A table in Arrow's form from rows; keys that the table has no column for are left out, missing ones are null."""
+    """Return rows as an Arrow table; keys without a column are ignored, missing ones are null."""
     return pa.Table.from_pylist(rows, schema=SCHEMAS[name]) if rows else SCHEMAS[name].empty_table()
 
 
@@ -541,7 +541,7 @@ def parquet(name: str, table: pd.DataFrame) -> bytes:
 
 
 def read_table(folder: RunFolder, name: str) -> pd.DataFrame:
-    """Read a table; `UserError` if the run has none, or none of ours."""
+    """Read a table; `UserError` if it is missing or not a qoslab table."""
     path = folder.tables / f"{name}.parquet"
     with _opened(path, name) as file:
         found: pd.DataFrame = _read(path, file).to_pandas(types_mapper=_nullable)

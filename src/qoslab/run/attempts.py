@@ -20,7 +20,7 @@ class CellState:
 
     planned: PlannedCell
     key: str = ""
-    """See `qoslab.run.task.cell_key`; empty as long as nobody needed it."""
+    """See `qoslab.run.task.cell_key`; empty until first used."""
     folder: str = ""
     """Folder of the valid attempt."""
     record: FileSeal | None = None

@@ -1,4 +1,4 @@
-"""A process of ours that answers requests by lines of JSON: what takes long to import, or must end by itself."""
+"""Helper process that answers requests in JSON lines, for slow imports and work that must be killable."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class HelperProcess:
         return future
 
     def tell(self, message: Mapping[str, Any]) -> None:
-        """Say something that has no answer."""
+        """Send a message that has no reply."""
         assert self.process.stdin is not None
         # Where the process has ended, the reader notices and fails what is pending.
         with contextlib.suppress(OSError, ValueError):

@@ -41,7 +41,7 @@ class RunProgress:
     """A line of progress for the run, or plain lines where standard error is not a terminal."""
 
     def __init__(self, title: str, cells: int, estimate_s: float | None, *, quiet: bool = False) -> None:
-        """`estimate_s` is None if nobody knows how long it takes before the first cell is done.
+        """`estimate_s` is None if the duration is unknown before the first cell is done.
 
         Nothing is said where it is `quiet`.
         """

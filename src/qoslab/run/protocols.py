@@ -89,7 +89,7 @@ class Host(Protocol):
         """Return the lateness of the host since the last call; None if it is measured by other means."""
 
     def apply_tcp(self, profile: TcpProfile, *, answers: bool = True) -> None:
-        """Let new connections have these settings; without `answers`, report no closed ports.
+        """Apply these settings to new connections; without `answers`, report no closed ports.
 
         `MachineError` if the kernel has others afterwards.
         """

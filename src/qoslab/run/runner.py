@@ -207,7 +207,7 @@ class _Workers:
         return found
 
     def _gather(self) -> None:
-        """Have other processes run the cells."""
+        """Run the cells in other processes."""
         shared = self._shared
         assert shared.request.scheduler is not None
         try:

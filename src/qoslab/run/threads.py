@@ -1,4 +1,4 @@
-"""Calls in threads that nobody has to wait for: what is under way in one ends with the process."""
+"""Calls in daemon threads: unfinished ones end with the process."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def result_of(future: Future[Result], check: Callable[[], None], timeout_s: floa
 
 
 def unwatched() -> None:
-    """Let a wait go on."""
+    """End a wait."""
 
 
 def side_by_side(

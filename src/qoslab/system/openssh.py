@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def with_host_keys(file: str | Path) -> tuple[str, ...]:
-    """Options of ssh: the host's key has to be in this file, and nobody is asked."""
+    """Options of ssh that require the host key to be in this file, without a prompt."""
     return "-o", f"UserKnownHostsFile={_value(file)}", "-o", "StrictHostKeyChecking=yes"
 
 

@@ -43,7 +43,7 @@ LARGEST = 65535
 """IP length."""
 INTERVAL_S = 0.5
 SILENT_LINES = 4
-"""After its client's end a receiver is done when so many intervals in a row brought nothing: queues have drained."""
+"""Number of empty intervals in a row after the client's end until queues count as drained and the receiver stops."""
 
 SATURATED_NS = 2047
 """Up to which flood distinguishes lateness: 0.1.0 counts everything later as this."""

@@ -96,7 +96,7 @@ class Edge:
 def find_edge(
     configuration: Configuration, interface: str | None, rate_bps: int | None, *, two_way: bool = False
 ) -> Edge:
-    """Return the interface to try, by its name or the only one that it can be. Raise UserError.
+    """Return the interface to try: the named one, or the only possible one. Raise UserError if there is none.
 
     With traffic in two directions, the policies of the interface on the other side count, too.
     """

@@ -83,7 +83,7 @@ class Ssh:
 
 @dataclass(frozen=True)
 class DaemonFailure:
-    """A daemon of the lab that ended although nobody asked it to."""
+    """Daemon of the lab that ended unexpectedly."""
 
     daemon: str
     """The routers' names for a `qos-router`; `iosd`."""

@@ -57,7 +57,7 @@ def bounds(argv0: str) -> list[str]:
 
 
 def keep(allowed: Collection[str]) -> None:
-    """Have this thread, and those that it starts from now on, be without other capabilities."""
+    """Restrict this thread, and all threads that it starts from now on, to these capabilities."""
     header = ctypes.create_string_buffer(struct.pack("=Ii", _VERSION, 0))
     data = ctypes.create_string_buffer(24)
     _check(libc.capget(header, data))

@@ -96,7 +96,7 @@ def check(stage: str, result: int) -> None:
 
 
 def give_up_rights(allowed: Iterable[str]) -> None:
-    """Have everything that this thread starts be without other capabilities, and without a way to get any."""
+    """Restrict the programs that this thread starts to these capabilities, with no way to regain others."""
     kept = {CAPABILITIES[name] for name in allowed}
     capability = 0
     while (held := libc.prctl(PR_CAPBSET_READ, capability, 0, 0, 0)) >= 0:

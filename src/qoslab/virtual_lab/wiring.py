@@ -292,7 +292,7 @@ def _neighbours(here: Interface, mac: str, end: LinkEnd, far_end: LinkEnd) -> It
 
 
 def _line_ports(link: Link, seed: int) -> dict[str, program_formats.PortConfig]:
-    """The ports of a data plane in the middle of a link: what comes in at one leaves by the other."""
+    """Ports of a data plane in the middle of a link, which forwards frames from one to the other."""
     near, far = LINE_ENDS
     return {
         here: {

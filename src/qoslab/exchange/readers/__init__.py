@@ -65,7 +65,7 @@ def _unknown(path: Path) -> UserError:
 
 
 def read_foreign(path: Path, form: str | None = None, interfaces: Sequence[str] = ()) -> Foreign:
-    """Read a file by what it begins with, or as `form`. `UserError` for one that nobody knows, or that is damaged.
+    """Read a file in the format `form`, by default detected from its content. `UserError` if unknown or damaged.
 
     `interfaces` selects interfaces of a capture that has several; files of other formats have none.
     """

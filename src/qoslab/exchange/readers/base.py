@@ -117,7 +117,7 @@ class Foreign:
             self.rows.setdefault("intervals", []).append(_held({**row, "start_s": start_s, "end_s": end_s}))
 
     def place_streams(self) -> None:
-        """Let each stream start where its first interval does, as far as the time of its total leaves room for that."""
+        """Start each stream with its first interval, as far as its total duration permits."""
         reported: dict[tuple[object, object], list[dict[str, Any]]] = {}
         for row in self.rows.get("intervals", ()):
             reported.setdefault((row["traffic"], row["stream"]), []).append(row)

@@ -44,7 +44,7 @@ def _json(head: bytes) -> bool:
 
 
 def _of_one_test(path: Path) -> dict[str, Any]:
-    """The document of a file; a server writes one for each of its tests, and events are the parts of one."""
+    """Return the JSON document of a file with one test: a single document, or the events of one."""
     text = text_of(path)
     if _EVENT.match(text):
         return _of_events(path, text)

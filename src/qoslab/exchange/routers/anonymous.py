@@ -83,7 +83,7 @@ class Anonymiser:
     """Substitutes for the names and addresses of some routers."""
 
     def __init__(self, key: bytes | None = None) -> None:
-        """`key` makes the substitutes of addresses; by default a random one that nobody knows."""
+        """`key` generates the substitutes of addresses; random by default."""
         self._key = key or secrets.token_bytes(32)
         self._names: dict[str, str] = {}
         self._counts: dict[str, int] = {}

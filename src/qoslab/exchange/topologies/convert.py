@@ -1,4 +1,4 @@
-"""A topology of another tool → a topology file of ours, checked."""
+"""Conversion of a topology of another tool to a checked qoslab topology file."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ class _Link:
 
 
 def import_topology(source: Path, to: Path, wishes: ConversionOptions) -> list[str]:
-    """Write a topology file of ours from one of containerlab or netlab; what was left out or made up, for people.
+    """Convert a containerlab or netlab topology to a qoslab topology file; return notes on omissions.
 
-    `ExperimentError` lists all that has no counterpart, with its place; `UserError` if `to` is there already.
+    `ExperimentError` lists everything without a counterpart, with its location; `UserError` if `to` already exists.
     """
     document = read_document(source)
     if is_containerlab(document.data):

@@ -105,7 +105,7 @@ def names(text: str) -> list[str]:
 
 
 def leading(text: str, most: int) -> tuple[str, ...]:
-    """Return the keywords, `most` at the most, with which every line of this syntax begins, without parsing it."""
+    """Return the first keywords common to all lines of this syntax, at most `most`."""
     depth = 0
     for mark in re.findall(r"[()\[\]|]", text):
         if mark == "|" and depth == 0:

@@ -31,7 +31,7 @@ DEFAULT_WIDTH = 80
 HISTORY_SIZE = 20
 """Lines kept; the default of `terminal history size`, which is 10 in 12.4 and 20 in 15.x."""
 LINE_LIMIT = 4096
-"""Characters of one command. IOS stops at 254 and drops the rest, which nobody wants."""
+"""Maximum length of a command in characters. IOS truncates commands at 254, silently."""
 TYPED_AHEAD = 2**16
 """Characters that may wait to be read; of more the one who feeds them should wait, see `taken`."""
 
@@ -156,7 +156,7 @@ class Terminal:
         return key
 
     async def _within_idle_time(self, event: asyncio.Event) -> None:
-        """Wait for it; the line closes where that takes longer than nobody may do anything."""
+        """Wait for it; the line closes after its idle timeout."""
         if event.is_set():
             return
         try:

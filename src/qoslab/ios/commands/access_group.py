@@ -102,7 +102,7 @@ def _printed(command: str, groups: AccessGroups) -> Iterator[str]:
 
 
 def filter_names(device: Device, interface: Interface) -> tuple[list[str], list[str]]:
-    """Return the names of the access lists in force on an interface, for what comes in and for what goes out."""
+    """Return the names of the input and output access lists in force on an interface."""
     names: tuple[list[str], list[str]] = ([], [])
     versions: tuple[tuple[AccessGroups, Literal[4, 6]], ...] = (
         (interface.filters, 4),

@@ -486,7 +486,7 @@ def _engine(device: Device) -> program_formats.DataPlaneConfigPart:
 
 
 NO_ENTRIES: list[program_formats.AccessListEntry] = []
-"""An access list that is named and that nobody has configured: it matches nothing (assumed, not documented)."""
+"""Access list that is referenced but not configured: it matches nothing (assumed, not documented)."""
 
 
 def _by_list(device: Device) -> set[Criterion]:

@@ -27,7 +27,7 @@ NOT_ROUTED = "a switch bridges within VLANs and routes between its routed ports,
     help={"interface": "Select an interface to configure", "name": "Interface type and number"},
 )
 def enter_host_interface(session: ConfigSession, args: Args) -> None:
-    """Make the interface that the line names and enter its mode, or remove it."""
+    """Create the interface of the line and enter its mode, or remove it."""
     name = args.value("name", str)
     interfaces = session.device.host_interfaces
     if args.unset:

@@ -78,7 +78,7 @@ def _line(family: Family, key: str, text: str) -> InertLine:
 
 
 def _keep_block(session: ConfigSession, family: Family, key: str, text: str) -> None:
-    """Keep a line that leads a block, and enter the block."""
+    """Store the first line of a block, and enter the block."""
     present = session.device.inert.find(key)
     line = _line(family, key, text)
     _keep(session, line if present is None else replace(line, below=present.below))
@@ -86,7 +86,7 @@ def _keep_block(session: ConfigSession, family: Family, key: str, text: str) -> 
 
 
 def keep_virtual_interface(session: ConfigSession, name: str, args: Args) -> None:
-    """Keep an interface that no packet of a lab goes over, and enter its block; or remove it."""
+    """Store an interface without lab traffic and enter its block, or remove it."""
     key = f"interface {name}"
     if args.unset:
         session.device.inert = session.device.inert.without(key)
@@ -145,7 +145,7 @@ for _family in (*FAMILIES, *UNDECIDED):
     help={"text": "A line that is kept without effect, with the one above it"},
 )
 def _below(session: ConfigSession, args: Args) -> None:
-    """Keep a line below another one, or take it out."""
+    """Store a line below another one, or remove it."""
     line = session.device.inert.find(session.position.names[0])
     if line is None:
         return

@@ -331,7 +331,7 @@ def _keepalive(session: ConfigSession, args: Args) -> None:
     },
 )
 def _duplex(session: ConfigSession, args: Args) -> None:
-    """Keep it, for show commands: a virtual line has no collisions."""
+    """Store it for show commands only: a virtual line has no collisions."""
     _ethernet_only(session, args, "duplex")
     forced: tuple[Literal["full", "half"], ...] = ("full", "half")
     session.interface.duplex = next((each for each in forced if each in args and not args.unset), "auto")

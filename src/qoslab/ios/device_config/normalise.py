@@ -169,7 +169,7 @@ def _rate(amount: Amount, base_bps: int | None) -> Amount:
 def red_thresholds(red: RandomDetect, value: int, generation: Generation, limit: int | None) -> RedThresholds:
     """Return the thresholds of a precedence or code point, in packets, or in the unit of `limit`.
 
-    `limit` is that of the queue where default thresholds follow from it, or thresholds are in percent of it.
+    `limit` is the queue limit if thresholds are derived from it or are in percent of it.
     """
     denominator = engine_defaults.RANDOM_DETECT_DENOMINATOR
     typed = dict(red.thresholds).get(value, red.aggregate)

@@ -36,7 +36,7 @@ class Restoration:
     lines: tuple[str, ...]
     """Lines to configure, in this order; tested on the model."""
     left: tuple[str, ...]
-    """Changes of others during the run that stay, a sentence each."""
+    """Changes of others during the run that are left in place, one sentence each."""
 
 
 def restoration(before: str, after: str, pushed: Sequence[str], hardware: Hardware) -> Restoration:
@@ -57,7 +57,7 @@ def restoration(before: str, after: str, pushed: Sequence[str], hardware: Hardwa
 
 
 def unrestored(before: str, after: str, pushed: Sequence[str], hardware: Hardware) -> list[str]:
-    """Return what of `pushed` is not undone on a device that prints `after`, a sentence each.
+    """Return the lines of `pushed` not rolled back in the running configuration `after`, one sentence each.
 
     Without pushed lines, it is everything that differs from `before`.
     """
@@ -76,7 +76,7 @@ def unrestored(before: str, after: str, pushed: Sequence[str], hardware: Hardwar
 
 
 def collisions(before: str, asked: str, hardware: Hardware) -> list[str]:
-    """Return what the configuration `asked` would overwrite on a device that prints `before`, a sentence each.
+    """Return the parts of the running configuration `before` that `asked` would overwrite, one sentence each.
 
     That is a policy-map, class-map, access list or operation of the same name and other content, and a policy that is
     attached where another is asked for. It belongs to the device, and its owner must decide. Lines that the

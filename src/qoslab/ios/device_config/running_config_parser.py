@@ -1,4 +1,4 @@
-"""Configurations as real devices print them and engineers paste them: most of their lines are none of ours.
+"""Parser of running configurations of real devices, most of whose lines are irrelevant to QoS.
 
 `qoslab.ios.parse` refuses a line that the device model does not know. Here such a line is set aside, with the block in
 which it stands, and the rest is read.

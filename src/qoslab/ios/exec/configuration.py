@@ -85,7 +85,7 @@ async def _show_startup_config(session: ExecSession, args: Args) -> str:
 
 
 def save(session: ExecSession) -> None:
-    """Make the running configuration the startup configuration."""
+    """Save the running configuration as the startup configuration."""
     session.terminal.write("Building configuration...\n")
     session.environment.save_startup_config(running_config.render(session.device))
     session.terminal.write("[OK]\n")

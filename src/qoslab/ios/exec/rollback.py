@@ -1,4 +1,4 @@
-"""Exec commands that put a whole configuration in force, at once or when nobody confirms the present one.
+"""Exec commands that apply a whole configuration, immediately or unless the current one is confirmed.
 
 After Cisco's guide to Configuration Replace and Configuration Rollback (12.3(7)T; the timer 12.4(20)T).
 """

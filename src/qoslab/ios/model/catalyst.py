@@ -129,7 +129,7 @@ class SwitchPort:
     switched: bool = True
     """False after `no switchport`: a routed port."""
     mode: Literal["access", "trunk"] | None = None
-    """None is dynamic, which comes out as access here: nobody at the other end negotiates."""
+    """None is dynamic, which results in access here: the other end does not negotiate."""
     access_vlan: int = FIRST_VLAN
     dot1q: bool = False
     """`switchport trunk encapsulation dot1q`."""

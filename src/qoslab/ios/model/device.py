@@ -302,7 +302,7 @@ class Line:
 
     @property
     def idle_s(self) -> int | None:
-        """Seconds after which a login ends at which nobody types; None: never."""
+        """Idle timeout of a login in seconds; None: never."""
         minutes, seconds = EXEC_TIMEOUT if self.exec_timeout is None else self.exec_timeout
         return 60 * minutes + seconds or None
 

@@ -52,7 +52,7 @@ class HostClocks:
         return {host: _record(before, after[host]) for host, before in self._before.items()}
 
     def _looks(self, hosts: Iterable[str]) -> dict[str, ClockReading | None]:
-        """Read all of them in parallel: a remote one takes its time."""
+        """Read the clocks of all hosts in parallel, because a remote reading is slow."""
         found, errors = side_by_side({name: self._lab.host(name).clock for name in hosts})
         if errors:
             raise errors[0]

@@ -159,7 +159,7 @@ class RunningFlow:
             self._began = datetime.now(UTC)
 
     def start_client(self, at_ns: int) -> None:
-        """Let its client send from an instant of CLOCK_MONOTONIC on."""
+        """Start its client at an instant of CLOCK_MONOTONIC."""
         self._started = (time.monotonic_ns(), datetime.now(UTC))
         self._client = self._start(self.flow.source, self.commands.client, "client", at_ns)
         self._deadline = at_ns / 1e9 + self.commands.deadline_s

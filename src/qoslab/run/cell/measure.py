@@ -252,7 +252,7 @@ class CellRun:
             self._journal.invalid(error.message)
 
     def _keep_results(self, results: Mapping[str, FlowResult]) -> None:
-        """Keep how the senders kept their pace, and what the tools warn of."""
+        """Record the pacing of the senders and the warnings of the tools."""
         named = {flow.name: flow for flow in self._experiment.flows_of(self._arm)}
         self._journal.findings.senders = senders(self._experiment.topology, named, results)
         for name, result in results.items():

@@ -12,7 +12,7 @@ from qoslab.run.threads import side_by_side
 
 
 class Observe(Protocol):
-    """Takes a show command of a router."""
+    """Function that runs a show command on a router."""
 
     def __call__(self, device: str, command: str) -> Observed:
         """Take it now. `DeviceError` if the router does not answer."""

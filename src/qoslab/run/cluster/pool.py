@@ -90,7 +90,7 @@ class Pool:
         return sum(worker.task is not None for worker in self._workers) < self._most
 
     def submit(self, task: CellTask, coming: Path | None) -> None:
-        """Have a cell run, if there is room."""
+        """Submit a cell if a worker is free."""
         worker = next((each for each in self._workers if each.task is None), None)
         if worker is None:
             worker = _Worker.start()

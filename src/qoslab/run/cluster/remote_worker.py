@@ -124,7 +124,7 @@ def close_labs() -> None:
 
 
 def interrupt() -> None:
-    """Have the cells that are running give up."""
+    """Cancel the running cells."""
     _CLOSING.set()
 
 

@@ -291,7 +291,7 @@ def read_routers(source: Path) -> tuple[dict[str, Access], dict[str, RouterSetti
 def _refuse_unread(
     reader: Reader, routers: Mapping[str, Access], hosts: Iterable[str], variables: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Refuse what Ansible would follow and nobody does here: who wrote it down shall not take it for followed."""
+    """Refuse settings that Ansible would apply but qoslab does not, so that they are not silently ignored."""
     for name, access in routers.items():
         for word in SSH_ARGUMENTS if isinstance(access, IosAccess) else ():
             if given := _text(variables.get(name, {}), word):
@@ -365,7 +365,7 @@ def _is_true(value: object) -> bool:
 
 
 def give_secrets(source: Path, given: Mapping[str, Mapping[What, str]]) -> None:
-    """Have the inventory `source` say this of its nodes, too, while this process lasts; empty texts say nothing."""
+    """Add variables to the nodes of the inventory `source` for this process; empty texts are ignored."""
     _GIVEN[source.resolve()] = given
 
 
@@ -541,7 +541,7 @@ def _ios_access(name: str, variables: Mapping[str, Any]) -> IosAccess:
 
 
 def _know_secrets(variables: Mapping[str, Any]) -> None:
-    """Keep what an inventory says of passwords out of everything that is written and printed from now on."""
+    """Remove the passwords of an inventory from everything that is written and printed from now on."""
     secrets = {str(value) for name, value in variables.items() if _SECRET.search(name) and value not in (None, "")}
     KNOWN.know(*secrets)
     # What came by the environment is not for the processes that are started: any of this user's can read theirs.

@@ -173,7 +173,7 @@ class SharedCollector:
             return self._collector
 
     def connect(self, routers: Mapping[str, Access], *, known_hosts: Path | None, lab: str) -> None:
-        """Have the collector log in to the IOS routers of a lab, without waiting for that."""
+        """Start the logins of the collector to the IOS routers of a lab without waiting for them."""
         collector = self.get()
         with self._lock:
             self._routers[lab] = (dict(routers), known_hosts)

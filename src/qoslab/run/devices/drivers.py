@@ -28,7 +28,7 @@ class Undo:
     needed: bool
     """True if its role has something to do."""
     left: tuple[str, ...] = ()
-    """Changes by somebody else that stay, a sentence each."""
+    """Changes by other users that are left in place, one sentence each."""
 
 
 class RouterDriver(Protocol):
@@ -45,7 +45,7 @@ class RouterDriver(Protocol):
         """True if its configuration from before the run has been read."""
 
     def collisions(self) -> Sequence[str]:
-        """Return the parts of the router's configuration that the intended one would overwrite, a sentence each."""
+        """Return the parts of the router's configuration that the intended one would overwrite, one sentence each."""
 
     def pushing(self) -> None:
         """The intended configuration is about to be pushed; when this returns that outlasts a loss of power."""
@@ -128,7 +128,7 @@ class CommandLineRouter:
         return Undo(bool(found.lines), tuple(found.left))
 
     def changed(self, shown: str) -> list[str]:
-        """Return the changes by somebody else since the configuration, a sentence each, without secrets.
+        """Return the changes by other users since the configuration, one sentence each, without secrets.
 
         `shown` is its running configuration now.
         """
@@ -137,7 +137,7 @@ class CommandLineRouter:
         return [KNOWN.masked(sentence) for sentence in found]
 
     def lost(self, shown: str) -> list[str]:
-        """Return the lost parts of the pushed configuration, a sentence each.
+        """Return the lost parts of the pushed configuration, one sentence each.
 
         `shown` is its running configuration now: what is to be undone is known from it.
         """

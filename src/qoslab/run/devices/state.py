@@ -60,7 +60,7 @@ class RestoreState:
         return cls(Path(home).expanduser() / "qoslab" / "restore" / name)
 
     def begin(self, *, inventory: Path, run: Path, topology: Topology) -> None:
-        """Make it for a run. `UserError` if another run is under way there, or has left its own."""
+        """Create it for a run. `UserError` if another run is in progress there, or has left its state."""
         self._take(inventory)
         with writing(self.folder):
             self._clear()
@@ -92,7 +92,7 @@ class RestoreState:
             )
 
     def hold(self) -> None:
-        """Let nobody else of this machine change these routers, until `release` or the end of this process.
+        """Lock these routers on this machine until `release` or the end of this process.
 
         `UserError` if somebody does.
         """
@@ -113,13 +113,13 @@ class RestoreState:
             held.close()
 
     def release(self) -> None:
-        """Let others."""
+        """Release the locks of the routers."""
         if self._held is not None:
             self._held.close()
             self._held = None
 
     def make(self) -> None:
-        """Make the folder, for its owner only."""
+        """Create the folder, accessible only to its owner."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o700)
 
@@ -159,14 +159,14 @@ class RestoreState:
         return [file.read_text(encoding="utf-8") for _, file in self._pushed(router)]
 
     def push(self, router: str, text: str) -> None:
-        """Keep what is about to be pushed to it; when this returns it outlasts a loss of power."""
+        """Save the configuration before it is pushed; when this returns it survives a power failure."""
         with writing(self.folder):
             number = max((number for number, _ in self._pushed(router)), default=0) + 1
             self._write(f"{router}.pushed.{number}.ios", text)
             _sync(self.folder)
 
     def keep_countdowns(self, countdowns: Mapping[str, str]) -> None:
-        """Keep what counts down on routers, by name: the restoring process stops it."""
+        """Save the rollback timers of routers by name: the restoring process cancels them."""
         with writing(self.folder):
             self._write(COUNTDOWNS, json.dumps(dict(countdowns)) + "\n")
 
@@ -179,7 +179,7 @@ class RestoreState:
         return record
 
     def keep_mark(self, who: str) -> None:
-        """Keep what is entered on routers as the run lock: the restoring process removes it."""
+        """Save the run locks entered on routers: the restoring process removes them."""
         with writing(self.folder):
             self._write(MARK, who)
 

@@ -183,7 +183,7 @@ class Channel:
         self._hang_up()
 
     def close(self) -> list[str]:
-        """Let the agent restore everything, and hang up; what it could not restore."""
+        """Let the agent restore everything and disconnect; return settings that it could not restore."""
         if self._closed.is_set():
             return []
         failed: list[str] = []

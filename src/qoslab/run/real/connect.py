@@ -37,7 +37,7 @@ def reach_hosts(
     proxies: AccessProxies | None = None,
     check: Callable[[], None] = unwatched,
 ) -> ExternalLab:
-    """Have an agent on each host of the experiment, and be let in by all routers; nothing is changed.
+    """Start an agent on each host of the experiment and log in to all routers; nothing is changed.
 
     None stays where one cannot be reached. `check` ends the wait by raising.
     """
@@ -76,7 +76,7 @@ def taken(lab: ExternalLab, marks: Mapping[str, str]) -> list[Found]:
 
 
 def isolate(lab: ExternalLab, note: Callable[[str], None]) -> None:
-    """Have the interfaces of all hosts ready."""
+    """Prepare the interfaces of all hosts."""
     left, errors = side_by_side({name: host.isolate for name, host in lab.hosts.items()})
     for name, each in ((name, each) for name, failed in left.items() for each in failed):
         note(f"{name}: a setting left by an earlier run could not be restored: {each}")

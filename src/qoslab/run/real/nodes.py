@@ -47,7 +47,7 @@ class ExternalProcess:
         return self._output.status
 
     def began_ns(self) -> int | None:
-        """See `run.protocols.Process`: as its host says, which knows to within the error of reading its clock."""
+        """See `run.protocols.Process`. Accurate to the error of the reading of the host's clock."""
         return None if self._output.began_ns is None else self._output.began_ns - self._ahead_ns
 
     def signal(self, number: signal.Signals) -> None:
@@ -173,7 +173,7 @@ class ExternalHost:
         return found
 
     def isolate(self) -> list[str]:
-        """Prepare its interfaces. What an earlier run had left there and could not be restored, in words."""
+        """Prepare its interfaces. Return descriptions of settings of an earlier run that could not be restored."""
         interfaces = self._place.interfaces()
         failed = self._channel.ask("isolate", way=self._place.settings.isolate, interfaces=interfaces)["failed"]
         clock = self.clock()

@@ -91,7 +91,7 @@ class MeasuredWorker(ABC):
 
     @abstractmethod
     def start(self, experiment: Experiment) -> None:
-        """Have a lab for its cells."""
+        """Provide a lab for its cells."""
 
     @abstractmethod
     def _end_lab(self) -> None:

@@ -1,4 +1,4 @@
-"""The typed tree to the engine's configuration of an interface."""
+"""Compiler from the typed tree to the engine's configuration of an interface."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def _filled(present: Values, default: Values, wanted: Values) -> Values:
 
 
 def _policy(session: ConfigSession, name: str) -> str:
-    """Make the policy that polices a phone, and its classes, if they are not there; return its name."""
+    """Create the policy that polices a phone, and its classes, if missing; return its name."""
     device = session.device
     classes = []
     for each, rate in _RATES.items():

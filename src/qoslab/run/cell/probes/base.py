@@ -76,7 +76,7 @@ class Prober(ABC):
         """
 
     def look(self) -> None:  # noqa: B027 (most have nothing to examine)
-        """Take what will not be there any more at the end."""
+        """Read data that will be gone at the end."""
 
     @abstractmethod
     def read(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class Prober(ABC):
         return asyncio.run(ask())
 
     def keep_samples(self, report: program_formats.OperationReport) -> None:
-        """Keep what the data plane or program says, with the stamps of each packet."""
+        """Save the output of the data plane or program, with the time stamps of each packet."""
         self.setting.cell.write(self.file("samples.json"), json.dumps(report) + "\n")
 
     def unanswered(self, code: str, reason: str = "") -> RunInvalid:

@@ -190,7 +190,7 @@ class HostResponder:
             time.sleep(POLL_S)
 
     def check(self) -> None:
-        """`RunInvalid` if it has ended by itself: what came later nobody answered, or somebody else."""
+        """Raise `RunInvalid` if the program has ended: another one may have answered later requests."""
         if how := self._program.ended:
             raise RunInvalid(f"the responder on {self._host} {how}: {self._program.reason or 'it gave no reason'}")
 

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 
 def keep_out_of_files(callback: Any) -> None:
-    """Have the callback, a module, print its events whole."""
+    """Let the callback module print complete events."""
     context, encoder = callback.event_context, callback.AnsibleJSONEncoderLocal
 
     def dump_begin(terminal: TextIO) -> None:

@@ -164,7 +164,7 @@ class RouterError(DeviceError):
 
 
 class UnreachableRouterError(RouterError, PassingFault):
-    """A router could not be reached, hung, or let nobody in."""
+    """Router that could not be reached, hung, or refused the login."""
 
 
 _PROMPT = re.compile(r"\S+\(config[^)]*\)#|\S+[#>]")
@@ -434,7 +434,7 @@ class AnsibleSession:
             self._ready = started == READY_TASK
 
     def _write(self, order: Mapping[str, Any] | str) -> None:
-        """Write to the session's FIFO. Opening a FIFO for writing fails as long as nobody reads it."""
+        """Write to the session's FIFO. Opening a FIFO for writing fails while it has no reader."""
         assert self._scratch is not None
         deadline = time.monotonic() + START_SECONDS
         while True:
@@ -507,7 +507,7 @@ class AnsibleSession:
 
 
 def _write_behind_traffic(folder: Path) -> None:
-    """Make the `ansible-playbook` that starts the real one at lower priority.
+    """Create an `ansible-playbook` wrapper that starts the real one at lower priority.
 
     Only processes may have one, not the thread that waits for them: while that held the interpreter's lock, everything
     else here would wait for it.

@@ -68,7 +68,7 @@ class Device:
         return call
 
     async def ask(self, lines: Sequence[str]) -> list[str]:
-        """Return the device's answer to each line. `AccessError` if it lets nobody in, or does not answer."""
+        """Return the device's answer to each line. `AccessError` if it refuses the login or does not answer."""
         call = await self.call()
         try:
             answers = [await call.login.ask(line, call.prompt) for line in lines]

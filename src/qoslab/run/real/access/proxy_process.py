@@ -120,7 +120,7 @@ class Server:
         )
 
     async def _visit(self, device: Device, process: asyncssh.SSHServerProcess[bytes]) -> None:
-        """Let a client in: from the prompt on it talks to the device itself."""
+        """Connect a client: after the prompt it talks to the device directly."""
 
         def tell(trouble: Trouble) -> None:
             self._say({"device": device.name, "trouble": self._shown(trouble)})

@@ -1,4 +1,4 @@
-"""Rollback timer on the router itself, for the case that nobody else can restore it.
+"""Rollback timer on the router itself, in case no other process can restore it.
 
 It is started before the first line is sent, restarted before each cell, and stopped when the router is proven to be
 as it was.

@@ -29,7 +29,7 @@ BROADCAST = b"\xff" * 6
 ANSWER_S = 1.0
 """Longer than a router takes for an answer that is not queued."""
 MISSES = 3
-"""Requests in a row without an answer, after which nobody is there."""
+"""Number of unanswered requests in a row after which a host counts as absent."""
 PACE_S = 0.003
 """Pause between requests that do not wait for an answer."""
 CAPTURE = "dumpcap"

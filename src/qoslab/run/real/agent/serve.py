@@ -84,7 +84,7 @@ class Agent:
     # frames
 
     def push(self, head: dict[str, Any], body: bytes = b"") -> None:
-        """Say something, once there is room."""
+        """Send a message as soon as the channel has room."""
         text = json.dumps(head).encode()
         self.output.append(LENGTHS.pack(len(text), len(body)) + text + body)
         self.waiting += len(self.output[-1])

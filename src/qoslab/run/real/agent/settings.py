@@ -111,7 +111,7 @@ class Journal:
         self.add({"who": who, "token": self.token})
 
     def add(self, entry: dict[str, Any]) -> None:
-        """Keep one more."""
+        """Store a further setting."""
         os.write(self._file, json.dumps(entry).encode() + b"\n")
         os.fsync(self._file)
 
@@ -201,7 +201,7 @@ class Watchdog:
         return int(self._channel.recv(64))
 
     def finish(self) -> list[str]:
-        """Let it put back; what it could not."""
+        """Restore the settings; return those that could not be restored."""
         self._channel.shutdown(socket.SHUT_WR)
         reply = b""
         while True:
@@ -318,7 +318,7 @@ class Settings:
 
     @staticmethod
     def _quiet(ipv6: bool) -> None:
-        """Have IPv6 in a namespace of ours as in the virtual lab, or not at all."""
+        """Configure IPv6 in qoslab's namespace as in the virtual lab, or disable it."""
         values = dict.fromkeys(QUIET_IPV6, "0") if ipv6 else {"disable_ipv6": "1"}
         for key in [f"net.ipv6.conf.{scope}.{name}" for scope in ("all", "default") for name in values]:
             if read_sysctl(key) is not None:
@@ -389,7 +389,7 @@ class Settings:
         return lines_of(call("ip", family(prefix), "route", "show", "exact", prefix))
 
     def _route(self, route: dict[str, Any]) -> None:
-        """Have the experiment's route in place of the one that is preferred.
+        """Replace the preferred route by the experiment's route.
 
         With its metric: next to one of another metric it would stay when all is restored, or not be taken at all.
         """

@@ -36,8 +36,9 @@ def devices_seen(facts: Facts) -> dict[str, dict[str, str]]:
 
 
 def others(began: Mapping[str, Mapping[str, str]], now: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Return which nodes are other devices than those on which a run began, a sentence each; what nobody knows is no
-    other.
+    """Return one sentence for each node that is not the device on which the run began.
+
+    Unknown identities count as unchanged.
     """
     found = []
     for name, each in now.items():

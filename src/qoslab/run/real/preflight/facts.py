@@ -84,7 +84,7 @@ class HostFacts:
     routes: Mapping[str, tuple[str, str]]
     """Output interface and matching prefix (`default`), by far address."""
     management: str
-    """The interface of the connection to it; empty if nobody knows."""
+    """Interface of the connection to it; empty if unknown."""
     missing: tuple[str, ...]
     """Programs that the experiment needs there, and that are not."""
     congestion: frozenset[str]
@@ -186,7 +186,7 @@ class Facts:
         return None if host is None else host.cards.get(self.device(end))
 
     def mac(self, end: LinkEnd) -> str:
-        """The hardware address at an end; empty if nobody knows."""
+        """Hardware address at an end; empty if unknown."""
         there = self.port(end) or self.card(end)
         return "" if there is None else there.mac
 

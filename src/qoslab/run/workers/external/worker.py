@@ -209,7 +209,7 @@ class ExternalWorker(MeasuredWorker):
             self._tell(self._label, "")
 
     def _compare(self, folder: Path, why: str = "") -> None:
-        """Keep what was changed on the routers, and what of it is left; `why` they could not be restored."""
+        """Record the changes on the routers, and those that remain with the reason `why`."""
         during, self._during = self._during, {}
         try:
             changes = {router: self._changes(router, arms, why) for router, arms in during.items()}
@@ -281,7 +281,7 @@ def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
 
 
 def _shut_out(inventory: LabInventory, experiment: Experiment) -> list[QoslabError]:
-    """The routers that let nobody in: a user who fixes something must hear of all at once."""
+    """Routers that refused the login, reported all at once."""
     routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
     ways = ways_to(inventory.file, routers, inventory.nodes.routers)
     if not ways:
