@@ -282,7 +282,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Case:
-    """Packets before and after a path: times in ns, of `out_ns` -1 where the packet was lost."""
+    """Packets before and after a path: times in ns, of `out_ns` -1 if the packet was lost."""
 
     path: str
     arrivals: str

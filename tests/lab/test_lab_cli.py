@@ -33,7 +33,7 @@ def qoslab(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]
 
 
 def forked(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The same without its imports, where nothing is typed."""
+    """The same without its imports, if nothing is typed."""
     return subprocess.CompletedProcess(arguments, *run(Path.cwd(), *arguments))
 
 

@@ -410,7 +410,7 @@ def noticed_by(paths: Sequence[Path]) -> set[str]:
 
 
 def main(names: Sequence[str]) -> int:
-    """Prove, and write the document from all that was found; the status is 1 where a mistake passes unnoticed."""
+    """Prove, and write the document from all that was found; the status is 1 if a mistake passes unnoticed."""
     every = build() + [Mistake(name, what, patch) for name, what, patch in ANALYSIS]
     if unknown := sorted(set(names) - {each.name for each in every}):
         print(f"no such mistake: {', '.join(unknown)}; docs/internals/proof.md lists them", file=sys.stderr)

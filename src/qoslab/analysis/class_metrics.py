@@ -29,7 +29,7 @@ from qoslab.model.metrics import ClassSelector
 _Key = tuple[str, str, str, str, str]
 """Key of a class: a row of CLASS."""
 ANY_HEADER = 14
-"""Bytes of layer 2 that are counted with a packet, where the line is not known."""
+"""Bytes of layer 2 that are counted with a packet, if the line is not known."""
 _Figures = dict[str, float | Missing]
 _OfOne = Callable[[pd.DataFrame, float, Line | None], _Figures]
 """Computes figures of one class from its readings, in their order, the traffic time, and the line if it is known."""

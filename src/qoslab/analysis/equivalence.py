@@ -148,5 +148,5 @@ def _p_value(above: np.ndarray, below: np.ndarray, alternative: str) -> float:
 
 
 def relative_difference(first: float, second: float) -> float:
-    """0 to 1 where both have one sign: the difference as a share of the greater; nan of what is not finite."""
+    """0 to 1 if both have one sign: the difference as a share of the greater; nan of what is not finite."""
     return 0.0 if first == second else abs(second - first) / max(abs(first), abs(second))

@@ -257,7 +257,7 @@ def compare(
 
     `lab` is the kind of lab that the measured figures come from.
 
-    Rows without an expectation are `informative`. `where` says which cells of the arm count; all where it is empty.
+    Rows without an expectation are `informative`. `where` says which cells of the arm count; all if it is empty.
 
     `predicted` is what the model says, for the `reason`. `verdict` shows whether the router does that; `reproduction`
     whether the published figure is within the same bounds, regardless of the measured value: `as predicted`, `not

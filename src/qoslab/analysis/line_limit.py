@@ -143,7 +143,7 @@ def _counted_s(cell: Carried, reference: Reference, flows: pd.DataFrame, found: 
 
 
 def carried_bits(cell: Carried, flows: pd.DataFrame) -> float:
-    """Payload bits that the links can have carried of `flows` in their whole time; inf where a path is not known.
+    """Payload bits that the links can have carried of `flows` in their whole time; inf if a path is not known.
 
     Of flows with different paths it is the sum over links of which each flow crosses one.
     """

@@ -265,7 +265,7 @@ def _as_of(selection: Selection, moment: float) -> dict[str, float | Missing]:
 
 
 def _within(value: float | Missing, name: str, around: Iterable[Mapping[str, float | Missing]]) -> float | Missing:
-    """A figure, and by how much it is another one where the moment is a little earlier or later."""
+    """A figure, and by how much it is another one if the moment is a little earlier or later."""
     if isinstance(value, Missing):
         return value
     others = (found.get(name, value) for found in around)

@@ -50,7 +50,7 @@ def queue_counts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def busy_ports(table: pd.DataFrame) -> list[tuple[str, str]]:
-    """Device and interface of the ports of one cell that dropped frames, or of the busiest where none did."""
+    """Device and interface of the ports of one cell that dropped frames, or of the busiest if none did."""
     counts = queue_counts(table)
     if counts.empty:
         return []

@@ -114,7 +114,7 @@ class Grid:
     rows: list[tuple[Scalar, ...]]
     columns: list[tuple[Scalar, ...]]
     cells: dict[tuple[tuple[Scalar, ...], tuple[Scalar, ...]], list[Point]]
-    """Several where the parameters of rows and columns do not distinguish them."""
+    """Several if the parameters of rows and columns do not distinguish them."""
 
 
 def grid(found: Sequence[Point], rows: Sequence[str], columns: Sequence[str]) -> Grid:

@@ -53,7 +53,7 @@ SCHEMA = pa.schema(
         "interface": pa.int32(),  # number in the file, through all sections; of Linux cooked v2 the interface index
     }
 )
-"""Columns of a piece, a row a packet. All but the first two are -1 where a packet has no such thing."""
+"""Columns of a piece, a row a packet. All but the first two are -1 if a packet has no such thing."""
 
 Array = npt.NDArray[Any]
 

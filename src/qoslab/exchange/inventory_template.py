@@ -131,7 +131,7 @@ def _about(link: Link, near: LinkEnd, far: LinkEnd) -> str:
 
 
 def _key(text: str) -> str:
-    """A text as YAML has it, in quotes where it could be taken for something else."""
+    """A text as YAML has it, in quotes if it could be taken for something else."""
     return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else json.dumps(text)
 
 

@@ -14,7 +14,7 @@ from qoslab.genie.show_parser import NOTHING_KNOWN, Parsed, failed, plain
 from qoslab.genie.vlans import parse_vlans
 
 _Parser = Callable[[str, str], dict[str, Any] | None]
-"""Function of the output and of the interface that the command names, else an empty text; its result is None where only
+"""Function of the output and of the interface that the command names, else an empty text; its result is None if only
 Genie can parse the output."""
 _INTERFACE = r"(?P<interface>[A-Za-z]+\d[\d/.:]*)"
 _PARSERS: tuple[tuple[re.Pattern[str], _Parser], ...] = (
@@ -32,7 +32,7 @@ def parses(command: str) -> bool:
 
 
 def parse(command: str, text: str) -> Parsed | None:
-    """Parse the answer of a router to a command as `show_parser.parse` does; None where only Genie can.
+    """Parse the answer of a router to a command as `show_parser.parse` does; None if only Genie can.
 
     `ValueError` for an unknown command.
     """

@@ -186,7 +186,7 @@ _LINES: tuple[tuple[re.Pattern[str], Callable[[Entry, Words], None]], ...] = tup
 
 
 def parse_interfaces(text: str) -> dict[str, Entry] | None:
-    """Interfaces with what the print says of each; None where it has a line of which only Genie knows the meaning."""
+    """Interfaces with what the print says of each; None if it has a line of which only Genie knows the meaning."""
     found: dict[str, Entry] = {}
     entry: Entry | None = None
     for line in filter(None, map(str.strip, text.splitlines())):

@@ -94,7 +94,7 @@ class _Reader:
         self.counters = self.shared_queue.setdefault("priority_level", {}).setdefault("default", {})
 
     def part(self, *names: str) -> Values:
-        """A dictionary inside the open class; made where it does not exist."""
+        """A dictionary inside the open class; created if missing."""
         assert self.counters is not None
         found = self.counters
         for name in names:

@@ -135,7 +135,7 @@ def class_packets(device: Device, name: str) -> PacketSet:
 
 
 def _other_packets(device: Device, name: str) -> PacketSet:
-    """Return the packets that a class-map does not match; those that may be matched too, where that is not known."""
+    """Return the packets that a class-map does not match; those that may be matched too, if that is not known."""
     class_map = device.class_maps.get(name)
     if name == CLASS_DEFAULT or class_map is None:
         return ~class_packets(device, name)
@@ -153,7 +153,7 @@ class Candidate:
     met: PacketSet
     left: PacketSet
     above: tuple[str, ...]
-    """Classes above it that take its packets, where none is left."""
+    """Classes above it that take its packets, if none is left."""
 
 
 def candidates(device: Device, policy: PolicyMap, arriving: PacketSet = EVERYTHING) -> Iterator[Candidate]:

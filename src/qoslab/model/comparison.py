@@ -289,7 +289,7 @@ class NoteFigure:
     arm: str
     metric: str
     where: tuple[tuple[str, str], ...] = ()
-    """Names and values of parameters as written: the cells that count; all of the arm where empty."""
+    """Names and values of parameters as written: the cells that count; all of the arm if empty."""
 
     @classmethod
     def of(cls, match: re.Match[str]) -> NoteFigure:
@@ -321,7 +321,7 @@ class PublishedFigure:
     source: str
     """Place in the publication."""
     where: Mapping[str, Scalar] = field(default_factory=dict)
-    """The parameters of the cells that it is about; all cells of the arm where empty."""
+    """The parameters of the cells that it is about; all cells of the arm if empty."""
     resolution: float = 0.0
     """Resolution of its last digit in `unit`: a print of 841 kb/s is between 840.5 and 841.5."""
     kind: str = ""

@@ -30,7 +30,7 @@ class Options:
     """Options of the command line for an experiment."""
 
     arms: tuple[str, ...] = ()
-    """Only these, in the experiment's order; all where empty."""
+    """Only these, in the experiment's order; all if empty."""
     duration: Duration | None = None
     """Instead of the experiment's."""
     repetitions: int | None = None

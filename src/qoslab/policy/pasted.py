@@ -81,7 +81,7 @@ def _overwritten(line: str) -> str:
 
 
 def _without_quotes(lines: list[str]) -> list[str]:
-    """Remove the marks of a quoted mail, where every line has them."""
+    """Remove the marks of a quoted mail, if every line has them."""
     written = [line for line in lines if line.strip()]
     if written and all(line.startswith(">") for line in written):
         return [re.sub(r"^> ?", "", line) for line in lines]
@@ -89,7 +89,7 @@ def _without_quotes(lines: list[str]) -> list[str]:
 
 
 def _without_numbers(lines: list[str]) -> list[str]:
-    """Remove line numbers, where every line has a higher one than the line before."""
+    """Remove line numbers, if every line has a higher one than the line before."""
     written = [line for line in lines if line.strip()]
     found = [_NUMBERED.match(line) for line in written]
     numbers = [int(each[1]) for each in found if each]

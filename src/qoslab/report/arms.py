@@ -422,7 +422,7 @@ def _shown(cell: CellFiles, file: str) -> str:
 
 
 def _indented(content: str) -> str:
-    """JSON with line ends; as it is where it is damaged."""
+    """Format JSON with line breaks; unchanged if it is damaged."""
     try:
         return json.dumps(json.loads(content), indent=1)
     except (ValueError, RecursionError):

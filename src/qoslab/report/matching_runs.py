@@ -41,7 +41,7 @@ def counterparts(root: Path, given: Sequence[str]) -> MatchingRuns:
     """The runs that a user means: by folder, or the experiment's by name, or those of the newest run's experiment.
 
     Several are used as given. For one, or for an experiment, it is the newest run of each lab, complete ones
-    before those that left cells out, all with the settings of the newest that has matching runs. `UserError` where
+    before those that left cells out, all with the settings of the newest that has matching runs. `UserError` if
     there are not two labs, for runs of several experiments, and for other settings, which are named.
     """
     found = [_Candidate(find_run(root, each)) for each in given or (None,)]

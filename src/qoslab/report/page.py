@@ -151,9 +151,9 @@ class Page:
     warnings: list[str]
     """Inactive parts of the run: the verdict is the same, but may show less than it seems."""
     answer: AnswerText | None
-    """The answer to the title's question, where the experiment has one."""
+    """The answer to the title's question, if the experiment has one."""
     lead: Graph | None
-    """The picture before all tables, where the answer has none."""
+    """The picture before all tables, if the answer has none."""
     predicted: bool
     """True if the model predicts a figure at all; else its column is left out."""
     figures: list[FigureGroup]

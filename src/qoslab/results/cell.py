@@ -87,7 +87,7 @@ class Cell(Identified):
         return tc if tc.exists() else self.configuration(f"{device}.ios")
 
     def ansible(self, intent: str) -> Path:
-        """Folder of what ansible-runner left of a playbook; made where it is missing."""
+        """Folder of what ansible-runner left of a playbook; created if missing."""
         folder = self.path / "ansible" / intent
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ class Cell(Identified):
         return self.path / "hosts" / f"{host}.simulated.json"
 
     def capture(self, point: str) -> Path:
-        """The pcapng file of a capture point; its folder is made where it is missing."""
+        """The pcapng file of a capture point; its folder is created if missing."""
         file = self.path / capture_file(point)
         with writing(file):
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -143,7 +143,7 @@ class Cell(Identified):
         append(self.coming / "readings" / f"{device}.jsonl", line)
 
     def coming_counters(self) -> Path:
-        """Folder of the counters that come, a file for each router; made where it is missing."""
+        """Folder of the counters that come, a file for each router; created if missing."""
         folder = self.coming / "counters"
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)

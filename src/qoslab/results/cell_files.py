@@ -67,7 +67,7 @@ class CellFiles(Identified):
 
     @cached_property
     def seal(self) -> FileSeal | None:
-        """The seal of `cell.json` when it was first asked for; None where there is none."""
+        """The seal of `cell.json` when it was first asked for; None if there is none."""
         try:
             return seal_of(self._folder / CELL_RECORD)
         except OSError:
@@ -78,7 +78,7 @@ class CellFiles(Identified):
         return name in self._texts or (self._folder / name).exists()
 
     def text(self, name: str) -> str:
-        """The text of a file; `UserError` where it cannot be read or is too large."""
+        """The text of a file; `UserError` if it cannot be read or is too large."""
         if name not in self._texts:
             self._texts[name] = as_text(read_bytes(self._folder / name, TEXT_MOST))
         return self._texts[name]
@@ -88,7 +88,7 @@ class CellFiles(Identified):
         return f"{self._folder}/{name}"
 
     def record(self) -> CellRecord:
-        """`cell.json`; `DamageError` where it is not what was written."""
+        """`cell.json`; `DamageError` if it is not what was written."""
         if self._record is None:
             self._record = read_record(CellRecord, self._folder / CELL_RECORD, RECORD_MOST)
         return self._record
@@ -127,7 +127,7 @@ class CellFiles(Identified):
         return {router: self.text(name) for router, name in names.items() if self.has(name)}
 
     def simulated_flow(self, flow: str) -> str | None:
-        """The simulator's values of a flow; None where it left none."""
+        """The simulator's values of a flow; None if it left none."""
         name = f"traffic/{flow}{_SIMULATED}"
         return self.text(name) if self.has(name) else None
 
@@ -138,7 +138,7 @@ class CellFiles(Identified):
             yield host, self.text(f"hosts/{name}"), name
 
     def outputs(self, flow: str, suffix: str) -> tuple[Output, Output] | None:
-        """The output of the client and the server of a traffic tool; None where one of them left none."""
+        """The output of the client and the server of a traffic tool; None if one of them left none."""
         sides = "client", "server"
         if not all(self.has(traffic_file(flow, side, suffix)) for side in sides):
             return None
@@ -152,7 +152,7 @@ class CellFiles(Identified):
         return Output(stdout=self.text(traffic_file(flow, side, suffix)), stderr=stderr)
 
     def probe(self, probe: str) -> str | None:
-        """The values of a probe, as JSON text; None where it left none."""
+        """The values of a probe, as JSON text; None if it left none."""
         name = f"probes/{probe}.json"
         return self.text(name) if self.has(name) else None
 

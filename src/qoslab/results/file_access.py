@@ -31,7 +31,7 @@ class Disk:
             handle.write(content)
 
     def append(self, path: Path, content: bytes) -> None:
-        """More of a file, which is made where it is missing."""
+        """More of a file, which is created if missing."""
         with path.open("ab") as handle:
             handle.write(content)
 
@@ -91,7 +91,7 @@ def _message(error: OSError, path: Path, in_run: bool) -> tuple[str, str]:
 
 @contextmanager
 def made_folder(folder: Path) -> Iterator[None]:
-    """A folder, made where it is missing; where the block fails, what was made for it goes again."""
+    """A folder, created if missing; where the block fails, what was made for it goes again."""
     made = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))
     try:
         folder.mkdir(parents=True, exist_ok=True)

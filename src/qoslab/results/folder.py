@@ -73,7 +73,7 @@ class OpenRun:
     damaged: Mapping[str, tuple[str, ...]]
     """Reasons why others are not, by name; see `RunFolder.damaged`."""
     experiment_text: str
-    """The experiment file as it was given last; empty where there is none that can be read."""
+    """The experiment file as it was given last; empty if there is none that can be read."""
 
 
 class RunFolder:
@@ -207,7 +207,7 @@ class RunFolder:
     def open(self) -> OpenRun:
         """Compare a run with what was written, once, for readers of its values.
 
-        `UserError` where its manifest is missing, damaged or of another format.
+        `UserError` if its manifest is missing, damaged or of another format.
         """
         cells, damaged = self._compared()
         assert self._manifest is not None

@@ -43,7 +43,7 @@ def read_whole(path: Path) -> str:
 def read_record(kind: type[_R], path: Path, most: int, *, versioned: bool = False) -> _R:
     """The record that a sealed file is, of at most so many bytes; one that is `versioned` has a format.
 
-    `DamageError` where the file is not what was written; `UserError` where it is no record, or of another format.
+    `DamageError` if the file is not what was written; `UserError` if it is no record, or of another format.
     """
     return record_of(kind, str(path), read_bytes(path, most), versioned=versioned)
 
@@ -57,14 +57,14 @@ def record_of(kind: type[_R], label: str, content: bytes, *, versioned: bool = F
 
 
 def experiment_of(label: str, content: bytes) -> Experiment:
-    """The experiment in a cell's file; `UserError` where it is none that could have been run."""
+    """The experiment in a cell's file; `UserError` if it is none that could have been run."""
     found = _parsed_as(Experiment, label, content)
     check_experiment(label, found)
     return found
 
 
 def _parsed_as(kind: type[_R], label: str, text: bytes) -> _R:
-    """The record that a text is; `UserError` where it is none."""
+    """The record that a text is; `UserError` if it is none."""
     check_values(label, text)
     try:
         return kind.model_validate_json(text)
@@ -114,7 +114,7 @@ def _check_format(label: str, found: object) -> None:
 
 
 def _check_version(label: str, text: bytes) -> None:
-    """`UserError` where a JSON object has no `format`, or another than ours."""
+    """`UserError` if a JSON object has no `format`, or another than ours."""
     check_values(label, text)
     try:
         found = json.loads(text)["format"]

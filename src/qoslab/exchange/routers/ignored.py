@@ -25,7 +25,7 @@ _PLACED = re.compile(
 
 @dataclass(frozen=True)
 class Left:
-    """Lines that are left out; several where all below a line have the same reason."""
+    """Lines that are left out; several if all below a line have the same reason."""
 
     file: str
     first: int

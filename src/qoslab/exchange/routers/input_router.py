@@ -28,7 +28,7 @@ class Attached:
     rate: Rate
     framing: Framing
     beyond: IPv4Address | None = None
-    """Address of a neighbour in the subnet, where the configuration has one."""
+    """Address of a neighbour in the subnet, if the configuration has one."""
     ipv6: IPv6Interface | None = None
 
 

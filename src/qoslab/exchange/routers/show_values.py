@@ -70,7 +70,7 @@ class ClassCounters:
 
 
 def full_name(text: str) -> str:
-    """Return the full name of an interface in any abbreviation; the text itself where it is none.
+    """Return the full name of an interface in any abbreviation; the text itself if it is none.
 
     A channel of a controller, `Serial0/0/0:0`, has the name of its port.
     """

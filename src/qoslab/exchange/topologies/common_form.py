@@ -66,7 +66,7 @@ class Foreign:
             self.notes.append(text)
 
     def add_node(self, name: object, kind: object, steps: Steps, role: object = "") -> None:
-        """A node; refused where its name or kind is none."""
+        """A node; refused if its name or kind is none."""
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             self.refuse(steps, f"found {name!r}, expected a node's name")
         elif not isinstance(kind, str) or not kind:
@@ -75,7 +75,7 @@ class Foreign:
             self.nodes[name] = ForeignNode(kind, steps, str(role))
 
     def add_link(self, link: ForeignLink) -> None:
-        """A link; refused where an end is at no node."""
+        """A link; refused if an end is at no node."""
         unknown = [end.node for end in link.ends if end.node not in self.nodes]
         for name in unknown:
             self.refuse(link.steps, f'found an end at "{name}", expected one of the nodes')

@@ -242,7 +242,7 @@ class Match(Generic[Handler]):
     args: Args
 
     def key(self, line: str) -> str:
-        """Return what the line is about; the whole line where the command has no `no` form."""
+        """Return what the line is about; the whole line if the command has no `no` form."""
         filled = self._filled(self.command.undo.key, line)
         if filled is not None:
             return filled

@@ -184,7 +184,7 @@ for _requires, _rate, _help in (("plain-rates", _RATE, _HELP), ("rate-suffixes",
 
 
 def with_one_bucket(police: Police) -> Police:
-    """Return the policer. RejectedError where its bucket finds its own size and it has further figures or buckets."""
+    """Return the policer. RejectedError if its bucket finds its own size and it has further figures or buckets."""
     if police.dynamic is not None and (police.bc, police.pir, police.be, police.violate) != (None, None, None, None):
         raise RejectedError(ONE_BUCKET)
     return police

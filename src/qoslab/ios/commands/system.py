@@ -89,7 +89,7 @@ _SEVERE = {
 _SEVERITIES = f"({'|'.join(_SEVERE)})"
 USUAL_SEVERITY = "debugging"
 USUAL_BUFFER = 4096
-"""Bytes, where only a severity is said."""
+"""Bytes, if only a severity is said."""
 
 
 @CONFIG.add(

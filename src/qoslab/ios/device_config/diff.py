@@ -141,7 +141,7 @@ def _read(session: ConfigSession, line: str) -> Match[Handler]:
 
 @lru_cache(1024)
 def subject(line: str) -> str:
-    """Return what a line is about, regardless of its block; the line itself where no command is known."""
+    """Return what a line is about, regardless of its block; the line itself if no command is known."""
     for mode in MODES:
         try:
             return CONFIG.parse(mode, line, capabilities=CAPABILITIES).key(line)

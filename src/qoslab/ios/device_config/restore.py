@@ -42,7 +42,7 @@ class Restoration:
 def restoration(before: str, after: str, pushed: Sequence[str], hardware: Hardware) -> Restoration:
     """Return what undoes, on a device that prints `after`, the configurations `pushed` since it printed `before`.
 
-    `before` and `after` are running configurations. QoslabError where no lines are known that lead back.
+    `before` and `after` are running configurations. QoslabError if no lines are known that lead back.
     """
     was, now = (_steady(read_running(text, hardware)) for text in (before, after))
     touched = _touched(was.device, pushed)

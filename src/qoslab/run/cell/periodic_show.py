@@ -34,7 +34,7 @@ AROUND_S = 0.5
 SELDOM_S = 10.0
 """Default interval of a router's readings without a setting in the inventory."""
 OFTEN_S = 2.0
-"""The same where a figure is expected of a moment that nobody knows before: the readings around it are near enough
+"""The same if a figure is expected of a moment that nobody knows before: the readings around it are near enough
 then, if none takes longer than half a second (`analysis.at_instant`)."""
 DROPS_OF_ASIC = "show platform port-asic stats drop"
 INTERRUPTED_S = 2.0

@@ -10,7 +10,7 @@ PARTS = {
     "policy_map": ("show policy-map", "policy_map"),
     "interface": ("show policy-map interface", ""),
 }
-"""Command and key of its answer by part of `info`; the whole answer where the key is empty."""
+"""Command and key of its answer by part of `info`; the whole answer if the key is empty."""
 SWITCH_PARTS = {"mls_qos": ("show mls qos", "")}
 """Further ones of a device of the type `switch`."""
 
