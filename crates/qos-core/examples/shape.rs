@@ -18,7 +18,7 @@ fn port_with(class: PolicyClass) -> Result<Engine<u64>, ConfigError> {
     Ok(engine)
 }
 
-/// A UDP packet of 1000 bytes; each flow has a source port of its own.
+/// A UDP packet of 1000 bytes; each flow has its own source port.
 fn packet(flow: u16) -> Descriptor {
     let (source, destination) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
     Descriptor::ipv4(protocol::UDP, (source, 5_000 + flow), (destination, 5_001), 1_000, Framing::Ethernet)

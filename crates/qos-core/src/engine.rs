@@ -122,7 +122,7 @@ impl<P> Engine<P> {
     ///
     /// An attached policy-map whose classes and figures did not change keeps its queues, token buckets and counters.
     /// Another one starts at zero; packets that wait are classified again by it, and count as offered to it. A changed
-    /// access list counts its hits anew, but the policies that use it go on. An interface that is shut down drops what
+    /// access list restarts its hit counter, but policies that use it go on. An interface that is shut down drops what
     /// waits.
     ///
     /// # Errors
@@ -315,7 +315,7 @@ impl<P> Engine<P> {
 
     /// What was counted, as of `now`. `interface` picks one. What leaves by `now` is kept for the next poll.
     ///
-    /// Of the packets that wait first in conversations identification and time to live are told as 0; see
+    /// Of the packets that wait first in conversations identification and time to live are reported as 0; see
     /// [`counters_with`](Engine::counters_with).
     pub fn counters(&mut self, now: Time, interface: Option<PortId>) -> Counters {
         self.counters_with(now, interface, &|_| HeaderRest::default())

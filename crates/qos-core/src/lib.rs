@@ -1,4 +1,4 @@
-//! The queueing engine of a router, as a pure function of what it is told.
+//! The queueing engine of a router, as a pure function of its inputs.
 //!
 //! [`Engine`] takes frames with their arrival times and gives them back with their departure times. It reads no clock,
 //! does no IO, starts no thread and draws no randomness from outside: the caller brings time, bytes and seeds. The same

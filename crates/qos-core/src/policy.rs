@@ -165,7 +165,7 @@ impl Policy {
         }
     }
 
-    /// Makes the indexes of classes anew. Without them every class is asked; wherever an access list has changed they
+    /// Rebuilds the indexes of classes. Without them every class is asked; wherever an access list has changed they
     /// must be made again before the next packet.
     pub fn index(&mut self, lists: &[AccessList]) {
         let plan = &self.plan;

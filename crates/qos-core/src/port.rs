@@ -72,7 +72,7 @@ impl<P> NamedPort<P> {
         NamedPort { name: name.to_owned(), config: config.clone(), plan, seed, port }
     }
 
-    /// The port with another plan. Before its first configuration a port is a router's; a switch's then begins anew at
+    /// The port with another plan. Before its first configuration a port is a router's; a switch's then restarts at
     /// the end of the same link, and what waits in the old one is dropped. A switch's port keeps its plan if it is
     /// given a router's: [`crate::Engine::configure`] refuses such a configuration.
     pub fn configured(self, now: Time, plan: PortPlan, shared: &mut Shared<P>) -> NamedPort<P> {
@@ -99,7 +99,7 @@ impl<P> NamedPort<P> {
         NamedPort { name, config, plan, seed, port }
     }
 
-    /// Makes the indexes of the policies' classes anew.
+    /// Rebuilds the indexes of the policies' classes.
     pub fn index(&mut self, lists: &[AccessList]) {
         each!(&mut self.port, port => port.index(lists));
     }

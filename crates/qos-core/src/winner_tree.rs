@@ -51,7 +51,7 @@ impl<K: Key> WinnerTree<K> {
     /// Changes a key.
     ///
     /// # Panics
-    /// If there is no such index; likewise [`key`](Self::key).
+    /// If there is no such index; similarly [`key`](Self::key).
     #[inline]
     pub fn set(&mut self, index: usize, key: K) {
         let node = index + self.nodes.len() / 2;

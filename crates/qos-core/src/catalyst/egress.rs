@@ -24,7 +24,7 @@ use crate::plan::catalyst::{EgressPlan, QueueAt};
 use crate::plan::port::PortPlan;
 use crate::time::Time;
 
-/// What the way out counts beside its traffic.
+/// Counters of the egress side besides those of traffic.
 #[derive(Clone, Debug)]
 pub(crate) struct EgressCounts {
     pub dscp: [u64; 64],

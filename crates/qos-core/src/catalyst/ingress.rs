@@ -40,7 +40,7 @@ impl<P> Ingress<P> {
         self.labeller.configure(now, plan);
     }
 
-    /// Makes the index of the policy's classes anew.
+    /// Rebuilds the index of the policy's classes.
     pub fn index(&mut self, lists: &[AccessList]) {
         if let Some(policy) = &mut self.policy {
             policy.index(lists);

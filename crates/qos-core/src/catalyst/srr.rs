@@ -124,7 +124,7 @@ impl Srr {
             self.virtual_time = self.finish[queue].max(self.virtual_time);
             self.finish[queue] = self.virtual_time + u64::from(line_len) * SCALE / u64::from(self.share[queue]);
             if busy == 0 {
-                // Nobody waits: nobody has anything to be made up for.
+                // No queue waits: no queue has a deficit to compensate.
                 self.virtual_time = 0;
                 self.finish = [0; QUEUES];
             } else if self.virtual_time > REBASE {
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(served(&mut srr, 0b1110, 600).0, [0, 100, 200, 300], "what it sent is nobody's part");
     }
 
-    /// Queues that always have something to send never let virtual time begin anew.
+    /// Queues that always have something to send never let virtual time restart.
     #[test]
     fn virtual_time_is_set_back_before_it_has_no_room_left() {
         let shares = [30, 70, 1, 5];

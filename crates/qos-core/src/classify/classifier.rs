@@ -4,7 +4,7 @@
 //! Where many classes ask for a value of the same field (a port, a code point, a group …) only those are tried that ask
 //! for the packet's own value or for none, in their order. A class is left out only if trying it would change nothing:
 //! it would not match, and no entry of an access list would count a hit on the way. With few classes, or where no field
-//! tells them apart, all are tried.
+//! distinguishes them, all are tried.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -484,7 +484,7 @@ mod tests {
         }
     }
 
-    /// An entry that any packet of UDP matches, but for what is changed.
+    /// An entry that any packet of UDP matches, except what is changed.
     fn but(change: impl FnOnce(&mut AccessListEntry)) -> AccessListEntry {
         let any = AddressMatch { address: address(0, false), wildcard: Ipv4Addr::BROADCAST.into() };
         let mut entry = AccessListEntry {
@@ -522,7 +522,7 @@ mod tests {
         packet
     }
 
-    /// Each class asks for a value of its own, and each packet has one of them: it tries that class and no other.
+    /// Each class asks for its own value, and each packet has one of them: it tries that class and no other.
     fn tells(field: Field, lists: &[AccessList], classes: &[Matcher], packet: impl Fn(u16, &mut Descriptor)) {
         let index = ClassIndex::new(classes.iter(), lists).unwrap_or_else(|| panic!("{field:?} tells nothing"));
         assert_eq!((index.field, index.most), (field, 1));

@@ -258,7 +258,7 @@ fn check_flow_queues(nodes: &[NodePlan], path: &str) -> Result<(), ConfigError> 
 }
 
 /// Classes without a queue join class-default's. Where its child has the queues, and where it is shaped, they have one
-/// of their own beside it: a shaper holds back its own class and no other.
+/// of their own next to it: a shaper holds back its own class and no other.
 fn join(
     context: &Context<'_>,
     nodes: &mut Vec<NodePlan>,
@@ -381,7 +381,7 @@ fn weights(
     let weight = |bandwidth: &Option<BandwidthCounters>| {
         let weight = match bandwidth {
             None => other,
-            // A minimum rate; what is left is shared equally beside it.
+            // A minimum rate; what is left is shared equally.
             Some(BandwidthCounters { kbps: Some(_), .. }) if context.properties.sharing == Sharing::Excess => other,
             Some(BandwidthCounters { kbps: Some(kbps), .. }) => kbps.saturating_mul(1_000),
             Some(BandwidthCounters { remaining_percent: Some(percent), .. }) => u64::from(*percent) * 1_000_000,

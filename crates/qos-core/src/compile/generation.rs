@@ -52,7 +52,7 @@ pub(crate) struct Properties {
     pub class_flow_queues: u32,
     /// Whether the queue limit of a class holds for all its flows together.
     pub flows_share_limit: bool,
-    /// Whether a flow has its limit beside early detection.
+    /// Whether a flow has its limit in addition to early detection.
     pub flow_limit_with_random_detect: bool,
     /// Whether a class with a queueing child may have `bandwidth` in kb/s or per cent.
     pub bandwidth_above_queues: bool,

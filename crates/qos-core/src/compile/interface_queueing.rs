@@ -74,7 +74,7 @@ fn custom_queues(lowest: u8, given: &[CustomQueue], path: &str) -> Result<Vec<Nu
     Ok(queues.iter().map(|queue| (queue.limit, turn(queue))).collect())
 }
 
-/// Queues that are told apart by number.
+/// Queues that are distinguished by number.
 fn numbered(
     context: &Context<'_>,
     strategy: Strategy,
@@ -170,7 +170,7 @@ fn access_list(context: &Context<'_>, name: Option<&String>, path: &str) -> Resu
     list.copied().map(Some).ok_or_else(missing)
 }
 
-/// Shapers beside the interface's own queue.
+/// Shapers in parallel with the interface's own queue.
 fn shaped(
     context: &Context<'_>,
     shapers: &[InterfaceShaper],
@@ -189,7 +189,7 @@ fn shaped(
             threshold: defaults::CONGESTIVE_DISCARD_THRESHOLD,
             total: Some(shaper.buffers),
         };
-        // What shapers let go joins weighted fair queueing; beside a FIFO it has its rate ahead of the rest where the
+        // What shapers let go joins weighted fair queueing; next to a FIFO it has its rate ahead of the rest where the
         // line is full, and the rest has what they leave.
         let rank = if by_sequence { Rank::Released(SINGLE) } else { Rank::Weight(shape.target_bps()) };
         left = left.saturating_sub(shape.target_bps());

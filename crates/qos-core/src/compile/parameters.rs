@@ -369,7 +369,7 @@ pub(crate) fn flow_queues(path: &str, queues: u32) -> Result<u32, ConfigError> {
     Err(ConfigError::out_of_range(path, format!("{queues} flow queues: give a power of two from 16 to 4096")))
 }
 
-/// Classic weighted fair queueing of what has no class of its own. Beside classes the interface's hold-queue limits it,
+/// Classic weighted fair queueing of unclassified traffic. With classes the interface's hold-queue limits it,
 /// behind a shaper its own `buffers`.
 pub(crate) fn flow_queueing(
     flows: Option<u32>,

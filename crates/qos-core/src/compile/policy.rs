@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(places("classic", fair), [(1, Some(1))]);
     }
 
-    /// Classes without a queue join that of class-default; where it is shaped, one beside it, which is there for them
+    /// Classes without a queue join that of class-default; where it is shaped, one next to it, which is there for them
     /// alone.
     #[test]
     fn classes_without_a_queue_join_another() {

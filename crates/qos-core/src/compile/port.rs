@@ -343,7 +343,7 @@ mod tests {
         queue
     }
 
-    /// A port that nobody configured has the bandwidth of its link, by which serial ones queue.
+    /// An unconfigured port has the bandwidth of its link, by which serial ones queue.
     #[test]
     fn bandwidth_is_the_links() {
         let slow = router_of(unconfigured(&port(1_000_000, "hdlc")));
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(sustained(500_000), (Rate(1_000_000), Some(half)));
     }
 
-    /// With queues of its own a port has the ring of one that queues.
+    /// With its own queues a port has the ring of one that queues.
     #[test]
     fn the_ring_follows_the_queueing() {
         let ring = |more: Value| serial_port(&more).ring;
@@ -381,8 +381,8 @@ mod tests {
         assert_eq!(ring(json!({"queueing": priority})), limited(defaults::SERIAL_TX_RING_FAIR));
     }
 
-    /// Shapers beside a FIFO have their rates as weights, and what is left of the line is the FIFO's, at least a
-    /// hundredth; what they let go beside weighted fair queueing joins that.
+    /// Shapers next to a FIFO have their rates as weights, and what is left of the line is the FIFO's, at least a
+    /// hundredth; what they let go next to weighted fair queueing joins that.
     #[test]
     fn shapers_of_an_interface_have_their_rates_ahead_of_the_rest() {
         let shaped = |rates: &[u64], fair: bool| {

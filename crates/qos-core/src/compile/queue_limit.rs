@@ -1,6 +1,6 @@
 //! The length of a class's queue: in which unit, for which packets, and what follows from it for early detection.
 //!
-//! A queue's depth is told in packets or in bytes; milliseconds are bytes of the class's rate. All limits of a class,
+//! A queue's depth is in packets or in bytes; milliseconds are bytes of the class's rate. All limits of a class,
 //! and the thresholds of its early detection, have the same unit.
 
 use crate::compile::generation::Properties;
@@ -20,7 +20,7 @@ const PERCENT: std::ops::RangeInclusive<u64> = 1..=100;
 
 const US: std::ops::RangeInclusive<u64> = 1..=512_000;
 
-/// How the depth of a class's queue is told.
+/// Unit of the depth of a class's queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Depth {
     pub unit: LimitUnit,
@@ -45,7 +45,7 @@ impl Depth {
         Ok(Depth { unit, rate_bps })
     }
 
-    /// Whether it is told in bytes.
+    /// Whether the depth is in bytes.
     pub fn in_bytes(self) -> bool {
         self.unit != LimitUnit::Packets
     }

@@ -2,7 +2,7 @@
 //!
 //! A subinterface has no line of its own, so what queues on it does so below a shaper. The policies of a port's
 //! subinterfaces run as one: an outermost class for each VLAN, below which its policy-map is, and one for all else,
-//! which has the port's own queue. Their hierarchies share the line beside each other.
+//! which has the port's own queue. Their hierarchies share the line next to each other.
 
 use std::collections::BTreeMap;
 
@@ -125,7 +125,7 @@ fn nodes(context: &Context<'_>, config: &InterfaceConfig) -> Vec<NodePlan> {
     nodes
 }
 
-/// Puts the policy-map of a subinterface beside the others.
+/// Puts the policy-map of a subinterface next to the others.
 fn one(
     context: &Context<'_>,
     plan: &mut PolicyPlan,
@@ -274,7 +274,7 @@ mod tests {
         assert!(!matches!(classic.nodes[SINGLE].rank, Rank::Weight(_)), "{:?}", classic.nodes[SINGLE].rank);
     }
 
-    /// Policy-maps that mark have no queues, beside others that have, or alone.
+    /// Policy-maps that mark have no queues, next to others that have, or alone.
     #[test]
     fn what_does_not_queue_has_no_queues() {
         let maps = json!({"P": shaped(&json!({})),

@@ -223,7 +223,7 @@ fn leaf(queue: &QueueDiscipline, shape: Option<&TreeShape>, path: &str) -> Resul
     Ok(BodyPlan::Leaf { queue: plan, random_detect: random_detect(queue) })
 }
 
-/// The ranges of what is given, but for times.
+/// The ranges of what is given, except times.
 fn check(queue: &QueueDiscipline, path: &str) -> Result<(), ConfigError> {
     let within = |field: &str, value: u32, range: RangeInclusive<u64>, unit: &str| {
         in_range(&format!("{path}.{field}"), u64::from(value), &range, unit).map(drop)

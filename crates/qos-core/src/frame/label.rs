@@ -1,4 +1,4 @@
-//! The label: what the way in tells the way out of a frame.
+//! The label: data of a frame that the ingress side passes to the egress side.
 
 /// What a frame is inside a switch, whatever its bytes say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What an interface tells, whatever stands between the two ends of its link.
+//! Counters of an interface, whatever stands between the two ends of its link.
 
 use std::collections::BTreeMap;
 

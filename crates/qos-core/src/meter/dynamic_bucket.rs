@@ -18,7 +18,7 @@ use crate::meter::tokens::{at_most, Colour, UNITS_PER_BYTE};
 use crate::plan::police::DynamicPlan;
 use crate::time::Time;
 
-/// Changes of size that are kept to be shown.
+/// Recorded changes of size.
 const CHANGES_KEPT: usize = 32;
 
 /// TCP's reaction to a drop, while it is watched.

@@ -143,7 +143,7 @@ impl TokenBuckets {
     }
 }
 
-/// The bytes of a packet that count: all, but for mistakes on purpose.
+/// The bytes of a packet that count: all, unless a deliberate mistake is active.
 fn counted(bytes: u32) -> u32 {
     match bytes {
         bytes if mistaken!(PolicerWithoutHeader) => bytes.saturating_sub(14),

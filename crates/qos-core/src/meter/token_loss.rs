@@ -7,7 +7,7 @@ use crate::time::{Duration, Time};
 /// Counts what overflows. Like the bucket itself it looks at arrivals only.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenLoss {
-    /// Without a packet for longer there is no demand: nobody would have used the tokens.
+    /// Without a packet for longer there is no demand: the tokens would have stayed unused.
     idle: Duration,
     /// A packet has come since the counters were cleared.
     demand: bool,

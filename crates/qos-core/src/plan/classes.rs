@@ -114,6 +114,6 @@ pub(crate) struct PolicyPlan {
     /// The tree of the queues. A policy that has some replaces the interface's default queueing; one that only marks
     /// and polices does not: then this is empty.
     pub nodes: Vec<NodePlan>,
-    /// Flow queues beside its classes (classic).
+    /// Flow queues in addition to its classes (classic).
     pub flow_queues: Option<u32>,
 }

@@ -45,7 +45,7 @@ pub struct DynamicPlan {
     pub maximum_bytes: u64,
     /// How often the level is compared while TCP's reaction to a drop is watched.
     pub monitoring: Duration,
-    /// Without a packet for so long there is no demand, and what was watched tells nothing.
+    /// Without a packet for so long there is no demand, and earlier observations are meaningless.
     pub idle: Duration,
     /// The first growths: this share of what overflowed.
     pub first_growth_percent: u32,

@@ -95,7 +95,7 @@ impl QueuePlan {
         }
     }
 
-    /// Whether packets are told apart by flow.
+    /// Whether packets are distinguished by flow.
     pub fn by_flow(&self) -> bool {
         matches!(self, QueuePlan::WeightedFair { .. } | QueuePlan::FairQueue { .. })
     }

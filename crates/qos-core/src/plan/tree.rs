@@ -1,7 +1,7 @@
 //! The tree of an interface's queues, as a plan.
 //!
 //! The root is the interface; an inner node is a class whose child policy-map queues; a leaf is a queue. Each node
-//! shares what its parent has to give with its siblings and may have a shaper of its own.
+//! shares what its parent has to give with its siblings and may have its own shaper.
 
 use crate::plan::queue::{QueuePlan, RandomDetectPlan};
 use crate::plan::shape::{AccountPlan, ShapePlan};

@@ -110,7 +110,7 @@ impl RandomDetect {
         Some(DropReason::Random)
     }
 
-    /// Tells the ends of congestion; whom somebody has told before needs no more.
+    /// Marks a packet with congestion experienced, unless it is marked already.
     fn mark(&mut self, row: usize, descriptor: &mut Descriptor) {
         if descriptor.ecn != ecn::CE || defaults::ECN_COUNTS_WHAT_CAME_MARKED {
             self.seen[row].marked.add(descriptor.counted_len);
@@ -163,7 +163,7 @@ impl RandomDetect {
     }
 }
 
-/// Figures as they are carried out: as they are, but for mistakes on purpose.
+/// Values as carried out: unchanged unless a deliberate mistake is active.
 fn carried_out(row: ResolvedRandomDetectRow) -> ResolvedRandomDetectRow {
     let ResolvedRandomDetectRow { min, max, denominator, .. } = row;
     match row {
@@ -181,7 +181,7 @@ mod tests {
         ResolvedRandomDetectRow { value, min: 5, max: 10, denominator: 10 }
     }
 
-    /// By code point only rows of which something was seen are told, whatever it is; by precedence all.
+    /// By code point only rows with packets are reported; by precedence all.
     #[test]
     fn rows_with_something_in_them_are_told() {
         for (basis, told) in [(RandomDetectBasis::Dscp, 1), (RandomDetectBasis::Precedence, 2)] {

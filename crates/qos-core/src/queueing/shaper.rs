@@ -25,7 +25,7 @@ pub(crate) struct Shaper {
 }
 
 impl Shaper {
-    /// A plan as it is carried out: as it is, but for mistakes on purpose.
+    /// A plan as carried out: unchanged unless a deliberate mistake is active.
     fn carried_out(plan: ShapePlan) -> ShapePlan {
         match Shaper::spaced(plan) {
             plan if mistaken!(ShaperRateHigh) => ShapePlan { bc_bits: plan.bc_bits * 105 / 100, ..plan },

@@ -10,7 +10,7 @@
 //! the packet with the highest number goes for one with a lower number, but that is hardly ever reached.
 //!
 //! With a queueing policy the class-default's conversations and those of the classes share one space of numbers, which
-//! the scheduler keeps: a class is a single conversation with a weight and, in its queue limit, a threshold of its own.
+//! the scheduler keeps: a class is a single conversation with a weight and, in its queue limit, its own threshold.
 
 use std::collections::VecDeque;
 
@@ -163,7 +163,7 @@ impl<P> WeightedFair<P> {
         self.conversations[index].drops += 1;
     }
 
-    /// Counts drops anew.
+    /// Restarts the drop counters.
     pub fn clear_drops(&mut self) {
         self.conversations.iter_mut().for_each(|each| each.drops = 0);
     }

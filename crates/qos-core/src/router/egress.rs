@@ -35,7 +35,7 @@ use crate::router::tx_ring::TxRing;
 use crate::router::vlans::Vlans;
 use crate::time::Time;
 
-/// Most conversations that are told: as many as an interface has by default where its bandwidth is above 512 kb/s.
+/// Maximum number of reported conversations: as an interface has by default where its bandwidth is above 512 kb/s.
 const CONVERSATIONS_TOLD: usize = 256;
 
 /// Where a packet goes that has passed what stands ahead of the queues.
@@ -81,7 +81,7 @@ pub(crate) struct Egress<P> {
 fn leaf(plan: &RouterPlan, verdict: Option<Verdict>, descriptor: &Descriptor, lists: &mut [AccessList]) -> usize {
     match &plan.queueing {
         None => verdict.map_or(SINGLE, |verdict| verdict.leaf),
-        // A policy beside it has no queues.
+        // A policy in addition to it has no queues.
         Some(queueing) => queueing.steering.leaf(descriptor, lists),
     }
 }
@@ -152,7 +152,7 @@ impl<P> Egress<P> {
         self.purge(now, outputs);
     }
 
-    /// Makes the index of the policy's classes anew.
+    /// Rebuilds the index of the policy's classes.
     pub fn index(&mut self, lists: &[AccessList]) {
         if let Some(policy) = &mut self.policy {
             policy.index(lists);

@@ -1,4 +1,4 @@
-//! The transmit ring: packets that the hardware holds beside the one on the wire. Their order is settled.
+//! The transmit ring: packets that the hardware holds in addition to the one on the wire. Their order is settled.
 
 use std::collections::VecDeque;
 

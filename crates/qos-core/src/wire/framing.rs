@@ -63,7 +63,7 @@ impl Framing {
     }
 }
 
-/// What IOS counts of a packet on a virtual circuit beside IP and encapsulation, bytes: a header of its own, "internal
+/// Bytes that IOS counts of a packet on a virtual circuit besides IP and encapsulation: its own header, "internal
 /// virtual circuit encapsulation bytes" in Cisco's document 10420, where 60 bytes of IP with LLC/SNAP count 72. With
 /// other encapsulations \[I\].
 pub const ATM_CORE_HEADER: u32 = 4;

@@ -156,7 +156,7 @@ fn each_address_family_has_its_own_list() {
     assert_eq!(refused(&["other"]).path, "interfaces.Out.access_groups_input[0]");
 }
 
-/// A subinterface has lists of its own, and not those of its port.
+/// A subinterface has its own lists, and not those of its port.
 #[test]
 fn subinterfaces_have_their_own_lists() {
     let ten = ("ten", vec![udp_to(Permit, 10, 10)]);
@@ -173,7 +173,7 @@ fn subinterfaces_have_their_own_lists() {
     let packets = [(None, 1), (None, 10), (Some(10), 10), (Some(10), 1), (Some(20), 99)];
     let outputs = sent(&mut engine, packets.map(|(vlan, port)| udp(port).tagged(vlan, 0)));
     assert_eq!(passed(&outputs), [0, 2, 4]);
-    // Beside a port that has none.
+    // Next to a port that has none.
     let mut engine = router(vec![ten], |out| out.subinterfaces = [ten_filtered()].into()).unwrap();
     let outputs = sent(&mut engine, packets.map(|(vlan, port)| udp(port).tagged(vlan, 0)));
     assert_eq!(passed(&outputs), [0, 1, 2, 4]);

@@ -13,7 +13,7 @@ fn plain(change: impl FnOnce(&mut InterfaceConfig)) -> RouterConfig {
     configuration(Hqf, Maps::new(), port)
 }
 
-/// The traffic contract of a circuit without a burst of its own.
+/// The traffic contract of a circuit without its own burst.
 fn circuit(peak_bps: u64, sustainable_bps: Option<u64>) -> Option<VirtualCircuitConfig> {
     Some(VirtualCircuitConfig { peak_bps, sustainable_bps, burst_cells: None })
 }
@@ -49,7 +49,7 @@ fn counters_include_encapsulation_and_exclude_cells() {
     assert_eq!(descriptor.line_len, 106);
 }
 
-/// A packet of 1500 bytes takes three particles of 576, so that a ring of 3 has one beside that on the line.
+/// A packet of 1500 bytes takes three particles of 576, so that a ring of 3 holds one more than that on the line.
 #[test]
 fn tx_ring_limit_counts_particles() {
     for (limit, ip_len, particles, packets) in [

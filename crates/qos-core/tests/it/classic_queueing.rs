@@ -38,7 +38,7 @@ fn two_saturating_flows_hold_the_congestive_discard_threshold_together() {
     }
 }
 
-/// The conversation of a class is told by the number that `show policy-map interface` has for it, those of
+/// The conversation of a class is identified by the number that `show policy-map interface` has for it, those of
 /// class-default by their place among the dynamic ones; the deepest come first.
 #[test]
 fn class_conversations_are_identified_by_number() {
@@ -120,7 +120,7 @@ fn random_size_flood_reaches_steady_state_at_once() {
     }
 }
 
-/// Packets of the small flow that are lost beside a flood, both in a class-default that is not mentioned, behind a
+/// Packets of the small flow that are lost next to a flood, both in a class-default that is not mentioned, behind a
 /// class that has no traffic.
 fn small_flow(class_default: Option<PolicyClass>) -> u64 {
     let mut classes = vec![class_of("low").kbps(200)];
@@ -133,7 +133,7 @@ fn small_flow(class_default: Option<PolicyClass>) -> u64 {
     lost.count() as u64
 }
 
-/// class-default is flow-based weighted fair queueing by default: 200 kb/s in packets of 200 bytes lose nothing beside
+/// class-default is flow-based weighted fair queueing by default: 200 kb/s in packets of 200 bytes lose nothing next to
 /// 4 Mb/s, with `fair-queue` typed or not. With a bandwidth it is a class like others, one queue for all.
 #[test]
 fn class_default_queues_by_flow_by_default() {

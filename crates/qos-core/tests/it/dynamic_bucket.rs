@@ -222,7 +222,7 @@ fn overflow_enlarges_the_bucket() {
     assert_eq!(bucket.empty(12_000 + 14_000 + 3_000), 17_000);
 }
 
-/// After so long without a packet nobody has reacted to the drop; to the nanosecond.
+/// After so long without a packet no sender has reacted to the drop; to the nanosecond.
 #[test]
 fn pause_ends_the_observation() {
     for (pause_ns, grows) in [(SECOND - 1, true), (SECOND, true), (SECOND + 1, false)] {

@@ -156,7 +156,7 @@ proptest! {
             for (time, _, counted) in &departures {
                 let started = time.0 - u64::from(counted + 3) * 8 * SECOND / 2_000_000;
                 if started > free + 1 {
-                    // The line rested: then nobody waited, that is all that came before had left.
+                    // The line rested: then no packet waited, that is all that came before had left.
                     let came = arrived.iter().filter(|at| **at + 1 < started).count();
                     let left = departures.iter().filter(|(end, ..)| end.0 <= free + 1).count();
                     let dropped = outputs

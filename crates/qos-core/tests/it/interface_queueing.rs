@@ -235,7 +235,7 @@ fn shaper_holds_only_packets_of_its_access_list() {
         let held = common::datagram(ip(1_000), 0, 40_000, 4_999, Framing::Ethernet);
         let free = common::datagram(ip(1_000), 0, 40_000, 5_000, Framing::Ethernet);
         let mut outputs = Vec::new();
-        // 200 kb/s for the shaper, 400 kb/s beside it.
+        // 200 kb/s for the shaper, 400 kb/s in parallel.
         for number in 0..500u64 {
             let at = Time(number * SECOND / 50);
             common::run(&mut engine, at, &mut outputs);

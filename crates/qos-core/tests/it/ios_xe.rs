@@ -166,7 +166,7 @@ fn flows_share_the_limit_of_their_class() {
     assert!(queue.depth_packets <= 64 && classes[0].drops.tail.packets > 0, "{:?}", classes[0]);
 }
 
-/// A flow queue may have a limit of its own.
+/// A flow queue may have its own limit.
 #[test]
 fn flow_queue_uses_the_configured_limit() {
     for generation in [Hqf, IosXe] {

@@ -16,7 +16,7 @@ fn after_ten_seconds(rate_bps: u64, config: &RouterConfig, sources: &[Source]) -
     (policy.classes, kbps)
 }
 
-/// `fair-queue` with `random-detect`: no flow has a limit of its own, early detection's thresholds hold for all
+/// `fair-queue` with `random-detect`: no flow has its own limit, early detection's thresholds hold for all
 /// together. Before, one flow stopped at 16 packets, and thresholds of 20 and 40 could never act.
 #[test]
 fn early_detection_alone_limits_the_flows_of_a_class() {
@@ -33,7 +33,7 @@ fn early_detection_alone_limits_the_flows_of_a_class() {
     }
 }
 
-/// A class that only marks, beside a shaped class-default: it is not in the shaper, whether or not class-default has a
+/// A class that only marks, next to a shaped class-default: it is not in the shaper, whether or not class-default has a
 /// child policy, in both generations.
 #[test]
 fn shaper_of_class_default_leaves_other_classes_unshaped() {

@@ -43,7 +43,7 @@ fn table_map_sets_the_mark_from_another_field() {
     assert_eq!(counted.set[0].packets, 3);
 }
 
-/// A policer of the way in sets it, and classes and early drops of the way out tell packets apart by it.
+/// A policer of the way in sets it, and classes and early drops of the way out distinguish packets by it.
 #[test]
 fn a_discard_class_is_carried_through_the_router() {
     let mut engine: Engine<u64> = common::engine(10_000_000, Ethernet);

@@ -216,7 +216,7 @@ fn flows_of_ipv4_differ_by_protocol_and_address() {
     assert_eq!(flows.len(), 6);
 }
 
-/// What a capture shows of a packet beside its descriptor.
+/// Data of a packet in a capture besides its descriptor.
 #[test]
 fn header_rest_has_identification_and_time_to_live() {
     let mut four = frames::udp(100, 0, 1, 2);

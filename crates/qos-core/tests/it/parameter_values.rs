@@ -147,7 +147,7 @@ fn shaper_bursts_are_checked_and_resolved() {
         (1_000_000, Bits(4_000), Some(Ms(0)), Ok((4_000, 0, 4))),
         (1_000_000, Bits(4_000), Some(Ms(30)), Ok((4_000, 30_000, 4))),
         (1_000_000, Bits(4_000), Some(Bits(255)), Err("shape.be")),
-        // The interval is told to the nanosecond, rounded: 999999.6 are a millisecond.
+        // The interval is reported to the nanosecond, rounded: 999999.6 are a millisecond.
         (8_000_003, Bits(8_000), None, Ok((8_000, 8_000, 1))),
         // A microsecond is kept, and less is not.
         (256_000_000, Bits(256), None, Ok((256, 256, 0))),
@@ -321,7 +321,7 @@ fn unattached(class: PolicyClass) -> ResolvedClass {
     engine.resolve().policy_maps["P"].classes[0].clone()
 }
 
-/// What a class without an interface tells of its queue: its limit where it has a queue of its own.
+/// What a class without an interface tells of its queue: its limit where it has its own queue.
 #[test]
 fn unattached_class_shows_the_limit_of_its_own_queue() {
     let limit = |class: PolicyClass| unattached(class).queue_limit_packets;
@@ -333,7 +333,7 @@ fn unattached_class_shows_the_limit_of_its_own_queue() {
     assert_eq!(limit(class_of("c1").priority_kbps(100).queue_limit(10)), Some(10));
 }
 
-/// By code point only the rows that were given are told, by precedence all.
+/// By code point only the rows that were given are reported, by precedence all.
 #[test]
 fn unattached_class_shows_its_red_thresholds() {
     let rows = |red: RandomDetectConfig, given: &[u8]| {

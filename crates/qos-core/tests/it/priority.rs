@@ -19,7 +19,7 @@ fn llq(generation: Generation, kbps: u64, priority: PriorityConfig) -> RouterCon
 proptest! {
     #![proptest_config(crate::bounded::cases(32))]
 
-    /// At most the ring and the packet on the wire are ahead of a priority packet that its policer admits, beside those
+    /// At most the ring and the packet on the wire are ahead of a priority packet its policer admits, besides those
     /// of its own queue.
     #[test]
     fn priority_packet_waits_for_the_ring_and_one_packet_at_most(
@@ -144,7 +144,7 @@ fn priority_in_a_child_policy_is_served_before_its_siblings() {
 }
 
 /// A probe of 40 bytes against packets of 200 waits for N packets at least and N + 1 at most, in the set-up of the
-/// published tx-ring-limit, whose greatest round trips in milliseconds are beside the rings: they are above twice the
+/// published tx-ring-limit, with the greatest round trips in milliseconds: they are above twice the
 /// probe's line time and the longest wait, by less than 2.5 ms, which routers and probes take.
 #[test]
 fn waits_behind_the_ring_are_less_than_published_round_trips() {

@@ -105,7 +105,7 @@ fn limit(kbps: u64, maps: Maps) -> (Option<u32>, Option<u32>, Option<u32>) {
     (queue.limit_packets, queue.limit_bytes, queue.limit_ms)
 }
 
-/// A router's print has `queue limit 10 ms/ 375000 bytes` for `bandwidth 300000` beside `shape average 1000000000`: the
+/// A router's print has `queue limit 10 ms/ 375000 bytes` for `bandwidth 300000` with `shape average 1000000000`: the
 /// bandwidth comes first.
 #[test]
 fn limit_in_ms_refers_to_bandwidth_then_shaper_then_parent() {
@@ -161,7 +161,7 @@ fn refused(generation: Generation, class: PolicyClass) -> (String, String) {
     (error.path.rsplit_once("classes[0].").unwrap().1.to_owned(), error.message)
 }
 
-/// Limits of a class are told as they are typed where their units differ.
+/// Limits of a class are reported as they are typed where their units differ.
 #[test]
 fn mixed_units_of_limits_are_refused_by_name() {
     let (packets, bytes, ms) = ((Packets(9), "packets"), (Bytes(9), "bytes"), (Ms(9), "ms"));

@@ -212,7 +212,7 @@ fn impossible_lines_are_refused() {
     }
 }
 
-/// The counters of what comes in begin anew when they are cleared, those of its lines, too.
+/// The counters of what comes in restart when they are cleared, those of its lines, too.
 #[test]
 fn counters_of_what_comes_in_are_cleared() {
     let interface = InterfaceConfig { rate_limit_input: vec![line(1_000_000)], ..interface(10_000, None, None) };
@@ -239,7 +239,7 @@ fn counters_of_what_comes_in_are_cleared() {
     }
 }
 
-/// Lines that stay go on with what they have counted and spent; others begin anew.
+/// Lines that stay go on with what they have counted and spent; others restart.
 #[test]
 fn unchanged_rate_limit_lines_keep_their_state() {
     let packet = common::udp(986, 0, Framing::Ethernet);

@@ -105,7 +105,7 @@ proptest! {
                 continue;
             }
             // Start less what earlier frames may take, in units that do not round; never less than the greatest of
-            // these before, but for the slack.
+            // these before, except the slack.
             let (mut taken, mut greatest) = (0u128, i128::MIN);
             for (number, frame) in sent.iter().filter(|frame| frame.queue == queue).enumerate() {
                 let lead = i128::from(frame.start) * i128::from(SPEED) - (taken * u128::from(weight)) as i128;
@@ -271,7 +271,7 @@ proptest! {
     }
 }
 
-/// The article's last phase: 13 Mb/s in queue 1 beside whatever queue 2 takes, 100 Mb/s with a limit of 70. The caller
+/// The article's last phase: 13 Mb/s in queue 1 with any traffic in queue 2, 100 Mb/s with a limit of 70. The caller
 /// stalls for 300 ms again and again; queue 1 loses nothing.
 #[test]
 fn stalls_of_the_caller_lose_no_frames() {
@@ -322,7 +322,7 @@ fn a_shaped_queue_gets_its_part() {
 }
 
 /// It pays for no wait behind a frame of another queue, were it the longest: short frames have their half of the port
-/// beside full ones, however often they wait.
+/// with full ones, however often they wait.
 #[test]
 fn shaped_queue_is_not_charged_for_waiting_behind_a_frame() {
     let mut engine = engine(SwitchPortConfig { shape: [2, 0, 0, 0], ..port() });

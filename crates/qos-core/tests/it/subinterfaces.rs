@@ -197,7 +197,7 @@ fn input_policy_applies_to_its_subinterface_only() {
     assert!(counters.subinterfaces["Out.200"].policy_input.is_none() && counters.policy_input.is_none());
 }
 
-/// A policy of the port sees all its VLANs, and tells them apart by `match vlan`.
+/// A policy of the port sees all its VLANs, and distinguishes them by `match vlan`.
 #[test]
 fn match_vlan_selects_frames_on_the_port() {
     let maps = maps([("P", vec![class_of("vlans").set(SetField::Cos, 5), class_default()])]);

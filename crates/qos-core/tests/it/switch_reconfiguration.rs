@@ -119,7 +119,7 @@ fn a_frame_without_a_label_has_the_queue_of_its_code_point() {
     }
 }
 
-/// Ports 25 and following have a memory of their own, which those before cannot use up.
+/// Ports 25 and following have their own memory, which those before cannot use up.
 #[test]
 fn each_asic_has_its_own_memory() {
     let mut shared = defaults();

@@ -112,7 +112,7 @@ const UDP: [&str; 7] =
     ["udp 4999 > 53", "udp 5000 > 53", "udp 5001 > 54", "udp ef", "udp cs5", "udp from .2", "udp later"];
 const LATER: [&str; 3] = ["udp later", "tcp later", "icmp later"];
 
-/// Ports, at the ports themselves and beside them. A permit with ports lets a later fragment of its protocol and
+/// Ports, at the ports themselves and their neighbours. A permit with ports lets a later fragment of its protocol and
 /// addresses match, which has none (Cisco, "Access Control Lists and IP Fragments").
 #[test]
 fn entries_with_ports_match_ports_and_later_fragments() {
@@ -188,7 +188,7 @@ fn entries_without_ports_match_their_fields() {
     assert_eq!(permitted(AccessListEntry { destination, ..permit(None) }), [""; 0]);
 }
 
-/// `match protocol` goes by the protocol's number or by its port at either end, and by no port beside it.
+/// `match protocol` goes by the protocol's number or by its port at either end, and by no neighbouring port.
 #[test]
 fn match_protocol_uses_protocol_number_or_port() {
     use ProtocolName::{Bgp, Http, Rip, SecureHttp, Smtp};

@@ -125,7 +125,7 @@ impl<P> Scheduler<P> {
     }
 
     fn contend_inner(&mut self, id: InnerId) {
-        // It contends with nobody, and has no shaper.
+        // It has no competitors and no shaper.
         if id == InnerId::ROOT {
             return;
         }

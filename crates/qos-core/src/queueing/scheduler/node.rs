@@ -158,7 +158,7 @@ impl Member {
         }
     }
 
-    /// Tells the parent of its key, if it may send, and of its minimum rate.
+    /// Gives the parent its key, if it may send, and its minimum rate.
     #[inline]
     pub(super) fn enter(&mut self, parent: &mut Inner, key: Option<u128>, now: Time) {
         self.key = key;
@@ -214,7 +214,7 @@ impl Member {
                 self.used = used;
                 next
             }
-            // A queue that is served ahead of the others takes nobody's turn.
+            // A queue that is served ahead of the others takes no other queue's turn.
             Rank::Strict(_) => {
                 self.finish = 0;
                 return;
@@ -234,7 +234,7 @@ pub(crate) struct Leaf<P> {
     pub(super) numbered: bool,
     /// It has no shaper, its own or above it, no early detection and no numbers: what its queue says of a packet holds.
     pub(super) plain: bool,
-    /// Its queue tells flows apart.
+    /// Its queue distinguishes flows.
     pub(super) flows: bool,
     /// Its queue has active queue management. It is touched before each packet, whatever the time.
     pub(super) managed: bool,
