@@ -167,7 +167,7 @@ def test_written_configuration_survives_a_reload(routed: Lab) -> None:
 
 @pytest.mark.long
 @pytest.mark.slow
-def test_a_change_that_nobody_confirms_is_taken_back(routed: Lab) -> None:
+def test_an_unconfirmed_change_is_rolled_back(routed: Lab) -> None:
     archive = ("configure terminal", "archive", "path flash:saved", "end")
     session(routed, *archive, "configure terminal revert timer 1", *POLICE.splitlines(), "end")
     deadline = time.monotonic() + 90

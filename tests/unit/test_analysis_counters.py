@@ -167,7 +167,7 @@ class TestClasses:
         assert total["class.passed"] == pytest.approx(self.figures("A")["class.passed"] + 70 * 1514 * 8)
         assert total["class.share"] == 1
 
-    def test_a_class_that_is_not_there_has_no_figures(self) -> None:
+    def test_a_missing_class_has_no_values(self) -> None:
         for selector in ("C", "input A", "A/B"):
             assert self.figures(selector) == {}
 

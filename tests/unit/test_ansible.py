@@ -173,7 +173,7 @@ def test_values_lose_only_their_tags() -> None:
     assert json.loads(json.dumps(read)) == read
 
 
-def test_a_type_that_is_not_known_is_left_to_ansible() -> None:
+def test_an_unknown_type_is_left_to_ansible() -> None:
     with pytest.raises(ansible_connection.UnexpectedError):
         ansible_connection.unpickle(pickle.dumps(Path("/x")))
 

@@ -307,7 +307,7 @@ def steps_of(stepping: dict[str, str], when: str) -> list[str]:
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("number", range(1, len(STEPS) + 1))
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_first_start_that_was_killed_at_any_step_is_made_up_for(fresh: Path, when: str, number: int) -> None:
+def test_a_first_start_killed_at_any_step_is_completed_later(fresh: Path, when: str, number: int) -> None:
     (fresh / "target/release/qos-sim").unlink()
     how = stepping(fresh)
     killed = subprocess.run(

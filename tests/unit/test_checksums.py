@@ -81,7 +81,7 @@ def test_a_large_file_is_counted_in_pieces(tmp_path: Path) -> None:
     assert most < len(content) / 4
 
 
-def test_a_file_that_is_not_there_has_no_seal(tmp_path: Path) -> None:
+def test_a_missing_file_has_no_checksum(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         seal_of(tmp_path / "missing.txt")
 

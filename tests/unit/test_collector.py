@@ -62,7 +62,7 @@ def test_an_unparsed_reading_has_a_reason(collector: Collector) -> None:
     assert collector.parse("show tides", "high\n").data == {"unparsed": "there is no parser for 'show tides' of ios"}
 
 
-def test_a_router_that_is_not_there(collector: Collector) -> None:
+def test_a_missing_router_is_reported(collector: Collector) -> None:
     routers = {"R1": IosAccess("127.0.0.1", "lab", "secret", 1)}
     with pytest.raises(DeviceError, match=r"R1 cannot be reached: .*refused"):
         collector.connect(routers)

@@ -112,7 +112,7 @@ def test_arms_and_parameters_are_completed_from_invalid_files(tmp_path: Path, mo
         ("q f goodput.su", ("q", "f"), ("goodput.sum(x)", r"goodput.sum\(x\)")),
     ],
 )
-def test_a_line_is_taken_apart_as_bash_does(line: str, words: tuple[str, ...], rest: tuple[str, str]) -> None:
+def test_a_line_is_split_as_in_bash(line: str, words: tuple[str, ...], rest: tuple[str, str]) -> None:
     found = typed(line, " \t\n\"'@><=;|&(:")
     assert found.words == words and found.rest(rest[0]) == rest[1]
 

@@ -114,7 +114,7 @@ def test_a_nonexistent_command_is_found() -> None:
     assert complaint(["figure", "a", "--format", "gif"]).startswith("Invalid value for '--format'")
 
 
-def test_a_command_that_is_not_run_is_found() -> None:
+def test_commands_outside_console_blocks_are_found() -> None:
     text = (
         "    qoslab run a\n```console\n$ qoslab run b \\\n --jobs 4 | tail\n$ A=1 qoslab run c\n    qoslab run d\n```\n"
         "```text\n$ qoslab run e\n```\n    ./qoslab run […]\n"

@@ -439,7 +439,7 @@ def test_any_text_is_a_packet_or_a_packet_error(words: list[str]) -> None:
     assert parse_packet(str(packet)) == packet
 
 
-def test_interface_that_is_not_there_is_refused() -> None:
+def test_a_missing_interface_is_refused() -> None:
     with pytest.raises(UserError, match="expected one of FastEthernet0/0, FastEthernet0/1"):
         traced(EDGE, VOICE, interface="Serial9/9")
 

@@ -49,7 +49,7 @@ def test_a_word_is_a_kind_and_all_else_a_place() -> None:
         ("external", 'found "external", expected virtual, simulated or the path of an inventory'),
     ],
 )
-def test_a_lab_that_is_not_there_has_near_matches(
+def test_an_unknown_lab_has_suggestions(
     inventory: Path, capsys: pytest.CaptureFixture[str], given: str, message: str
 ) -> None:
     status = main(["run", str(EXPERIMENT), "--lab", given.format(inventory.parent)])

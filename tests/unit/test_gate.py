@@ -169,7 +169,7 @@ def test_the_summary_obeys_nothing_of_a_run(run: RunFolder) -> None:
 
 
 @pytest.mark.long
-def test_a_run_before_may_have_a_unit_that_is_not_known(run: RunFolder) -> None:
+def test_an_earlier_run_with_an_unknown_unit_is_accepted(run: RunFolder) -> None:
     other = run.path.with_name("20260101T000000Z")
     shutil.copytree(run.path, other)
     rows = json.loads((other / "comparison.json").read_text())

@@ -53,7 +53,7 @@ def no_pages(monkeypatch: pytest.MonkeyPatch) -> None:
         ("x86_64-pc-windows-gnu", "x86_64-pc-windows-gnu", "gnu"),
     ],
 )
-def test_a_target_is_taken_apart(target: str, triple: str, system: str) -> None:
+def test_a_target_is_parsed(target: str, triple: str, system: str) -> None:
     assert (hatch_build.triple_of(target), hatch_build.system_of(target)) == (triple, system)
 
 

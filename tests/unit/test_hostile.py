@@ -37,7 +37,7 @@ def written(folder: Path, files: dict[str, str | bytes]) -> Path:
     return folder / "e.yml"
 
 
-def test_the_base_holds(tmp_path: Path) -> None:
+def test_base_experiment_is_valid(tmp_path: Path) -> None:
     assert load_experiment(written(tmp_path, {"e.yml": BASE})).name == "e"
     files: dict[str, str | bytes] = {
         "e.yml": TEMPLATED,

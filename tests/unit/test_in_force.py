@@ -296,7 +296,7 @@ interface gi1/0/15
 
 
 @pytest.mark.parametrize("made", ["Loopback0", "Null0", "Vlan1", "Tunnel0", "Port-channel1", "Dialer1", "BVI1"])
-def test_an_interface_that_a_configuration_makes_is_in_nobodys_way(made: str) -> None:
+def test_an_interface_created_by_a_configuration_causes_no_conflict(made: str) -> None:
     there = RUNNING.replace("interface Dialer1\n", f"interface {made}\n", 1)
     assert f"interface {made}\n" in there
     assert configuration_differences(ASKED, there) == []

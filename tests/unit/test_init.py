@@ -125,7 +125,7 @@ def test_an_empty_folder_stays_empty_if_init_fails(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "/proc/nobody/mine"]) == 2
     assert "/proc/nobody/mine: cannot be written: " in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

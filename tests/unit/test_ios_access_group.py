@@ -57,7 +57,7 @@ def test_the_data_plane_is_given_the_lists_by_direction() -> None:
     assert (found["access_groups_input"], found["access_groups_output"]) == (["EDGE", "EDGE6"], ["7"])
 
 
-def test_a_list_that_nobody_has_configured_filters_nothing() -> None:
+def test_an_unconfigured_access_list_filters_nothing() -> None:
     device = configured("interface Serial0/0\nip access-group NONE in\nipv6 traffic-filter NONE out\n")
     assert "access_groups_input" not in compile_device(device)["interfaces"]["Serial0/0"]
     # Nor does one of the other version of IP, which came later.

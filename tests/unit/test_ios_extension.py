@@ -63,7 +63,7 @@ def test_it_stays_with_another_rate_and_goes_with_the_policer(generation: Genera
     assert found.dynamic is None
 
 
-def test_without_a_policer_or_out_of_range_it_is_refused() -> None:
+def test_dynamic_bucket_without_policer_or_out_of_range_is_refused() -> None:
     with pytest.raises(IosError, match="configure police first"):
         parse_config(DYNAMIC.replace("  police cir 1000000\n", ""), HARDWARE)
     with pytest.raises(IosError, match="Invalid input"):

@@ -211,7 +211,7 @@ def test_lines_stored_below_a_line_are_its_text() -> None:
     assert list(found)[-1] == "ntp server 10.0.0.1"
 
 
-def test_a_terminal_line_that_is_not_there_is_entered() -> None:
+def test_a_missing_terminal_line_is_entered() -> None:
     assert lines("line vty 0 7\n login local\n", "") == ["line vty 0 7", " login local"]
 
 
@@ -314,7 +314,7 @@ def test_circuits(before: str, after: str, sent: list[str]) -> None:
         ("classic", "priority 2000000", "priority 2000000 50000000"),
     ],
 )
-def test_figures_that_nobody_could_type_are_read(generation: Generation, action: str, spelled: str) -> None:
+def test_values_beyond_the_typable_range_are_parsed(generation: Generation, action: str, spelled: str) -> None:
     device = parse_config(
         f"class-map C\n match dscp ef\npolicy-map P\n class C\n  {action}\n  set dscp ef\n"
         "interface Fa0/0\n description d\n",

@@ -93,7 +93,7 @@ def test_the_data_plane_is_given_the_segment_size() -> None:
     assert "tcp_adjust_mss" not in compile_device(device)["interfaces"]["FastEthernet0/1"]
 
 
-def test_they_are_taken_back() -> None:
+def test_mtu_lines_are_added_and_removed() -> None:
     text = f"{PORT} mtu 1450\n ip mtu 1400\n ip tcp adjust-mss 1360\n ipv6 mtu 1300\n"
     for wanted, present in ((configured(""), configured(text)), (configured(text), configured(""))):
         apply(present, "\n".join(lines_between(wanted, present)))

@@ -65,7 +65,7 @@ def test_the_data_plane_is_given_each_line() -> None:
     assert [each["match"] for each in found["rate_limit_input"]] == [{"type": "dscp", "values": [10]}]
 
 
-def test_lists_that_nobody_has_configured_match_nothing() -> None:
+def test_unconfigured_access_lists_match_nothing() -> None:
     tail = "8000 1000 2000 conform-action transmit exceed-action drop\n"
     text = (
         f"interface Serial0/0\nrate-limit input access-group 7 {tail}rate-limit input access-group rate-limit 7 {tail}"

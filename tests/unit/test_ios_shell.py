@@ -173,7 +173,7 @@ def test_type_ahead_answers_questions_in_order() -> None:
     assert router.startup.endswith("end\n")
 
 
-def test_banner_text_is_taken_as_it_is() -> None:
+def test_banner_text_is_stored_unchanged() -> None:
     router = FakeRouter()
     typed(router, "conf t\rbanner motd @\nhello\n exit\n@\nend\r")
     assert router.device.banner_motd == "\nhello\n exit\n"
@@ -315,7 +315,7 @@ def test_exclude_keeps_the_rest() -> None:
 
 
 @given(st.text(alphabet="ab *+?()[]|\\^$.", min_size=1).filter(str.strip))
-def test_any_expression_is_taken_or_refused(expression: str) -> None:
+def test_any_expression_is_accepted_or_refused(expression: str) -> None:
     try:
         kept = output_filters.parse(f"| include {expression}", 1).apply("a\nb\nab\n")
     except CliError:

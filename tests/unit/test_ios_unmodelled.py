@@ -204,9 +204,7 @@ def refusal(at: ConfigSession, line: str) -> str:
     [("router", "classic", ROUTER), ("router", "hqf", ROUTER), ("switch", "classic", SWITCH)],
     ids=["classic", "hqf", "switch"],
 )
-def test_no_line_that_is_not_modelled_is_refused_as_a_typing_error(
-    family: str, generation: Generation, text: str
-) -> None:
+def test_unmodelled_lines_are_not_refused_as_typing_errors(family: str, generation: Generation, text: str) -> None:
     at = session(family, generation)
     refused = {line: refusal(at, line) for line in text.splitlines()}
     typing_errors = ("% Invalid", "% Incomplete", "% Ambiguous")
@@ -220,7 +218,7 @@ def test_no_line_that_is_not_modelled_is_refused_as_a_typing_error(
     [("router", "classic", ROUTER), ("router", "hqf", ROUTER), ("switch", "classic", SWITCH)],
     ids=["classic", "hqf", "switch"],
 )
-def test_no_of_a_line_that_is_not_modelled_is_refused_with_its_reason(
+def test_no_form_of_an_unmodelled_line_is_refused_with_its_reason(
     family: str, generation: Generation, text: str
 ) -> None:
     at = session(family, generation)
@@ -242,7 +240,7 @@ def test_no_of_a_line_that_is_not_modelled_is_refused_with_its_reason(
         ("", "default router eigrp 9", "no routing protocol runs"),
     ],
 )
-def test_no_of_a_line_that_is_not_modelled_needs_no_values(head: str, line: str, reason: str) -> None:
+def test_no_form_of_an_unmodelled_line_needs_no_values(head: str, line: str, reason: str) -> None:
     at = session()
     at.execute(head)
     assert reason in refusal(at, line)

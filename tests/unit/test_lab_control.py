@@ -112,7 +112,7 @@ def test_it_connects_again_after_the_server_hung_up(tmp_path: Path) -> None:
     run(tmp_path / "s", lambda request: next(answers), work)
 
 
-def test_a_late_answer_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
+def test_a_late_reply_is_not_assigned_to_the_next_request(tmp_path: Path) -> None:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while line := await reader.readline():
             op = json.loads(line)["op"]

@@ -517,7 +517,7 @@ class TestCommand:
         assert main(["infer", before, after]) == 2
         assert "before.pcap: the packet at byte 431880 is broken or stops early" in capsys.readouterr().err
 
-    def test_one_that_is_not_there_or_empty(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_missing_or_empty_capture_is_reported(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         before, after = files(tmp_path, self.passed, self.time_s)
         assert main(["infer", before, str(tmp_path / "none")]) == 2
         assert "none: cannot be read: No such file" in capsys.readouterr().err

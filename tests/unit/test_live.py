@@ -264,7 +264,7 @@ class TestCommand:
         assert len(stepped_back) == 2
 
 
-def test_names_of_others_are_no_markup(going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
+def test_imported_names_are_escaped(going_on: tuple[RunFolder, ProgressFile, Cell]) -> None:
     folder, text, cell = going_on
     text.cell("policed/1 [/x] \x1b[2J", "cells/policed/1")
     for second in range(2):

@@ -36,7 +36,7 @@ def test_routers_answer_side_by_side_and_each_in_order() -> None:
         assert [each for each in asked if each[0] == router] == [each for each in pairs if each[0] == router]
 
 
-def test_nobody_is_asked_for_nothing() -> None:
+def test_no_router_is_asked_without_observations() -> None:
     assert observe_all([], lambda device, command: pytest.fail("it was asked")) == []
 
 

@@ -87,7 +87,7 @@ def test_a_run_of_one_arm_is_compared_in_that_arm(
     assert ": is gone\n" in capsys.readouterr().out
 
 
-def test_so_it_is_in_summaries(tmp_path: Path) -> None:
+def test_summaries_compare_only_the_cells_of_both_runs(tmp_path: Path) -> None:
     now, before = read_run(narrowed(tmp_path / "a/b")), read_run(BEFORE)
     assert now.lacking_of(before) == before.lacking_of(now) == []
     assert read_run(BEFORE).moved_since(now) == []

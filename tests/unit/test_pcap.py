@@ -318,7 +318,7 @@ def test_a_file_that_is_no_capture_is_reported(tmp_path: Path, content: bytes, m
         list(read_packets(file))
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="x: cannot be read: No such file"):
         list(read_packets(tmp_path / "x"))
     with pytest.raises(CaptureError, match="cannot be read: it is a folder"):

@@ -23,7 +23,7 @@ def test_json_stays_json() -> None:
     assert json.loads(shown) == {"message": 'the password "<removed>" was refused', "secret key": "<removed>"}
 
 
-def test_ios_secrets_are_hidden_that_nobody_named() -> None:
+def test_unlisted_ios_secrets_are_hidden() -> None:
     assert Redaction().masked("line\nenable secret 5 $1$abcd$efgh\n") == "line\nenable secret 5 <removed>\n"
 
 

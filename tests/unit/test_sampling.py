@@ -20,7 +20,7 @@ def taken(readings: Readings, count: int) -> list[float]:
     return times
 
 
-def test_without_triggers_readings_are_each_second() -> None:
+def test_without_triggers_routers_are_read_every_second() -> None:
     readings = Readings(100.0)
     assert taken(readings, 2) == [100, 101]
     readings.start(101.3)

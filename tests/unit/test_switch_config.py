@@ -84,7 +84,7 @@ def test_the_lines_lead_back(before: Device, after: Device) -> None:
 
 @given(st.integers(0, 2**32))
 @settings(max_examples=examples(60), deadline=None)
-def test_any_typed_line_is_taken_whole_or_not_at_all(seed: int) -> None:
+def test_any_typed_line_is_accepted_completely_or_refused(seed: int) -> None:
     random = Random(seed)
     session = ConfigSession(
         configured("class-map Voice\npolicy-map Edge\nmls qos aggregate-policer Voice 8000 8000 exc drop")

@@ -461,7 +461,7 @@ def test_traffic_in_words() -> None:
         ("upload: web 3", 'found "upload:" in "upload: web 3", expected out:, in: or both:'),
     ],
 )
-def test_traffic_that_is_not_understood_is_named(text: str, message: str) -> None:
+def test_invalid_traffic_is_named(text: str, message: str) -> None:
     with pytest.raises(UserError) as error:
         parse_traffic(text)
     assert message in error.value.message

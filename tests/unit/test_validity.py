@@ -150,7 +150,7 @@ class TestSeries:
         expected = {"A": {"FastEthernet0/1": fed} if fed else {}, "B": {}}
         assert fed_routers(self.TOPOLOGY, {"A": self.config(), "B": second}, self.THERE) == expected
 
-    def test_a_single_router_feeds_nobody(self) -> None:
+    def test_a_single_router_feeds_no_other(self) -> None:
         policed = self.config("FastEthernet0/0", "input", police={"cir": 1})
         assert fed_routers(self.TOPOLOGY, {"A": policed}, self.THERE) == {"A": {}}
 
