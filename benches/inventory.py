@@ -122,7 +122,7 @@ class Pair:
 
     @property
     def by_chance(self) -> bool:
-        """The same of the virtual lab and itself, which shares no reading of show commands."""
+        """Return the same comparison of the virtual lab with itself."""
         return self.control is not None and near(self.virtual, self.control)
 
 

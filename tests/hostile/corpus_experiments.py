@@ -19,7 +19,7 @@ CONFIGURE = "- {name: one, configure: {R1: {template: t.j2, variables: {p: $(p)}
 
 
 def folder(files: Files, below: str = "", **damaged: Bytes) -> Make:
-    """Write files, of which `damaged` (by their names without the end) are damaged."""
+    """Write files; those in `damaged` (names without suffix) are damaged."""
 
     def make(place: Path) -> None:
         for name, content in files.items():

@@ -45,7 +45,7 @@ def _noise(content: bytes) -> bytes:
 
 
 def _flipped(every: int) -> Bytes:
-    """Change each so many bytes."""
+    """Return a function that changes one byte in every `every` bytes."""
 
     def damaged(content: bytes) -> bytes:
         draw, changed = random.Random(every), bytearray(content)

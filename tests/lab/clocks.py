@@ -19,7 +19,7 @@ CLOCKS = "QOSLAB_TEST_CLOCKS"
 
 
 class Clocks:
-    """Clocks by a file; who has `environment` goes by them."""
+    """Clocks controlled by a file, for processes with `environment`."""
 
     def __init__(self, file: Path, library: Path | None = None) -> None:
         self._file = file
@@ -47,7 +47,7 @@ class Clocks:
         return {CLOCKS: str(self._file), "LD_PRELOAD": str(self._library)}
 
     def move(self, *, set_s: float = 0.0, asleep_s: float = 0.0) -> None:
-        """Move the wall clock away from that of the machine, and let the machine have slept so long."""
+        """Offset the wall clock from that of the machine, and simulate a suspend of this length."""
         content = struct.pack("=qq", round(set_s * 1e9), round(asleep_s * 1e9))
         with self._file.open("r+b" if self._file.exists() else "wb") as handle:
             handle.write(content)

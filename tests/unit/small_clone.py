@@ -172,7 +172,7 @@ def calls(clone: Path) -> list[str]:
 
 @pytest.fixture
 def bare(clone: Path) -> dict[str, str]:
-    """A machine without iperf3, whose apt-get says what it was asked for and whose package lists have everything."""
+    """Machine without iperf3; its apt-get prints its arguments and its package lists are complete."""
     folder = clone.parent / "bin"
     folder.mkdir()
     programs = {entry.name: entry.path for place in ("/bin", "/usr/bin") for entry in os.scandir(place)}

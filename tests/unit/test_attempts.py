@@ -135,7 +135,7 @@ def test_two_cannot_work_on_one_run(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, "grid")
     with folder.working(ASKED):
         assert folder.options().file == "grid.yml"
-        with pytest.raises(UserError, match="another process works on this run"), folder.working(ASKED):
+        with pytest.raises(UserError, match="another process is working on this run"), folder.working(ASKED):
             pass
     with folder.working(RunOptions(file="other.yml")):
         assert folder.options().file == "other.yml"

@@ -91,4 +91,4 @@ def test_links_that_hold_too_much_are_refused(tmp_path: Path) -> None:
     (finding,) = caught.value.findings
     assert finding.path == "topology.links.wan.delay"
     assert "found 750000000 bytes on this link at a time" in finding.message
-    assert f"with those before it 1250000000, expected at most {MOST}" in finding.message
+    assert f"with the links above 1250000000, expected at most {MOST}" in finding.message

@@ -15,7 +15,7 @@ from qoslab.platforms import hosts_of, routers_of
 
 
 def experiment(**changes: object) -> Experiment:
-    """Two hosts, a router and two arms; the second with its own everything."""
+    """Return an experiment with two hosts, a router and two arms; the second overrides everything."""
     police = {"template": "police.j2", "variables": {"cir": 1}}
     flow = {"name": "t", "tool": "iperf3", "from": "a", "to": "b"}
     data = {

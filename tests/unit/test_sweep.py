@@ -341,7 +341,7 @@ def test_folders_of_cells_with_different_numbers_differ(one: float, other: float
 
 @pytest.mark.long
 def test_bookkeeping_is_linear(grid: Path) -> None:
-    """A dry run of ten thousand cells; how long it takes is the benchmark's business."""
+    """Dry run of ten thousand cells; its duration is measured in the benchmark."""
     values = ", ".join(f"{number} Mb/s" for number in range(1, 51))
     many = ", ".join(map(str, range(1, 51)))
     sweep = load_sweep(

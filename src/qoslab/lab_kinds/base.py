@@ -72,7 +72,7 @@ class LabKind(ABC):
         return []
 
     def scheduler(self, cells: int) -> str | None:
-        """Return where so many cells run unless something else is asked for; see
+        """Return the default scheduler for this number of cells; see
         `qoslab.run.request.Request.scheduler`.
         """
         return "local" if self.processes_from is not None and cells >= self.processes_from else None

@@ -16,7 +16,7 @@ from qoslab.pyats_job import SCRIPT
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []})
 @click.option("--experiment", required=True, metavar="EXPERIMENT", help="A file, or the name of one in experiments/.")
-@click.option("--in-lab", type=LabType(), help="What --lab is elsewhere.")
+@click.option("--in-lab", type=LabType(), help="Lab to run the cells in, as for qoslab run --lab.")
 @set_option
 @cell_options
 def options(experiment: str, in_lab: str | None, sets: Sequence[str], choice: Choice) -> dict[str, Any]:

@@ -217,7 +217,7 @@ def _quoted(words: str) -> str:
 
 
 def _thinned(values: list[float]) -> list[float]:
-    """Means of as many neighbours as leave few enough points."""
+    """Reduce values to a limited number of points by averaging neighbours."""
     width = -(-len(values) // _POINTS)
     groups = [values[at : at + width] for at in range(0, len(values), width)]
     return [sum(group) / len(group) for group in groups]

@@ -124,7 +124,7 @@ class RunFolder:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise UserError(
-                    f"{self.path}: another process works on this run", hint="wait for its end, or interrupt it"
+                    f"{self.path}: another process is working on this run", hint="wait for its end, or interrupt it"
                 ) from error
             except OSError as error:
                 raise UserError(

@@ -174,7 +174,7 @@ class _Checker:
                 yield self.document.finding(
                     (*here, index, "delay") if link.delay else (*here, index),
                     f"found {in_flight(link)} bytes on this link at a time (rate times delay, both directions), with "
-                    f"those before it {held}, expected at most {MOST}",
+                    f"the links above {held}, expected at most {MOST}",
                     "lower its delay or its rate",
                 )
 
@@ -399,10 +399,10 @@ class _Checker:
                 if len(of_router) > MOMENTS_LIMIT:
                     seen.add(each.node)
                     message = (
-                        f"found more than {MOMENTS_LIMIT} times and values of counters at which {each.node} is looked"
-                        f" at in arm {arm.name}, expected at most that"
+                        f"found more than {MOMENTS_LIMIT} observation triggers for {each.node} in arm"
+                        f" {arm.name}, expected at most that many"
                     )
-                    yield self.document.finding(("observe", index, "when"), message, "have an arm for some of them")
+                    yield self.document.finding(("observe", index, "when"), message, "move some of them to another arm")
 
     # What it is compared with
 

@@ -55,7 +55,7 @@ class _Loader(BaseLoader):
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """Changes with what is in the file."""
+    """Return a fingerprint that changes with the content of the file."""
     try:
         state = path.stat()
     except OSError:

@@ -300,5 +300,5 @@ class Kernel:
 
 
 def _memory_folder() -> str:
-    """Return the folder for the guest's memory: one in memory if there is one."""
+    """Return the folder for the guest's memory: in shared memory if it is writable."""
     return SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else tempfile.gettempdir()

@@ -109,7 +109,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
                 yield reader.line_num, row
     except csv.Error as error:
         raise UserError(
-            f"{path}:{reader.line_num}: found no CSV: {error}, expected fields with commas between them",
+            f"{path}:{reader.line_num}: found no CSV: {error}, expected comma-separated fields",
             hint="an unclosed quotation mark turns the rest into one field",
         ) from error
 
@@ -139,7 +139,7 @@ def _columns(path: Path, line: int, head: list[str]) -> list[tuple[str, str]]:
         what = "rates" if match["unit"] in _RATE else "delays"
         if (what, match["name"]) in series:
             raise UserError(
-                f'{path}:{line}: found {what} of "{clipped(match["name"])}" in two columns, expected a name of its own '
+                f'{path}:{line}: found {what} of "{clipped(match["name"])}" in two columns, expected a unique name '
                 "for each"
             )
         series.add((what, match["name"]))

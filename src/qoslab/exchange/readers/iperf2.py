@@ -135,7 +135,7 @@ def _first_alone(own: Sequence[Line], total: Line, report: Report) -> bool:
 
 
 def _may_be_first(text: str, report: Report) -> bool:
-    """Return whether each stream has but one line, and these end as those of first intervals do."""
+    """Return whether each stream has only one line, which could be that of a first interval."""
     ends = {row["end"] for row in map(_ROW.match, text.splitlines()) if row and row["end"]}
     alone = all(len(lines) == 1 for lines in report.lines.values())
     return alone and len(ends) == 1 and not _MEASURED.fullmatch(ends.pop())

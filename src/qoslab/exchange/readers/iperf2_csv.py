@@ -193,7 +193,7 @@ def _not_one_test(path: Path, row: _Row, what: str) -> UserError:
 
 
 def _with_reports(streams: dict[tuple[str, ...], _Stream]) -> dict[tuple[str, ...], _Stream]:
-    """Return the streams, those of datagrams with the report of their server where it has the addresses exchanged."""
+    """Return the streams; UDP streams include the server report, even if its addresses are swapped."""
     found = dict(streams)
     for key, stream in streams.items():
         other = found.get((*key[2:4], *key[:2], key[4]))

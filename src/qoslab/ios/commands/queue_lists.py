@@ -186,7 +186,7 @@ def _custom_queue_list(session: ConfigSession, args: Args) -> None:
 
 
 def check_queueing(device: Device, interface: Interface, asked: str) -> None:
-    """Refuse what is asked for where the interface has queueing of another kind."""
+    """Refuse the command if the interface has queueing of another kind."""
     fair = interface.fair_queue is not None and interface.fair_queue.enabled
     # The data plane has one level of queues: what a shaper lets go does not go through a list's queues too (ours).
     kinds = (

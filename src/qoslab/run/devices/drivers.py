@@ -48,7 +48,7 @@ class RouterDriver(Protocol):
         """Return the parts of the router's configuration that the intended one would overwrite, one sentence each."""
 
     def pushing(self) -> None:
-        """The intended configuration is about to be pushed; when this returns that outlasts a loss of power."""
+        """Record that the intended configuration is about to be pushed; the record survives a power failure."""
 
     def pushed(self, cell: Cell, answers: Mapping[str, str], *, restored: bool) -> None:
         """Record the active configuration and the answers to these show commands; `restored` if it was rolled back

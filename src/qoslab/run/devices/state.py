@@ -124,7 +124,7 @@ class RestoreState:
         self.folder.chmod(0o700)
 
     def afresh(self) -> None:
-        """Empty it: the routers are others now."""
+        """Remove and recreate the state, because the routers changed."""
         self.remove()
         self.make()
 

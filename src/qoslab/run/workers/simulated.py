@@ -271,7 +271,7 @@ class _CellRun:
         self._journal.observed(observation, moment, output, self._prints.parse(observation.command, output))
 
     def _keep_probe(self, probe: Probe, result: Result, routers: Mapping[str, Router]) -> None:
-        """Write what a probe measured: of a router with a command line by its print, as in a lab of real time."""
+        """Write the results of a probe; those of an IOS router come from its output, as in a real-time lab."""
         experiment, report = self._experiment, result.probes[probe.name]
         file = self._cell.path / "probes" / probe.name
         self._cell.write(file.with_name(f"{probe.name}.samples.json"), json.dumps(report) + "\n")

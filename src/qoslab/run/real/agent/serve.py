@@ -435,7 +435,7 @@ def machine() -> str:
 
 
 def main(who: str) -> None:
-    """Serve; `who` says for others whose run this is."""
+    """Serve requests; `who` identifies the owner of the run to other users."""
     # Logins without a terminal often have no folders of programs for root.
     os.environ["PATH"] = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/local/sbin:/usr/sbin:/sbin"
     Agent(who).serve()
