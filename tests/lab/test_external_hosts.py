@@ -152,7 +152,7 @@ def test_the_management_nic_is_not_moved_behind_sudo(exposed: tuple[Lab, Path]) 
     for connection in ("192.168.10.1 50000 192.168.10.2 22", "192.168.10.1 50000 192.0.2.7 22"):
         host = agent(file, "client", "namespace", python=behind_sudo(file.parent, connection))
         assert host.ask("facts", programs=[], far=[])["facts"]["management"]["device"] == "eth0"
-        with pytest.raises(MachineError, match="this connection comes in on eth0: it is not moved"):
+        with pytest.raises(MachineError, match="this SSH connection uses eth0: the interface is not moved"):
             host.isolate()
         host.close()
         assert state(lab, "client") == before

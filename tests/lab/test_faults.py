@@ -144,7 +144,7 @@ def test_ansible_that_dies_costs_one_attempt_and_a_collector_none(clean: Path) -
     assert status == status_of(newest_run(clean)), errors + output
     first, second = (record(clean, f"policed/{each}") for each in ("1", "1.2"))
     assert first["fault"] and "ansible-playbook ended by itself" in first["reasons"][0]
-    assert "it is run again" in errors
+    assert "re-running it" in errors
     assert not second["fault"], second["reasons"]
     # What a router said after the traffic was taken by another collector.
     assert {each["moment"] for each in second["observed"]} >= {"before", "after"}

@@ -127,7 +127,7 @@ def test_a_late_cell_is_tried_again_and_never_hidden(grid: Path, clean: Path, mo
     status, output, errors = command.end()
     assert status == status_of(newest_run(clean)) in (0, 3), errors + output
     found = records(clean)
-    assert "it is run again" in errors
+    assert "re-running it" in errors
     assert set(found) == {"policed/rtt=10ms,pir=1Mbps/1", "policed/rtt=10ms,pir=1Mbps/1.2"}
     (cell,) = manifest(clean)["cells"]
     assert cell["folder"].endswith("1.2") and cell["earlier"][0]["folder"].endswith("/1")

@@ -293,7 +293,7 @@ def test_lines_of_ip_route_are_read_and_given_back() -> None:
         ({"ip -4": "default via 192.0.2.1 proto dhcp"}, "eth1 has this machine's default route: it is not moved"),
         ({"ip -6": "default via fe80::1 proto ra"}, "eth1 has this machine's default route of IPv6: it is not moved"),
         ({"master": "br0"}, r"eth1 belongs to br0 and would have to leave it .* \(ip link set eth1 nomaster\)"),
-        ({"ip -j": "192.0.2.7"}, "this connection comes in on eth1"),
+        ({"ip -j": "192.0.2.7"}, "this SSH connection uses eth1"),
         ({"ip -j": "192.0.2.77"}, ""),
         ({"tc -j": "htb"}, "eth1 has the queueing discipline htb"),
     ],
@@ -477,7 +477,7 @@ def test_a_user_without_raw_sockets_pings_link_local_addresses(
     (asked,) = (each for each in (tmp_path / "asked").read_text().splitlines() if each.startswith("ping"))
     assert asked == "ping -n -c 3 -i 0.2 -W 1 -t 1 -I eth0 192.168.10.1"
     # Without the experiment's address, which is still to come, an answer would say nothing of that cable.
-    assert cable("192.168.10.9")["why"] == "it takes root, or CAP_NET_RAW, to see who is on a cable"
+    assert cable("192.168.10.9")["why"] == "detecting the neighbour on a cable requires root or CAP_NET_RAW"
 
 
 def test_missing_capture_rights_are_reported_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -246,7 +246,7 @@ def test_streams_that_end_with_an_interval_are_refused(tmp_path: Path) -> None:
     for cut, answer in (
         (head, "found no \\[SUM\\] line for the whole test, expected one for 2 streams"),
         (head + first, "found 2 streams that all end after 1.0000 s, as intervals do"),
-        (text[:-1], "mine.txt:13: found the row .* without an end of line"),
+        (text[:-1], "mine.txt:13: found the row .* without a line end"),
         (head + first + "".join(rest.splitlines(keepends=True)[:1]), "found no summary line of stream \\[2\\]"),
     ):
         file.write_text(cut)

@@ -188,7 +188,7 @@ def test_a_late_cell_is_tried_so_often_and_then_counted_as_invalid(tmp_path: Pat
     assert fake.errors == []
     assert sum(name == late for _, name in fake.ran) == 2
     assert fake.reporter.notes == [
-        f"{late} is invalid: R1 was late; it is run again",
+        f"{late} is invalid: R1 was late; re-running it",
         f"{late} is invalid: R1 was late",
     ]
     (summary,) = [each for each in fake.cells.summaries() if not each.valid]
@@ -285,7 +285,7 @@ def test_a_cell_of_a_failed_lab_is_retried(tmp_path: Path) -> None:
     assert fake.errors == []
     assert tried == {name: 2 if name == names[1] else 1 for name in names}
     assert all(entry.valid for entry in fake.cells.states.values())
-    assert any("killed by SIGKILL; it is run again" in note for note in fake.reporter.notes)
+    assert any("killed by SIGKILL; re-running it" in note for note in fake.reporter.notes)
 
 
 def test_a_cell_with_different_counts_is_retried(tmp_path: Path) -> None:
@@ -302,7 +302,7 @@ def test_a_cell_with_different_counts_is_retried(tmp_path: Path) -> None:
     fake.workers(disagree_once)
     assert fake.errors == [] and tried.count(name) == 2 and len(tried) == len(fake.plan.cells) + 1
     assert fake.cells.states[name].valid
-    assert f"{name} is invalid: R1 counts 9 packets that are nowhere; it is run again" in fake.reporter.notes
+    assert f"{name} is invalid: R1 counts 9 packets that are nowhere; re-running it" in fake.reporter.notes
 
 
 def test_a_lab_that_always_fails_ends_the_run(tmp_path: Path) -> None:

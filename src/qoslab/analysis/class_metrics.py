@@ -223,7 +223,7 @@ def _printed_window(
 
 
 def _of(readings: pd.DataFrame) -> str:
-    """The class, for people."""
+    """Display name of the class."""
     first = readings.iloc[0]
     return f"{first['device']} {first['interface']} {first['direction']} {first['class']}"
 

@@ -56,7 +56,7 @@ def error_of(value: float) -> float:
 
 
 def given(value: float | Missing, of: Callable[[], str]) -> float | Missing:
-    """The figure, if it is known well enough; `of` returns the class, for people."""
+    """The value, if it is precise enough; `of` returns the display name of the class."""
     if isinstance(value, Missing) or error_of(value) <= ERROR_MOST * abs(value):
         return value
     low, high = value - error_of(value), value + error_of(value)

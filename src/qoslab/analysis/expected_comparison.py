@@ -335,7 +335,7 @@ def _reproduction(expectation: Expectation, published: PublishedFigure | None) -
 
 
 def impossible(comparison: pd.DataFrame) -> list[str]:
-    """Figures that there cannot be, in words; each is a mistake of the analysis."""
+    """Descriptions of impossible values; each is a bug of the analysis."""
     rows = comparison[comparison["verdict"] == IMPOSSIBLE].to_dict("records")
     return [
         f"{row['arm']}: {row['metric']}{' with ' + row['where'] if row['where'] else ''} came out as "

@@ -72,7 +72,7 @@ class ComparedValue:
     arm: str
     metric: str
     where: str
-    """Cells of the arm, in words; empty for all."""
+    """Description of the cells of the arm; empty for all."""
     unit: Unit
     predicted: float
     published: float

@@ -113,7 +113,7 @@ def _values_in(found: Any) -> Iterator[str]:
 
 
 def _without_effect(command: str, lines: list[str], parse: Parse) -> Iterator[str]:
-    """Lines without which a parser says the same."""
+    """Lines whose removal does not change the result of a parser."""
     whole = json.dumps(parse(command, "\n".join(lines))[0], sort_keys=True)
     for number, line in enumerate(lines):
         if not line.strip() or lines.count(line) > 1:

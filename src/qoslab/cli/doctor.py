@@ -36,7 +36,7 @@ RUST_MINIMUM = (1, 85)
 DISK_MINIMUM = 1_000_000_000
 """Free bytes in the working directory: some runs of the longest experiments, captures included."""
 PATIENCE = 20.0
-"""Seconds for a tool to say its version."""
+"""Timeout of version commands in seconds."""
 
 MODERN_QDISCS = ("cake", "codel", "fq_codel", "pie", "red", "sfq")
 """Qdiscs that an experiment with a Linux router often has."""
@@ -103,7 +103,7 @@ def examine() -> Iterator[Check]:
 
 
 def _version(argv: list[str]) -> str:
-    """The first line that a tool says about itself."""
+    """First line of the version output of a tool."""
     try:
         done = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -263,7 +263,7 @@ def rescue(inventory: Path, consoles: Sequence[str], ask: bool) -> None:
 
 
 def _console(text: str) -> tuple[str, tuple[str, int] | None]:
-    """A router and where its console is, as typed; None if the inventory is to say it."""
+    """Router and console address as typed; None to use the inventory."""
     router, equals, place = text.partition("=")
     if router and not equals:
         return router, None

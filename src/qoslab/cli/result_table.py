@@ -85,7 +85,7 @@ def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool, verbose
 
 
 def _verdict(outcome: Outcome) -> str:
-    """Return the meaning of the exit status, in words."""
+    """Return the meaning of the exit status as text."""
     if not outcome.valid:
         return "\n  ".join(("The run is invalid; its values must not be trusted:", *map(one_line, outcome.reasons)))
     loose = f"; {outcome.loose} more within loose bounds, not counted" if outcome.loose else ""

@@ -116,5 +116,5 @@ def _readings(base: str, device: Device, text: str) -> list[tuple[str, Reading]]
 
 
 def rendered_title(file: Path, experiment: Experiment, name: str) -> str:
-    """Return the origin of a rendered configuration, in words."""
+    """Describe the origin of a rendered configuration."""
     return f"{file}, arm {experiment.arms[0].name}: configuration rendered for {name}"

@@ -56,7 +56,7 @@ class Subject:
 
     name: str
     title: str
-    """Origin of the configuration, in words."""
+    """Description of the origin of the configuration."""
     device: Device
     lines: Lines
     scenario: program_formats.Scenario

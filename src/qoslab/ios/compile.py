@@ -15,7 +15,7 @@ FORMAT = 1
 
 
 def compile_device(device: Device) -> program_formats.DataPlaneConfig:
-    """Return the configuration of the data plane that does what the device says; plain values, ready for JSON."""
+    """Return the data-plane configuration for a device, as plain values ready for JSON."""
     process_ns = device.hardware.process_ns
     config: program_formats.DataPlaneConfig = {
         "format": FORMAT,

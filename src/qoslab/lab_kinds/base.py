@@ -83,7 +83,7 @@ class LabKind(ABC):
 
     @abstractmethod
     def generated_by(self, flow: Flow) -> str:
-        """Return the source of a flow's traffic, in words."""
+        """Describe the source of the traffic of a flow."""
 
     @abstractmethod
     def steps(self, experiment: Experiment, cost: float | None = None) -> tuple[Step, ...]:

@@ -39,7 +39,7 @@ class ClassKey:
 
     @property
     def title(self) -> str:
-        """Return the title for people."""
+        """Return the display title."""
         return f"{self.attached}, class {self.name}"
 
     @property

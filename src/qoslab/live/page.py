@@ -73,7 +73,7 @@ def _graph(key: ClassKey, points: Sequence[ClassPoint]) -> dict[str, Any]:
 
 
 def class_texts(point: ClassPoint) -> dict[str, str]:
-    """A class now, in words."""
+    """Format the current values of a class."""
     return {
         "time": f"{point.time_s:.0f} s",
         "offered": _rate(point.offered_bps),

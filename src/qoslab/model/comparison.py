@@ -79,7 +79,7 @@ class Average(Frozen):
 
     @property
     def of(self) -> str:
-        """Return the title of the averaged cells, for people."""
+        """Return the display title of the averaged cells."""
         least = self.least
         return self.metric if least is None else f"{self.metric} / least {least.parameter} of {least.arm}"
 

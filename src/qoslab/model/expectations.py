@@ -297,7 +297,7 @@ def needed(expectation: Expectation, quantities: Quantities) -> Quantities:
 
 
 def selection_text(where: Mapping[str, Scalar | tuple[Scalar, ...]]) -> str:
-    """Return which cells count, for people; empty if all do."""
+    """Describe the selected cells; empty for all."""
 
     def words(value: Scalar | tuple[Scalar, ...]) -> str:
         values = value if isinstance(value, tuple) else (value,)

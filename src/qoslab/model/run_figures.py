@@ -54,7 +54,7 @@ class RunFigure:
     metric: str
     """Metric, or the title of an average or of two values."""
     where: str
-    """Cells of the arm, in words; empty for all."""
+    """Description of the cells of the arm; empty for all."""
     unit: str
     measured: float | None
     low: float | None
@@ -105,7 +105,7 @@ class RunFigure:
 
     @property
     def place(self) -> str:
-        """The same for people."""
+        """Text of it for display."""
         return " ".join(part for part in (self.arm, f"({self.where})" if self.where else "", self.metric) if part)
 
     @property

@@ -43,7 +43,7 @@ class Step:
     nodes: tuple[str, ...]
     """The nodes that it concerns."""
     detail: str
-    """Details of the step, for people."""
+    """Description of the details of the step."""
     seconds: float | None
     """Estimate; None if unknown."""
     after_s: float | None = None

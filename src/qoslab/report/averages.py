@@ -111,7 +111,7 @@ def _number(value: Any) -> float:
 
 
 def failed(averages: pd.DataFrame) -> list[str]:
-    """Averages whose bounds are not met, in words."""
+    """Descriptions of averages out of bounds."""
     return [
         f"{row.title} ({row.about}): {row.measured}, lowest cell {row.lowest}, highest {row.highest}, "
         f"expected {row.tolerance}"

@@ -87,7 +87,7 @@ class _Candidate:
         return found
 
     def differences(self, other: _Candidate) -> Iterator[str]:
-        """Return the differences of their settings in common cells, in words."""
+        """Describe the differences of their settings in common cells."""
         common = [place for place in self.cells if place in other.cells]
         if not common:
             yield f"no cell is in both ({_some(self.cells)}; {_some(other.cells)})"

@@ -60,7 +60,7 @@ class Figure:
     description: str
     metric: str
     where: str
-    """Cells of the arm, in words; empty for all."""
+    """Description of the cells of the arm; empty for all."""
     reason: str
     """Reason of the expectation."""
     predicted: str
@@ -94,7 +94,7 @@ class FigureGroup:
 
     @property
     def summary(self) -> str:
-        """Return how many rows passed, in words."""
+        """Describe the number of rows that passed."""
         within, loose = (sum(row.verdict == verdict for row in self.rows) for verdict in (WITHIN, LOOSE))
         parts = [f"{within} within tolerance"] if within or not loose else []
         return ", ".join([*parts, *([f"{loose} within loose bounds, not counted"] if loose else [])])
@@ -323,7 +323,7 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
 
 
 def _failed(outcome: Outcome, experiment: Experiment) -> list[str]:
-    """Values outside tolerance, for people."""
+    """Descriptions of values out of tolerance."""
     rows = outcome.comparison[outcome.comparison["verdict"] == OUTSIDE].to_dict("records")
     return [
         f"{arm_title(experiment, row['arm'])}{_cells(row['where'])}: {Reference.parse(row['metric']).description} is "

@@ -113,7 +113,7 @@ def moment(at: datetime | None) -> str:
 
 
 def part(overrides: Sequence[str]) -> str:
-    """The sentence that says of which part of its file a run is; empty if it is of the whole."""
+    """Sentence on the part of the file that a run covers; empty for the whole file."""
     part_text = part_of(overrides)
     return f"Of a part of its file: {part_text}." if part_text else ""
 

@@ -216,7 +216,7 @@ class RunView:
         classes = self._table("classes", arm)
         if classes.empty:
             raise UserError(
-                f'arm "{arm}" has no counters of a policy', hint="only virtual routers give counters over time"
+                f'arm "{arm}" has no counters of a policy', hint="only virtual routers report counters over time"
             )
         keys = ["device", "interface", "direction", "policy", "class"]
         busiest = max((table for _, table in classes.groupby(keys)), key=lambda table: int(table["packets"].max()))

@@ -187,7 +187,7 @@ class Schedule:
             self.changed.notify_all()
         self._progress.cell_done(task.name, counts=not again)
         for reason in record.reasons:
-            self._progress.note(f"{task.name} is invalid: {reason}" + ("; it is run again" if again else ""))
+            self._progress.note(f"{task.name} is invalid: {reason}" + ("; re-running it" if again else ""))
         if change:
             self._progress.note(change)
         if faults >= FAULTS_IN_A_ROW:

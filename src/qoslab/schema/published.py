@@ -124,7 +124,7 @@ def _row(
     about = {name: more[name] for name in ("kind", "moment", "place", "remark", "compared") if name in more}
     if not metric:
         if not about.get("remark"):
-            return place.finding("metric", "found no metric, expected one, or a remark why nothing can be expected")
+            return place.finding("metric", "found no metric, expected one, or a remark that explains its absence")
         return PublishedFigure(arm, "", unit, number, source, {}, resolution, **about)
     checked = _reference(arm, metric, unit, place, arms, selectors)
     if isinstance(checked, Finding):

@@ -508,7 +508,7 @@ class _Reader:
             return None
         kind = kinds.setdefault(name, kind_name(value))
         if kind != kind_name(value):
-            self.note(steps, f"found {shown(raw)}, a {kind_name(value)}, expected a {kind} as the values before it")
+            self.note(steps, f"found {shown(raw)}, a {kind_name(value)}, expected a {kind} like the values before it")
             return None
         return value
 

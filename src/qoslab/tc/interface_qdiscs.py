@@ -111,7 +111,7 @@ class Qdiscs:
             if self._state != expected:
                 missing = sorted(set(expected.splitlines()) - set(self._state.splitlines()))
                 found = sorted(set(self._state.splitlines()) - set(expected.splitlines()))
-                raise DeviceError(f"the kernel took the commands and shows {found}, expected {missing}")
+                raise DeviceError(f"the kernel accepted the commands but shows {found}, expected {missing}")
         except BaseException:
             self.restore()
             raise

@@ -73,7 +73,7 @@ class ControlClient:
                 raise
         if not isinstance(reply, dict) or "ok" not in reply:
             raise DataPlaneDownError(
-                f"{self.path}: the answer to {op!r} is not one of the control protocol: {reply!r:.200}"
+                f"{self.path}: the answer to {op!r} is not valid in the control protocol: {reply!r:.200}"
             )
         if not reply["ok"]:
             error_body = reply.get("error", {})

@@ -52,7 +52,7 @@ def cluttered(config: str, topology: Topology, router: str, ways: RouterLogins) 
         return config
     unknown = clutter_of(read_running(ways.clutter, hardware(topology, router)))
     if not unknown:
-        raise UserError(f"found no line that {router} does not have, expected some of other features for its clutter")
+        raise UserError(f"found only lines that {router} implements, expected inert lines of other features")
     return with_clutter(config, unknown)
 
 

@@ -63,7 +63,7 @@ def make(device: Device, wired: Collection[str], plane: Path) -> None:
                 (NEIGHBOUR_SETTINGS / name / "base_reachable_time_ms").write_text(str(ARP_REACHABLE_MS))
                 _disable_offloads(name)
         except (NetlinkError, OSError) as error:
-            raise KernelRefusedError(f"no interface can be made for {each.name}: {error}") from error
+            raise KernelRefusedError(f"cannot create an interface for {each.name}: {error}") from error
         finally:
             os.close(descriptor)
 

@@ -80,7 +80,7 @@ def compare(there: tuple[Array, Array], back: tuple[Array, Array]) -> Clocks:
         raise UserError(
             f"the clocks of the two captures cannot be aligned: however one drifts, up to "
             f"{1e6 * MOST_DRIFT:g} ppm, some packet is {-1e3 * margin:.3g} ms too early",
-            hint="Was a clock set while packets were captured? Capture again with clocks that are left alone.",
+            hint="Was a clock set while packets were captured? Capture again with clocks that are not adjusted.",
         )
     return Clocks("corrected", ahead, drift, margin)
 

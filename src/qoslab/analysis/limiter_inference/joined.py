@@ -173,7 +173,7 @@ def _check_stamps(which: str, packets: pd.DataFrame) -> None:
         raise UserError(
             f"the clock of the {which} capture was set back: IP packet {at + 1} is stamped {back[at] / 1e9:.3f} s "
             "before one that precedes it",
-            hint="Capture again with clocks that are left alone.",
+            hint="Capture again with clocks that are not adjusted.",
         )
 
 

@@ -80,7 +80,7 @@ class Limiter:
     """Range of the delays, if no limiter explains them."""
 
     def lines(self) -> Iterator[str]:
-        """A description for people."""
+        """Description for display."""
         match self.kind:
             case "nothing":
                 yield from self._nothing()

@@ -1,4 +1,4 @@
-"""Reports of iperf 2 for people, of one side; `iperf2_csv` reads those of `-y C`."""
+"""Text reports of iperf 2, of one side; `iperf2_csv` reads those of `-y C`."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _check_whole(path: Path, text: str, report: Report, totals: dict[int, Line])
         raise UserError(f"{path}: {reason}, expected summary lines", hint=_WHOLE)
     number, row = len(text.splitlines()), text.splitlines()[-1]
     if row.startswith("[") and not text.endswith(("\n", "\r")):
-        reason = f'found the row "{clipped(row)}" without an end of line, expected a complete one'
+        reason = f'found the row "{clipped(row)}" without a line end, expected a complete one'
         raise UserError(f"{path}:{number}: {reason}", hint="is the file complete? If it is, end the row with a newline")
 
 

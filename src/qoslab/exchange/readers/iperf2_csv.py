@@ -132,7 +132,7 @@ def _rows(path: Path) -> Iterator[_Row]:
         # The rate is the last number of a row, or near its end.
         expected = row.bytes * 8 / (row.end_s - row.start_s)
         if abs(row.bps - expected) > _DIFFERENT * expected + 1:
-            raise UserError(f"{path}:{row.line}: found a row without an end, expected a complete one", hint=_WHOLE)
+            raise UserError(f"{path}:{row.line}: found a truncated row, expected a complete one", hint=_WHOLE)
 
 
 def _row(path: Path, line: int, columns: tuple[str, ...], fields: list[str]) -> _Row:
@@ -141,7 +141,7 @@ def _row(path: Path, line: int, columns: tuple[str, ...], fields: list[str]) -> 
         raise UserError(f"{path}:{line}: found {len(fields)} fields, expected 9, or 14 of datagrams", hint=_WHOLE)
     if not plain and len(fields) != len(columns):
         raise UserError(
-            f"{path}:{line}: found {len(fields)} fields, expected {len(columns)} as the header", hint=_WHOLE
+            f"{path}:{line}: found {len(fields)} fields, expected {len(columns)} as in the header", hint=_WHOLE
         )
     values = dict(zip(columns, fields, strict=False))
     try:

@@ -54,7 +54,7 @@ class Foreign:
     nodes: dict[str, ForeignNode] = field(default_factory=dict)
     links: list[ForeignLink] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """Omitted parts, for people."""
+    """Descriptions of omitted parts."""
 
     def refuse(self, steps: Steps, message: str, hint: str = "") -> None:
         """Note what does not hold."""

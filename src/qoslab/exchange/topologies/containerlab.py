@@ -93,6 +93,8 @@ def _end(found: Foreign, end: Any, address: Any, steps: Steps) -> ForeignEnd | N
         found.refuse(steps, f"found {end!r}, expected NODE:INTERFACE")
         return None
     if name in OUTSIDE and name not in found.nodes:
-        found.refuse(steps, f'found an end at "{name}", expected a node: the machine itself is none of an experiment')
+        found.refuse(
+            steps, f'found an end at "{name}", expected a node: the machine itself cannot be a node of an experiment'
+        )
         return None
     return ForeignEnd(name, interface, found.address(address, steps))

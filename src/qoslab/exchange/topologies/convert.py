@@ -100,7 +100,7 @@ def _platforms(found: Foreign, wishes: ConversionOptions) -> dict[str, str]:
             found.refuse(
                 node.steps,
                 f'found the kind "{node.kind}", expected one of {", ".join(KINDS)}',
-                f'--as "{node.kind}=engine" (or host, ios) takes it for one of ours',
+                f'--as "{node.kind}=engine" (or host, ios) maps it to a qoslab kind',
             )
             word = OTHERS
         platforms[name] = word

@@ -198,7 +198,7 @@ class FamilyWords(NamedTuple):
 
 
 def entry_of(args: Args, family: FamilyWords) -> AccessEntry:
-    """Return the entry that a line says."""
+    """Return the entry of a line."""
     action: Literal["permit", "deny"] = "permit" if "permit" in args else "deny"
     protocol = args.optional("protocol", int)
     words = args.keywords[args.keywords.index(action) + 1 :]
@@ -469,7 +469,7 @@ def _extended_address(match: AddressMatch, group: str | None) -> str:
 
 
 def port_words(line: AccessEntry, match: PortMatch | None) -> list[str]:
-    """Return what an entry says of the ports of one side."""
+    """Return the port condition of an entry at one side."""
     return [] if match is None else [match.op, *(port_text(line.protocol, port) for port in match.ports)]
 
 

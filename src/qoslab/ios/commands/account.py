@@ -57,7 +57,7 @@ ETHERNET_ONLY = "Overhead accounting for ATM is supported on Ethernet interfaces
 
 
 def account_of(args: Args) -> Account | None:
-    """Return what a line says behind `account`."""
+    """Return the values of a line after `account`."""
     if "account" not in args:
         return None
     if "user-defined" in args:

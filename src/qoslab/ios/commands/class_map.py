@@ -171,7 +171,7 @@ def _description(session: ConfigSession, args: Args) -> None:
     },
 )
 def add_match(session: ConfigSession, args: Args) -> None:
-    """Add the criterion that a `match` line says to the class-map, or take it away."""
+    """Add the criterion of a `match` line to the class-map, or remove it."""
     change_match(session, args, _criterion(session, args))
 
 
@@ -188,7 +188,7 @@ def change_match(session: ConfigSession, args: Args, criterion: Criterion) -> No
 
 
 def _criterion(session: ConfigSession, args: Args) -> Criterion:
-    """Return the criterion that a `match` line says."""
+    """Return the criterion of a `match` line."""
     negate = "not" in args
     keywords = [word for word in args.keywords if word not in ("match", "not", "ip")]
     what = keywords[0] if keywords else "ip"

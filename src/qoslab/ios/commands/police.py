@@ -191,7 +191,7 @@ def with_one_bucket(police: Police) -> Police:
 
 
 def _parameters(args: Args) -> Police:
-    """Return the policer that a line says, without its actions."""
+    """Return the policer of a line, without its actions."""
     committed, share = args.optional("committed", int), args.optional("committed-share", int)
     peak, peak_share = args.optional("peak", int), args.optional("peak-share", int)
     bc, be = args.optional("committed-burst", int), args.optional("excess-burst", int)

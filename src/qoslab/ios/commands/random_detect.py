@@ -161,7 +161,7 @@ def _random_detect(session: ConfigSession, args: Args) -> None:
 
 
 def with_line(session: ConfigSession, present: RandomDetect | None, args: Args) -> RandomDetect | None:
-    """Return early detection with what a line says; None without any."""
+    """Return early detection with the values of a line; None without any."""
     if args.unset and present is None:
         return None
     words = args.keywords[1:]

@@ -15,7 +15,7 @@ from qoslab.ios.undecided import CRITERIA
 
 
 def _criterion(args: Args) -> Criterion:
-    """Return the criterion that a line says, with its keywords in full."""
+    """Return the criterion of a line, with its full keywords."""
     negate = "not" in args
     text = text_of(args).removeprefix("match ").removeprefix("not ")
     if text.startswith("protocol "):

@@ -104,7 +104,7 @@ def states(interface: Interface, port: Port | None, *, shutdown: bool | None = N
 
 @dataclass(frozen=True, slots=True)
 class InterfaceView:
-    """All that `show interfaces` says of one interface."""
+    """Output of `show interfaces` for one interface."""
 
     interface: Interface
     chassis: Chassis

@@ -51,7 +51,7 @@ Reports = Mapping[str, "program_formats.OperationReport"]
 
 
 def print_of(version: str) -> Print:
-    """The print of an image with this `version` line."""
+    """Output of an image with this `version` line."""
     return PRINTS.get(version, "2008" if version.startswith("12.") else "later")
 
 

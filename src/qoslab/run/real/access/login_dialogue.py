@@ -181,7 +181,7 @@ class Login:
             if answer is None:
                 hint = f"Give ansible_{'user' if found.re is USERNAME else 'password'} in the inventory."
                 raise AccessError(
-                    Kind.LOGIN_REFUSED, f"{self._way.place} asks for a {what}, and the inventory has none", hint
+                    Kind.LOGIN_REFUSED, f"{self._way.place} asks for a {what}, but the inventory has none", hint
                 )
             self.text = ""
             if found.re is USERNAME:

@@ -141,7 +141,7 @@ class Cable:
         try:
             self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ARP))
         except PermissionError:
-            raise RefusedError("it takes root, or CAP_NET_RAW, to see who is on a cable") from None
+            raise RefusedError("detecting the neighbour on a cable requires root or CAP_NET_RAW") from None
         self.socket.bind((device, ETH_P_ARP))
 
     def ask(self, address: str) -> None:

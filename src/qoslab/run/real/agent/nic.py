@@ -45,10 +45,12 @@ def check_movable(device: str) -> None:
     """`RefusedError` if the machine needs it where it is, or something of it would be lost."""
     for version, kind in (("-4", ""), ("-6", " of IPv6")):
         if call("ip", version, "route", "show", "default", "dev", device).strip():
-            raise RefusedError(f"{device} has this machine's default route{kind}: it is not moved into a namespace")
+            raise RefusedError(
+                f"{device} has this machine's default route{kind}: the interface is not moved into a namespace"
+            )
     ssh = connection()
     if ssh and (ssh[2] in (each.split("/")[0] for each in addresses(device)) or comes_in_on(ssh) == device):
-        raise RefusedError(f"this connection comes in on {device}: it is not moved into a namespace")
+        raise RefusedError(f"this SSH connection uses {device}: the interface is not moved into a namespace")
     master = json.loads(call("ip", "-j", "link", "show", "dev", device))[0].get("master")
     if master is not None:
         raise RefusedError(

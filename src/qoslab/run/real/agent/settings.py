@@ -302,7 +302,7 @@ class Settings:
             for entry in as_it_is(device):
                 self._journals[device].add(entry)
         if libc.unshare(CLONE_NEWNET) == -1:
-            raise RefusedError(f"no namespace can be made: {os.strerror(ctypes.get_errno())}")
+            raise RefusedError(f"cannot create a namespace: {os.strerror(ctypes.get_errno())}")
         there = self._watchdog.order(namespace=os.getpid())
         call("ip", "link", "set", "dev", "lo", "up")
         self._quiet(ipv6)
