@@ -172,7 +172,7 @@ def test_include_and_exclude_and_a_separate_arm(grid: Path) -> None:
         ({"matrix.pir": "[20 Mb/s]"}, 'found no cell of arm "policed": exclude and constraints leave none of 8'),
         ({"matrix.pri": "[1 Mb/s]"}, r'found the unused parameter "pri"'),
         ({"matrix.pir": "[1 mb/s]"}, 'did you mean "1 Mb/s"'),
-        ({"matrix.pir": "[1 Mb/s, 3]"}, "found 3, a number, expected a rate as the values before it"),
+        ({"matrix.pir": "[1 Mb/s, 3]"}, "found 3, a number, expected a rate like the values before it"),
         ({"matrix.pir": "[1 Mb/s, 1000 kb/s]"}, "found 1 Mb/s a second time"),
         ({"matrix.pir": "[]"}, "expected at least one value"),
         ({"matrix.pir": "1 Mb/s"}, "expected a list"),
