@@ -273,7 +273,7 @@ class TestLeast:
         assert list(found["verdict"]) == ["outside", "outside", "outside"]
         assert set(found["unit"]) == {"ratio"} and set(found["metric"]) == {"police.bucket.late / least bucket of size"}
         assert list(found["excluded"]) == [0, 0, 0] and list(found["unmeasured"]) == [0, 0, 1]
-        assert cells_counted(found.iloc[2]) == "0, 1 without the figure"
+        assert cells_counted(found.iloc[2]) == "0, 1 without the value"
 
     def test_without_the_other_arm_there_is_no_verdict(self) -> None:
         metrics, cells = static_sizes()
