@@ -246,7 +246,7 @@ def test_clutter_comes_to_its_blocks_of_a_startup_configuration_or_is_refused() 
     wanted = head + text.replace("FastEthernet0/0\n", "FastEthernet0/0\n ip nat inside\n")
     assert cluttered(text, ROUTED, "R1", RouterLogins(clutter=theirs)) == wanted
     assert cluttered(text, ROUTED, "R1", RouterLogins()) == text
-    with pytest.raises(UserError, match="found no line that R1 does not have"):
+    with pytest.raises(UserError, match="found only lines that R1 implements"):
         cluttered(text, ROUTED, "R1", RouterLogins(clutter="hostname R9\n"))
 
 
