@@ -1,6 +1,6 @@
-"""Results of the runs of a folder, from plain JSON: listing them needs none of the imports of `qoslab.results`.
+"""Results of the runs in a folder, read from plain JSON, so that listing them needs no import of `qoslab.results`.
 
-Other people's runs are read, too: what is damaged is said, never obeyed.
+The runs may be from other people: damaged or malicious files are reported and have no effect.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from qoslab.model.run_figures import Key, RunFigure
 from qoslab.schema.named_files import FileRefusedError, check_values, read_bytes
 
 RECORD_LIMIT = 100 * 2**20
-"""Bytes of a run's comparison or manifest; the manifest of 200 000 cells has nearly as many."""
+"""Maximum size of a run's comparison or manifest, in bytes; the manifest of 200 000 cells is nearly as large."""
 UNFINISHED, DAMAGED, FINISHED = "unfinished", "damaged", "finished"
 
 
@@ -30,7 +30,7 @@ class RunSummary:
     state: str
     """`finished`, `unfinished` (nothing was computed yet) or `damaged`."""
     name: str = ""
-    """Name of its experiment in the manifest; a saved folder may be anywhere."""
+    """Name of the experiment in the manifest; the folder of a saved run may have any place."""
     title: str = ""
     lab: str = DEFAULT_LAB
     started: str = ""
@@ -47,39 +47,39 @@ class RunSummary:
 
     @property
     def experiment(self) -> str:
-        """The name of the folder around, which of a run is that of its experiment."""
+        """Name of the parent folder, which is the experiment's name for a run."""
         return self.folder.absolute().parent.name
 
     @property
     def report(self) -> Path | None:
-        """Return the path of its report, if there is one."""
+        """Path of the report; None if there is none."""
         file = self.folder / "report.html"
         return file if file.exists() else None
 
     @property
     def by_key(self) -> dict[Key, RunFigure]:
-        """The figures by what they are of."""
+        """Values by key."""
         return {figure.key: figure for figure in self.figures}
 
     def moved_since(self, before: RunSummary) -> list[RunFigure]:
-        """The figures that are others than in a run before, of those that both have."""
+        """Return the values that have changed since a previous run, of those that both have."""
         old = before.by_key
         asked = asked_of_all(self.figures, self.left_out, before.left_out)
         return [each for each in asked if each.key in old and each.moved_from(old[each.key])]
 
     def lacking_of(self, other: RunSummary) -> list[RunFigure]:
-        """The figures of another run that it does not have, although it was asked for them."""
+        """Return the values of another run that this run was asked for and does not have."""
         own = self.by_key
         asked = asked_of_all(other.figures, self.left_out, other.left_out)
         return [each for each in asked if each.key not in own]
 
     def count(self, verdict: str) -> int:
-        """Return how many figures have this verdict."""
+        """Return the number of values with this verdict."""
         return sum(figure.verdict == verdict for figure in self.figures)
 
     @property
     def words(self) -> str:
-        """Return how many figures are within, of what part of the file, and how many cells must not be trusted."""
+        """Summary in words: values within tolerance, part of the file that was run, and number of invalid cells."""
         if self.state != FINISHED:
             return self.state
         part = part_of(self.overrides)
@@ -89,7 +89,7 @@ class RunSummary:
 
 
 def read_runs(root: Path) -> list[RunSummary]:
-    """The runs below `root`, by experiment and time: the folders EXPERIMENT/TIME."""
+    """Read the runs in folders EXPERIMENT/TIME below `root`, in this order."""
     return [read_run(folder) for folder in sorted(root.glob("*/*Z*")) if folder.is_dir()]
 
 
@@ -106,7 +106,7 @@ def read_run(folder: Path) -> RunSummary:
 
 
 def _rows(folder: Path) -> Any:
-    """The rows of a comparison; a baseline has them as a table only."""
+    """Read the rows of a comparison; a baseline has only `comparison.csv`."""
     file = folder / "comparison.json"
     if file.exists():
         return _json(file)

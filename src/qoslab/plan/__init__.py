@@ -1,6 +1,7 @@
-"""Plan of a run: cells (arm × parameters × repetition) and their steps in order, with estimates. Pure.
+"""Plan of a run: its cells (arm × parameters × repetition), and the steps of each in order, with time estimates. Pure.
 
-`qoslab plan` prints it, `run` carries it out: the steps of a cell are opened by their keys, in this order.
+`qoslab plan` prints the plan and `qoslab run` executes it: a run opens the steps of a cell by their keys, in this
+order.
 """
 
 from __future__ import annotations
@@ -27,38 +28,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the command line for an experiment."""
+    """Command-line options for an experiment."""
 
     arms: tuple[str, ...] = ()
-    """Only these, in the experiment's order; all if empty."""
+    """Names of the arms to run, which keep the experiment's order; all arms if empty."""
     duration: Duration | None = None
-    """Instead of the experiment's."""
+    """Traffic time, in place of the experiment's."""
     repetitions: int | None = None
-    """Instead of the experiment's."""
+    """Number of repetitions, in place of the experiment's."""
     lab: str = DEFAULT_LAB
-    """The kind of lab; see `qoslab.lab_kinds`."""
+    """Kind of the lab; see `qoslab.lab_kinds`."""
     costs: Mapping[str, float] = field(default_factory=dict)
     """Seconds of simulation per second of a cell's traffic, by arm; unknown if absent."""
     only: tuple[tuple[str, str], ...] = ()
-    """Only cells with these values, by parameter (or `arm`, `repetition`); of one parameter any of its values."""
+    """Pairs of parameter (or `arm`, `repetition`) and value: only matching cells are run; several values of one
+    parameter are alternatives.
+    """
     order: Order | None = None
-    """Instead of the experiment's."""
+    """Order of the cells, in place of the experiment's."""
 
 
 @dataclass(frozen=True)
 class Cell(Identified):
-    """One arm with one combination of parameters, once."""
+    """One repetition of one arm with one combination of parameters."""
 
     identity: CellIdentity
     sweep: Sweep = field(repr=False, compare=False)
     lab: str = DEFAULT_LAB
-    """The kind of lab that it is to be run in."""
+    """Kind of the lab that runs the cell."""
     cost: float | None = field(default=None, repr=False, compare=False)
     """Simulation time in seconds per second of its traffic; None if unknown."""
 
     @property
     def experiment(self) -> Experiment:
-        """The experiment that this cell is: one arm, all values in their places."""
+        """Experiment of this cell: one arm, with all parameter values filled in."""
         return self.sweep.resolve(self.identity)
 
     @property
@@ -73,13 +76,13 @@ class Cell(Identified):
 
     @property
     def turn_seconds(self) -> float | None:
-        """Estimate of the part that excludes traffic of other cells; None if unknown."""
+        """Estimate of the part of the cell that excludes traffic of other cells; None if unknown."""
         turn = lab_kind(self.lab).turn
         return _sum(step.seconds for step in self.steps if step.after_s is None and step.key in turn)
 
 
 def _sum(parts: Iterable[float | None]) -> float | None:
-    """The sum; None if a part is not known."""
+    """Return the sum; None if a part is unknown."""
     total = 0.0
     for part in parts:
         if part is None:
@@ -89,15 +92,15 @@ def _sum(parts: Iterable[float | None]) -> float | None:
 
 
 TIMES = frozenset({"duration", "start_after", "frequency", "interval", "count", "packets"})
-"""Keys of an experiment whose values make a cell longer; for the estimate."""
+"""Keys of an experiment with values that affect the duration of a cell; for the estimate."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A whole run."""
+    """Plan of a run: its cells, and the steps before and after them."""
 
     sweep: Sweep
-    """The experiment with the options applied; it still lists the arms that are left out."""
+    """Experiment with the options applied; it still lists the arms that are left out."""
     lab: str
     before: tuple[Step, ...]
     cells: tuple[Cell, ...]
@@ -105,7 +108,7 @@ class Plan:
 
     @property
     def experiment(self) -> Experiment:
-        """The experiment, with the parameters of each arm's first combination."""
+        """Experiment with the parameters of each arm's first combination."""
         return self.sweep.experiment
 
     @property
@@ -114,10 +117,9 @@ class Plan:
         return self.seconds_with(1)
 
     def seconds_with(self, labs: int) -> float | None:
-        """Estimate of the run with so many cells having traffic side by side, and further labs made ready in the
-        meantime.
+        """Estimate the time of the run with traffic in this number of labs at a time, while further labs are prepared.
 
-        None if nobody knows.
+        Return None if it is unknown.
         """
         known: dict[tuple[object, ...], tuple[float, float]] = {}
         names = {arm.name: self.sweep.names_at(arm.name, TIMES) for arm in self.experiment.arms}
@@ -163,7 +165,7 @@ class Plan:
 
 
 def make_plan(experiment: Experiment | Sweep, options: Options | None = None) -> Plan:
-    """The run of a checked experiment. `ExperimentError` for options that it cannot follow."""
+    """Return the plan of a checked experiment. Raise `ExperimentError` for options that do not fit the experiment."""
     chosen = options or Options()
     from qoslab.schema.sweep import Sweep  # it brings the check of experiments, and records of runs need a plan's names
 
@@ -206,7 +208,7 @@ def make_plan(experiment: Experiment | Sweep, options: Options | None = None) ->
 
 
 def _probes_have_time(experiment: Experiment) -> None:
-    """A file that is checked gives them time; a traffic time of the command line may not."""
+    """Check that each probe has enough time: a traffic time from the command line may be too short."""
     for probe in experiment.probes:
         if not experiment.has_time_for(probe):
             raise ExperimentError(
@@ -217,7 +219,7 @@ def _probes_have_time(experiment: Experiment) -> None:
 
 
 def _selected(sweep: Sweep, options: Options) -> list[CellIdentity]:
-    """All cells as written, except for those that the options leave out."""
+    """Return the cells that the options select, in the order of the file."""
     experiment = sweep.experiment
     # Repetitions outermost: what drifts with time then touches all arms alike.
     cells = [
@@ -253,8 +255,8 @@ def _selected(sweep: Sweep, options: Options) -> list[CellIdentity]:
 
 
 def _ordered(sweep: Sweep, cells: list[CellIdentity]) -> list[CellIdentity]:
-    """Sort the cells in the experiment's order. A cell's place at random depends on the seed and on itself, not on the
-    other cells.
+    """Sort the cells in the experiment's order. A cell's place in random order depends on the seed and on the cell, not
+    on the other cells.
     """
     seed = sweep.experiment.seed
 

@@ -1,4 +1,4 @@
-"""Run folder → one self-contained HTML file; the same, piece by piece, for notebooks."""
+"""HTML report of a run folder as one self-contained file, and the parts of the report for notebooks."""
 
 from qoslab.report.html import render, render_index
 

@@ -1,4 +1,4 @@
-"""The answer to the title's question, at the top of a report."""
+"""Answer to the title's question, at the top of a report."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from qoslab.report.notes import paragraphs_of, values
 from qoslab.results import CellFiles
 
 _KINDS = ("published", "predicted", "measured")
-"""Columns of a comparison that can be bars."""
+"""Columns of a comparison with a bar each."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One value as bars: published or predicted, and measured."""
+    """Bars of one value: published or predicted, and measured."""
 
     title: str
     values: list[tuple[str, str, float]]
-    """Kind (`published`, `predicted` or `measured`), the value in words, and as percent of the greatest of all bars."""
+    """Kind (`published`, `predicted` or `measured`), value as text, and percent of the greatest bar."""
 
 
 @dataclass(frozen=True)
 class AnswerText:
-    """The answer to the title's question."""
+    """Answer to the title's question."""
 
     paragraphs: list[str]
     graphs: list[Graph]
     """Streams of some arms, side by side."""
     bars: list[Bar]
     heading: str = ""
-    """Description of the metric of all bars; empty if there are several metrics."""
+    """Description of the common metric of all bars; empty for several metrics."""
 
 
 def answer(
@@ -50,7 +50,7 @@ def answer(
     cells: Sequence[CellFiles],
     comparison: pd.DataFrame,
 ) -> AnswerText | None:
-    """The experiment's answer with measured values; None without one, or where no arm of it was run."""
+    """Return the experiment's answer with measured values; None if it has none, or if none of its arms was run."""
     asked = experiment.answer
     if asked is None:
         return None
@@ -67,9 +67,10 @@ def answer(
 
 
 def _bars(experiment: Experiment, asked: Answer, comparison: pd.DataFrame) -> list[Bar]:
-    """Bars of each arm with an expectation of the metrics; only of the arms of the graphs, if there are any.
+    """Return the bars of each arm with an expectation of the metrics, or only of the arms in the graphs, if there are
+    any.
 
-    All have one scale, so their metrics have the same unit.
+    All bars share one scale, so their metrics have the same unit.
     """
     rows = [
         row

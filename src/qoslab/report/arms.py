@@ -1,4 +1,4 @@
-"""Sections of the report for each arm."""
+"""Report sections for each arm."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from qoslab.results import CellFiles, CellRecord
 
 _CLASS = ["device", "interface", "direction", "policy", "class"]
 _LONG_S = 5
-"""Traffic time from which graphs start with bins of half a second: in bins of 0.1 s single bursts hide a trend."""
+"""Traffic time in seconds from which graphs start with bins of half a second: with bins of 0.1 s, bursts hide a trend.
+"""
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A Plotly figure and the words next to it."""
+    """A Plotly chart and its texts."""
 
     id: str
     title: str
@@ -37,7 +38,7 @@ class Graph:
     unit: str
     figure: charts.Figure
     binned: int | None = None
-    """Bins of 0.1 s joined at first; None if the graph has no bins."""
+    """Number of 0.1 s bins joined at first; None if the graph has no bins."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Stream:
     port: str
     goodput: str
     share: float
-    """Percent of the fastest."""
+    """Percent of the fastest stream."""
     colour: str
     received: str
     time: str
@@ -57,7 +58,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Total:
-    """The stream table's last row."""
+    """Last row of the stream table."""
 
     label: str
     goodput: str
@@ -66,7 +67,7 @@ class Total:
 
 @dataclass(frozen=True)
 class Part:
-    """A text that can be unfolded."""
+    """A collapsible text."""
 
     title: str
     text: str
@@ -75,7 +76,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Observed:
-    """A show command at its moments."""
+    """Output of a show command at each of its times."""
 
     device: str
     command: str
@@ -84,7 +85,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Drops:
-    """Packets of a class: offered, sent, dropped by reason, queued."""
+    """Packets of a class: offered, sent, dropped by reason, and queued."""
 
     name: str
     cells: list[str]
@@ -92,7 +93,7 @@ class Drops:
 
 @dataclass(frozen=True)
 class ArmPage:
-    """One arm's section (one section for each repetition)."""
+    """Section of one cell of an arm."""
 
     anchor: str
     title: str
@@ -109,7 +110,7 @@ class ArmPage:
     """Headings of the columns of `drops`."""
     drops: list[Drops] = field(default_factory=list)
     queues: list[Drops] = field(default_factory=list)
-    """Queues of a switch: frames enqueued and dropped, and their share, by egress queue and threshold."""
+    """Frames enqueued and dropped, and their share, by egress queue and threshold of a switch."""
     observations: list[Observed] = field(default_factory=list)
     configurations: list[Part] = field(default_factory=list)
 
@@ -120,13 +121,13 @@ class ArmPage:
 
 
 def arm_title(experiment: Experiment, arm: str) -> str:
-    """An arm's title; of `A/B` both."""
+    """Return an arm's title; for `A/B` both titles."""
     titles = {each.name: each.title or each.name for each in experiment.arms}
     return " over ".join(titles.get(name, name) for name in arm.split("/"))
 
 
 def cell_title(cell: CellFiles) -> str:
-    """A cell in a table of cells."""
+    """Return a cell's title in a table of cells."""
     parts = [cell.arm, parameters_text(cell.parameters)]
     return ", ".join(filter(None, [*parts, f"repetition {cell.repetition}" if cell.repetition > 1 else ""]))
 
@@ -139,9 +140,9 @@ def cell_anchor(cell: CellFiles) -> str:
 def arm_page(
     repetitions: int, cell: CellFiles, found: dict[str, pd.DataFrame], problems: list[str], title: str = ""
 ) -> ArmPage:
-    """The section of a cell from the run's tables (`found`) and its raw files; `title` instead of the arm's.
+    """Return the section of a cell from the run's tables (`found`) and its raw files; `title` replaces the arm's title.
 
-    `repetitions` of a cell are those that the experiment asks for.
+    `repetitions` is the number of repetitions that the experiment asks for.
     """
     experiment = cell.experiment()
     arm = experiment.arm(cell.arm)
@@ -237,7 +238,7 @@ def _io_graphs(
 
 
 def _reported_graph(own: dict[str, pd.DataFrame], anchor: str) -> Iterator[Graph]:
-    """Throughput without a capture; nothing if no flow took time."""
+    """Return a graph of reported throughput, for cells without a capture; none if no flow lasted."""
     curves = series.reported_throughput(own["intervals"], own["flows"])
     if ALL not in curves:
         return
@@ -288,7 +289,9 @@ _RANKS = ((0.0, "slowest"), (0.1, "10 %"), (0.5, "median"), (0.9, "90 %"), (1.0,
 
 
 def _listed(table: pd.DataFrame) -> list[tuple[str, dict[Any, Any]]]:
-    """The streams of one traffic; of very many those at some ranks by goodput, which are said behind their names."""
+    """Return rows for the streams of one traffic; of many streams, those at some ranks by goodput, with the rank in the
+    name.
+    """
     rows = table.to_dict("records")
     if len(rows) <= series.MANY:
         return [("", row) for row in rows]
@@ -335,7 +338,7 @@ def _class_graphs(classes: pd.DataFrame, anchor: str) -> list[Graph]:
 
 
 def _drops(classes: pd.DataFrame) -> tuple[list[str], list[Drops]]:
-    """Headings and rows of the table of packets by class; reasons that stand for themselves are left out if unused."""
+    """Return headings and rows of the table of packets by class; unused optional reasons are left out."""
     table = class_drops(classes)
     shown = [name for name in FATES if name not in _RARE or (name in table and table[name].sum() > 0)]
     rows = [
@@ -365,7 +368,7 @@ def _queue_graphs(queues: pd.DataFrame, anchor: str) -> list[Graph]:
 
 
 def _queues(queues: pd.DataFrame) -> list[Drops]:
-    """Rows of the table of frames by egress queue and threshold."""
+    """Return rows of the table of frames by egress queue and threshold."""
     rows = []
     for row in queue_counts(queues).to_dict("records"):
         enqueued, dropped = int(row["enqueued"]), int(row["dropped"])
@@ -390,7 +393,7 @@ FATES = {
 }
 _RARE = ("priority", "random", "random_tail", "aqm", "purged")
 SHOWN_MOST = 2**20
-"""Characters of a file that a report shows."""
+"""Maximum number of characters of a file in a report."""
 SILENT = "(the router printed nothing)"
 
 
@@ -414,7 +417,7 @@ def _observations(cell: CellFiles, record: CellRecord) -> list[Observed]:
 
 
 def _shown(cell: CellFiles, file: str) -> str:
-    """The text of one of the cell's files, the end left out where it is longer than anybody reads."""
+    """Return the text of one of the cell's files, truncated to `SHOWN_MOST` characters."""
     content = cell.text(file)
     if len(content) <= SHOWN_MOST:
         return content

@@ -1,4 +1,4 @@
-"""Sections of the report for averages over cells, and for comparisons of two parameter values."""
+"""Report sections for averages over cells and for comparisons of two parameter values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AverageRow:
 
     title: str
     about: str
-    """Arm, statistic, metric, and which cells."""
+    """Arm, statistic, metric, and description of the cells."""
     reason: str
     cells: str
     published: str
@@ -42,11 +42,11 @@ class AverageRow:
 
 @dataclass(frozen=True)
 class PairRow:
-    """A value of another parameter, or a pair of cells."""
+    """Result for a value of another parameter, or for a pair of cells."""
 
     name: str
     counts: list[str]
-    """Won, equal, lost; of a single pair its result."""
+    """Pairs won, tied and lost; for a single pair its result."""
     first: str
     second: str
     difference: str
@@ -55,7 +55,7 @@ class PairRow:
 
 @dataclass(frozen=True)
 class PairSection:
-    """Two values of a parameter against each other."""
+    """Comparison of two values of a parameter."""
 
     anchor: str
     title: str
@@ -120,7 +120,7 @@ def failed(averages: pd.DataFrame) -> list[str]:
 
 
 def pair_sections(experiment: Experiment, pairs: pd.DataFrame, cells: tuple[CellSummary, ...]) -> list[PairSection]:
-    """A section for each pair of values of which there are cells that can be compared."""
+    """Return a section for each pair of values with comparable cells."""
     wanted = experiment.compare.pairs if experiment.compare else ()
     sections = []
     for number, pair in enumerate(wanted, start=1):

@@ -11,7 +11,7 @@ from qoslab.report import text
 from qoslab.results import Manifest
 
 HEADLINE = "goodput.sum"
-"""The metric that the table shows."""
+"""Metric in the table."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class CellTable:
 
 
 def cell_table(manifest: Manifest, metrics: pd.DataFrame, problems: dict[str, str]) -> CellTable | None:
-    """The table, None for a run without parameters. `problems` says why cells do not count, by name."""
+    """Return the table; None for a run without parameters. `problems` has the reasons of invalid cells, by name."""
     parameters = list(dict.fromkeys(name for cell in manifest.cells for name in cell.parameters))
     if not parameters:
         return None

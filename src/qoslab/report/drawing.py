@@ -1,4 +1,4 @@
-"""A topology as a drawing: SVG laid out in layers, or text that Mermaid lays out. Pure."""
+"""Drawing of a topology: SVG with a layered layout, or Mermaid text. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from qoslab.model.experiment import Link, LinkEnd, Topology
 from qoslab.platforms import platform_of
 
 COLUMN, ROW = 400, 110
-"""Distance of nodes, in pixels."""
+"""Distance between nodes, in pixels."""
 WIDTH, HEIGHT = 130, 46
-"""Size of a node."""
+"""Size of a node, in pixels."""
 MARGIN = 20
 LINE = 13
-"""Distance of the lines of a label."""
+"""Distance between the lines of a label, in pixels."""
 NEAR = 0.5
 """Position of labels along a line."""
 _STYLE = (
@@ -31,7 +31,7 @@ _STYLE = (
 
 
 def layers(topology: Topology) -> list[list[str]]:
-    """The nodes by their distance from the first host, in the order in which they are reached."""
+    """Return the nodes by distance from the first host, in the order of a breadth-first search."""
     near: dict[str, list[str]] = {name: [] for name in topology.nodes}
     for link in topology.links:
         one, other = (end.node for end in link.ends)
@@ -55,7 +55,7 @@ def layers(topology: Topology) -> list[list[str]]:
 
 
 def svg(topology: Topology, title: str) -> str:
-    """A drawing with nodes, interfaces, addresses and rates; it names nothing outside of itself."""
+    """Return an SVG drawing with nodes, interfaces, addresses and rates, without external references."""
     columns = layers(topology)
     rows = max(len(column) for column in columns)
     places = {
@@ -81,7 +81,7 @@ def svg(topology: Topology, title: str) -> str:
 
 
 def mermaid(topology: Topology, title: str) -> str:
-    """A flowchart of Mermaid, as Markdown pages of forges draw it."""
+    """Return a Mermaid flowchart, which forges draw in Markdown pages."""
     numbers = {name: f"n{number}" for number, name in enumerate(topology.nodes)}
     lines = ["---", f"title: {_quoted(title)}", "---", "flowchart LR"]
     for name, number in numbers.items():
@@ -115,7 +115,7 @@ def _of_link(link: Link) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Text of Mermaid, which has entities of its own and ends a label at a quote."""
+    """Return text for Mermaid, which has its own entities and ends a label at a quote."""
     coded = re.sub(r"[#\"<>&;`\[\](){}|\\]", lambda found: f"#{ord(found[0])};", text)
     return '"' + coded.replace("\n", "<br/>") + '"'
 

@@ -30,15 +30,15 @@ from qoslab.schema.document import parse_document
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 does not allow."""
 _POINTS = 40
-"""Points of a line in a picture."""
+"""Points of a line in a chart."""
 _NAMED = 20
-"""Names of removed and new values; of the others only the number is reported."""
+"""Maximum number of removed or new values that are named; the others are only counted."""
 _PALETTE = (("blue", "#0072b2"), ("orange", "#d55e00"), ("green", "#009e73"), ("pink", "#cc79a7"), ("ochre", "#b8860b"))
 
 
 @dataclass(frozen=True)
 class Expected:
-    """An expected figure, or an average over cells."""
+    """An expected value, or an average over cells."""
 
     arm: str
     key: str
@@ -54,7 +54,7 @@ class Expected:
 
 
 def expected(outcome: Outcome) -> Iterator[Expected]:
-    """All that counts for the verdict."""
+    """Return all expectations that count for the verdict."""
     for row in chain(_rows(outcome.comparison), _rows(outcome.averages)):
         key, where = row.get("title") or row["metric"], row.get("where") or row.get("each") or ""
         value = row["measured"] if "measured" in row else row["value"]
@@ -72,12 +72,12 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def junit(outcome: Outcome, manifest: Manifest, file: str = "", experiment_file: str = "") -> bytes:
-    """A JUnit report: a test case for each expected figure, and one for whether the run can be trusted.
+    """Return a JUnit report: a test case for each expected value, and one for the validity of the run.
 
-    Each warning is a test case that was skipped, with the warning as its message: it neither passes nor fails.
+    Each warning is a skipped test case with the warning as its message: it neither passes nor fails.
 
-    `file` is the path of the experiment's file for the forge, `experiment_file` its text; without a path there are no
-    lines.
+    `file` is the path of the experiment's file for the forge, `experiment_file` its text. Without a path the report has
+    no line numbers.
     """
     name, cases = manifest.experiment.name, list(expected(outcome))
     seconds = f"{manifest.took_s or 0:.3f}"
@@ -125,7 +125,7 @@ def junit(outcome: Outcome, manifest: Manifest, file: str = "", experiment_file:
 def markdown(
     outcome: Outcome, manifest: Manifest, now: RunSummary, before: RunSummary | None, lead: Graph | None, link: str
 ) -> str:
-    """A summary for a pull request: the verdict, figures that are not met or moved, a picture, where the report is."""
+    """Return a summary for a pull request: verdict, values that failed or moved, a chart, and a link to the report."""
     found, kind = verdict(outcome, manifest.experiment), lab_kind(manifest.lab)
     parts = [f"## {found.sign} {_plain(manifest.experiment.title)}: {found.word}", _plain(found.sentence)]
     parts += ["\n".join(f"- {_plain(detail)}" for detail in found.details)] if found.details else []
@@ -175,14 +175,14 @@ def _table(figures: list[RunFigure], old: Mapping[Key, RunFigure]) -> str:
 
 
 def _plain(words: str) -> str:
-    """Text in which Markdown and HTML find nothing to obey."""
+    """Return text with all Markdown and HTML syntax escaped."""
     return re.sub(r"([\\`*_\[\]|#~@$])", r"\\\1", " ".join(words.split())).replace("&", "&amp;").replace("<", "&lt;")
 
 
 def picture(graph: Graph) -> str:
-    """A graph of the report as a Mermaid chart, which forges draw; its axis cannot be logarithmic.
+    """Return a graph of the report as a Mermaid chart, which forges draw; its axis cannot be logarithmic.
 
-    Lines whose mean is far above the lowest one's are left out, and named.
+    Lines with a mean far above the lowest one are left out and named.
     """
     figure = graph.figure
     lines = [(str(each["name"]), [y for y in each["y"] if y is not None], each["x"]) for each in figure["data"]]
@@ -234,7 +234,7 @@ class Note:
 
 
 def notes_at(outcome: Outcome, experiment_file: str) -> list[Note]:
-    """Return where the experiment's text expects figures that are not met; reasons of an invalid run at its top."""
+    """Return the lines of the experiment's text with expectations that failed; reasons of an invalid run at its top."""
     lines = _lines(experiment_file)
     found = [Note(1, "The run is not valid", reason) for reason in ([] if outcome.valid else outcome.reasons)]
     found += [Note(1, "Nothing happened there", warning, "warning") for warning in outcome.warnings]
@@ -250,7 +250,7 @@ def _line_of(figure: Expected, lines: Mapping[tuple[str, str], int]) -> int:
 
 
 def _lines(experiment_file: str) -> dict[tuple[str, str], int]:
-    """Return the lines by arm and metric (of an average by its title); at `("", "")` that of `compare`."""
+    """Return the line numbers by arm and metric (or title, for an average), with `("", "")` for that of `compare`."""
     try:
         document = parse_document(experiment_file, "")
     except ExperimentError:
@@ -268,7 +268,7 @@ def _lines(experiment_file: str) -> dict[tuple[str, str], int]:
 
 
 def saved(path: Path, content: bytes, *, more: bool) -> None:
-    """Write a file, or more of it, whole; `UserError` if that cannot be, and what was there stays."""
+    """Write or append to a file as a whole. Raise `UserError` if that fails; the previous content then stays."""
     with writing(path, in_run=False):
         before = path.read_bytes() if more and path.is_file() else b""
     replace(path, before + content, in_run=False)

@@ -1,4 +1,4 @@
-"""The picture that a report begins with: what answers its title, all arms over one another."""
+"""Chart at the top of a report: the answer to its title, with all arms on one axis."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ANCHOR = "lead"
 def lead_graph(
     experiment: Experiment, cells: Sequence[CellFiles], found: dict[str, pd.DataFrame], sweep: Sequence[SweepSection]
 ) -> Graph | None:
-    """The first curve that the experiment asks for; else what the receivers of each arm got over time.
+    """Return the first curve that the experiment asks for, or else the goodput of each arm over time.
 
-    Traffic in the background is left out where an arm has other; of several cells of an arm the first is drawn. None
-    with fewer than two arms that have anything to show.
+    Background traffic of an arm is left out if the arm has other traffic. Of several cells of an arm, the first is
+    drawn. Return None if fewer than two arms have a line.
     """
     for section in sweep:
         if section.curves:
@@ -45,9 +45,9 @@ def lead_graph(
 
 
 def overlaid(title: str, lines: Mapping[str, pd.Series], left_out: Sequence[str] = ()) -> Graph:
-    """Payload over time (bits per second by `time_s`) of several, at least one, on one axis.
+    """Draw payload over time (bits per second by `time_s`) as one or more lines on one axis.
 
-    `left_out` are the names of traffic that is not in the lines.
+    `left_out` are the names of traffic that the lines do not include.
     """
     means = [f"{name} {text.rate(float(line.mean()))}" for name, line in lines.items()]
     greatest = max(float(line.max()) for line in lines.values())
@@ -64,7 +64,8 @@ def overlaid(title: str, lines: Mapping[str, pd.Series], left_out: Sequence[str]
 def stream_graphs(
     experiment: Experiment, arms: Sequence[str], cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame]
 ) -> Iterator[Graph]:
-    """The throughput of each stream in the first cell of each of these arms, with a linear axis of its own."""
+    """Yield the throughput graph of the streams in the first cell of each of these arms, each with its own linear axis.
+    """
     for arm in experiment.arms:
         cell = next((each for each in cells if each.arm == arm.name), None)
         if arm.name not in arms or cell is None:
@@ -84,13 +85,15 @@ def stream_graphs(
 
 
 def _background(experiment: Experiment, arm: Arm) -> list[Flow]:
-    """Traffic of an arm that its line leaves out: what is in the background, where other traffic is not."""
+    """Return the background traffic of an arm, which its line leaves out; none if all of its traffic is in the
+    background.
+    """
     mine = experiment.flows_of(arm)
     return [flow for flow in mine if flow.background] if not all(flow.background for flow in mine) else []
 
 
 def _received(experiment: Experiment, cell: CellFiles, found: dict[str, pd.DataFrame]) -> pd.Series | None:
-    """Payload in bits per second by time, of all streams together; None if nothing was received."""
+    """Return payload in bits per second by time, summed over all streams; None if nothing was received."""
     flows, intervals = (found[name][found[name]["cell"] == cell.name] for name in ("flows", "intervals"))
     without = [flow.name for flow in _background(experiment, experiment.arm(cell.arm))]
     flows = flows[~flows["traffic"].isin(without)]

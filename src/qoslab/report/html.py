@@ -1,4 +1,4 @@
-"""Run folder → `report.html`: one file that needs no network."""
+"""Report of a run folder as `report.html`: one file that needs no network."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from qoslab.system.shipped import shipped
 
 
 def render(folder: RunFolder, outcome: Outcome | None = None) -> Path:
-    """Write the report of a run and return its path. The run is analysed first, unless its outcome is given.
+    """Write the report of a run and return its path. The run is analysed first, unless `outcome` is given.
 
-    `UserError` if the folder is no finished run or cannot be written.
+    Raise `UserError` if the folder is not a finished run or cannot be written.
     """
     outcome = outcome if outcome is not None else analyse(folder)
     return folder.replace(folder.report.name, to_html(build_page(folder, outcome)))
 
 
 def render_index(root: Path) -> Path:
-    """Write `index.html` over all runs of a folder, EXPERIMENT/TIME, and return its path.
+    """Write `index.html` for all runs of a folder (EXPERIMENT/TIME) and return its path.
 
-    `UserError` if the folder has no runs or cannot be written. No run is analysed again.
+    Raise `UserError` if the folder has no runs or cannot be written. No run is analysed again.
     """
     runs = read_runs(root)
     if not runs:
@@ -52,13 +52,13 @@ def render_index(root: Path) -> Path:
 
 
 def across_html(page: LabComparisonPage) -> str:
-    """Lay out what several labs made of one experiment."""
+    """Return the page that compares the results of one experiment in several labs."""
     return _environment().get_template("across.html.j2").render(page=page, style=_asset("report.css"))
 
 
 @cache
 def _environment() -> Environment:
-    """Keeps the templates that it has compiled."""
+    """Return the template environment; it caches compiled templates."""
     found = Environment(
         loader=FileSystemLoader(shipped("reports")),
         autoescape=True,
@@ -75,12 +75,12 @@ def _environment() -> Environment:
 
 
 def _between_tags(text: str) -> Markup:
-    """Escaped as an element's content has to be; a quotation mark is five bytes where it would end an attribute."""
+    """Escape the content of an element; quotation marks stay, since escaped ones take five bytes."""
     return Markup(str(escape(text)).replace("&#34;", '"').replace("&#39;", "'"))
 
 
 def to_html(page: Page) -> str:
-    """Lay the report out."""
+    """Return the report as HTML."""
     return _with_graphs("report.html.j2", page)
 
 
@@ -89,12 +89,12 @@ class GraphedPage(Protocol):
 
     @property
     def graphs(self) -> Sequence[Graph]:
-        """All that are drawn."""
+        """All graphs of the page."""
         ...
 
 
 def foreign_html(page: GraphedPage) -> str:
-    """Lay out what was imported from files of other tools."""
+    """Return the page on data imported from files of other tools."""
     return _with_graphs("import.html.j2", page)
 
 
@@ -118,8 +118,8 @@ def _with_graphs(template: str, page: GraphedPage) -> str:
 
 
 def _packed(drawn: charts.Figure) -> str:
-    """A figure in few bytes, safe inside a script element, as `report.js` reads it: in the place of an `x` that an
-    earlier line has, that line's number; whole numbers without a point.
+    """Return a chart as compact JSON that is safe inside a script element, in the form that `report.js` reads: an `x`
+    equal to that of an earlier line is replaced by the number of that line, and whole numbers have no decimal point.
     """
     figure = json.loads(json.dumps(drawn), parse_float=_number)
     first: dict[str, int] = {}
@@ -138,7 +138,7 @@ def _number(digits: str) -> float:
 
 @lru_cache(4)
 def _hash(script: str) -> str:
-    """Return the hash of a script in the page for its content policy; no other script is run."""
+    """Return the hash of a script in the page for its content security policy, which allows no other script."""
     # A browser reads all ends of lines as \n.
     text = script.replace("\r\n", "\n").replace("\r", "\n")
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
@@ -146,5 +146,5 @@ def _hash(script: str) -> str:
 
 @cache
 def _asset(name: str) -> Markup:
-    """A file of `reports`, kept: that of the graphs has a megabyte."""
+    """Return a file of `reports`, cached, since the plotting library has a megabyte."""
     return Markup(shipped(f"reports/{name}").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The index of a folder's runs: what each experiment found, run after run."""
+"""Index of the runs in a folder: the results of each experiment, run by run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qoslab.overview import FINISHED, UNFINISHED, RunSummary
 from qoslab.report import text
 
 COLUMNS = 5
-"""Runs side by side in the table of figures: the newest ones."""
+"""Number of runs in the table of values: the newest ones."""
 _SPARK_WIDTH, _SPARK_HEIGHT, _SPARK_EDGE = 120, 24, 3
 
 
@@ -38,7 +38,7 @@ class IndexRow:
 
 @dataclass(frozen=True)
 class Trend:
-    """A figure over the runs."""
+    """A value over the runs."""
 
     name: str
     where: str
@@ -46,11 +46,13 @@ class Trend:
     cells: list[tuple[str, str]]
     """Value and verdict by column."""
     moved: bool
-    """True if the newest run found something else than the one before it with the same lab and options."""
+    """True if the newest run differs from the previous one with the same lab and options."""
     spark: str
-    """Points of a line over all runs with the newest one's lab and options, oldest first; empty with fewer than two."""
+    """Points of a line over all runs with the newest one's lab and options, oldest first; empty for fewer than two
+    runs.
+    """
     words: str
-    """The same for who sees no line."""
+    """Text alternative of the line."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class IndexSection:
     title: str
     rows: list[IndexRow]
     heads: list[tuple[str, str]]
-    """Columns of the table of figures: time and lab."""
+    """Columns of the table of values: time and lab."""
     moved: list[Trend]
     still: list[Trend]
     compared: str
@@ -85,12 +87,12 @@ class IndexPage:
 
     @property
     def count(self) -> int:
-        """Return how many runs."""
+        """Format the number of runs."""
         return sum(len(section.rows) for section in self.sections)
 
 
 def build_index(root: Path, runs: Sequence[RunSummary], now: datetime | None = None) -> IndexPage:
-    """The index of runs that `overview.read_runs` has read, with links as seen from their folder `root`."""
+    """Return the index of runs from `overview.read_runs`, with links relative to their folder `root`."""
     sections = [
         _section(root, number, name, sorted(found, key=_order, reverse=True))
         for number, (name, found) in enumerate(groupby(runs, key=lambda run: run.experiment), 1)
@@ -163,7 +165,7 @@ def _lab(name: str) -> str:
 
 
 def _trends(shown: Sequence[RunSummary], alike: Sequence[RunSummary]) -> list[Trend]:
-    """The figures of the newest run, those that were expected or have moved."""
+    """Return the values of the newest run that have an expectation or have moved."""
     by_run = {run.folder: run.by_key for run in (*shown, *alike)}
     before = by_run[alike[1].folder] if len(alike) > 1 else {}
     trends = []
@@ -188,7 +190,7 @@ def _trends(shown: Sequence[RunSummary], alike: Sequence[RunSummary]) -> list[Tr
 
 
 def _spark(values: Sequence[float]) -> str:
-    """Points of an SVG polyline; a line that does not move lies in the middle."""
+    """Return the points of an SVG polyline; a constant line lies in the middle."""
     if len(values) < 2:
         return ""
     least, greatest = min(values), max(values)

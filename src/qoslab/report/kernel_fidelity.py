@@ -1,4 +1,4 @@
-"""Fidelity of the kernels of a run to the IOS policies that they were given."""
+"""Fidelity of a run's kernels to the given IOS policies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class KernelNote:
 
 @dataclass(frozen=True)
 class KernelFidelity:
-    """The notes about a router, the same in these arms."""
+    """Notes about a router that are common to these arms."""
 
     router: str
     arms: list[str]

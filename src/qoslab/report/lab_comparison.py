@@ -1,4 +1,4 @@
-"""One experiment in several labs on one page, before it is laid out by `reports/across.html.j2`."""
+"""Page on one experiment in several labs, before its layout by `reports/across.html.j2`."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ MEANINGS = (
     (APART, "too few repetitions for a test; the values differ by more than the margin"),
 )
 _WIDTH, _HEIGHT, _EDGE, _SPAN = 120, 20, 4, 2.0
-"""Size of the picture of a difference: it extends to so many margins on either side."""
+"""Size of the chart of a difference in pixels, and its range in margins on either side."""
 
 
 @dataclass(frozen=True)
 class LabComparisonRun:
-    """A run's place in the head of the page."""
+    """A run in the head of the page."""
 
     lab: str
     title: str
@@ -54,12 +54,12 @@ class LabComparisonRun:
     cells: str
     overrides: str
     left_out: list[str]
-    """Cells that are not valid, and why."""
+    """Cells that are not valid, with the reason."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """A figure in a lab."""
+    """A value in a lab."""
 
     lab: str
     figure: str
@@ -70,21 +70,21 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Distance:
-    """A lab's figure against the first lab's."""
+    """Difference of a lab's value from the first lab's."""
 
     lab: str
     word: str
     kind: str
     difference: str
     detail: str
-    """The test, or why there was none."""
+    """The test, or the reason for its absence."""
     dot: float | None
-    """Across the picture; None if there is no margin to draw."""
+    """Position in the chart; None if there is no margin to draw."""
 
 
 @dataclass(frozen=True)
 class LabComparisonRow:
-    """A figure."""
+    """A value in all labs."""
 
     name: str
     metric: str
@@ -102,7 +102,7 @@ class LabComparisonRow:
 
 @dataclass(frozen=True)
 class LabComparisonGroup:
-    """The figures of an arm."""
+    """Values of an arm."""
 
     title: str
     rows: list[LabComparisonRow]
@@ -110,7 +110,7 @@ class LabComparisonGroup:
 
 @dataclass(frozen=True)
 class FidelityRow:
-    """A metric."""
+    """Fidelity of the labs in a metric."""
 
     metric: str
     description: str
@@ -123,7 +123,7 @@ class FidelityRow:
 
 @dataclass(frozen=True)
 class LabComparisonPage:
-    """The page."""
+    """Content of the page."""
 
     version: str
     title: str
@@ -135,7 +135,7 @@ class LabComparisonPage:
     passed: list[str]
     groups: list[LabComparisonGroup]
     informative: list[LabComparisonGroup]
-    """Figures of which nothing is expected."""
+    """Values without an expectation."""
     fidelity: list[FidelityRow]
     """Fidelity of metrics with an expectation."""
     more_fidelity: list[FidelityRow]
@@ -147,7 +147,7 @@ class LabComparisonPage:
 def build_across(
     found: LabComparison, folders: Sequence[RunFolder], passed: Sequence[str], place: Path
 ) -> LabComparisonPage:
-    """The page that will stand in the folder `place`."""
+    """Build the page for the folder `place`."""
     experiment = max(found.runs, key=lambda run: run.manifest.started).manifest.experiment
     titles = {arm.name: arm.title or arm.name for arm in experiment.arms}
     return LabComparisonPage(
@@ -169,7 +169,7 @@ def build_across(
 
 
 def across_verdict(found: LabComparison) -> Verdict:
-    """Return whether the labs contradict each other, and where."""
+    """Return the verdict: whether the labs contradict each other, and in which values."""
     labs = text.listed([LABS[run.lab].title if run.lab in LABS else run.lab for run in found.runs])
     counted = [(each, found.count(each)) for each, _ in MEANINGS]
     total = sum(count for _, count in counted)
@@ -270,7 +270,7 @@ def _distance(lab: str, agreed: Agreement, margin: Margin, unit: Unit) -> Distan
 
 
 def _across(margins: float) -> float:
-    """Return where in the picture a difference of so many margins lies; what is farther off lies at its end."""
+    """Return the position in the chart of a difference in margins, limited to the ends of the chart."""
     inside = max(-_SPAN, min(_SPAN, margins))
     return round(_WIDTH / 2 + inside / _SPAN * (_WIDTH / 2 - _EDGE), 1)
 

@@ -1,4 +1,4 @@
-"""Runs of one experiment in several labs that can be laid side by side: which, and why others cannot."""
+"""Selection of runs of one experiment in several labs for a comparison, and the reasons against other runs."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ UNMEASURED = frozenset(
     {"name", "title", "description", "compare", "answer", "graphs", "traces", "notes"}
     | {"repetitions", "enough", "matrix", "order"}
 )
-"""Keys of a cell's experiment that change nothing of what is measured in it."""
+"""Keys of a cell's experiment without an effect on measured values."""
 NAMED = 4
-"""Differences that are named."""
+"""Maximum number of differences that are named."""
 
 
 @dataclass(frozen=True)
 class MatchingRuns:
-    """A run of each of several labs, with the same settings."""
+    """Runs of several labs, one each, with the same settings."""
 
     runs: tuple[RunFolder, ...]
-    """The lab that is nearest to hardware comes first."""
+    """Runs, starting with the lab that is nearest to hardware."""
     passed: tuple[str, ...] = ()
-    """Newer runs that were passed over, each with the reason."""
+    """Newer runs that were skipped, each with the reason."""
 
 
 def counterparts(root: Path, given: Sequence[str]) -> MatchingRuns:
-    """The runs that a user means: by folder, or the experiment's by name, or those of the newest run's experiment.
+    """Return the runs to compare: given folders, an experiment's runs by its name, or runs of the newest run's
+    experiment.
 
-    Several are used as given. For one, or for an experiment, it is the newest run of each lab, complete ones
-    before those that left cells out, all with the settings of the newest that has matching runs. `UserError` if
-    there are not two labs, for runs of several experiments, and for other settings, which are named.
+    Several folders are used as given. For a single folder, or for an experiment, it is the newest run of each lab, with
+    complete runs before partial ones, all with the settings of the newest run that has matching runs. Raise `UserError`
+    for fewer than two labs, for runs of several experiments, and for different settings, which are named.
     """
     found = [_Candidate(find_run(root, each)) for each in given or (None,)]
     if len(found) > 1:
@@ -80,14 +81,14 @@ class _Candidate:
 
     @cached_property
     def cells(self) -> dict[str, Path]:
-        """Return the experiment of each cell, by cell without its repetition."""
+        """Return the experiment of each cell, by cell name without the repetition."""
         found: dict[str, Path] = {}
         for each in self.manifest.cells:
             found.setdefault(each.name.rpartition("/")[0], self.folder.summarised(each).experiment_file)
         return found
 
     def differences(self, other: _Candidate) -> Iterator[str]:
-        """Describe the differences of their settings in common cells."""
+        """Describe the differences of the settings in common cells."""
         common = [place for place in self.cells if place in other.cells]
         if not common:
             yield f"no cell is in both ({_some(self.cells)}; {_some(other.cells)})"
@@ -101,7 +102,7 @@ class _Candidate:
 
 
 def _different(mine: object, theirs: object, where: str = "") -> Iterator[tuple[str, object, object]]:
-    """The values that are others, each with its place."""
+    """Return the values that differ, each with its place."""
     if mine == theirs:
         return
     a, b = _named(mine), _named(theirs)
@@ -114,7 +115,7 @@ def _different(mine: object, theirs: object, where: str = "") -> Iterator[tuple[
 
 
 def _named(value: object) -> Mapping[str, Any] | None:
-    """Return the parts of a value by their names; None if it has none."""
+    """Return the parts of a value by name; None if it has none."""
     if isinstance(value, dict):
         return {key: each for key, each in value.items() if key != "title"}
     if isinstance(value, list) and all(isinstance(each, dict) for each in value):
@@ -145,7 +146,7 @@ def _given(found: Sequence[_Candidate]) -> MatchingRuns:
 
 
 def _matching(fixed: Sequence[_Candidate], others: Sequence[_Candidate]) -> MatchingRuns:
-    """The newest of each lab with the same settings; `others` are the newest first."""
+    """Return the newest run of each lab with the same settings; `others` start with the newest."""
     preferred = sorted(others, key=lambda each: bool(each.lacks))
     for anchor in fixed or preferred:
         chosen = {anchor.lab: anchor}
@@ -168,7 +169,7 @@ def _matching(fixed: Sequence[_Candidate], others: Sequence[_Candidate]) -> Matc
 
 
 def _passed(anchor: _Candidate, chosen: Mapping[str, _Candidate], others: Sequence[_Candidate]) -> Iterator[str]:
-    """Return the newer runs of a lab that were not chosen, and the reason."""
+    """Return the newer runs of a lab that were skipped, with the reason."""
     taken = [each.folder.path for each in chosen.values()]
     for each in others:
         if each.folder.path in taken:

@@ -1,4 +1,4 @@
-"""Texts of an experiment with measured values in them."""
+"""Notes of an experiment, with measured values filled in."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class NoteText:
     paragraphs: list[str]
     columns: list[str]
     rows: list[tuple[str, list[str]]]
-    """Title of the arm and its figures."""
+    """Title of the arm and its values."""
 
 
 class Shown(Protocol):
     """Function that returns the measured value of an arm's metric in words."""
 
     def __call__(self, arm: str, metric: str, where: Mapping[str, Scalar] | None = None) -> str:
-        """Return it; `where` names parameters of the cells that count."""
+        """Return the value; `where` restricts it to cells with these parameter values."""
 
 
 def notes(
@@ -44,9 +44,9 @@ def notes(
     invalid: Collection[str] = (),
     cells: Sequence[CellSummary] = (),
 ) -> list[NoteText]:
-    """The experiment's notes with measured figures; `invalid` are cells that count only if an arm has no other.
+    """Return the experiment's notes with measured values; cells in `invalid` count only if an arm has no other.
 
-    Paragraphs and rows about arms that the run left out are left out too, and so are notes that have no others.
+    Paragraphs and rows about arms that were not run are left out, and so are notes without any others.
     """
     run = set(metrics["arm"])
     shown = values(metrics, invalid)
@@ -83,7 +83,7 @@ def values(metrics: pd.DataFrame, invalid: Collection[str]) -> Shown:
 
 
 def paragraphs_of(written: str, run: Collection[str], shown: Shown) -> list[str]:
-    """The paragraphs of a text about arms that were run, with measured values."""
+    """Return the paragraphs of a text about arms that were run, with measured values."""
 
     def figure(match: re.Match[str]) -> str:
         wanted = NoteFigure.of(match)
@@ -98,7 +98,7 @@ def paragraphs_of(written: str, run: Collection[str], shown: Shown) -> list[str]
 
 
 def _combinations(cells: Iterable[CellSummary], arm: str, names: Sequence[str]) -> list[dict[str, Scalar]]:
-    """The values of these parameters that the arm's cells have, each once."""
+    """Return the distinct values of these parameters in the arm's cells."""
     found: list[dict[str, Scalar]] = []
     for cell in cells:
         values = {name: value for name, value in cell.parameters.items() if name in names}

@@ -43,10 +43,10 @@ from qoslab.results.folder import OpenRun
 
 @dataclass(frozen=True)
 class Verdict:
-    """The first thing that a reader sees."""
+    """Verdict at the top of the report."""
 
     kind: str
-    """`within`, `outside`, `invalid`, `informative`: how it is coloured."""
+    """Class of the verdict's colour: `within`, `outside`, `invalid` or `informative`."""
     sign: str
     word: str
     sentence: str
@@ -55,7 +55,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Figure:
-    """A row of the table of figures."""
+    """A row of the table of values."""
 
     description: str
     metric: str
@@ -81,13 +81,13 @@ class Figure:
 
     @property
     def passed(self) -> bool:
-        """True if nothing about it needs a reader's attention: it is within its tolerance."""
+        """True if the row is within its tolerance and needs no attention."""
         return self.verdict in (WITHIN, LOOSE)
 
 
 @dataclass(frozen=True)
 class FigureGroup:
-    """The rows of an arm."""
+    """Rows of one arm."""
 
     title: str
     rows: list[Figure]
@@ -102,17 +102,17 @@ class FigureGroup:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A table of the publication, measured figures next to the published ones."""
+    """A table of the publication, with measured values next to the published ones."""
 
     title: str
     head: list[str]
     rows: list[tuple[str, list[tuple[str, str]]]]
-    """Subject of each row; then published and measured, a pair for each column."""
+    """Subject of each row, and its pairs of published and measured values, one for each column."""
 
 
 @dataclass(frozen=True)
 class Trust:
-    """Arguments for and against the values."""
+    """Evidence for and against the validity of the values."""
 
     sentence: str
     routers: list[dict[str, Any]]
@@ -129,7 +129,7 @@ class RouterChange:
     sentence: str
     """State of the router after the run."""
     differences: list[tuple[str, str]]
-    """Titles, and lines that went and came: of each arm, and of what is left."""
+    """Title, and removed and added lines: for each arm, and for the remaining differences."""
 
 
 @dataclass(frozen=True)
@@ -143,24 +143,24 @@ class Page:
     remark: str
     """Remark on the lab's values; empty if there is none."""
     found: str
-    """Word for the lab's values, such as measured."""
+    """Verb for the lab's values, such as measured."""
     article: str
-    """Names the publication; empty if there is none."""
+    """Name of the publication; empty if there is none."""
     repetitions: int
     verdict: Verdict
     warnings: list[str]
-    """Inactive parts of the run: the verdict is the same, but may show less than it seems."""
+    """Inactive parts of the run: they do not change the verdict, but it may cover less than it seems to."""
     answer: AnswerText | None
     """The answer to the title's question, if the experiment has one."""
     lead: Graph | None
-    """The picture before all tables, if the answer has none."""
+    """Chart before all tables, if the answer has none."""
     predicted: bool
-    """True if the model predicts a figure at all; else its column is left out."""
+    """True if the model predicts any value; otherwise the column is left out."""
     figures: list[FigureGroup]
     reproduced: str
     """Sentence on reproduced and not reproduced published values; empty if there are none."""
     unexpected: list[PublishedFigure]
-    """Published figures of which nothing like it is measured, or nothing can be expected, with the reason."""
+    """Published values without a measured equivalent or an expectation, with the reason."""
     published_tables: list[PublishedTable]
     averages: list[AverageRow]
     pairs: list[PairSection]
@@ -171,10 +171,10 @@ class Page:
     sweep: list[SweepSection]
     arms: list[ArmPage]
     fidelity: list[KernelFidelity]
-    """Differences between IOS policies and the kernels that carried them out."""
+    """Deviations of kernels from the IOS policies that they implement."""
     trust: Trust
     changes: list[RouterChange]
-    """Changes on real routers; none of virtual ones."""
+    """Changes on real routers; empty for virtual ones."""
     provenance: list[dict[str, str]]
     provenance_tables: list[dict[str, Any]]
     experiment_file: str
@@ -190,13 +190,13 @@ class Page:
 
 
 TRACED = 8
-"""Cells that a trace shows at most."""
+"""Maximum number of cells in a trace."""
 CELLS_IN_FULL = 24
-"""Runs with more cells get a table of them instead of a section with graphs for each."""
+"""Maximum number of cells with a section of graphs each; a run with more cells has a table of them."""
 
 
 def build_page(folder: RunFolder, outcome: Outcome) -> Page:
-    """The report of a run that has been analysed."""
+    """Build the report of an analysed run."""
     run = folder.open()
     manifest, cells = run.manifest, run.cells
     experiment = manifest.experiment
@@ -253,7 +253,7 @@ def build_page(folder: RunFolder, outcome: Outcome) -> Page:
 
 
 def traced_cells(traces: Sequence[Trace], cells: Sequence[CellSummary]) -> dict[str, str]:
-    """The cells of which a sweep's report shows what happened over time: their names with the title of their trace."""
+    """Return the cells of a sweep with graphs over time in the report: name, and title of the trace."""
     found: dict[str, str] = {}
     for trace in traces:
         chosen: dict[tuple[tuple[str, Scalar], ...], str] = {}
@@ -277,7 +277,7 @@ def _when(manifest: Manifest) -> str:
 
 
 def _traffic(manifest: Manifest) -> str:
-    """Return how long there is traffic in the arms that were run."""
+    """Return the traffic time of the arms that were run."""
     experiment = manifest.experiment
     run = {cell.arm for cell in manifest.cells}
     lengths = sorted(
@@ -289,7 +289,7 @@ def _traffic(manifest: Manifest) -> str:
 
 
 def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
-    """One sentence, and which figures or reasons are behind it."""
+    """Return the verdict: one sentence, and the values or reasons behind it."""
     total = outcome.expected
     if not outcome.valid:
         return Verdict(
@@ -333,7 +333,7 @@ def _failed(outcome: Outcome, experiment: Experiment) -> list[str]:
 
 
 def _undecided(outcome: Outcome, experiment: Experiment, total: int) -> Verdict:
-    """Return the verdict of a run with expectations without enough valid cells."""
+    """Return the verdict of a run with expectations that have too few valid cells."""
     rows = outcome.comparison[outcome.comparison["verdict"] == UNDECIDED].to_dict("records")
     details = [
         f"{arm_title(experiment, row['arm'])}{_cells(row['where'])}: {Reference.parse(row['metric']).description} is "
@@ -361,7 +361,7 @@ def _too_short(outcome: Outcome, experiment: Experiment) -> str:
 
 
 def _cells(where: str) -> str:
-    """Return which cells of an arm."""
+    """Describe the cells of an arm."""
     return f" ({where})" if where else ""
 
 
@@ -372,9 +372,9 @@ def _was(row: dict[Any, Any]) -> str:
 
 
 def published_tables(comparison: pd.DataFrame, experiment: Experiment) -> list[PublishedTable]:
-    """The tables of the experiment; `–` stands where a figure was not published or not measured.
+    """Return the tables of the experiment; `–` stands for a value that was not published or not measured.
 
-    Rows of cells that the run was not to measure are left out, and tables of nothing else.
+    Rows of cells that the run did not plan are left out, and so are tables without any other rows.
     """
     if experiment.compare is None:
         return []
@@ -399,7 +399,7 @@ def published_tables(comparison: pd.DataFrame, experiment: Experiment) -> list[P
 
 
 def figure_groups(comparison: pd.DataFrame, manifest: Manifest, untrusted: Collection[str] = ()) -> list[FigureGroup]:
-    """The comparison by arm. Figures of `untrusted` arms are called `not valid`."""
+    """Return the comparison by arm. Values of `untrusted` arms are marked `not valid`."""
     experiment = manifest.experiment
     sources = {(figure.arm, figure.metric, figure.selection): figure.origin for figure in manifest.published}
     groups = []
@@ -522,13 +522,13 @@ REASONS_SHOWN = 12
 
 
 def _some(reasons: Sequence[str]) -> list[str]:
-    """The first reasons, and how many there are besides."""
+    """Return the first reasons, and the number of the others."""
     more = len(reasons) - REASONS_SHOWN
     return [*reasons[:REASONS_SHOWN], *([f"and {more} more"] if more > 0 else [])]
 
 
 def _lateness(record: CellRecord) -> float:
-    """Return how late its worst router was."""
+    """Describe the lateness of the worst router."""
     return max((health.behind_ns for health in record.health.values()), default=0)
 
 

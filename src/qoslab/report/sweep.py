@@ -1,4 +1,4 @@
-"""Sections of the report for a sweep: curves, heat maps, a table by parameter, the worst cells."""
+"""Report sections for a sweep: curves, heat maps, tables by parameter, and the worst cells."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from qoslab.report.arms import Graph
 from qoslab.results import Manifest, RunFolder
 
 WORST = 5
-"""Cells that are listed as the worst."""
+"""Number of cells that are listed as the worst."""
 
 
 @dataclass(frozen=True)
 class HeatCell:
-    """A figure of a heat map."""
+    """A value of a heat map."""
 
     text: str
     """Empty if no cell has these parameters."""
@@ -49,12 +49,12 @@ class HeatCell:
 
 
 _LETTER_EM = 0.62
-"""Width of a letter, rather more than less."""
+"""Width of a letter in em, estimated rather too large than too small."""
 
 
 @dataclass(frozen=True)
 class HeatMap:
-    """A table whose cells are coloured by their figure."""
+    """A table with cells coloured by value."""
 
     caption: str
     head: list[list[tuple[str, int]]]
@@ -65,16 +65,16 @@ class HeatMap:
     unit: str
     """Unit of the short values; empty for plain numbers."""
     legend: list[HeatCell]
-    """Figures from the worst to the best, at even steps of rank."""
+    """Sample cells from the worst to the best, at even steps of rank."""
 
     @property
     def width(self) -> int:
-        """Columns of figures."""
+        """Number of columns with values."""
         return max((len(cells) for _, cells in self.rows), default=0)
 
     @property
     def across_em(self) -> float:
-        """Return how wide it is with its names, in sizes of its letters."""
+        """Width of the map with its row names, in em."""
         columns = [[name, *(names[at] for names, _ in self.rows)] for at, name in enumerate(self.row_names)]
         columns[-1] += self.column_names
         names_em = sum(1 + _LETTER_EM * max(map(len, each)) for each in columns)
@@ -94,7 +94,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class SweepSection:
-    """One graph of a sweep with what belongs to it."""
+    """One graph of a sweep with its maps and tables."""
 
     anchor: str
     title: str
@@ -108,7 +108,7 @@ class SweepSection:
 
 
 def sweep_sections(folder: RunFolder, manifest: Manifest, metrics: pd.DataFrame) -> list[SweepSection]:
-    """A section for each graph of the experiment whose arms were run."""
+    """Return a section for each graph of the experiment with arms that were run."""
     sections = []
     for number, wanted in enumerate(manifest.experiment.graphs, start=1):
         found = {arm: sweeps.points(metrics, manifest.cells, arm, wanted.metric, wanted.where) for arm in wanted.arms}
@@ -197,7 +197,7 @@ def _position(value: Scalar) -> float | str:
 
 
 def _unit_of(every: Sequence[Point], name: str) -> str:
-    """The unit in which the axis has a parameter's values, after a comma; shares and plain numbers have none."""
+    """Return the unit of a parameter's axis, after a comma; empty for shares and plain numbers."""
     kinds = {type(read_value(point.parameters[name])) for point in every if name in point.parameters}
     units = (unit for unit, kind in QUANTITY_OF_UNIT.items() if kinds == {kind} and unit != "fraction")
     return "".join(f", {unit}" for unit in units)
@@ -237,21 +237,21 @@ def _heat_map(wanted: SweepGraph, points: Sequence[Point], unit: Unit, caption: 
 
 
 _PLAIN = ("ratio", "index", "flag", "count")
-"""Units that are no unit to read."""
+"""Units that are not printed."""
 _PREFIXED = ((1e6, "MB"), (1e3, "kB"))
-"""Prefixes of sizes from ten on: six digits in each of twenty columns are wider than a screen."""
+"""Prefixes for sizes from ten on: a table of twenty columns with six digits each is wider than a screen."""
 _LEGEND = 5
-"""Figures next to a map that show its colours."""
+"""Number of cells in the colour legend of a map."""
 
 
 def _in_few_digits(unit: Unit, greatest: float) -> tuple[float, str]:
-    """Return the divisor of a map's values up to this one, and their unit then."""
+    """Return the divisor and the unit for the values of a map with this maximum."""
     prefixed = ((factor, name) for factor, name in _PREFIXED if unit == "B" and greatest >= 10 * factor)
     return next(prefixed, charts.shown_in(unit, greatest))
 
 
 def _short(value: float, factor: float) -> str:
-    """Three digits; whole numbers from 1000 on."""
+    """Format a value with three digits, or as a whole number from 1000 on."""
     if not math.isfinite(value):
         return text.figure(value, "ratio")
     scaled = value / factor
@@ -259,14 +259,14 @@ def _short(value: float, factor: float) -> str:
 
 
 def _ranks(values: Sequence[float], factor: float, *, lowest: bool) -> dict[str, float]:
-    """The shade of each figure as it is printed: its rank, so that near ones are distinguished even if they crowd."""
+    """Return the shade of each printed value: its rank, so that values close to each other can be distinguished."""
     distinct = {_short(value, factor): value for value in values}
     ordered = sorted(distinct, key=lambda short: distinct[short], reverse=not lowest)
     return {short: round(rank / max(len(ordered) - 1, 1), 3) for rank, short in enumerate(ordered)}
 
 
 def _legend(rows: Sequence[tuple[list[str], list[HeatCell]]]) -> list[HeatCell]:
-    """Cells at even steps of the scale; none if all figures are the same."""
+    """Return cells at even steps of the scale; none if all values are equal."""
     ordered = sorted({cell.shade: cell for _, cells in rows for cell in cells if cell.text}.values(), key=_shade)
     if len(ordered) < 2:
         return []

@@ -1,4 +1,4 @@
-"""Figures and moments in words, the same all over the report."""
+"""Formatting of values and times in the report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NONE = "–"
 
 
 def figure(value: float, unit: Unit) -> str:
-    """A measured or published figure; `–` if there is none."""
+    """Format a measured or published value; `–` if it is missing."""
     if math.isnan(value):
         return NONE
     if math.isinf(value):
@@ -26,7 +26,9 @@ def figure(value: float, unit: Unit) -> str:
 
 
 def difference(measured: float, published: float, unit: Unit) -> str:
-    """Measured against published: in percentage points for shares, else in percent of the published figure."""
+    """Format the difference of measured from published: in percentage points for shares, else in percent of the
+    published value.
+    """
     if not (math.isfinite(measured) and math.isfinite(published)) or unit == "flag":
         return ""
     if measured == published:
@@ -40,7 +42,7 @@ def difference(measured: float, published: float, unit: Unit) -> str:
 
 
 def signed(value: float, unit: Unit) -> str:
-    """A difference of two figures in their own unit, with its sign; of shares in points."""
+    """Format a difference of two values in their unit, with its sign; of shares in percentage points."""
     if not math.isfinite(value):
         return NONE
     sign = "+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else ""
@@ -55,7 +57,7 @@ def margin(value: float, unit: Unit) -> str:
 
 
 def share(value: float) -> str:
-    """A relative difference: 0 if there is none, else in percent, two digits at least."""
+    """Format a relative difference: `0`, or percent with at least two digits."""
     if value == 0:
         return "0"
     percent = value * 100
@@ -77,17 +79,17 @@ def of_run(figure_of_run: RunFigure) -> str:
 
 
 def bound(words: str) -> str:
-    """Words with no line break between a number and its unit."""
+    """Replace the blank between a number and its unit by a no-break space."""
     return re.sub(r"(?<=\d) (?=[^\W\d]|%)(?!to\b)", "\N{NO-BREAK SPACE}", words)
 
 
 def rate(bps: float) -> str:
-    """Bits per second."""
+    """Format a rate in bits per second."""
     return figure(float(bps), "b/s")
 
 
 def count(number: object) -> str:
-    """A whole number, thousands apart; `–` if there is none."""
+    """Format an integer with thousands separators; `–` if it is missing."""
     return (
         f"{int(number):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
         if isinstance(number, int | float) and number == number
@@ -96,28 +98,28 @@ def count(number: object) -> str:
 
 
 def size(octets: float) -> str:
-    """Bytes in powers of ten, four digits."""
+    """Format bytes with decimal prefixes and four digits."""
     return bound(prefixed(octets, "B")) if octets >= 1e3 else f"{octets:.0f} B"
 
 
 def lateness(nanoseconds: float) -> str:
-    """A short time."""
+    """Format a short time given in nanoseconds."""
     if nanoseconds >= 1e6:
         return f"{nanoseconds / 1e6:.3g} ms"
     return f"{nanoseconds / 1e3:.3g} µs" if nanoseconds >= 1e3 else f"{nanoseconds:.0f} ns"
 
 
 def moment(at: datetime | None) -> str:
-    """A date and time, UTC."""
+    """Format a date and time in UTC."""
     return at.strftime("%Y-%m-%d %H:%M:%S UTC") if at is not None else NONE
 
 
 def part(overrides: Sequence[str]) -> str:
-    """Sentence on the part of the file that a run covers; empty for the whole file."""
+    """Return a sentence on the part of the file that a run covers; empty for the whole file."""
     part_text = part_of(overrides)
     return f"Of a part of its file: {part_text}." if part_text else ""
 
 
 def listed(items: list[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Join items: `a`, `a and b`, `a, b and c`."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""

@@ -1,4 +1,4 @@
-"""A run as a notebook shows it: every method gives something that displays itself."""
+"""Views of a run for notebooks: the result of every method displays itself."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ RUN_VARIABLE = "QOSLAB_RUN"
 
 
 class Text(str):
-    """Text that a notebook shows as it is, not as a Python literal."""
+    """Text that a notebook shows as plain text, not as a Python literal."""
 
     def _repr_pretty_(self, printer: object, cycle: bool) -> None:
         printer.text(self)  # type: ignore[attr-defined]
 
 
 def open_run(experiment: str, root: Path | None = None) -> RunView:
-    """The run that `QOSLAB_RUN` names, or a run by its folder, or the latest of an experiment under `root`.
+    """Return a view of the run that `QOSLAB_RUN` names, of a run folder, or of the latest run of an experiment in
+    `root`.
 
-    Without a root, `runs` is looked for in the working directory and in the one above it.
+    Without `root`, search `runs` in the working directory and in its parent.
     """
     given = os.environ.get(RUN_VARIABLE)
     if root is None:
@@ -47,14 +48,16 @@ def open_run(experiment: str, root: Path | None = None) -> RunView:
 
 
 class RunView:
-    """A finished run. `arm` is an arm's name; figures of arms with several repetitions are those of the first."""
+    """A finished run. `arm` is an arm's name; for an arm with several repetitions, values are those of the first."""
 
     def __init__(self, folder: RunFolder, where: Mapping[str, Scalar] = MappingProxyType({})) -> None:
         self.folder = folder
         self._where = where
 
     def where(self, **parameters: Scalar) -> RunView:
-        """The same run; figures and graphs of an arm are those of its first cell with these values of parameters."""
+        """Return the same run, restricted to cells with these parameter values: an arm's values and graphs are of its
+        first such cell.
+        """
         return RunView(self.folder, {**self._where, **parameters})
 
     def __repr__(self) -> str:
@@ -77,20 +80,20 @@ class RunView:
 
     @property
     def sentence(self) -> Text:
-        """The verdict in words, below what must be known of the lab's figures first."""
+        """Verdict in words, after any remark on the lab's values."""
         found = self.verdict
         remark = lab_kind(self.manifest.lab).remark
         lines = [f"{found.word}: {found.sentence}", *(f"- {detail}" for detail in found.details)]
         return Text("\n".join([*([remark] if remark else []), *lines]))
 
     def tables(self) -> list[str]:
-        """Names of the run's tables; docs/internals/architecture.md has their columns."""
+        """Names of the run's tables; docs/internals/architecture.md lists their columns."""
         return list(tables.SCHEMAS)
 
     def table(self, name: str) -> pd.DataFrame:
-        """A tidy table of all cells, computed again; `attrs["units"]` has the unit of each column that has one.
+        """Return a tidy table of all cells, computed again; `attrs["units"]` has the units of the columns with a unit.
 
-        `UserError` for a name that is none of `tables`.
+        Raise `UserError` for a name that is not in `tables`.
         """
         if name not in tables.SCHEMAS:
             raise UserError(f'found table "{name}", expected one of {", ".join(tables.SCHEMAS)}')
@@ -100,15 +103,15 @@ class RunView:
         return found
 
     def graphs(self) -> dict[str, str]:
-        """The graphs of the report: names, which `graph` takes, and titles."""
+        """Graphs of the report: the names for `graph`, with titles."""
         return {graph.id: graph.title for graph in self._page.graphs}
 
     def graph(self, name: str) -> go.Figure:
-        """A graph of the report. `UserError` for a name that is none of `graphs`."""
+        """Return a graph of the report. Raise `UserError` for a name that is not in `graphs`."""
         return go.Figure(self.report_graph(name).figure)
 
     def report_graph(self, name: str) -> Graph:
-        """The same as the report has it."""
+        """Return the same graph with its texts in the report."""
         for graph in self._page.graphs:
             if graph.id == name:
                 return graph
@@ -119,7 +122,7 @@ class RunView:
         return build_page(self.folder, self.outcome)
 
     def figures(self, arm: str | None = None) -> pd.DataFrame:
-        """Measured next to published figures, of one arm (or ratio `A/B`) or of all."""
+        """Return measured next to published values of one arm (or ratio `A/B`), or of all arms."""
         comparison = self.outcome.comparison
         chosen = comparison if arm is None else comparison[comparison["arm"] == arm]
         rows = [
@@ -140,7 +143,8 @@ class RunView:
         return pd.DataFrame(rows).set_index(["arm", "figure"]) if rows else pd.DataFrame()
 
     def averages(self) -> pd.DataFrame:
-        """The experiment's averages over cells next to the published ones, with intervals and the lowest cells."""
+        """Return the experiment's averages over cells next to the published ones, with intervals and the lowest cells.
+        """
         table = self.outcome.averages
         return table[
             [
@@ -163,7 +167,7 @@ class RunView:
         ].set_index(["title", "each"])
 
     def scores(self) -> pd.DataFrame:
-        """Two values of a parameter against each other: how many pairs of cells the first won, lost or equalled."""
+        """Return the comparisons of two parameter values: pairs of cells that the first value won, lost or tied."""
         rows: list[dict[str, object]] = []
         for title, pairs in self.outcome.pairs.groupby("title", sort=False):
             won, equal, lost = score(pairs)
@@ -171,11 +175,12 @@ class RunView:
         return pd.DataFrame(rows, columns=["title", "won", "equal", "lost", "pairs"]).set_index("title")
 
     def sweep_graph(self, title: str) -> go.Figure:
-        """The curves of an entry of `graphs`."""
+        """Return the curves of an entry of `graphs`."""
         return go.Figure(self._sweep(title, "curves").curves[0].figure)
 
     def sweep_map(self, title: str) -> pd.DataFrame:
-        """The map of an entry of `graphs`, of its first arm: figures as text, by the parameters of rows and columns."""
+        """Return the heat map of an entry of `graphs` for its first arm: values as text, by row and column parameters.
+        """
         shown = self._sweep(title, "a map").maps[0]
         head = [[name for name, span in line for _ in range(span)] for line in shown.head]
         index = pd.MultiIndex.from_tuples([tuple(names) for names, _ in shown.rows], names=shown.row_names)
@@ -192,7 +197,7 @@ class RunView:
         raise UserError(f'found no {form} called "{title}", expected one of: {"; ".join(known) or "none"}')
 
     def streams(self, arm: str) -> pd.DataFrame:
-        """Each stream's goodput in kb/s, bytes received, seconds and retransmissions."""
+        """Return the goodput in kb/s, received bytes, seconds and retransmissions of each stream."""
         table = self._table("flows", arm)
         labels = series.stream_labels(table)
         table = table.assign(
@@ -202,7 +207,7 @@ class RunView:
         return table[["stream", "local_port", "goodput_kbps", "bytes", "seconds", "retransmits"]].set_index("stream")
 
     def io_graph(self, arm: str, capture: str | None = None) -> go.Figure:
-        """The throughput of all flows over time, as the article draws it."""
+        """Return a graph of the throughput of all flows over time, in the style of the article."""
         packets = self._table("packets_io", arm)
         points = list(dict.fromkeys(packets["capture"]))
         if not points:
@@ -212,7 +217,8 @@ class RunView:
         return go.Figure(charts.io_graph(table))
 
     def class_graph(self, arm: str) -> go.Figure:
-        """Draw the router's policy over time by its own counters: the class with the most offered traffic."""
+        """Return a graph of the counters of a router's policy over time, for the class with the most offered traffic.
+        """
         classes = self._table("classes", arm)
         if classes.empty:
             raise UserError(
@@ -223,7 +229,7 @@ class RunView:
         return go.Figure(charts.class_graph(series.class_rates(busiest)))
 
     def queue_graph(self, arm: str) -> go.Figure:
-        """Draw the egress queues of a switch's port over time: the port with the most drops."""
+        """Return a graph of the egress queues of a switch port over time, for the port with the most drops."""
         queues = self._table("queues", arm)
         ports = busy_ports(queues)
         if not ports:
@@ -233,7 +239,7 @@ class RunView:
         return go.Figure(charts.queue_graph(queue_rates(queues, *ports[0])))
 
     def output(self, arm: str, device: str, command: str, moment: str = "during") -> Text:
-        """Return the output of a router; `moment` as in `cell.json`, a trigger in words."""
+        """Return the output of a router; `moment` is the trigger in words, as in `cell.json`."""
         cell = self._cell(arm)
         return Text(cell.text(f"{observation_file(device, moment, command)}.txt").strip("\n"))
 

@@ -1,4 +1,5 @@
-"""An experiment as `qos-sim` runs it in virtual time: cell → scenario, result → files of the run folder. Pure.
+"""Simulation of an experiment by `qos-sim` in virtual time: conversion of cells to scenarios and of results to files of
+the run folder. Pure.
 
-`docs/internals/simulator.md` says what is modelled; `qoslab.run.workers.simulated` starts the program.
+`docs/internals/simulator.md` describes the model; `qoslab.run.workers.simulated` starts the program.
 """

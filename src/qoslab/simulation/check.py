@@ -1,4 +1,4 @@
-"""Parts of an experiment that cannot be simulated: findings with file and line, as those of the schema."""
+"""Check for parts of an experiment that cannot be simulated; findings have file and line, as those of the schema."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from qoslab.traffic.endpoints import family_of
 CONGESTION_CONTROLS = ("cubic", "reno")
 FILTERS = ("", "ip", "ip6", "tcp", "udp", "icmp", "icmp6")
 EARLY_RETRANS = (0, 3, 4)
-"""Early retransmit (RFC 5827), 1 and 2, is not modelled; Linux has dropped it."""
+"""Supported values of `tcp_early_retrans`: 1 and 2 (RFC 5827) are not modelled, since Linux has dropped them."""
 
 
 def problems(experiment: Experiment, document: Document, file: Path) -> list[Finding]:
-    """Everything that no simulation does, each at its place. The experiment has to hold otherwise."""
+    """Return every part of a valid experiment that cannot be simulated, with its place."""
     return list(_Checker(experiment, document, file).findings())
 
 
@@ -64,7 +64,7 @@ class _Checker:
                     yield self.note(steps, f"{end.interface} of {end.node} without an address", "one")
 
     def ends_at_host(self, link: Link) -> bool:
-        """Return whether one of its ends is a host."""
+        """Return whether one end of the link is a host."""
         nodes = self.experiment.topology.nodes
         return any(not platform_of(nodes[end.node]).is_router for end in link.ends)
 

@@ -1,4 +1,4 @@
-"""Samples of a simulated router from its start on, as the source of show commands."""
+"""Samples of a simulated router since its start, from which show commands are answered."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class History:
-    """Samples of a router in order, the first at its start; shows are of the last."""
+    """Samples of a router in order, the first at its start; show commands use the last."""
 
     samples: Sequence[program_formats.Counters]
     ip_sla: Sequence[program_formats.IpSlaReport] = ()
     """IP SLA state at the same times; empty without IP SLA."""
     process_busy_ns: Sequence[int] = ()
-    """Busy time of process level so far; empty if it is not modelled."""
+    """Cumulative busy time of process level; empty if it is not modelled."""
 
     def until(self, virtual_ns: int) -> History:
         """Return the history up to a time, at least the first sample."""
@@ -30,9 +30,10 @@ class History:
         return History(self.samples[:count], self.ip_sla[:count], self.process_busy_ns[:count])
 
     def came(self, trigger: Trigger, end_ns: int) -> History | str:
-        """Return the history at the time of a trigger; the reason in words if it was never reached.
+        """Return the history up to a trigger; the reason in words if the trigger never occurred.
 
-        Of a time it is the last sample up to it, of a counter the first by which it had come to the value.
+        For a time, the history ends with the last sample up to it; for a counter, with the first sample that reaches
+        the value.
         """
         at = trigger.at
         if trigger.time is not None:

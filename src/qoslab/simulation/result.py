@@ -1,4 +1,4 @@
-"""Output of `qos-sim run` (internals/simulator.md): values of flows and hosts, samples of the routers' counters."""
+"""Output of `qos-sim run` (internals/simulator.md): values of flows and hosts, and samples of the routers' counters."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class SimulationError(RunInvalid):
-    """The simulator failed, or what it printed cannot be used."""
+    """Failure of the simulator, or unusable output of it."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """A whole result."""
+    """Result of a simulation."""
 
     version: str
     virtual_ns: int
@@ -36,9 +36,9 @@ class Result:
     flows: Mapping[str, program_formats.FlowReport]
     hosts: Mapping[str, program_formats.HostReport]
     routers: Mapping[str, History]
-    """All that each router has said of itself."""
+    """Samples of each router."""
     probes: Mapping[str, program_formats.OperationReport]
-    """Results of each probe at its end, with the stamps of each packet."""
+    """Results of each probe at its end, with the time stamps of each packet."""
 
     def flow_text(self, name: str) -> str:
         """Return the text of a flow for the run folder; `read_flow` reads it."""
@@ -54,7 +54,7 @@ def _text(content: Mapping[str, object]) -> str:
 
 
 def read_result(text: str) -> Result:
-    """The result; `SimulationError` if the text is none."""
+    """Parse the result. Raise `SimulationError` if the text is not a result."""
     try:
         report: program_formats.SimulationReport = json.loads(text)
         if report["program"] != PROGRAM or report["format"] != FORMAT:
@@ -82,7 +82,7 @@ def read_result(text: str) -> Result:
 
 
 def read_flow(flow: Flow, text: str) -> FlowResult:
-    """The figures of a flow, from `Result.flow_text`. `TrafficError` if they cannot be used."""
+    """Read the values of a flow from `Result.flow_text`. Raise `TrafficError` if they cannot be used."""
     where = f'{PROGRAM}, traffic "{flow.name}"'
     try:
         report: program_formats.FlowReport = (whole := json.loads(text))
@@ -100,7 +100,7 @@ def read_flow(flow: Flow, text: str) -> FlowResult:
 
 
 def _failures(streams: Sequence[program_formats.StreamReport]) -> Iterator[str]:
-    """Yield failures in the words of the tools."""
+    """Yield failures in the wording of the traffic tools."""
     connected = sum(bool(each["connected"]) for each in streams)
     if connected < len(streams):
         yield f"{connected} of {len(streams)} connections came up"
@@ -138,7 +138,7 @@ def _stream(report: program_formats.StreamReport, codec: Codec | None) -> Stream
 
 
 def _voice_rating(codec: Codec, delay: program_formats.DelayReport | None, sent: int) -> float | None:
-    """Return R of a call, by the percentiles of its delays."""
+    """Return the R factor of a call, computed from percentiles of its delays."""
     if delay is None:
         found = score(codec, (), sent)
     else:
@@ -165,7 +165,7 @@ HOST_COUNTERS = ("sent_segments", "retransmitted_segments", "timeouts")
 
 
 def read_host(text: str, name: str) -> dict[str, int]:
-    """Read a host's TCP counters from `Result.host_text`. `SimulationError` if it cannot be used."""
+    """Read a host's TCP counters from `Result.host_text`. Raise `SimulationError` if they cannot be used."""
     try:
         report = json.loads(text)["tcp"]
         return {counter: _count(report[counter]) for counter in HOST_COUNTERS}

@@ -1,4 +1,4 @@
-"""The routers of a simulation: the same device model and compiler as in front of a virtual router's data plane."""
+"""Routers of a simulation, with the device model and compiler of the virtual routers."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 
 @dataclass(frozen=True)
 class Router:
-    """A router with the experiment's configuration on top of the one that it boots with."""
+    """A router with the experiment's configuration added to its boot configuration."""
 
     name: str
     device: Device
     config: program_formats.DataPlaneConfig
     """Configuration of the data plane; see docs/internals/control-protocol.md."""
     connected: tuple[tuple[str, IPv4Network | IPv6Network], ...]
-    """Interfaces with a cable that are up, and their networks."""
+    """Interfaces that are cabled and up, with their networks."""
     static: tuple[InstallableRoute, ...]
-    """Prefix, next hop on a connected network or None, outgoing interface or None, distance."""
+    """Prefix, next hop on a connected network or None, outgoing interface or None, and distance of each static route.
+    """
 
     @property
     def engine_config(self) -> program_formats.RouterConfig:
@@ -73,7 +74,9 @@ class Router:
 
 
 def configured(topology: Topology, name: str, text: str) -> Router:
-    """The router; `text` is the rendered IOS configuration. `IosError` if the router refuses a line."""
+    """Return the configured router; `text` is the rendered IOS configuration. Raise `IosError` if the router rejects a
+    line.
+    """
     base = startup_config(topology, name, LOGIN)
     device = _device(base, text, hardware(topology, name), (name, takes_tc(topology, name))).copy()
     ports = {near.interface for _, near, _ in topology.links_of(name)}
@@ -92,7 +95,9 @@ def configured(topology: Topology, name: str, text: str) -> Router:
 
 @lru_cache(maxsize=256)
 def _device(base: str, text: str, chassis: Hardware, router: tuple[str, bool]) -> Device:
-    """Cells of a sweep have many configurations in common. `router` is its name, and whether it takes tc commands."""
+    """Return a device, cached, since cells of a sweep share many configurations. `router` has its name, and whether it
+    takes tc commands.
+    """
     name, tc = router
     device = parse_config(base, chassis, source=f"{name}: base")
     apply_template(device, text, source=f"{name}.ios", tc=tc)

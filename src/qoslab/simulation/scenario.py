@@ -1,4 +1,4 @@
-"""A cell of an experiment as the scenario that `qos-sim run` reads (docs/internals/simulator.md)."""
+"""Scenario of a cell for `qos-sim run` (docs/internals/simulator.md)."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 SAMPLE_NS = 10**9
-"""Counters are kept once a second, as in the virtual lab, and at moments of the traffic."""
+"""Sampling interval of counters: one second, as in the virtual lab; triggers of the traffic add samples."""
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
-"""Written time of virtual time 0: always the same, so that the same cell gives the same files."""
+"""Date of virtual time 0: constant, so that the same cell gives the same files."""
 EPOCH_NS = int(EPOCH.timestamp()) * 10**9
 
 
 def configured_routers(experiment: Experiment, configurations: Mapping[str, str]) -> dict[str, Router]:
-    """The routers of a cell; `configurations` are the rendered IOS configurations of those that are configured."""
+    """Return the routers of a cell; `configurations` are the rendered IOS configurations of the configured ones."""
     topology = experiment.topology
     return {name: configured(topology, name, configurations.get(name, "")) for name in routers_of(topology)}
 
@@ -50,9 +50,9 @@ def configured_routers(experiment: Experiment, configurations: Mapping[str, str]
 def build_scenario(
     experiment: Experiment, routers: Mapping[str, Router], repetition: int, demand: Demand
 ) -> program_formats.Scenario:
-    """The scenario of a cell: `experiment` has its only arm, and all values in their places.
+    """Build the scenario of a cell: `experiment` has a single arm, and all parameter values filled in.
 
-    Files of captures are relative to the cell's folder.
+    Paths of captures are relative to the cell's folder.
     """
     arm = experiment.arms[0]
     profile = experiment.tcp_of(arm)
@@ -79,12 +79,12 @@ def build_scenario(
 
 
 def during_ns(experiment: Experiment) -> int:
-    """The moment `during`, in virtual time."""
+    """Return the virtual time of `during`."""
     return during(traffic_time(experiment, experiment.arms[0])).ns
 
 
 def scenario_seed(seed: int, repetition: int) -> int:
-    """The seed of a cell: the same in all arms, another for each repetition; at most 48 bits."""
+    """Return the seed of a cell: the same in all arms, a different one for each repetition, and at most 48 bits."""
     return int.from_bytes(hashlib.sha256(f"{seed} {repetition}".encode()).digest()[:6], "big")
 
 
@@ -110,7 +110,8 @@ def _host(experiment: Experiment, name: str, profile: TcpProfile) -> program_for
 
 
 def _host_ip_sla(experiment: Experiment, host: str) -> program_formats.Config:
-    """The operations of a host, and its responder, as the program `sla` has them; empty if it has neither."""
+    """Return the IP SLA operations and responder of a host in the format of the program `sla`; empty if it has neither.
+    """
     operations = {
         str(probe_number(experiment, probe)): _operation(experiment, probe)
         for probe in experiment.probes
@@ -157,7 +158,7 @@ def _probe(experiment: Experiment, probe: Probe) -> program_formats.Probe:
 
 
 def probe_end_ns(experiment: Experiment, probe: Probe) -> int:
-    """Return when a probe is read, in virtual time."""
+    """Return the virtual time at which a probe is read."""
     return (probe.start_after + experiment.duration_of_probe(probe)).ns
 
 
@@ -176,7 +177,7 @@ def _router(router: Router) -> program_formats.NodeConfig:
 
 
 def _port(interface: str | None) -> str | None:
-    """The end of a link that a route by an interface leads to: a circuit on a subinterface has the port's."""
+    """Return the link end that a route by an interface uses: for a circuit on a subinterface, that of the port."""
     if interface is not None and interface_kind(interface) == "ATM":
         return interface.partition(".")[0]
     return interface
@@ -199,7 +200,7 @@ def _link(link: Link, routers: Mapping[str, Router]) -> program_formats.Link:
 
 
 def _vlans(link: Link, routers: Mapping[str, Router]) -> list[program_formats.LinkVlan]:
-    """The VLANs that both ends of a link have an address in."""
+    """Return the VLANs in which both ends of a link have an address."""
     near, far = (
         []
         if (router := routers.get(end.node)) is None
@@ -270,7 +271,7 @@ def _flow(experiment: Experiment, flow: Flow, *, port: int, seed: int) -> progra
 
 
 def _frames(kind: TrafficKind, flow: Flow) -> program_formats.FlowPart:
-    """Return the sending of a source in bursts, such as a video."""
+    """Return the burst sizes and times of a source that sends frames, such as a video."""
     return {
         "rate_bps": None,
         "gap_ns": kind.interval_ns(None if flow.rate is None else flow.rate.bps),

@@ -1,4 +1,4 @@
-"""Answers of a simulated router to show commands: the virtual routers' own renderers on its counters."""
+"""Answers of a simulated router to show commands, from the virtual routers' renderers and the simulator's counters."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 MTU = 1500
-"""Bytes of IP packet, on every interface."""
+"""Bytes of the largest IP packet on every interface."""
 
 
 class NotSimulatedError(QoslabError):
-    """A command asks for something that a simulation does not have."""
+    """Error for a command that needs something that is not simulated."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"a simulated router has no {what}")
@@ -45,7 +45,7 @@ class NotSimulatedError(QoslabError):
 
 
 def blank_history(node: Node, router: Router) -> History:
-    """Counters of ports on which nothing has happened, without policies, and IP SLA that has measured nothing."""
+    """Return a history of ports without any traffic or policies, and of IP SLA without any measurement."""
     chassis = _chassis(node)
     ports = {
         name: unwired(router.device.interfaces[name], chassis, router.device.subinterfaces(name))
@@ -62,9 +62,9 @@ def blank_history(node: Node, router: Router) -> History:
 
 
 def answer(node: Node, router: Router, command: str, history: History) -> str:
-    """The print at the time of the last sample of `history`; without echo and prompt.
+    """Return the output at the time of the last sample of `history`, without echo and prompt.
 
-    `NotSimulatedError` if the command needs what a simulation does not have.
+    Raise `NotSimulatedError` if the command needs something that is not simulated.
     """
     output: list[str] = []
     shell = Shell(_Environment(node, router, history), output.append, privilege=PRIVILEGED_LEVEL)
@@ -88,7 +88,7 @@ def _moment(time_ns: int) -> datetime:
 
 
 class _Environment:
-    """Implements `qoslab.ios.environment.Environment` on samples of counters. Nothing can be changed."""
+    """Read-only implementation of `qoslab.ios.environment.Environment` on samples of counters."""
 
     def __init__(self, node: Node, router: Router, history: History) -> None:
         self._node = node
@@ -140,7 +140,7 @@ class _Environment:
         return None
 
     async def activity(self) -> Mapping[str, Activity]:
-        """Return the activity, to the sampling interval."""
+        """Return the activity, with the resolution of the sampling interval."""
         found = dict.fromkeys(self.device.interfaces, Activity())
         counted: dict[str, tuple[int, int]] = {}
         for sample in self._samples:
@@ -156,7 +156,7 @@ class _Environment:
         return found
 
     async def ports(self) -> Mapping[str, Port]:
-        """Frames have no hardware addresses."""
+        """Return the ports; frames have no hardware addresses."""
         return {name: Port(None, True, MTU) for name in self._router.config["interfaces"]}
 
     async def routes(self) -> list[RouteEntry]:
@@ -172,7 +172,7 @@ class _Environment:
         return {name: counted for name, port in ports if (counted := port.get("switch")) is not None}
 
     async def cpu(self) -> CpuUse:
-        """Return the load of process level: forwarding takes a simulated router no time."""
+        """Return the load of process level; forwarding takes no time in a simulated router."""
         return CpuUse(
             five_seconds=self._process_level(5),
             five_seconds_kernel=0.0,
@@ -181,9 +181,7 @@ class _Environment:
         )
 
     def _process_level(self, seconds: int) -> float:
-        """Return the share of process level in the last seconds, in percent; of the time since the start if that is
-        less.
-        """
+        """Return the share of process level in the last seconds, in percent; since the start, if that is less."""
         busy, now_ns = self._history.process_busy_ns, self._samples[-1]["time_ns"]
         earlier = [
             (sample["time_ns"], worked)
