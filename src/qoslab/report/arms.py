@@ -24,7 +24,8 @@ from qoslab.results import CellFiles, CellRecord
 
 _CLASS = ["device", "interface", "direction", "policy", "class"]
 _LONG_S = 5
-"""Traffic time in seconds from which graphs start with bins of half a second: with bins of 0.1 s, bursts hide a trend.
+"""Traffic time in seconds from which graphs start with bins of half a second: with bins of 0.1 s, bursts
+hide a trend.
 """
 
 

@@ -64,7 +64,8 @@ def overlaid(title: str, lines: Mapping[str, pd.Series], left_out: Sequence[str]
 def stream_graphs(
     experiment: Experiment, arms: Sequence[str], cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame]
 ) -> Iterator[Graph]:
-    """Yield the throughput graph of the streams in the first cell of each of these arms, each with its own linear axis.
+    """Yield the throughput graph of the streams in the first cell of each of these arms, each with its
+    own linear axis.
     """
     for arm in experiment.arms:
         cell = next((each for each in cells if each.arm == arm.name), None)

@@ -143,7 +143,8 @@ class RunView:
         return pd.DataFrame(rows).set_index(["arm", "figure"]) if rows else pd.DataFrame()
 
     def averages(self) -> pd.DataFrame:
-        """Return the experiment's averages over cells next to the published ones, with intervals and the lowest cells.
+        """Return the experiment's averages over cells next to the published ones, with intervals and the
+        lowest cells.
         """
         table = self.outcome.averages
         return table[
@@ -179,7 +180,8 @@ class RunView:
         return go.Figure(self._sweep(title, "curves").curves[0].figure)
 
     def sweep_map(self, title: str) -> pd.DataFrame:
-        """Return the heat map of an entry of `graphs` for its first arm: values as text, by row and column parameters.
+        """Return the heat map of an entry of `graphs` for its first arm: values as text, by row and
+        column parameters.
         """
         shown = self._sweep(title, "a map").maps[0]
         head = [[name for name, span in line for _ in range(span)] for line in shown.head]
@@ -217,7 +219,8 @@ class RunView:
         return go.Figure(charts.io_graph(table))
 
     def class_graph(self, arm: str) -> go.Figure:
-        """Return a graph of the counters of a router's policy over time, for the class with the most offered traffic.
+        """Return a graph of the counters of a router's policy over time, for the class with the most
+        offered traffic.
         """
         classes = self._table("classes", arm)
         if classes.empty:

@@ -1,6 +1,6 @@
-"""The run folder: where everything of a run is, and the records in it. Its layout is in internals/architecture.md.
+"""The run folder, its files and its records. internals/architecture.md describes the layout.
 
-Names are imported on first use: the processes that reach devices need only the redaction of secrets.
+Names are imported on first use: processes that access devices need only the redaction of secrets.
 """
 
 from __future__ import annotations

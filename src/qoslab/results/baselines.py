@@ -1,4 +1,4 @@
-"""Baselines: what a full run of an experiment file came to in a kind of lab, kept next to the file.
+"""Baselines: results of a complete run of an experiment file in a kind of lab, saved next to the file.
 
 `reports/baselines/NAME/LAB/` has the run's `comparison.csv`, if present its `averages.csv` and `scores.csv`, and a
 `manifest.json` reduced to the settings that a comparison reads: one line for each cell.
@@ -27,12 +27,12 @@ from qoslab.results.records import Manifest, Session
 _Row = TypeVar("_Row")
 
 BASELINES = "reports/baselines"
-"""Folder of baselines below the top of a checkout."""
+"""Folder of baselines in a checkout."""
 SAVED = "reports/saved"
 """Folder of saved runs in a project, by kind of lab, for the comparison of its workflow."""
 COMPARISON = "comparison.csv"
 AVERAGES = "averages.csv"
-"""The table `averages`; only of a run whose experiment has some."""
+"""File of the table `averages`; only if the experiment has averages."""
 SCORES = "scores.csv"
 """File of the scores of value pairs; only if the experiment compares some."""
 MANIFEST = "manifest.json"
@@ -47,7 +47,7 @@ TEXTS = frozenset(
 
 @dataclass(frozen=True)
 class Baseline:
-    """One that is kept."""
+    """A saved baseline, or a run to compare."""
 
     manifest: Manifest
     rows: tuple[RunFigure, ...]
@@ -66,7 +66,7 @@ class Baseline:
 
 
 def rows_of(comparison: Path) -> tuple[RunFigure, ...]:
-    """The rows of a `comparison.csv`. Raises `UserError` if it is missing or is another kind of file."""
+    """Return the rows of a `comparison.csv`. Raise `UserError` if it is missing or is another kind of file."""
     return _table(comparison, RunFigure.of)
 
 
@@ -123,7 +123,7 @@ def reduced(manifest: Manifest) -> bytes:
 
 
 def _json_lines(value: object, levels: int, indent: str = "") -> str:
-    """JSON of nested values with a line for each item of the outer `levels`, compact within them."""
+    """Return nested values as JSON with a line for each item of the outer `levels`, compact within them."""
     if not value or levels == 0 or not isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False)
     inner = indent + "  "
@@ -136,13 +136,13 @@ def _json_lines(value: object, levels: int, indent: str = "") -> str:
 
 
 def baselines_of(top: Path, name: str) -> dict[str, Baseline]:
-    """The baselines of an experiment by kind of lab."""
+    """Return the baselines of an experiment by kind of lab."""
     folders = sorted(path.parent for path in (top / BASELINES / name).glob(f"*/{COMPARISON}"))
     return {folder.name: read(folder) for folder in folders}
 
 
 def read(folder: Path) -> Baseline:
-    """A baseline, or a run, from its folder."""
+    """Read a baseline or a run from its folder."""
     averages, scores = folder / AVERAGES, folder / SCORES
     return Baseline(
         RunFolder(folder).manifest(),
@@ -152,10 +152,10 @@ def read(folder: Path) -> Baseline:
 
 
 def otherwise(experiment: Experiment, configurations: Mapping[str, str], then: Manifest) -> Iterator[str]:
-    """Yield the changed measurements since a run, by their place in the experiment file, in words.
+    """Yield the places in the experiment file of the measurements that have changed since a run, as text.
 
-    `configurations` are the digests of all rendered ones, by cell and device, as in a manifest. Texts, pictures and
-    expectations may change; what they say of figures is no other figure.
+    `configurations` are the digests of all rendered configurations, by cell and device, as in a manifest. Changes of
+    texts, charts and expectations are ignored, since they do not affect measured values.
     """
     now, before = (
         each.model_dump(mode="json", exclude=set(TEXTS) | {"arms"}) for each in (experiment, then.experiment)
@@ -175,8 +175,8 @@ def otherwise(experiment: Experiment, configurations: Mapping[str, str], then: M
 def changes(now: Sequence[RunFigure], then: Sequence[RunFigure], difference: float) -> Iterator[str]:
     """Yield the differences from a baseline, one sentence each, in the order of the rows.
 
-    A verdict that is another one; a row that is new or gone; a figure that was measured and was not, or the reverse;
-    and one that has moved by more than `difference`, a part of the greater of the two.
+    Differences are a different verdict, a new or missing row, a value that is measured in only one of the two runs, and
+    a value that has moved by more than `difference`, a share of the greater value.
     """
     before = {row.key: row for row in then}
     for row in now:

@@ -1,4 +1,4 @@
-"""The folder of a cell in a run folder: paths, writing once, reading back."""
+"""Folder of a cell in a run folder: paths, writing each file once, and reading."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def _line(reply: dict[str, Any]) -> bytes:
 
 
 class Cell(Identified):
-    """The folder of a cell: `cells/ARM/REPETITION` or `cells/ARM/PARAMETERS/REPETITION`.
+    """Folder of a cell: `cells/ARM/REPETITION` or `cells/ARM/PARAMETERS/REPETITION`.
 
-    Each further attempt has a folder of its own: `REPETITION.2`, `REPETITION.3`, …
+    Each further attempt has its own folder: `REPETITION.2`, `REPETITION.3`, …
     """
 
     def __init__(
@@ -56,8 +56,9 @@ class Cell(Identified):
         coming: Path | None = None,
         sent: bool = False,
     ) -> None:
-        """`coming`: where others look for what comes, if not in this folder. One that is `sent` to its run's folder is
-        synced there."""
+        """Create it. `coming` is the folder for viewers of incoming data, if not in this folder. A cell with `sent` is
+        sent to its run's folder later, and is synced there.
+        """
         self.path = path
         self.identity = identity
         self.attempt = attempt
@@ -66,7 +67,7 @@ class Cell(Identified):
 
     @property
     def experiment_file(self) -> Path:
-        """The experiment that the cell is: one arm, all values in their places."""
+        """File of the cell's experiment: one arm, with all parameter values filled in."""
         return self.path / EXPERIMENT
 
     def write_experiment(self, experiment: Experiment) -> None:
@@ -74,54 +75,58 @@ class Cell(Identified):
         self.write(self.experiment_file, json_of(experiment))
 
     def experiment(self) -> Experiment:
-        """Read the experiment that the cell is."""
+        """Read the cell's experiment."""
         return self.files().experiment()
 
     def configuration(self, name: str) -> Path:
-        """`R1.ios`, `R1.engine.json`, `R1.before.ios`, `R1.after.ios`."""
+        """Return the file of a configuration: `R1.ios`, `R1.engine.json`, `R1.before.ios` or `R1.after.ios`."""
         return self.path / "config" / name
 
     def given(self, device: str) -> Path:
-        """The file of the configuration that a router was given: IOS commands, or tc commands."""
+        """Return the file of a router's given configuration: IOS commands, or tc commands."""
         tc = self.configuration(f"{device}.tc")
         return tc if tc.exists() else self.configuration(f"{device}.ios")
 
     def ansible(self, intent: str) -> Path:
-        """Folder of what ansible-runner left of a playbook; created if missing."""
+        """Return the folder for the files that ansible-runner leaves after a playbook; it is created if missing."""
         folder = self.path / "ansible" / intent
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     def observation(self, device: str, moment: str, command: str) -> Path:
-        """Base path of a show command's output; `.txt` is raw, `.json` parsed."""
+        """Return the path of a show command's output without its suffix: `.txt` for raw output, `.json` for parsed
+        output.
+        """
         return self.path / observation_file(device, moment, command)
 
     def traffic(self, flow: str, side: str, suffix: str) -> Path:
-        """Raw output of a traffic tool; `side` is `client` or `server`, the suffix is the tool's, or `err`."""
+        """Return the file of a traffic tool's raw output; `side` is `client` or `server`, `suffix` is the tool's, or
+        `err`.
+        """
         return self.path / traffic_file(flow, side, suffix)
 
     def simulated_traffic(self, flow: str) -> Path:
-        """Return the simulator's values of a flow; see `qoslab.simulation.result`."""
+        """Return the file of the simulator's values of a flow; see `qoslab.simulation.result`."""
         return self.path / "traffic" / f"{flow}.simulated.json"
 
     def simulated_host(self, host: str) -> Path:
-        """Return the simulator's values of a host's TCP."""
+        """Return the file of the simulator's values of a host's TCP."""
         return self.path / "hosts" / f"{host}.simulated.json"
 
     def capture(self, point: str) -> Path:
-        """The pcapng file of a capture point; its folder is created if missing."""
+        """Return the pcapng file of a capture point; its folder is created if missing."""
         file = self.path / capture_file(point)
         with writing(file):
             file.parent.mkdir(parents=True, exist_ok=True)
         return file
 
     def counters(self, device: str) -> Path:
-        """The control socket's `counters` replies of a router, one a line."""
+        """Return the file of a router's `counters` replies from the control socket, one a line."""
         return self.path / "counters" / f"{device}.jsonl"
 
     def readings(self, device: str) -> Path:
-        """The show commands by which a router's counters were read, one a line."""
+        """Return the file of the show commands that read a router's counters, one a line."""
         return self.path / "readings" / f"{device}.jsonl"
 
     def write_readings(self, device: str, readings: Iterable[dict[str, Any]]) -> None:
@@ -130,42 +135,44 @@ class Cell(Identified):
 
     @property
     def coming(self) -> Path:
-        """Folder of what comes while a cell runs and is written whole when it is over, for those who watch.
+        """Folder of incoming data while a cell runs, for viewers; the data is written as a whole when the cell is over.
 
-        `readings/R1.jsonl` with what a real router printed, `counters/R1.jsonl` with what a simulated one counted. It
-        is gone with `whole`, but of a cell that broke off.
+        It has `readings/R1.jsonl` with the output of a real router, and `counters/R1.jsonl` with the counters of a
+        simulated one. `whole` removes it; it remains only for an interrupted cell.
         """
         return self._coming or self.path / "coming"
 
     def append_reading(self, device: str, reading: dict[str, Any]) -> None:
-        """Add a show command that was just taken to what comes."""
+        """Add a show command to the incoming data."""
         line = KNOWN.hidden(_line(reading).decode()).encode()
         append(self.coming / "readings" / f"{device}.jsonl", line)
 
     def coming_counters(self) -> Path:
-        """Folder of the counters that come, a file for each router; created if missing."""
+        """Return the folder of incoming counters, with a file for each router; it is created if missing."""
         folder = self.coming / "counters"
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
         return folder.resolve()
 
     def whole(self) -> None:
-        """Write the given bytes as a whole."""
+        """Remove the incoming data, since its files have been written as a whole."""
         shutil.rmtree(self.coming, ignore_errors=True)
 
     def host_counters(self, host: str) -> tuple[Path, Path]:
-        """Return the file of a host's kernel counters before and after traffic: `/proc/net/snmp`, then `netstat`."""
+        """Return the files of a host's kernel counters before and after the traffic: `/proc/net/snmp`,
+        then `netstat`.
+        """
         before, after = (self.path / "hosts" / f"{host}.{moment}.txt" for moment in ("before", "after"))
         return before, after
 
     def host_cards(self, host: str) -> Path:
-        """Return the file of interface counters of a host before and after the traffic."""
+        """Return the file of a host's interface counters before and after the traffic."""
         return self.path / "hosts" / f"{host}.interfaces.json"
 
     def write(self, path: Path, content: str | bytes) -> None:
-        """Write one of the files above; `UserError` if it is there already or the disk is full.
+        """Write one of the cell's files. Raise `UserError` if the file exists or the disk is full.
 
-        A text is written without the secrets that are known.
+        Known secrets are removed from text.
         """
         write_once(path, KNOWN.hidden(content).encode() if isinstance(content, str) else content)
 
@@ -181,13 +188,13 @@ class Cell(Identified):
 
     @property
     def record_file(self) -> Path:
-        """Return how the cell went, and what is in all its other files."""
+        """File of the cell's record, which has the seals of all its other files."""
         return self.path / CELL_RECORD
 
     def write_record(self, record: CellRecord) -> CellRecord:
-        """Write `cell.json`, the last thing of a cell, and return it with the seals of all other files.
+        """Write `cell.json`, the last file of a cell, and return the record with the seals of all other files.
 
-        It is there once all it names would outlast a loss of power, and is whole then.
+        The file is written as a whole, after all files that it names have been synced.
         """
         with writing(self.record_file):
             if self.record_file.exists():
@@ -201,7 +208,7 @@ class Cell(Identified):
         return record
 
     def record(self) -> CellRecord:
-        """Read `cell.json`; `DamageError` if it is not what was written."""
+        """Read `cell.json`. Raise `DamageError` if it has changed since it was written."""
         return self.files().record()
 
     def files(self) -> CellFiles:
@@ -213,13 +220,13 @@ class Cell(Identified):
         sync_names(self.path, 2 + self.identity.folder.count("/"))
 
     def record_seal(self) -> FileSeal | None:
-        """The seal of `cell.json`, for the manifest; None if there is none."""
+        """Return the seal of `cell.json` for the manifest; None if there is no such file."""
         return self.files().seal
 
     def damage(self, written: FileSeal | None = None) -> tuple[str, ...]:
-        """Return how the cell's files differ from what was written, each named; empty if nothing does.
+        """Return the differences of the cell's files from their seals, by file; empty if there are none.
 
-        `written` is what the manifest says of `cell.json`.
+        `written` is the seal of `cell.json` in the manifest.
         """
         label, problem = str(self.record_file), ""
         try:
@@ -232,5 +239,5 @@ class Cell(Identified):
         return (damage or problem or f"{CELL_RECORD}: found another file while it was read",)
 
     def text(self, path: Path) -> str:
-        """The text of one of the cell's files."""
+        """Return the text of one of the cell's files."""
         return read_whole(path)

@@ -1,4 +1,4 @@
-"""Content of a cell's files, for readers: plain values by what they are of, no paths."""
+"""Content of a cell's files as plain values, without paths, for readers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from qoslab.schema import CellIdentity, Identified
 from qoslab.traffic import Output
 
 EXPERIMENT = "experiment.json"
-"""The experiment that the cell is: one arm, all values in their places."""
+"""File of the cell's experiment: one arm, with all parameter values filled in."""
 
 _CHANGED = "the file was changed or damaged"
 _SIMULATED = ".simulated.json"
@@ -28,30 +28,32 @@ _COUNTED = ".after.txt"
 
 
 def file_word(command: str) -> str:
-    """A show command as part of a file name: blanks become `-`, other odd characters `_`."""
+    """Return a show command as part of a file name: blanks become `-`, other special characters `_`."""
     return re.sub(r"[^A-Za-z0-9.-]", "_", re.sub(r"\s+", "-", command.strip()))
 
 
 def observation_file(device: str, moment: str, command: str) -> str:
-    """Name of a show command's output within a cell's folder, without `.txt` (raw) or `.json` (parsed)."""
+    """Return the file name of a show command's output within a cell's folder, without `.txt` (raw) or
+    `.json` (parsed).
+    """
     return f"observations/{device}/{file_word(moment)}.{file_word(command)}"
 
 
 def traffic_file(flow: str, side: str, suffix: str) -> str:
-    """Name of the output of one side of a traffic tool within a cell's folder."""
+    """Return the file name of one side of a traffic tool's output within a cell's folder."""
     return f"traffic/{flow}.{side}.{suffix}"
 
 
 def capture_file(point: str) -> str:
-    """Name of the pcapng file of a capture point within a cell's folder."""
+    """Return the file name of a capture point's pcapng file within a cell's folder."""
     return f"captures/{point}.pcapng"
 
 
 class CellFiles(Identified):
-    """Content of the files of one cell. Each file is read when it is first asked for, and once.
+    """Content of the files of one cell. Each file is read once, on first use.
 
-    Whether the files are what was written is compared before (`RunFolder.cells`). Names are those within the cell's
-    folder; `UserError` names the file by its path.
+    The files have been compared with their seals before (`RunFolder.cells`). File names are relative to the cell's
+    folder; a `UserError` has the full path.
     """
 
     def __init__(self, folder: Path, identity: CellIdentity) -> None:
@@ -62,12 +64,12 @@ class CellFiles(Identified):
 
     @property
     def path(self) -> Path:
-        """The cell's folder."""
+        """Folder of the cell."""
         return self._folder
 
     @cached_property
     def seal(self) -> FileSeal | None:
-        """The seal of `cell.json` when it was first asked for; None if there is none."""
+        """Seal of `cell.json` on first use; None if there is none."""
         try:
             return seal_of(self._folder / CELL_RECORD)
         except OSError:
@@ -78,23 +80,25 @@ class CellFiles(Identified):
         return name in self._texts or (self._folder / name).exists()
 
     def text(self, name: str) -> str:
-        """The text of a file; `UserError` if it cannot be read or is too large."""
+        """Return the text of a file. Raise `UserError` if it cannot be read or is too large."""
         if name not in self._texts:
             self._texts[name] = as_text(read_bytes(self._folder / name, TEXT_MOST))
         return self._texts[name]
 
     def label(self, name: str) -> str:
-        """A file as messages name it; the folder where there is no name."""
+        """Return the name of a file for messages, or that of the folder if `name` is empty."""
         return f"{self._folder}/{name}"
 
     def record(self) -> CellRecord:
-        """`cell.json`; `DamageError` if it is not what was written."""
+        """Return `cell.json`. Raise `DamageError` if it has changed since it was written."""
         if self._record is None:
             self._record = read_record(CellRecord, self._folder / CELL_RECORD, RECORD_MOST)
         return self._record
 
     def experiment(self, known: MutableMapping[bytes, Experiment] | None = None) -> Experiment:
-        """The experiment that the cell is. `known` are those of other cells, by content: many are alike."""
+        """Return the cell's experiment. `known` are experiments of other cells by content, since many cells have the
+        same.
+        """
         content = read_bytes(self._folder / EXPERIMENT, RECORD_MOST)
         found = None if known is None else known.get(content)
         if found is None:
@@ -104,15 +108,15 @@ class CellFiles(Identified):
         return found
 
     def capture(self, point: str) -> Path:
-        """The pcapng file of a capture point, for the program that reads it."""
+        """Return the pcapng file of a capture point, for the program that reads it."""
         return self._folder / capture_file(point)
 
     def configured_devices(self) -> list[str]:
-        """Devices of which there is a configuration, as it was given or read."""
+        """Devices with a configuration, given or read."""
         return sorted({file.name.split(".")[0] for file in (self._folder / "config").glob("*")})
 
     def given(self, device: str) -> str:
-        """The configuration that a device was given: tc commands, or IOS commands."""
+        """Return the given configuration of a device: tc commands, or IOS commands."""
         tc = f"config/{device}.tc"
         return self.text(tc if self.has(tc) else f"config/{device}.ios")
 
@@ -122,23 +126,23 @@ class CellFiles(Identified):
         return self.text(name) if self.has(name) else None
 
     def configurations(self, routers: Iterable[str]) -> dict[str, str]:
-        """The configurations that these routers were given; those that were given none are left out."""
+        """Return the given configurations of these routers, without routers that were given none."""
         names = {router: f"config/{router}.ios" for router in routers}
         return {router: self.text(name) for router, name in names.items() if self.has(name)}
 
     def simulated_flow(self, flow: str) -> str | None:
-        """The simulator's values of a flow; None if it left none."""
+        """Return the simulator's values of a flow; None if there are none."""
         name = f"traffic/{flow}{_SIMULATED}"
         return self.text(name) if self.has(name) else None
 
     def simulated_hosts(self) -> Iterator[tuple[str, str, str]]:
-        """Each host of which the simulator said something, with the text and its file's name."""
+        """Yield each host with values from the simulator, their text, and the name of their file."""
         for host in self._named("hosts", _SIMULATED):
             name = f"{host}{_SIMULATED}"
             yield host, self.text(f"hosts/{name}"), name
 
     def outputs(self, flow: str, suffix: str) -> tuple[Output, Output] | None:
-        """The output of the client and the server of a traffic tool; None if one of them left none."""
+        """Return the output of the client and the server of a traffic tool; None if one of them is missing."""
         sides = "client", "server"
         if not all(self.has(traffic_file(flow, side, suffix)) for side in sides):
             return None
@@ -146,45 +150,47 @@ class CellFiles(Identified):
         return client, server
 
     def output(self, flow: str, suffix: str, side: str) -> Output:
-        """The output of one side of a traffic tool."""
+        """Return the output of one side of a traffic tool."""
         errors = traffic_file(flow, side, "err")
         stderr = self.text(errors) if self.has(errors) else ""
         return Output(stdout=self.text(traffic_file(flow, side, suffix)), stderr=stderr)
 
     def probe(self, probe: str) -> str | None:
-        """The values of a probe, as JSON text; None if it left none."""
+        """Return the values of a probe as JSON text; None if there are none."""
         name = f"probes/{probe}.json"
         return self.text(name) if self.has(name) else None
 
     def host_counters(self) -> Iterator[tuple[str, tuple[str, str], tuple[str, str]]]:
-        """Each host whose kernel counters were read: its name, and text and file name before and after the traffic."""
+        """Yield each host with kernel counters: its name, and text and file name before and after the traffic."""
         for host in self._named("hosts", _COUNTED):
             before, after = (f"{host}.{moment}.txt" for moment in ("before", "after"))
             yield host, (self.text(f"hosts/{before}"), before), (self.text(f"hosts/{after}"), after)
 
     def interface_counters(self) -> Iterator[tuple[str, str]]:
-        """Each host whose interface counters were read, with their JSON text."""
+        """Yield each host with interface counters, and their JSON text."""
         for host in self._named("hosts", _CARDS):
             yield host, self.text(f"hosts/{host}{_CARDS}")
 
     def devices_with_counters(self) -> list[str]:
-        """Routers whose counters were kept."""
+        """Return the routers with saved counters."""
         return self._named("counters", ".jsonl")
 
     def counter_replies(self, device: str) -> Iterator[dict[str, Any]]:
-        """The control socket's `counters` replies of a router, in order."""
+        """Return the `counters` replies of a router's control socket, in order."""
         return (reply for reply in self._objects(f"counters/{device}.jsonl") if reply.get("ok") is True)
 
     def devices_with_readings(self) -> list[str]:
-        """Routers whose counters were read with show commands."""
+        """Return the routers with counters from show commands."""
         return self._named("readings", ".jsonl")
 
     def readings(self, device: str) -> Iterator[dict[str, Any]]:
-        """The show commands by which a router's counters were read."""
+        """Return the show commands that read a router's counters."""
         return self._objects(f"readings/{device}.jsonl")
 
     def parsed(self, device: str, moment: str, command: str) -> dict[str, Any] | None:
-        """A show command as Genie parsed it; None if it did not, `UserError` if the file is damaged."""
+        """Return a show command in Genie's parsed form; None if it was not parsed. Raise `UserError` if the file is
+        damaged.
+        """
         name = f"{observation_file(device, moment, command)}.json"
         if not self.has(name):
             return None
@@ -197,11 +203,11 @@ class CellFiles(Identified):
         return None if "unparsed" in content else content
 
     def _named(self, folder: str, suffix: str) -> list[str]:
-        """The files of a folder with an ending, without it."""
+        """Yield the names of a folder's files with this ending, without the ending."""
         return sorted(file.name.removesuffix(suffix) for file in (self._folder / folder).glob(f"*{suffix}"))
 
     def _objects(self, name: str) -> Iterator[dict[str, Any]]:
-        """The JSON objects of a file with one in each line."""
+        """Yield the JSON objects of a file with one on each line."""
         path = self.label(name)
         for number, line in enumerate(self.text(name).splitlines(), start=1):
             try:

@@ -1,4 +1,4 @@
-"""Changes of a run on real routers, and their state after it."""
+"""Changes that a run made to real routers, and the remaining differences after it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qoslab.results.records import Record
 
 NAME = "changes.json"
 CHANGES_MOST = 64 * 2**20
-"""Bytes of them."""
+"""Maximum size of a file of changes, in bytes."""
 
 
 class RouterChanges(Record):
@@ -33,16 +33,16 @@ _Changes = TypeAdapter(dict[str, RouterChanges])
 
 
 def write_changes(folder: Path, changes: Mapping[str, RouterChanges]) -> None:
-    """Write them, by router, to a folder of the run."""
+    """Write the changes, by router, to a folder of the run."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         replace(folder / NAME, sealed(_Changes.dump_json(dict(changes), indent=2) + b"\n"))
 
 
 def read_changes(run: RunFolder) -> dict[str, RouterChanges]:
-    """Return the changes of a run, by router; those of a lab that was left and reached again are joined.
+    """Return the changes of a run, by router; changes from several connections to the same lab are merged.
 
-    Files that are none of ours, or not what was written, say nothing.
+    Files of another format, or with a wrong seal, are ignored.
     """
     found: dict[str, RouterChanges] = {}
     for file in sorted(_files(run), key=lambda file: file.stat().st_mtime_ns):
@@ -58,7 +58,7 @@ def read_changes(run: RunFolder) -> dict[str, RouterChanges]:
 
 
 def damaged_changes(run: RunFolder) -> Iterator[str]:
-    """Yield which of these files are not what was written."""
+    """Yield a message for each file of changes that differs from its seal."""
     for file in sorted(_files(run)):
         try:
             _content(file)

@@ -1,8 +1,8 @@
-"""Seals: what was written, so that a reader can detect changes.
+"""Seals of written files, so that a reader can detect changes.
 
 `cell.json` names every file of its cell with size, lines and SHA-256, and `manifest.json` every `cell.json`. Both begin
-with a line of their own, the SHA-256 of the rest of the file. A seal shows damage (a copy that stopped, a disk that was
-full, a loss of power, an edit by hand). Anybody with write access to a run folder can reseal it.
+with a separate line that has the SHA-256 of the rest of the file. A seal detects damage: an incomplete copy, a full
+disk, a loss of power, or an edit by hand. Anybody with write access to a run folder can reseal it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ CELL_RECORD = "cell.json"
 CRATE = "ro-crate-metadata.json"
 """Metadata file of an RO-Crate in a run's folder; it lists every file with its SHA-256."""
 MOST_BYTES = 4 * 2**30
-"""Greatest size of a file that is read for a comparison: no file of a cell is larger."""
+"""Maximum size of a file that is compared with its seal; files of cells are never larger."""
 _TEXT = frozenset({".json", ".jsonl", ".txt", ".ios", ".tc", ".err", ".yml", ".csv"})
-"""Endings of files that have lines."""
+"""Suffixes of text files, which have lines."""
 _SEAL = re.compile(rb'\A\{\n  "seal": "([0-9a-f]{64})",\n')
 _BLOCK = 2**20
 
@@ -45,7 +45,7 @@ class FileSeal(BaseModel):
 
 
 def seal_of(path: Path) -> FileSeal:
-    """The seal of a file as it is now; `OSError` if it cannot be read."""
+    """Return the seal of a file in its present state. Raise `OSError` if it cannot be read."""
     digest = hashlib.sha256()
     size = lines = 0
     with path.open("rb") as handle:
@@ -57,13 +57,13 @@ def seal_of(path: Path) -> FileSeal:
 
 
 def seal_of_content(content: bytes, *, text: bool = False) -> FileSeal:
-    """The seal of a file with this content."""
+    """Return the seal of a file with this content."""
     lines = content.count(b"\n") if text else None
     return FileSeal(bytes=len(content), lines=lines, sha256=hashlib.sha256(content).hexdigest())
 
 
 def files_below(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Every file in a cell's folder but its record: its name within the folder, with `/`, and its path."""
+    """Yield every file in a cell's folder except its record: the name within the folder, with `/`, and the path."""
     top = len(str(folder)) + 1
     for around, _, names in os.walk(str(folder)):
         for name in names:
@@ -73,26 +73,26 @@ def files_below(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def state_of(folder: Path) -> tuple[tuple[str, int, int, int], ...]:
-    """Return the state of a folder's files that changes on a modification: names, sizes, times, inodes."""
+    """Return the state of a folder's files, which changes with any modification: names, sizes, times, inodes."""
     paths = [f"{around}/{name}" for around, _, names in os.walk(str(folder)) for name in names]
     stats = [(path, os.lstat(path)) for path in sorted(paths)]
     return tuple((name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in stats)
 
 
 def seals(folder: Path) -> dict[str, FileSeal]:
-    """The seals of a cell's files, by name within its folder, sorted."""
+    """Return the seals of a cell's files, sorted by their names within the folder."""
     return {name: seal_of(path) for name, path in sorted(files_below(folder))}
 
 
 def sealed(text: bytes) -> bytes:
-    """A JSON object (as pydantic lays it out) with its own SHA-256 as its first line."""
+    """Return a JSON object in pydantic's layout, with its SHA-256 added as the first line."""
     assert text.startswith(b"{\n  ")
     return b'{\n  "seal": "' + hashlib.sha256(text).hexdigest().encode() + b'",\n' + text[2:]
 
 
 def unsealed(content: bytes) -> tuple[bytes, bool]:
-    """Return the argument of `sealed`, and whether it matches its seal. Without a seal: as it is, which nothing speaks
-    for.
+    """Return the argument of `sealed`, and whether its seal matches. Content without a seal is returned unchanged, as
+    not matching.
     """
     found = _SEAL.match(content)
     if found is None:
@@ -102,13 +102,13 @@ def unsealed(content: bytes) -> tuple[bytes, bool]:
 
 
 def content_difference(name: str, content: bytes, written: FileSeal) -> str:
-    """Return how the content of a file differs from what was written, as `difference`."""
+    """Return the difference of a file's content from its seal, as `difference` does."""
     found = seal_of_content(content, text=written.lines is not None)
     return _difference(name, found, written)
 
 
 def difference(path: Path, name: str, written: FileSeal) -> str:
-    """Return how a file differs from what was written, in words for people; empty if it does not."""
+    """Return the difference of a file from its seal, in words; empty if there is none."""
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:
@@ -133,7 +133,7 @@ def _difference(name: str, found: FileSeal, written: FileSeal) -> str:
 
 
 def differences(folder: Path, written: Mapping[str, FileSeal]) -> Iterator[str]:
-    """Yield how a cell's files differ from what was written: cut, changed, missing, added."""
+    """Yield the differences of a cell's files from their seals: truncated, changed, missing and added files."""
     there = dict(files_below(folder))
     for name, seal in written.items():
         # A name that leads elsewhere is no file of the cell.

@@ -1,4 +1,4 @@
-"""Files of a run folder: written whole or not at all, synced, read within bounds."""
+"""Access to files of a run folder: atomic writing, syncing, and reading with limits."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from qoslab.errors import UserError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 SYNCS = 8
-"""Files that are synced at a time: a file system writes what comes together with one turn of its journal, so that a
-cell costs little more than a single file."""
+"""Number of files that are synced at a time: a file system commits concurrent syncs in one transaction of its journal,
+so that a cell costs little more than a single file.
+"""
 
 
 class Disk:
-    """Operations that change a run folder. The only way to the disk for the package's own files, so that a test can
-    fail it.
+    """Operations that change a run folder. All files of the package are written through this class, so that a test can
+    simulate failures.
     """
 
     def create(self, path: Path, content: bytes) -> None:
-        """A new file; `FileExistsError` if there is one."""
+        """Create a file. Raise `FileExistsError` if it exists."""
         with path.open("xb") as handle:
             handle.write(content)
 
     def append(self, path: Path, content: bytes) -> None:
-        """More of a file, which is created if missing."""
+        """Append to a file, which is created if missing."""
         with path.open("ab") as handle:
             handle.write(content)
 
@@ -44,7 +45,7 @@ class Disk:
             os.close(handle)
 
     def rename(self, old: Path, new: Path) -> None:
-        """Give a file or a folder another name; a file that has it is replaced."""
+        """Rename a file or a folder, replacing a file with the new name."""
         old.rename(new)
 
 
@@ -52,7 +53,7 @@ DISK = Disk()
 
 
 class WriteError(UserError):
-    """A file or folder that cannot be written."""
+    """Error for a file or folder that cannot be written."""
 
     def __init__(self, message: str, *, hint: str = "", path: Path = Path(), reason: OSError | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -63,9 +64,9 @@ class WriteError(UserError):
 
 @contextmanager
 def writing(path: Path, *, in_run: bool = True) -> Iterator[None]:
-    """Turn what the file system says against writing `path` into a `WriteError`, which says what is kept.
+    """Convert an `OSError` from writing `path` into a `WriteError`, with a hint on the state of the files.
 
-    Not `kept`: nothing that goes on with it, since it is written whole or stays as it was.
+    Without `in_run` the hint does not refer to files of a run: `path` is written as a whole or stays unchanged.
     """
     try:
         yield
@@ -91,7 +92,7 @@ def _message(error: OSError, path: Path, in_run: bool) -> tuple[str, str]:
 
 @contextmanager
 def made_folder(folder: Path) -> Iterator[None]:
-    """A folder, created if missing; where the block fails, what was made for it goes again."""
+    """Create a folder if it is missing; if the block fails, remove the folders that were created."""
     made = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -105,7 +106,7 @@ def made_folder(folder: Path) -> Iterator[None]:
 
 
 def write_once(path: Path, content: bytes) -> None:
-    """Write a file that is never changed; `UserError` if there is one. It is synced with its folder later."""
+    """Write a file that is never changed. Raise `UserError` if it exists. The file is synced later, with its folder."""
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -119,22 +120,22 @@ def write_once(path: Path, content: bytes) -> None:
 
 
 def append(path: Path, content: bytes) -> None:
-    """Write more of a file that grows while a cell runs."""
+    """Append to a file that grows while a cell runs."""
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         DISK.append(path, content)
 
 
 def no_file(path: Path) -> bool:
-    """Return whether there is what `replace` writes to as it is, as a pipe or a terminal."""
+    """Return whether `path` is a special file such as a pipe or a terminal, which `replace` writes to directly."""
     return path.exists() and not path.is_file()
 
 
 def replace(path: Path, content: bytes, *, private: bool = False, in_run: bool = True) -> None:
-    """Write or replace a file: the old one remains until the new one is complete and synced.
+    """Write or replace a file atomically: the old file remains until the new one is complete and synced.
 
-    A `private` one only its owner may read; `kept` as in `writing`. What is no file, as a pipe or a terminal, is
-    written to as it is.
+    Only its owner may read a `private` file; `in_run` is that of `writing`. A special file such as a pipe or a terminal
+    is written to directly.
     """
     # The number of a thread, which no other thread of any process has.
     draft = path.with_name(f".{path.name}.{threading.get_native_id()}.draft")
@@ -160,7 +161,9 @@ def replace(path: Path, content: bytes, *, private: bool = False, in_run: bool =
 
 @contextmanager
 def drafted(to: Path) -> Iterator[Path]:
-    """A place for a file or folder that is named `to` in the end, whole, or not at all."""
+    """Yield a path for a file or folder that is renamed to `to` at the end of the block, or discarded if the block
+    fails.
+    """
     with draft_folder(to) as place:
         draft = place / "draft"
         yield draft
@@ -169,7 +172,9 @@ def drafted(to: Path) -> Iterator[Path]:
 
 @contextmanager
 def filled(folder: Path) -> Iterator[Path]:
-    """A place for what an empty folder that is there holds in the end: all of it, or nothing."""
+    """Yield a folder with contents that are moved to an existing empty folder at the end of the block, all of them or
+    none.
+    """
     # The folder itself stays: it may be somebody's working directory, a mount point, or be reached by a link.
     with writing(folder, in_run=False), tempfile.TemporaryDirectory(dir=folder, prefix=".draft.") as name:
         place = Path(name)
@@ -190,9 +195,10 @@ def filled(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def draft_folder(to: Path) -> Iterator[Path]:
-    """A folder next to `to` for what is named so in the end, which goes with what is left in it.
+    """Yield a temporary folder next to `to` for drafts; it is removed with its remaining contents after the block.
 
-    `WriteError` of `to` if something in it cannot be written: of a draft nobody heard, and nothing is kept of it.
+    A `WriteError` within the folder is raised for `to`, since users do not know the draft's path and nothing of it is
+    kept.
     """
     with (
         writing(to, in_run=False),
@@ -209,13 +215,13 @@ def draft_folder(to: Path) -> Iterator[Path]:
 
 
 def sync_all(top: Path) -> None:
-    """Sync a folder with all that is in it: files, and the folders that name them."""
+    """Sync a folder with all its contents: files, and the folders that contain them."""
     with writing(top):
         _sync(Path(folder, name) for folder, _, names in os.walk(top) for name in ("", *names))
 
 
 def sync_names(path: Path, count: int) -> None:
-    """Sync so many folders around `path`, so that its name, and theirs, outlast a loss of power."""
+    """Sync this number of parent folders of `path`, so that their names and its own survive a power failure."""
     with writing(path):
         _sync(list(path.parents)[:count])
 
@@ -227,7 +233,7 @@ def _sync(paths: Iterable[Path]) -> None:
 
 
 def read_bytes(path: Path, most: int) -> bytes:
-    """The content of a file of a run; `UserError` if it cannot be read or is larger than `most` bytes."""
+    """Return the content of a file of a run. Raise `UserError` if it cannot be read or is larger than `most` bytes."""
     try:
         with path.open("rb") as handle:
             size = os.fstat(handle.fileno()).st_size

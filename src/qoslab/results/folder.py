@@ -1,4 +1,4 @@
-"""The run folder: paths, writing once, reading back."""
+"""The run folder: paths, writing each file once, and reading."""
 
 from __future__ import annotations
 
@@ -50,39 +50,39 @@ from qoslab.system.printing import one_line
 LATEST = "latest"
 MANIFEST = "manifest.json"
 SAVED_CELLS = "tables/cells.json"
-"""Cells that the tables are from; see `qoslab.analysis.saved`."""
+"""Record of the cells in the saved tables; see `qoslab.analysis.saved`."""
 LOCK = ".lock"
-"""Held by the process that works on a run."""
+"""Lock file, held by the process that works on a run."""
 _TIME = "%Y%m%dT%H%M%SZ"
 _RUN_NAME = re.compile(r"\d{8}T\d{6}Z(?:-\d+)?")
 
 FILES_MOST = 1_000_000
-"""Files and folders of a run; a sweep of 2000 cells has 16,000."""
+"""Maximum number of files and folders of a run; a sweep of 2000 cells has 16,000."""
 NAME_MOST = 3000
-"""Bytes of a path: the system takes 4096 of one, and names are added to those of a run."""
+"""Maximum length of a path in bytes: the system allows 4096, and names are appended to those of a run."""
 
 
 @dataclass(frozen=True)
 class OpenRun:
-    """A run that was compared with what was written: what its readers need to know of its folder."""
+    """A run after the comparison of its files with their seals: everything that readers need from its folder."""
 
     manifest: Manifest
     manifest_sha256: str
     cells: tuple[CellFiles, ...]
-    """Content of the cells that are whole; see `RunFolder.cells`."""
+    """Content of the undamaged cells; see `RunFolder.cells`."""
     damaged: Mapping[str, tuple[str, ...]]
-    """Reasons why others are not, by name; see `RunFolder.damaged`."""
+    """Damage of the other cells, by name; see `RunFolder.damaged`."""
     experiment_text: str
-    """The experiment file as it was given last; empty if there is none that can be read."""
+    """Text of the latest experiment file; empty if none can be read."""
 
 
 class RunFolder:
-    """One run: `runs/EXPERIMENT/TIME`."""
+    """Folder of a run: `runs/EXPERIMENT/TIME`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._checked: dict[Path, tuple[object, tuple[str, ...]]] = {}
-        """State of each cell's files when their checksums were compared, and the findings, by cell."""
+        """State of each cell's files at the comparison with their seals, and the findings, by cell."""
         self._manifest: tuple[object, Manifest, str] | None = None
         """State of `manifest.json` when it was read, its content, and its SHA-256."""
 
@@ -93,7 +93,8 @@ class RunFolder:
     def create(cls, root: Path, experiment: str, now: datetime | None = None, *, private: bool = False) -> Self:
         """Create the folder of a new run. Of two runs in the same second the later one gets `-2` appended.
 
-        A `private` one, with configurations of somebody's routers, nobody else may enter, regardless of the umask.
+        A `private` folder, for configurations of real routers, is accessible to its owner only, regardless of the
+        umask.
         """
         parent = root / experiment
         stamp = (now or datetime.now(UTC)).astimezone(UTC).strftime(_TIME)
@@ -112,7 +113,7 @@ class RunFolder:
     def working(self, options: RunOptions) -> Iterator[None]:
         """Lock this run against other processes, and save the options in `run.json`.
 
-        `UserError` if another process works on it.
+        Raise `UserError` if another process works on it.
         """
         path = self.path / "run.json"
         lock = self.path / LOCK
@@ -138,8 +139,8 @@ class RunFolder:
             os.close(held)
 
     def worked_on(self) -> bool:
-        """Return whether a process works on this run now. One that begins at the very moment of the look is refused, so
-        look seldom.
+        """Return whether a process works on this run now. A process that starts during the check is refused the lock,
+        so check seldom.
         """
         try:
             looked = os.open(self.path / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -154,7 +155,7 @@ class RunFolder:
         return False
 
     def options(self) -> RunOptions:
-        """Return the content of `run.json`; `UserError` if it is missing, damaged, or of another format."""
+        """Return the content of `run.json`. Raise `UserError` if it is missing, damaged or of another format."""
         path = self.path / "run.json"
         if not path.exists():
             if self.finished:
@@ -164,22 +165,22 @@ class RunFolder:
 
     @property
     def finished(self) -> bool:
-        """True if it came to its manifest."""
+        """True if the run has a manifest."""
         return (self.path / MANIFEST).exists()
 
     def cell(
         self, arm: str, repetition: int = 1, parameters: Mapping[str, Value] | None = None, attempt: int = 1
     ) -> Cell:
-        """A cell's folder; it need not exist."""
+        """Return a cell's folder, which need not exist."""
         return self.cell_of(CellIdentity(arm, tuple((parameters or {}).items()), repetition), attempt)
 
     def cell_of(self, identity: CellIdentity, attempt: int = 1) -> Cell:
-        """The folder of an attempt at a cell; it need not exist."""
+        """Return the folder of an attempt at a cell, which need not exist."""
         folder = identity.folder + ("" if attempt == 1 else f".{attempt}")
         return Cell(self.path / "cells" / folder, identity, attempt)
 
     def attempts(self, identity: CellIdentity) -> list[Cell]:
-        """The attempts at a cell that there are, in order, finished or not."""
+        """Return the existing attempts at a cell in order, finished or not."""
         found: list[Cell] = []
         for attempt in count(1):
             cell = self.cell_of(identity, attempt)
@@ -189,7 +190,7 @@ class RunFolder:
         raise AssertionError("numbers do not end")
 
     def cells(self) -> list[Cell]:
-        """The cells of the manifest that have a `cell.json` and are what was written: by arm, then parameters, then
+        """Return the cells of the manifest that have an undamaged `cell.json` and files, by arm, then parameters, then
         repetition.
 
         Of each cell it is the attempt that counts.
@@ -197,17 +198,16 @@ class RunFolder:
         return self._compared()[0]
 
     def damaged(self) -> dict[str, tuple[str, ...]]:
-        """Return how the cells of the manifest differ from what was written, by name; those that are whole are not in
-        it.
+        """Return the differences of the manifest's cells from their seals, by name; undamaged cells are absent.
 
-        Of each cell it is the attempt that counts. One that never came to its record is not damaged.
+        Of each cell it is the attempt that counts. An attempt without a record is not damaged.
         """
         return self._compared()[1]
 
     def open(self) -> OpenRun:
-        """Compare a run with what was written, once, for readers of its values.
+        """Compare a run with its seals, once, for readers of its values.
 
-        `UserError` if its manifest is missing, damaged or of another format.
+        Raise `UserError` if its manifest is missing, damaged or of another format.
         """
         cells, damaged = self._compared()
         assert self._manifest is not None
@@ -219,8 +219,9 @@ class RunFolder:
         return OpenRun(manifest, sha256, tuple(cell.files() for cell in cells), damaged, text)
 
     def _compared(self) -> tuple[list[Cell], dict[str, tuple[str, ...]]]:
-        """Compare the cells of the manifest with what was written; return the whole ones, and what is wrong with the
-        others."""
+        """Compare the cells of the manifest with their seals; return the undamaged ones, and the damage
+        of the others.
+        """
         manifest = self.manifest()
         found, damaged = [], {}
         for summary in manifest.cells:
@@ -244,7 +245,7 @@ class RunFolder:
         ), damaged
 
     def summarised(self, summary: CellSummary) -> Cell:
-        """The folder of the attempt at a cell that counts."""
+        """Return the folder of the attempt that counts for a cell."""
         if not summary.folder:
             return self.cell_of(summary.identity)
         path = self.path / summary.folder
@@ -252,7 +253,7 @@ class RunFolder:
         return Cell(path, summary.identity, int(attempt) if attempt.isdigit() else 1)
 
     def write_experiment(self, text: str) -> None:
-        """Save the experiment file unchanged; one that differs from an earlier one as `experiment.2.yml`, …"""
+        """Save the experiment file unchanged; a version that differs from earlier ones becomes `experiment.2.yml`, …"""
         for number in count(1):
             path = self.path / ("experiment.yml" if number == 1 else f"experiment.{number}.yml")
             if not path.exists():
@@ -262,27 +263,27 @@ class RunFolder:
                 return
 
     def experiment_text(self) -> str:
-        """The experiment file as it was given last; empty if there is none.
+        """Return the text of the latest experiment file; empty if there is none.
 
-        Of a run that came to its manifest it is one that this names.
+        For a finished run, only files that the manifest names are considered.
         """
         named = self.manifest().files if self.finished else None
         files = [each for each in self.given() if named is None or each.name in named]
         return as_text(read_bytes(files[-1], TEXT_MOST)) if files else ""
 
     def given(self) -> list[Path]:
-        """The experiment files as they were given, in order."""
+        """Return the saved experiment files, in order."""
         return sorted(self.path.glob("experiment*.yml"), key=lambda path: (len(path.name), path.name))
 
     def write_manifest(self, manifest: Manifest) -> None:
-        """Write `manifest.json`, the last thing of a run; a resumed run replaces it."""
+        """Write `manifest.json`, the last file of a run; a resumed run replaces it."""
         path = self.path / MANIFEST
         with writing(path):
             files = {each.name: seal_of(each) for each in self.given()}
         replace(path, sealed(json_of(manifest.model_copy(update={"files": files}))))
 
     def manifest(self) -> Manifest:
-        """Read `manifest.json`; `UserError` if it is missing, damaged or of another format."""
+        """Read `manifest.json`. Raise `UserError` if it is missing, damaged or of another format."""
         path = self.path / MANIFEST
         if not path.exists():
             raise UserError(
@@ -299,14 +300,14 @@ class RunFolder:
         return self._manifest[1]
 
     def set_aside(self, reasons: Mapping[Path, tuple[str, ...]]) -> None:
-        """Take some of `cells`, by their folders, for damaged until their files change: what these say fits nothing
-        else.
+        """Treat cells as damaged until their files change, by the folders of the cells: their records do not fit the
+        run.
         """
         for path, why in reasons.items():
             self._checked[path] = (self._checked[path][0], why)
 
     def _damage(self, cell: Cell, summary: CellSummary) -> tuple[str, ...]:
-        """Return `Cell.damage`, cached until a file is touched."""
+        """Return `Cell.damage`, cached until a file changes."""
         state = state_of(cell.path)
         known = self._checked.get(cell.path)
         if known is None or known[0] != (state, summary.record):
@@ -320,11 +321,11 @@ class RunFolder:
 
     @property
     def report(self) -> Path:
-        """The report."""
+        """Path of the report."""
         return self.path / "report.html"
 
     def replace(self, name: str, content: str | bytes) -> Path:
-        """Write a file that is computed from the rest, such as `comparison.csv`; it may be there already."""
+        """Write a derived file such as `comparison.csv`, replacing an existing one."""
         path = self.path / name
         # Text of others may have halves of characters, which UTF-8 has not.
         replace(path, content.encode(errors="backslashreplace") if isinstance(content, str) else content)
@@ -354,15 +355,15 @@ def _order(name: str) -> tuple[str, int]:
 
 
 def runs(root: Path, experiment: str) -> list[RunFolder]:
-    """The runs of an experiment, oldest first, unfinished ones included."""
+    """Return the runs of an experiment, oldest first, including unfinished ones."""
     found = [path for path in (root / experiment).glob("*Z*") if path.is_dir() and _RUN_NAME.fullmatch(path.name)]
     return [RunFolder(path) for path in sorted(found, key=lambda path: _order(path.name))]
 
 
 def _own(path: Path) -> RunFolder:
-    """The run, if its folder has only names that a run may have, and nothing in it leads out of it.
+    """Return the run after a check that its folder has only valid names, and no links that lead out of it.
 
-    A received run could show files of anyone who reports on it. `UserError` if it is not so.
+    Otherwise a report on a received run could disclose other files of its reader. Raise `UserError` if the check fails.
     """
     count = 0
     for around, folders, files in os.walk(str(path)):
@@ -383,7 +384,7 @@ def _own(path: Path) -> RunFolder:
 
 
 def _check_name(path: str, name: str) -> None:
-    """`UserError` for a name that no run has, and that cannot be recorded or printed as it is."""
+    """Raise `UserError` for a name that no run has, and that cannot be recorded or printed unchanged."""
     shown = one_line(path)
     hint = "no run has such a file; remove it, or ask the sender of the run"
     if len(os.fsencode(path)) > NAME_MOST:
@@ -393,7 +394,9 @@ def _check_name(path: str, name: str) -> None:
 
 
 def find_unfinished(root: Path, text: str | None = None) -> RunFolder:
-    """The run to be resumed: a run's folder, an experiment's name (its newest run), nothing (the newest of all)."""
+    """Return the run to resume: a run's folder, an experiment's newest run by its name, or the newest of all runs for
+    None.
+    """
     if text is not None:
         for given in (Path(text), root / text):
             if any((given / name).exists() for name in ("run.json", MANIFEST)):
@@ -411,7 +414,9 @@ def find_unfinished(root: Path, text: str | None = None) -> RunFolder:
 
 
 def find_run(root: Path, text: str | None = None) -> RunFolder:
-    """The run that a user means: a run's folder, an experiment's name (its latest run), nothing (the latest of all)."""
+    """Return the run that a user names: a run's folder, an experiment's latest run by its name, or the latest of all
+    for None.
+    """
     if text is not None:
         given = Path(text)
         if (given / MANIFEST).exists():

@@ -1,11 +1,12 @@
 """Progress of a running run: `progress.jsonl`, one JSON object a line, for viewers.
 
-It adds to what cells write (their counters grow while they run) and decides nothing: no result is read from it, and a
-run goes on if it cannot be written. A resumed run adds to it.
+It supplements the files that cells write, such as growing counters, and decides nothing: no result is read from it, and
+a run continues if it cannot be written. A resumed run appends to it.
 
-Every line has `event` and `time` (ISO 8601, UTC). `begin`: format, title, lab, cells (their number), done (those that
-need not be run). `cell`: name, folder. `step`: name, step, seconds (its expected length, or null). `done`: name, valid,
-reasons, again (whether it is tried again). `note`: text. `figures`: what the figures came to so far. `end`: how.
+Every line has `event` and `time` (ISO 8601, UTC). `begin`: format, title, lab, cells (their number), done (number of
+cells that need not be run). `cell`: name, folder. `step`: name, step, seconds (its expected length, or null). `done`:
+name, valid, reasons, again (whether there is another attempt). `note`: text. `figures`: values of the comparison so
+far. `end`: how.
 """
 
 from __future__ import annotations
@@ -25,34 +26,34 @@ PROGRESS = "progress.jsonl"
 FORMAT = 1
 """Format of the lines, given in `begin`."""
 FINISHED, INTERRUPTED, FAILED = "finished", "interrupted", "failed"
-"""States of a run that ended by itself; a killed run has none. One that was killed says nothing."""
+"""States of a run that ended by itself; a killed run writes none."""
 
 
 class ProgressFile:
-    """Writes the lines. Its methods may be called from any thread."""
+    """Writer of the lines. Its methods may be called from any thread."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / PROGRESS
         self._lock = threading.Lock()
 
     def begin(self, *, title: str, lab: str, cells: int, done: int) -> None:
-        """The run begins, or is resumed."""
+        """Write that the run begins, or is resumed."""
         self._add("begin", format=FORMAT, title=title, lab=lab, cells=cells, done=done)
 
     def cell(self, name: str, folder: str) -> None:
-        """An attempt at a cell begins; its folder within the run's."""
+        """Write that an attempt at a cell begins, with its folder within the run's."""
         self._add("cell", name=name, folder=folder)
 
     def step(self, name: str, step: str, seconds: float | None) -> None:
-        """A cell, a lab or the run now does this; nothing: it is over."""
+        """Write the present step of a cell, a lab or the run; an empty step ends it."""
         self._add("step", name=name, step=step, seconds=seconds)
 
     def done(self, name: str, *, valid: bool, reasons: Sequence[str] = (), again: bool = False) -> None:
-        """An attempt at a cell is over."""
+        """Write that an attempt at a cell is over."""
         self._add("done", name=name, valid=valid, reasons=list(reasons), again=again)
 
     def note(self, text: str) -> None:
-        """A line for people."""
+        """Write a note for people."""
         self._add("note", text=text)
 
     def figures(self, rows: Sequence[Mapping[str, object]]) -> None:
@@ -60,7 +61,7 @@ class ProgressFile:
         self._add("figures", rows=list(rows))
 
     def end(self, how: str) -> None:
-        """The run is over."""
+        """Write that the run is over."""
         self._add("end", how=how)
 
     def _add(self, event: str, **fields: object) -> None:

@@ -1,4 +1,4 @@
-"""The JSON files of a run folder: sealed, of one format, with nothing that no experiment may have."""
+"""JSON files of a run folder: sealed, of a common format, and without content that experiment files may not have."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from qoslab.schema.named_files import check_values
 from qoslab.system.printing import one_line
 
 RECORD_MOST = 16 * 2**20
-"""Bytes of a cell's records."""
+"""Maximum size of a cell's record, in bytes."""
 MANIFEST_MOST = 512 * 2**20
 TEXT_MOST = 256 * 2**20
-"""Bytes of any other file that is read as a whole."""
+"""Maximum size of any other file that is read as a whole, in bytes."""
 
 _R = TypeVar("_R", bound=BaseModel)
 
@@ -36,20 +36,20 @@ def json_of(record: BaseModel) -> bytes:
 
 
 def read_whole(path: Path) -> str:
-    """Any other file of a run; `UserError` if it is too large."""
+    """Return the text of any other file of a run. Raise `UserError` if it is too large."""
     return read_text(path, TEXT_MOST)
 
 
 def read_record(kind: type[_R], path: Path, most: int, *, versioned: bool = False) -> _R:
-    """The record that a sealed file is, of at most so many bytes; one that is `versioned` has a format.
+    """Read a record from a sealed file of at most `most` bytes; a `versioned` record has a format.
 
-    `DamageError` if the file is not what was written; `UserError` if it is no record, or of another format.
+    Raise `DamageError` if the file differs from its seal, and `UserError` if it is not a record or has another format.
     """
     return record_of(kind, str(path), read_bytes(path, most), versioned=versioned)
 
 
 def record_of(kind: type[_R], label: str, content: bytes, *, versioned: bool = False) -> _R:
-    """The same of the content of a file that messages call `label`."""
+    """Return the record from the content of a file, as `read_record`; `label` names the file in messages."""
     text = _unsealed(label, content)
     if versioned:
         _check_version(label, text)
@@ -57,14 +57,14 @@ def record_of(kind: type[_R], label: str, content: bytes, *, versioned: bool = F
 
 
 def experiment_of(label: str, content: bytes) -> Experiment:
-    """The experiment in a cell's file; `UserError` if it is none that could have been run."""
+    """Return the experiment in a cell's file. Raise `UserError` if it could not have been run."""
     found = _parsed_as(Experiment, label, content)
     check_experiment(label, found)
     return found
 
 
 def _parsed_as(kind: type[_R], label: str, text: bytes) -> _R:
-    """The record that a text is; `UserError` if it is none."""
+    """Return the record in a text. Raise `UserError` if it is not a record."""
     check_values(label, text)
     try:
         return kind.model_validate_json(text)
@@ -80,14 +80,16 @@ def _parsed_as(kind: type[_R], label: str, text: bytes) -> _R:
 
 
 def check_experiment(label: str, experiment: Experiment, published: Iterable[PublishedFigure] = ()) -> None:
-    """`UserError` for what no experiment may have, since its file is refused before it is run."""
+    """Raise `UserError` for content that would have been refused in an experiment's file."""
     for steps, problem in (*beyond(experiment), *unknown_names(experiment), *unknown_published(published)):
         message = one_line(f"{'.'.join(map(str, steps))}: {problem}")
         raise UserError(f"{label}: {message}", hint="the file was changed or damaged")
 
 
 def _unsealed(label: str, content: bytes) -> bytes:
-    """A record without its seal; `DamageError` if that does not fit, `UserError` if it has another format."""
+    """Return a record without its seal. Raise `DamageError` if the seal does not match, `UserError` for
+    another format.
+    """
     text, whole = unsealed(content)
     if not whole:
         check_values(label, text)
@@ -102,7 +104,7 @@ def _unsealed(label: str, content: bytes) -> bytes:
 
 
 def _check_format(label: str, found: object) -> None:
-    """`UserError` if a record has another format than ours."""
+    """Raise `UserError` if a record has another format than `FORMAT`."""
     if found != FORMAT:
         newer = isinstance(found, int) and found > FORMAT
         raise UserError(
@@ -114,7 +116,7 @@ def _check_format(label: str, found: object) -> None:
 
 
 def _check_version(label: str, text: bytes) -> None:
-    """`UserError` if a JSON object has no `format`, or another than ours."""
+    """Raise `UserError` if a JSON object has no `format`, or another one than `FORMAT`."""
     check_values(label, text)
     try:
         found = json.loads(text)["format"]

@@ -39,71 +39,79 @@ def _path(text: str) -> str:
 
 
 class RunOptions(Record):
-    """`run.json`: what a run was asked for, which `--resume` repeats."""
+    """`run.json`: options of a run, which `--resume` repeats."""
 
     format: int = FORMAT
     file: Annotated[str, Field(min_length=1), AfterValidator(_path)]
     """Path of the experiment file."""
     sets: tuple[str, ...] = ()
-    """`--set`, as typed; so are the arms and `--only`."""
+    """`--set` as typed; arms and `--only` are also as typed."""
     arms: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
     duration: Duration | None = None
     repetitions: Annotated[int, Field(ge=1)] | None = None
     order: Order | None = None
     lab: str = DEFAULT_LAB
-    """A kind's name, or the place of a lab."""
+    """Name of a kind of lab, or the location of a lab."""
     strict: bool = False
-    """True if values that a shortened run did not come to are failures."""
+    """True if values that a shortened run did not reach are failures."""
 
 
 class Step(Record):
     """One step of a cell: `configure the routers`, `traffic`, …"""
 
     name: str
-    """The key of the planned steps that it is; see `qoslab.model.steps`."""
+    """Key of the planned step; see `qoslab.model.steps`."""
     started: datetime
     ended: datetime | None = None
-    """None if the run broke off in it."""
+    """End of the step; None if the run was interrupted in it."""
 
 
 BEHIND_SHARE = 0.01
-"""Share of the traffic time that a data plane may be behind. What window-limited hosts do not send in the meantime is
-missing from their goodput, so this is what it may be wrong by; the narrowest tolerance of the experiments is 1.3 %."""
+"""Maximum share of the traffic time during which a data plane may be behind. Window-limited hosts do not send in the
+meantime, so the share bounds the error of their goodput; the narrowest tolerance of the experiments is 1.3 %.
+"""
 
 
 UNSENT_MOST = 0
-"""Frames that the engine counted as sent and the kernel did not take or deliver: each is in the router's counters and
-nowhere else, so that no figure says where it was lost."""
+"""Maximum number of frames that the engine counted as sent and the kernel did not accept or deliver: such a frame is in
+the router's counters only, so that no value shows where it was lost.
+"""
 MALFORMED_MOST = 0
-"""Frames that the data plane could not pass and a router would have: too long, of offloaded segments, without a
-checksum. One says that the machine's settings are not the lab's."""
+"""Maximum number of frames that a router would have forwarded and the data plane could not: too long, from offloaded
+segments, or without a checksum. A single one shows that the machine's settings are not the lab's.
+"""
 LATE_ARRIVAL_SHARE = 0.001
-"""Share of the frames received that may have come back from the kernel after something later was decided. Each is
-decided as if it were as old as that: one decision in a thousand is less than any tolerance of the experiments asks."""
+"""Maximum share of received frames that may come back from the kernel after the decision on a later frame. Each is
+decided as if it were as old as that frame: one decision in a thousand is less than any tolerance of the experiments.
+"""
 SERIES_LATE_NS = 1_000_000
-"""Greatest lateness of a departure towards a router with policies that depend on time. That router takes the time at
-which a frame really left, so that what was held up arrives as a burst. A millisecond is less than a full packet takes
-at 10 Mb/s, and a thirtieth of what the burst of a policer is worth by default (CIR/32).
+"""Maximum lateness of a departure towards a router with time-dependent policies. That router uses the actual departure
+time of a frame, so that delayed frames arrive as a burst. A millisecond is less than the time of a full packet at 10
+Mb/s, and a thirtieth of a policer's default burst (CIR/32).
 """
 SERIES_SHARE = 0.001
-"""Share of a link's departures that may be later than that (Health knows the quantile): what arrives in a burst may be
-dropped wrongly, and nothing that should not lose may seem to lose more than one packet in a thousand."""
+"""Maximum share of a link's departures that may be later than that (Health has the quantile): frames in a burst may be
+dropped wrongly, and a lossless policy may not seem to lose more than one packet in a thousand.
+"""
 Feeds = Mapping[str, Collection[str]]
 """Routers with time-dependent policies that receive the frames of a router's port, by port."""
 SENDER_LATE_MS = 1.0
-"""Greatest lateness of a paced sender's datagrams: as SERIES_LATE_NS, since a stalled sender sends bursts, too."""
+"""Maximum lateness of a paced sender's datagrams: as SERIES_LATE_NS, since a stalled sender sends bursts, too."""
 SENDER_LATE_SHARE = 0.01
-"""Share of its datagrams that may be later than that; the tool reports the 99th percentile. As BEHIND_SHARE."""
+"""Maximum share of its datagrams that may be later than that, as BEHIND_SHARE; the tool reports the 99th percentile."""
 SENDER_FILLS = 0.05
-"""Share of a sender's datagrams that must have been dropped for its queue to have been full all the time, so that one
-that leaves late finds others waiting before it and changes no delay. What lateness itself loses is less: at most
-SENDER_LATE_SHARE of the datagrams come in bursts."""
+"""Share of dropped datagrams from which a sender's queue counts as full all the time: a late datagram then finds others
+waiting and changes no delay. Losses due to lateness itself are fewer: at most SENDER_LATE_SHARE of the datagrams are in
+bursts.
+"""
 SENDER_SHORT = 0.01
-"""Share of what a paced sender was asked for that it may have left out. As BEHIND_SHARE: so much less was offered."""
+"""Maximum share of its requested traffic that a paced sender may omit, as BEHIND_SHARE: the offered load is lower by
+this share.
+"""
 CLOCK_STEP_NS = 1_000_000
-"""Greatest step of the wall clock, or time of suspension, within a cell. Tools and captures go by the wall clock; a
-millisecond is less than the shortest delay that an experiment reports, and more than the readings differ.
+"""Maximum step of the wall clock, or time of suspension, within a cell. Tools and captures use the wall clock; a
+millisecond is less than the shortest delay that an experiment reports, and more than the difference of the readings.
 """
 
 
@@ -139,8 +147,9 @@ class Health(Record):
     malformed: int
     unsent: int
     late_arrivals: int | None = None
-    """Frames that came from the kernel, back from it or from a link, after something later on the same port had been
-    decided. None in records from before it was kept: they are not judged by it."""
+    """Frames that came back from the kernel after the decision on a later frame of the same port. None in older records
+    without this value: they are not judged by it.
+    """
     lateness_ns: Lateness
     lateness_by_port: dict[str, Lateness] = {}
     """Lateness of the departures onto each port's link; empty in older records."""
@@ -149,12 +158,10 @@ class Health(Record):
     """Time during which a departure was overdue that left later than the budget."""
     budget_ns: int
     forwarding: Forwarding | None = None
-    """None in records from before it was kept."""
+    """Forwarding of transit packets; None in older records."""
 
     def reasons(self, device: str) -> tuple[str, ...]:
-        """Return why the figures of a cell with this router must not be trusted on any machine; empty if they may
-        be.
-        """
+        """Return the reasons against the values of a cell with this router, on any machine; empty if they are valid."""
         found = []
         if self.unsent > UNSENT_MOST:
             found.append(f"{device}: the kernel did not deliver {self.unsent} frames that the data plane had sent")
@@ -165,14 +172,14 @@ class Health(Record):
     def lateness(
         self, device: str, traffic_s: float, feeds: Feeds = MappingProxyType({}), *, one_decides: bool = False
     ) -> tuple[str, ...]:
-        """Return why they must not since the machine had no time for the router: on a less busy machine the cell may
-        be valid.
+        """Return the reasons that are due to the router's lack of CPU time: on a less busy machine the cell may be
+        valid.
 
-        A late departure changes no decision of the router, only the round-trip time that the hosts feel. So single
-        stalls of the machine are a warning, and time counts, not packets: a host that waits sends none. It does change
-        decisions of the next router, link by link.
+        A late departure changes no decision of the router, only the round-trip time between the hosts. So single stalls
+        of the machine are a warning, and time counts rather than packets, since a waiting host sends none. Lateness
+        does change decisions of the next router, link by link.
 
-        `one_decides`: a figure is expected that a single packet decides, so that not one may have come out of turn.
+        `one_decides`: an expected value depends on a single packet, so that not a single one may be out of turn.
         """
         found = []
         if self.lost_input:
@@ -202,7 +209,7 @@ class Health(Record):
         return self.late_arrivals is not None and self.late_arrivals > most
 
     def _bunched(self, feeds: Feeds, one_decides: bool) -> Iterator[tuple[str, Lateness]]:
-        """The ports from which frames came late to somebody whose decisions that changes."""
+        """Yield the ports with late frames towards routers with decisions that depend on time."""
         for port, fed in feeds.items():
             late = self.lateness_by_port.get(port)
             if fed and late is not None and (late.max if one_decides else late.p999) > SERIES_LATE_NS:
@@ -232,20 +239,20 @@ class SenderRecord(Record):
     """Precision of a paced sender: of a traffic tool, or of a probe."""
 
     shortfall: float
-    """Share of what it was asked to send that it left out; 0 if it sent all, or more."""
+    """Share of the requested traffic that it omitted; 0 if it sent all, or more."""
     late_p99_ms: float | None = None
     """Lateness of its datagrams (99th percentile); None if the tool does not report it."""
     late_max_ms: float | None = None
     lost: float | None = None
-    """Share of its datagrams that the receiver missed; None if that is not known."""
+    """Share of its datagrams that the receiver missed; None if unknown."""
 
     def lateness(self, what: str, *, one_decides: bool = False) -> tuple[str, ...]:
-        """Return why the figures of a cell with this sender, of `what`, must not be trusted; empty if they may be.
+        """Return the reasons against the values of a cell with this sender of `what`; empty if they are valid.
 
-        The machine had no time for it.
+        The reasons are due to the sender's lack of CPU time.
 
-        `one_decides`: a figure is expected that a single packet decides, so that not one may be late, but of a sender
-        that keeps its queue full (`SENDER_FILLS`).
+        `one_decides`: an expected value depends on a single packet, so that not a single one may be late, unless the
+        sender keeps its queue full (`SENDER_FILLS`).
         """
         found = []
         if self.shortfall > SENDER_SHORT:
@@ -279,7 +286,7 @@ class ClockRecord(Record):
     """Time of suspension (CLOCK_BOOTTIME against CLOCK_MONOTONIC)."""
 
     def reasons(self) -> tuple[str, ...]:
-        """Return why the figures of the cell must not be trusted; empty if they may be."""
+        """Return the reasons against the values of the cell; empty if they are valid."""
         found = []
         if abs(self.stepped_ns) > CLOCK_STEP_NS:
             found.append(f"the machine's clock was set by {self.stepped_ns / 1e6:+.3g} ms within the cell")
@@ -289,7 +296,7 @@ class ClockRecord(Record):
 
 
 CLOCK_ERROR_NS = 5_000_000
-"""Greatest error of a host's clock without a warning: a twentieth of a bin of the graphs."""
+"""Maximum error of a host's clock without a warning: a twentieth of a bin of the graphs."""
 
 
 class HostClockRecord(Record):
@@ -299,7 +306,7 @@ class HostClockRecord(Record):
     """
 
     looked_ns: tuple[int, int]
-    """Times of the readings by the clock of this machine, since 1970."""
+    """Times of the readings by this machine's clock, since 1970."""
     ahead_ns: tuple[int, int]
     """Offset of the host's clock, positive if ahead."""
     error_ns: tuple[int, int]
@@ -308,7 +315,7 @@ class HostClockRecord(Record):
     """Changes of the host's clocks between the readings."""
 
     def reasons(self, host: str) -> tuple[str, ...]:
-        """Return why the figures of the cell must not be trusted; empty if they may be."""
+        """Return the reasons against the values of the cell; empty if they are valid."""
         return tuple(reason.replace("the machine", host, 1) for reason in self.own.reasons())
 
     def warnings(self, host: str) -> tuple[str, ...]:
@@ -322,7 +329,7 @@ class HostClockRecord(Record):
 
 
 WAITED_SHARE = 0.05
-"""Share of the traffic time that a program may be ready to run and have no processor without a word."""
+"""Maximum share of the traffic time that a program may wait for a processor without a warning."""
 
 
 class StallRecord(Record):
@@ -340,11 +347,11 @@ class StallRecord(Record):
 
     @property
     def is_late(self) -> bool:
-        """True if the host had no time for its programs: if it is less busy, the same cell may be valid."""
+        """True if the host lacked CPU time for its programs: on a less busy host the cell may be valid."""
         return self.behind_ns > BEHIND_SHARE * self.watched_ns
 
     def lateness(self, host: str) -> tuple[str, ...]:
-        """Return why the figures of a cell with this host must not be trusted; empty if they may be."""
+        """Return the reasons against the values of a cell with this host; empty if they are valid."""
         return (f"{self._behind(host)}, at most {BEHIND_SHARE:.0%} can be trusted",) if self.is_late else ()
 
     def warnings(self, host: str) -> tuple[str, ...]:
@@ -371,7 +378,7 @@ class CaptureRecord(Record):
     dropped: int
 
     def reasons(self, point: str) -> tuple[str, ...]:
-        """Return notes for readers of its graphs; empty if the capture is complete."""
+        """Return notes for readers of the capture's graphs; empty if the capture is complete."""
         return (
             (f"capture {point}: {self.dropped} packets were dropped, its graphs are too low",) if self.dropped else ()
         )
@@ -381,19 +388,19 @@ class PollingRecord(Record):
     """Cost of reading a router's counters with show commands during the traffic."""
 
     every_s: float
-    """Longest interval between readings; 0: before the traffic and after it only."""
+    """Longest interval between readings; 0 if there are readings before and after the traffic only."""
     commands: tuple[str, ...]
     """Commands of one reading that the router answers."""
     readings: int
     took_mean_s: float
-    """One reading, from its first command to its last answer."""
+    """Mean duration of a reading, from its first command to its last answer."""
     took_max_s: float
     busy_max_percent: int | None = None
-    """The most that the router said of its processor over five seconds; None if it says nothing."""
+    """Maximum of the router's five-second CPU load; None if the router does not report it."""
 
 
 def _of_this_age(moment: datetime) -> datetime:
-    """A moment from which nanoseconds can be counted in 64 bits, after any further addition."""
+    """Check that a time can be expressed in nanoseconds with 64 bits, after any further addition."""
     if not YEARS[0] <= moment.year <= YEARS[1]:
         raise ValueError(f"found a time in the year {moment.year}, expected a year from {YEARS[0]} to {YEARS[1]}")
     return moment
@@ -416,7 +423,7 @@ class FlowRecord(Record):
 
 
 def _below_cells(folder: str) -> str:
-    """A folder of a cell, which leads nowhere else."""
+    """Check that a folder is below `cells/`, without leading elsewhere."""
     parts = folder.split("/")
     if folder and (parts[0] != "cells" or not {"", ".", ".."}.isdisjoint(parts) or "\0" in folder):
         raise ValueError(f'found the folder "{folder}", expected one below cells/')
@@ -424,14 +431,14 @@ def _below_cells(folder: str) -> str:
 
 
 def _part(name: str) -> str:
-    """A part of a cell's folder, which leads nowhere else."""
+    """Check that an arm's name is a valid folder name, without leading elsewhere."""
     if name in ("", ".", "..") or "/" in name or "\0" in name:
         raise ValueError(f'found the arm "{name}", expected a name that a folder may have')
     return name
 
 
 class ObservedCommand(Record):
-    """A show command that was taken, and the files that it is in (without ending)."""
+    """A show command with the files of its output (without suffix)."""
 
     device: str
     moment: str
@@ -445,7 +452,7 @@ class ObservedCommand(Record):
 
 
 class CellRecord(Record):
-    """`cell.json`: how a cell went."""
+    """`cell.json`: result of running a cell."""
 
     arm: str
     parameters: dict[str, Scalar] = {}
@@ -453,25 +460,26 @@ class CellRecord(Record):
     repetition: int = Field(ge=1)
     attempt: int = Field(default=1, ge=1)
     key: str = ""
-    """SHA-256 of what defines the cell; see docs/internals/architecture.md."""
+    """SHA-256 of the cell's definition; see docs/internals/architecture.md."""
     lab: str = DEFAULT_LAB
-    """The kind of lab that it was run in; see `qoslab.lab_kinds`."""
+    """Kind of lab that ran the cell; see `qoslab.lab_kinds`."""
     virtual_s: float | None = None
     """Seconds of virtual time that were simulated."""
     valid: bool
     reasons: tuple[str, ...] = ()
     """Reasons of an invalid cell."""
     late: bool = False
-    """True if it is invalid since the machine had no time for a router, a sender or a host: another attempt with less
-    next to it may do."""
+    """True if the cell is invalid for lack of CPU time of a router, a sender or a host: an attempt with fewer parallel
+    cells may succeed.
+    """
     lateness: tuple[str, ...] = ()
     """Reasons due to lateness; empty in older records."""
     fault: bool = False
     """True if it is invalid because the lab failed: a router or a program died, hung, or could not be reached."""
     disagreeing: bool = False
-    """True if it is invalid because hosts and routers did not count the same: what was on the line may be gone."""
+    """True if it is invalid since counters of hosts and routers disagree: packets on a link may have been lost."""
     worker: str = ""
-    """The machine that ran it, and its kernel."""
+    """Machine that ran it, with its kernel."""
     cpu_s: float | None = None
     """Processor time of the lab's processes and its tools while the traffic ran."""
     warnings: tuple[str, ...] = ()
@@ -494,13 +502,13 @@ class CellRecord(Record):
     stalls: dict[str, StallRecord] = {}
     """Lateness of programs by watched host."""
     clock: ClockRecord | None = None
-    """None in virtual time, and where the cell broke off."""
+    """Changes of the machine's clocks; None in virtual time, and for an interrupted cell."""
     files: dict[str, FileSeal] = {}
     """Seals of all other files of the cell, by name within its folder."""
 
     @property
     def traffic_started(self) -> datetime | None:
-        """The zero of every `time_s`; None if no traffic was started.
+        """Zero of every `time_s`; None if no traffic was started.
 
         The first flow determines it: a later one may have begun with less delay.
         """
@@ -509,7 +517,7 @@ class CellRecord(Record):
 
 
 class Attempt(Record):
-    """An earlier try of a cell, which stays in its folder."""
+    """An earlier attempt at a cell, which keeps its folder."""
 
     folder: Annotated[str, AfterValidator(_below_cells)]
     reasons: tuple[str, ...] = ()
@@ -525,7 +533,7 @@ class CellSummary(Record):
     parameters: dict[str, Scalar] = {}
     repetition: int
     key: str = ""
-    """SHA-256 of what defines the cell."""
+    """SHA-256 of the cell's definition."""
     folder: Annotated[str, AfterValidator(_below_cells)] = ""
     """Folder of the valid attempt, within the run folder; empty if the cell was never run."""
     record: FileSeal | None = None
@@ -533,8 +541,7 @@ class CellSummary(Record):
     valid: bool
     reasons: tuple[str, ...] = ()
     spared: str = ""
-    """Reason why the cell was not needed: the repetitions before it were enough. Then it is neither valid nor missing.
-    """
+    """Reason for skipping the cell, if earlier repetitions were enough; it is then neither valid nor missing."""
     earlier: tuple[Attempt, ...] = ()
     """Attempts before the one that counts."""
 
@@ -545,7 +552,7 @@ class CellSummary(Record):
 
     @cached_property
     def identity(self) -> CellIdentity:
-        """Return the key that identifies the cell."""
+        """Key that identifies the cell."""
         return CellIdentity(self.arm, tuple(self.values.items()), self.repetition)
 
     @property
@@ -568,7 +575,7 @@ class Session(Record):
 
 
 class Manifest(Record):
-    """`manifest.json`: what was run, with what, and whether it can be trusted."""
+    """`manifest.json`: content of a run, its provenance, and its validity."""
 
     format: int = FORMAT
     experiment: Experiment
@@ -576,11 +583,11 @@ class Manifest(Record):
     combination.
     """
     published: tuple[PublishedFigure, ...] = ()
-    """The figures of the publication, as they were when the run was made."""
+    """Values of the publication at the time of the run."""
     overrides: tuple[str, ...] = ()
     """`--set` and `--duration`, as typed."""
     lab: str = DEFAULT_LAB
-    """The kind of lab of all cells; see `qoslab.lab_kinds`."""
+    """Kind of lab of all cells; see `qoslab.lab_kinds`."""
     started: datetime
     ended: datetime | None = None
     versions: dict[str, str] = {}
@@ -589,23 +596,23 @@ class Manifest(Record):
     """Commit of qoslab's work tree."""
     machine: dict[str, Any] = {}
     sysctls: dict[str, dict[str, str]] = {}
-    """Kernel settings by node, as read back."""
+    """Kernel settings by node, read back from the kernel."""
     offloads: dict[str, dict[str, bool]] = {}
-    """Offloads by interface (`NODE:INTERFACE`), as read back."""
+    """Offloads by interface (`NODE:INTERFACE`), read back from the kernel."""
     seeds: dict[str, int] = {}
     configurations: dict[str, str] = {}
     """SHA-256 of each rendered configuration, by `ARM/DEVICE`."""
     files: dict[str, FileSeal] = {}
-    """Seals of the experiment files as given."""
+    """Seals of the saved experiment files."""
     cells: tuple[CellSummary, ...] = ()
-    """Every cell that was planned, whether it came to be run or not."""
+    """Every planned cell, whether it was run or not."""
     sessions: tuple[Session, ...] = ()
-    """Every call that worked on the run, the last one included."""
+    """Every call that worked on the run, including the last one."""
 
     @field_validator("cells")
     @classmethod
     def _once(cls, cells: tuple[CellSummary, ...]) -> tuple[CellSummary, ...]:
-        """Each cell counts once."""
+        """Check that each cell occurs once."""
         names = Counter(cell.name for cell in cells)
         if twice := next((name for name, count in names.items() if count > 1), ""):
             raise ValueError(f"found the cell {twice} more than once")
@@ -613,7 +620,7 @@ class Manifest(Record):
 
     @property
     def took_s(self) -> float | None:
-        """Return how long was worked on it, without the time in which it lay interrupted; None while it goes on."""
+        """Working time on the run, without interruptions; None while it is running."""
         if self.ended is None:
             return None
         spans = [(each.started, each.ended) for each in self.sessions] or [(self.started, self.ended)]

@@ -1,4 +1,4 @@
-"""Secrets in what is written and printed: those that are known, and those that IOS's own commands say."""
+"""Redaction of secrets in written and printed text: known values, and secrets in IOS commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from qoslab.ios.device_config.secret_lines import REMOVED, without_secrets
 
 LITERAL = 8
-"""Characters from which a secret is looked for anywhere; a shorter one may be a part of any word."""
+"""Length from which a secret is searched anywhere; a shorter one may be a part of any word."""
 _CONTEXT = r"(?:pass(?:word|wd|phrase)?|secret|key|community|token)\W{1,5}(?:[0-9] )?"
 """Text before a short secret."""
 
@@ -23,7 +23,7 @@ class Redaction:
         self.know(*values)
 
     def know(self, *values: str | None) -> None:
-        """Hide these from now on; None and empty texts are no secrets."""
+        """Add values to hide; None and empty texts are ignored."""
         self._values |= {value for value in values if value}
         # As a JSON text has them, too. One secret may begin as another, and stands behind it here.
         forms = {form for value in self._values for form in (value, json.dumps(value)[1:-1])}
@@ -40,7 +40,7 @@ class Redaction:
         return self._values
 
     def hidden(self, text: str) -> str:
-        """The text without known values: JSON stays JSON."""
+        """Return the text without known values; JSON remains valid."""
         return text if self._pattern is None else self._pattern.sub(_replacement, text)
 
     def masked(self, text: str) -> str:

@@ -1,11 +1,11 @@
-"""The tidy tables of a run: their columns, and Parquet files with exactly these columns.
+"""Tables of a run in tidy form: their columns, and Parquet files with exactly these columns.
 
-Each row starts with `arm`, `repetition` and `cell` (the cell's name, as its folder), but those of `averages` and
-`pairs`, which are of many cells; then each parameter has a column `matrix.NAME`, in b/s, B, ms or fractions of the
-whole where it is a quantity. Times `time_s` are seconds since the cell's traffic started and negative before. Booleans
-may be null. `time_error_s` is how wrong `time_s` may be: half of what a show command took; it is null if a data
-plane stamped its counters itself. Counters are those of internals/control-protocol.md, flattened with `_`; `queues` has
-those of the egress queues of switch ports, which count from 1.
+Each row starts with `arm`, `repetition` and `cell` (the cell's name, which is also its folder); rows of `averages` and
+`pairs`, which cover several cells, do not. Then each parameter has a column `matrix.NAME`; quantities are in b/s, B, ms
+or fractions of the whole. Times `time_s` are seconds since the start of the cell's traffic, negative before it.
+Booleans may be null. `time_error_s` is the maximum error of `time_s`: half of the duration of a show command, or null
+if a data plane stamped its counters itself. Counters are those of internals/control-protocol.md, flattened with `_`;
+`queues` has the counters of the egress queues of switch ports, which count from 1.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ _CELL = [("arm", pa.string()), ("repetition", pa.int64()), ("cell", pa.string())
 
 AGAIN = "`qoslab report` computes the tables again"
 FILE_MOST = 4 * 2**30
-"""Bytes of a table's file."""
+"""Maximum size of a table's file, in bytes."""
 CHUNK_MOST = 256 * 2**20
-"""Bytes, unpacked, of a column in one of the parts of a table, which are of up to 2**20 rows."""
+"""Maximum unpacked size of a column in one row group, in bytes; row groups have up to 2**20 rows."""
 VALUES_MOST = 2**29
-"""Rows times columns of a table: no more than a machine holds."""
+"""Maximum number of rows times columns of a table, limited by the memory of a machine."""
 TEXT_MOST = 4 * 2**30
-"""Bytes of the texts in a table."""
+"""Maximum size of the texts in a table, in bytes."""
 _PARAMETER_KINDS = (pa.string(), pa.large_string(), pa.int64(), pa.float64(), pa.bool_())
 BATCH = 2**16
-"""Rows that are processed together."""
+"""Number of rows that are processed together."""
 
 PARAMETER = "matrix."
-"""Start of the names of the columns with the cell's parameters: `matrix.rtt`."""
+"""Prefix of parameter columns: `matrix.rtt`."""
 
 
 def _counted(name: str) -> list[tuple[str, pa.DataType]]:
@@ -340,11 +340,11 @@ SCHEMAS: dict[str, pa.Schema] = {
 
 
 NEVER_NULL = frozenset({"packets_io"})
-"""Tables in which no value is missing: their data frames have NumPy's types."""
+"""Tables without missing values: their data frames have NumPy's types."""
 
 
 def columns(name: str) -> list[str]:
-    """The columns of a table, in order."""
+    """Return the columns of a table, in order."""
     return [str(column) for column in SCHEMAS[name].names]
 
 
@@ -362,7 +362,7 @@ _SUFFIXES = {
     "ns": "ns",
     "seconds": "s",
 }
-"""The unit that the last part of a column's name stands for."""
+"""Unit for the last part of a column's name."""
 _COUNTED = frozenset(
     (
         *("received", "transmitted", "lost_input", "late_over_budget", "input_drops", "output_drops"),
@@ -380,7 +380,7 @@ _COUNTED = frozenset(
         ),
     )
 )
-"""Columns that count packets, frames or segments and do not say so."""
+"""Columns of counted packets, frames or segments with names that lack the unit."""
 
 
 def unit_of(column: str) -> str:
@@ -391,7 +391,7 @@ def unit_of(column: str) -> str:
 
 
 def column_units(folder: RunFolder, table: pd.DataFrame) -> dict[str, str]:
-    """The units of a table's columns that have one; for a column with a parameter, those of the run's values."""
+    """Return the units of a table's columns that have one; for a parameter column, the unit of the run's values."""
     found = {}
     for column in map(str, table.columns):
         of_parameter = column.startswith(PARAMETER)
@@ -407,32 +407,32 @@ def _parameter_unit(folder: RunFolder, name: str) -> str:
 
 
 def arrow(name: str, rows: list[dict[str, object]]) -> pa.Table:
-    """Return rows as an Arrow table; keys without a column are ignored, missing ones are null."""
+    """Return rows as an Arrow table; keys without a column are ignored, missing values are null."""
     return pa.Table.from_pylist(rows, schema=SCHEMAS[name]) if rows else SCHEMAS[name].empty_table()
 
 
 def frame(name: str, rows: list[dict[str, object]]) -> pd.DataFrame:
-    """The same as a data frame."""
+    """Return rows as a data frame, as `arrow`."""
     return joined(name, [arrow(name, rows)] if rows else [])
 
 
 def compact(table: pa.Table) -> pa.Table:
-    """The table without columns that have no value: most of those of a cell, each of which takes memory."""
+    """Return the table without columns that have no values, to save memory: most columns of a cell are empty."""
     return table.select([name for name in table.schema.names if table.column(name).null_count < table.num_rows])
 
 
 def joined(name: str, parts: Sequence[pa.Table]) -> pd.DataFrame:
-    """Data frame of the rows of all parts, in their order."""
+    """Return the rows of all parts in order, as a data frame."""
     table = pa.concat_tables([SCHEMAS[name].empty_table(), *parts], promote_options="default")
     found: pd.DataFrame = table.to_pandas(types_mapper=None if name in NEVER_NULL else _nullable)
     return found
 
 
 def plain(name: str, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Data frame with NumPy's types, in which rows are chosen much faster than in one of `frame`.
+    """Return rows as a data frame with NumPy's types, in which row selection is much faster than in that of `frame`.
 
-    Numbers are floats, nan if missing; texts and booleans are objects, None if missing. Numbers come first. The rows
-    are such as `arrow` accepts.
+    Numbers are floats, nan if missing; texts and booleans are objects, None if missing. Numeric columns are first.
+    `arrow` must accept the rows.
     """
     if not rows:
         return _empty(name).copy(deep=False)
@@ -463,13 +463,13 @@ def _plain_frame(name: str, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 @cache
 def _names(name: str) -> pd.Index:
-    """The columns of `plain`."""
+    """Return the columns of `plain`."""
     return pd.Index([column for each in _by_kind(name) for column in each], dtype="object")
 
 
 @cache
 def _by_kind(name: str) -> tuple[dict[str, int], dict[str, int]]:
-    """The columns of a table with numbers, and those with texts and booleans, each with its place among them."""
+    """Return the numeric columns of a table, and those with texts and booleans, each with its position in the group."""
     kinds: tuple[list[str], list[str]] = ([], [])
     for field in SCHEMAS[name]:
         kinds[pa.types.is_string(field.type) or pa.types.is_boolean(field.type)].append(field.name)
@@ -478,7 +478,7 @@ def _by_kind(name: str) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def negative_column(table: pa.Table) -> str | None:
-    """Name of the first column of whole numbers with one below zero; None if there is none."""
+    """Return the name of the first integer column with a negative value; None if there is none."""
     for field in table.schema if table.num_rows else ():
         if field.type == pa.int64():
             column = table.column(field.name)
@@ -492,19 +492,23 @@ def _nullable(kind: pa.DataType) -> object:
 
 
 def conform(name: str, table: pd.DataFrame) -> pd.DataFrame:
-    """The table with exactly its columns, in order, parameters after `cell`; `KeyError` for a missing one."""
+    """Return the table with its declared columns, in order, parameters after `cell`. Raise `KeyError` for a missing
+    column.
+    """
     known = columns(name)
     own = len(_CELL)
     return table[[*known[:own], *parameter_columns(table), *known[own:]]].reset_index(drop=True)
 
 
 def parameter_columns(table: pd.DataFrame) -> list[str]:
-    """The table's columns with parameters."""
+    """Return the table's parameter columns."""
     return [str(column) for column in table.columns if str(column).startswith(PARAMETER)]
 
 
 def with_parameters(table: pd.DataFrame, cells: Mapping[str, Mapping[str, Value]]) -> pd.DataFrame:
-    """The table with a column for each parameter; `cells` are the parameters by cell. One that a cell lacks is null."""
+    """Return the table with a column for each parameter, null for cells without it; `cells` are the
+    parameters by cell.
+    """
     found = table.copy()
     places, names = pd.factorize(table["cell"])
     for name in dict.fromkeys(name for parameters in cells.values() for name in parameters):
@@ -519,17 +523,17 @@ def with_parameters(table: pd.DataFrame, cells: Mapping[str, Mapping[str, Value]
 
 
 def write_table(folder: RunFolder, name: str, table: pd.DataFrame) -> None:
-    """Write a table as Parquet; one from before is replaced."""
+    """Write a table as Parquet, replacing an existing file."""
     folder.replace(file_of(name), parquet(name, table))
 
 
 def file_of(name: str) -> str:
-    """Name of a table's file within a run's folder."""
+    """Return the path of a table's file within a run's folder."""
     return f"tables/{name}.parquet"
 
 
 def parquet(name: str, table: pd.DataFrame) -> bytes:
-    """The content of a table's file."""
+    """Return the content of a table's file."""
     content = io.BytesIO()
     conforming = conform(name, table)
     fields = {field.name: field for field in SCHEMAS[name]}
@@ -541,7 +545,7 @@ def parquet(name: str, table: pd.DataFrame) -> bytes:
 
 
 def read_table(folder: RunFolder, name: str) -> pd.DataFrame:
-    """Read a table; `UserError` if it is missing or not a qoslab table."""
+    """Read a table. Raise `UserError` if it is missing or not a qoslab table."""
     path = folder.tables / f"{name}.parquet"
     with _opened(path, name) as file:
         found: pd.DataFrame = _read(path, file).to_pandas(types_mapper=_nullable)
@@ -549,14 +553,14 @@ def read_table(folder: RunFolder, name: str) -> pd.DataFrame:
 
 
 def read_arrow(folder: RunFolder, name: str) -> pa.Table:
-    """The same in Arrow's form."""
+    """Read a table in Arrow's form, as `read_table`."""
     path = folder.tables / f"{name}.parquet"
     with _opened(path, name) as file:
         return _read(path, file)
 
 
 def arrow_of(label: str, name: str, content: bytes) -> pa.Table:
-    """The same of the content of a table's file, which messages call `label`."""
+    """Return the table in the content of a file, in Arrow's form; `label` names the file in messages."""
     with _opened(label, name, pa.BufferReader(content)) as file:
         return _read(label, file)
 
@@ -570,7 +574,7 @@ def _read(path: Path | str, file: pq.ParquetFile) -> pa.Table:
 
 
 def check_table(folder: RunFolder, name: str) -> None:
-    """Errors as `read_table`'s; the table is read a little at a time, so that it takes no memory."""
+    """Check a table, with the errors of `read_table`; the table is read in small parts to save memory."""
     path = folder.tables / f"{name}.parquet"
     with _opened(path, name) as file:
         file.schema_arrow.empty_table().to_pandas(types_mapper=_nullable)
@@ -587,7 +591,7 @@ def check_table(folder: RunFolder, name: str) -> None:
 
 @contextmanager
 def _opened(path: Path | str, name: str, content: pa.BufferReader | None = None) -> Iterator[pq.ParquetFile]:
-    """A table's file with a declared schema; any error with it inside the block is a `UserError`."""
+    """Open a table's file with a declared schema; any error within the block becomes a `UserError`."""
     try:
         size = Path(path).stat().st_size if content is None else content.size()
         if size > FILE_MOST:
@@ -607,7 +611,7 @@ def _opened(path: Path | str, name: str, content: pa.BufferReader | None = None)
 
 
 def _check_shape(path: Path | str, name: str, file: pq.ParquetFile) -> None:
-    """`UserError` if a table has other columns than ours, or more in it than we write."""
+    """Raise `UserError` if a table has undeclared or missing columns, or is larger than tables of qoslab."""
     about = file.metadata
     if (values := about.num_rows * about.num_columns) > VALUES_MOST:
         raise _refused(path, f"found {about.num_rows} rows, expected at most {VALUES_MOST // about.num_columns}")
@@ -636,7 +640,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def _text_bytes(column: pa.Array) -> int:
-    """Return how much the texts of a column are, each where it stands."""
+    """Return the size of a column's texts, with repeated texts counted each time."""
     if not pa.types.is_dictionary(column.type):
         return 0
     return int(pc.sum(pc.take(pc.binary_length(column.dictionary), column.indices)).as_py() or 0)

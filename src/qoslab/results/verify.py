@@ -1,4 +1,4 @@
-"""Run folder → what in it is not what was written."""
+"""Verification of a run folder: differences from its seals."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _OF_A_RUN = frozenset(
     | {SAVED_CELLS}
     | {f"tables/{name}.parquet" for name in SCHEMAS}
 )
-"""Files that a run has next to its cells and the experiment files as given."""
+"""Files of a run in addition to its cells and the experiment files."""
 _PRINTED = ("transcripts", "restore")
-"""Folders for what routers and Ansible print, under names that are theirs."""
+"""Folders for the output of routers and Ansible, with file names that vary."""
 
 
 @dataclass
@@ -37,23 +37,23 @@ class Verification:
     """Checked files and findings."""
 
     cells: int = 0
-    """Attempts at cells that came to their record."""
+    """Number of attempts at cells that have a record."""
     files: int = 0
     bytes: int = 0
     damage: list[str] = field(default_factory=list)
-    """Each names a file, within the run's folder, and how it differs."""
+    """Damaged files, each with its path within the run's folder, and its difference."""
     notes: list[str] = field(default_factory=list)
     """Notes for the reader without damage."""
 
 
 def verify(folder: RunFolder) -> Verification:
-    """Compare everything of a run that says what was written into it.
+    """Compare all sealed content of a run with its seals.
 
-    That is `run.json`, `manifest.json`, the experiment files as given, every attempt at a cell with its files, the
-    configurations that the manifest has hashes of, and what was changed on routers. Tables are examined for whether
-    they can be read. `comparison.csv`, `comparison.json` and `report.html` are computed from the rest and say nothing
-    of themselves; where the run came as an RO-Crate, its list has them too. Files that no run has are named; what is
-    printed into `transcripts` and `restore` may have any name, and is distinguished by the list of an RO-Crate only.
+    That is `run.json`, `manifest.json`, the experiment files, every attempt at a cell with its files, the
+    configurations with hashes in the manifest, and changes on routers. Tables are only checked for readability.
+    `comparison.csv`, `comparison.json` and `report.html` are computed from the rest and have no seals; they are
+    compared with the list of an RO-Crate, if the run has one. Files that no run has are reported; files in
+    `transcripts` and `restore` may have any name, so that only the list of an RO-Crate reveals added ones.
     """
     found = Verification()
     _run_file(folder, found)
@@ -83,9 +83,9 @@ def verify(folder: RunFolder) -> Verification:
 
 
 def _crate(folder: RunFolder, found: Verification) -> Collection[str] | None:
-    """Check the computed files against the list of an RO-Crate: the records do not name them.
+    """Check the derived files against the list of an RO-Crate, since the records do not name them.
 
-    Returns the names in that list; None if there is none.
+    Return the names in that list; None if there is none.
     """
     path = folder.path / CRATE
     if not path.exists():
@@ -113,7 +113,7 @@ def _crate(folder: RunFolder, found: Verification) -> Collection[str] | None:
 
 
 def _added(folder: RunFolder, attempts: Collection[Path], listed: Collection[str] | None, found: Verification) -> None:
-    """Files next to those of the attempts at cells that are not in the list of an RO-Crate, or that no run has."""
+    """Add files outside of attempts that are missing from the list of an RO-Crate, or that no run has."""
     own = _OF_A_RUN | {file.name for file in folder.given()}
     for name in sorted(_unknown_files(folder, frozenset(attempts))):
         if listed is not None and name not in listed and name not in _OF_A_RUN:
@@ -126,7 +126,7 @@ def _added(folder: RunFolder, attempts: Collection[Path], listed: Collection[str
 
 
 def _unknown_files(folder: RunFolder, attempts: Collection[Path]) -> Iterator[str]:
-    """The names of all files of a run but those in the folders of attempts, also of one that was under way."""
+    """Yield the names of all files of a run except those in folders of attempts, finished or not."""
     for around, folders, names in os.walk(folder.path):
         inner = Path(around).relative_to(folder.path)
         yield from ((inner / each).as_posix() for each in names)
@@ -178,7 +178,7 @@ def _experiment_files(folder: RunFolder, manifest: Manifest, found: Verification
 
 
 def _configurations(folder: RunFolder, manifest: Manifest, found: Verification) -> None:
-    """The rendered configurations: those of a cell whose file differs are damaged, regardless of its record."""
+    """Check the rendered configurations: a cell with a different file is damaged, regardless of its record."""
     hashes: dict[str, dict[str, str]] = {}
     for key, sha256 in manifest.configurations.items():
         name, _, device = key.rpartition("/")
@@ -194,7 +194,7 @@ def _configurations(folder: RunFolder, manifest: Manifest, found: Verification) 
 
 
 def _attempts(folder: RunFolder, written: dict[str, FileSeal | None]) -> list[Path]:
-    """Folders of attempts: those that the manifest names, and those that are there."""
+    """Return the folders of attempts that the manifest names or that exist."""
     there: set[Path] = set()
     for name in ("experiment.json", CELL_RECORD):
         there |= {path.parent for path in (folder.path / "cells").glob(f"**/{name}")}

@@ -36,7 +36,8 @@ class Router:
     connected: tuple[tuple[str, IPv4Network | IPv6Network], ...]
     """Interfaces that are cabled and up, with their networks."""
     static: tuple[InstallableRoute, ...]
-    """Prefix, next hop on a connected network or None, outgoing interface or None, and distance of each static route.
+    """Prefix, next hop on a connected network or None, outgoing interface or None, and distance of each
+    static route.
     """
 
     @property

@@ -110,7 +110,8 @@ def _host(experiment: Experiment, name: str, profile: TcpProfile) -> program_for
 
 
 def _host_ip_sla(experiment: Experiment, host: str) -> program_formats.Config:
-    """Return the IP SLA operations and responder of a host in the format of the program `sla`; empty if it has neither.
+    """Return the IP SLA operations and responder of a host in the format of the program `sla`; empty if
+    it has neither.
     """
     operations = {
         str(probe_number(experiment, probe)): _operation(experiment, probe)
