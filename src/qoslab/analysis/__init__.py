@@ -1,7 +1,7 @@
-"""Tables → tables and charts, with pandas. Everything is pure except `analyse`, which reads and writes a run
-folder, and `enough` and `Readings`, which read from one.
+"""Analysis of runs with pandas: from raw results to tables, metrics and charts. Everything is pure except `analyse`,
+which reads and writes a run folder, and `enough` and `Readings`, which read from one.
 
-Names are imported on first use: a worker that ends a cell needs only the check of its counters, without pandas.
+Names are imported on first use: a worker that finishes a cell needs only the check of its counters, without pandas.
 """
 
 from __future__ import annotations

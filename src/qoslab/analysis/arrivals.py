@@ -1,8 +1,8 @@
-"""Reports of traffic tools compared with the arrivals in a capture at the receiver. Pure.
+"""Comparison of the traffic tools' reports with the arrivals in a capture at the receiver. Pure.
 
-A prompt receiver counts everything that has arrived in order, less than one read of each stream, and of what arrives
-near the end of the test perhaps nothing: each tool says how much that is (`TrafficTool.uncounted`). A connection's
-bytes are counted by their sequence numbers, so that what came twice counts once.
+A prompt receiver counts everything that has arrived in order, except for less than one read of each stream, and
+possibly except for arrivals near the end of the test: each tool declares these amounts (`TrafficTool.uncounted`). A
+connection's bytes are counted by their sequence numbers, so that duplicates count once.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from qoslab.results import CellRecord, FlowRecord
 from qoslab.traffic import Uncounted, tool
 
 _NUMBERS = 1 << 32
-"""Sequence numbers of TCP."""
+"""Size of TCP's sequence number space."""
 _COLUMNS = ("time_ns", "source_port", "destination_port", "protocol", "sequence", "payload")
 
 
 @dataclass(frozen=True)
 class Arrived:
-    """The packets of one stream in the order of their arrival."""
+    """Packets of one stream in the order of their arrival."""
 
     time_ns: Array
     begin: Array
-    """Number of the first payload byte, continued after a wrap of TCP's; all 0 for UDP."""
+    """Number of the first payload byte, continued after a wrap of TCP's sequence numbers; all 0 for UDP."""
     payload: Array
     in_order: bool
     """True if data is delivered in order and without gaps, as by TCP."""
@@ -48,7 +48,7 @@ class Arrived:
 
     @property
     def all(self) -> int:
-        """Bytes of payload, each counted once."""
+        """Bytes of payload, without duplicates."""
         if not self.in_order:
             return int(self.payload.sum())
         begin, reach = self._pieces(self.payload > 0)
@@ -56,7 +56,7 @@ class Arrived:
         return int(np.maximum(reach - np.maximum(begin, before), 0).sum())
 
     def until(self, moment_ns: float) -> int:
-        """Bytes received by then if the reader reads at once."""
+        """Return the bytes received by a time if the reader reads at once."""
         there = (self.time_ns <= moment_ns) & (self.payload > 0)
         if not self.in_order:
             return int(self.payload[there].sum())
@@ -67,7 +67,7 @@ class Arrived:
         return int(reach[gaps[0] if len(gaps) else -1] - begin[0])
 
     def _pieces(self, which: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
-        """Return where pieces begin, in the order of their numbers, and how far those up to each reach."""
+        """Return the starts of pieces of payload, ordered by number, and the greatest end of the pieces up to each."""
         begin = self.begin[which]
         order = np.argsort(begin, kind="stable")
         return begin[order], np.maximum.accumulate((begin + self.payload[which])[order])
@@ -75,7 +75,7 @@ class Arrived:
 
 @dataclass(frozen=True)
 class Report:
-    """A flow whose figures can be held against a capture, and what a tool may leave out of them."""
+    """A flow with values that can be compared with a capture, and the amounts that a tool may leave out of them."""
 
     capture: str
     flow: Flow
@@ -83,7 +83,7 @@ class Report:
     uncounted: Uncounted
 
     def stream(self, arriving: Mapping[str, Array], port: int) -> Arrived:
-        """Return the arrivals from a port of the client."""
+        """Return the arrivals from a client's port."""
         found = (arriving["source_port"] == port) & (arriving["protocol"] == (UDP if self._udp else TCP))
         if "port" not in self.flow.random:
             found &= arriving["destination_port"] == self.ends.port
@@ -96,14 +96,14 @@ class Report:
 
 @dataclass
 class Arriving:
-    """Arrivals at receivers, as seen by captures there."""
+    """Arrivals at receivers, from captures there."""
 
     reports: Sequence[Report]
     _seen: dict[str, list[dict[str, Array]]] = field(default_factory=dict)
     """Columns of packets, by capture."""
 
     def passing(self, capture: str, pieces: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The pieces as they are; what is needed of them is kept."""
+        """Pass pieces of a capture on unchanged, and keep the columns of interest."""
         addresses = {each.ends.destination for each in self.reports if each.capture == capture}
         for piece in pieces:
             if addresses:
@@ -114,7 +114,7 @@ class Arriving:
             yield piece
 
     def packets(self, capture: str) -> dict[str, Array] | None:
-        """The columns of what it saw; None if it was not read."""
+        """Return the columns of a capture's packets; None if it was not read."""
         parts = self._seen.get(capture)
         if parts is None:
             return None
@@ -122,7 +122,7 @@ class Arriving:
 
 
 def reports_of(experiment: Experiment, record: CellRecord) -> list[Report]:
-    """The flows of a cell that a whole capture saw arrive where they are received."""
+    """Return the flows of a cell with a complete capture at their receiver."""
     flows = {flow.name: flow for flow in experiment.flows_of(experiment.arm(record.arm))}
     found = []
     for ends in record.flows:
@@ -136,7 +136,9 @@ def reports_of(experiment: Experiment, record: CellRecord) -> list[Report]:
 
 
 def _sees(topology: Topology, point: CapturePoint, flow: Flow, ends: FlowRecord) -> bool:
-    """Return whether every packet of the flow comes by the point. Of a filter only whole protocols are understood."""
+    """Return whether every packet of the flow passes the capture point. Only filters for whole protocols are
+    understood.
+    """
     if point.node != flow.destination:
         return False
     ports = (near for _, near, _ in topology.links_of(point.node))
@@ -148,7 +150,9 @@ def _sees(topology: Topology, point: CapturePoint, flow: Flow, ends: FlowRecord)
 
 
 def unlike(flows: pd.DataFrame, arriving: Arriving) -> Iterator[str]:
-    """Yield which tools do not report what arrived, of one cell; `flows` is its table of that name."""
+    """Yield a message for each tool with a report that does not match the arrivals in one cell; `flows` is the cell's
+    table `flows`.
+    """
     for report in arriving.reports:
         packets = arriving.packets(report.capture)
         rows = flows[(flows["traffic"] == report.flow.name) & flows["local_port"].notna()]
@@ -169,9 +173,9 @@ def unlike(flows: pd.DataFrame, arriving: Arriving) -> Iterator[str]:
 
 
 def _end_ns(report: Report, stream: Arrived, seconds: float) -> float:
-    """Return when the receiver's test was over: it began with the first packet, or later.
+    """Return the time when the receiver's test was over: it began with the first packet, or later.
 
-    One that may fail is cut off by the clock, whenever it began.
+    A flow that may fail is stopped at a fixed time, regardless of its first packet.
     """
     if not len(stream.time_ns):
         return 0.0
@@ -181,7 +185,7 @@ def _end_ns(report: Report, stream: Arrived, seconds: float) -> float:
 
 
 def _is(piece: pa.RecordBatch, address: IPv4Address | IPv6Address) -> npt.NDArray[np.bool_]:
-    """Return which packets are for an address."""
+    """Return the mask of packets for an address."""
     number = int(address)
     low, high = (number, 0) if address.version == 4 else (number & (1 << 64) - 1, number >> 64)
     halves = (("destination", low), ("destination_high", high))

@@ -1,4 +1,4 @@
-"""Counters of classes as they stood at a moment: of time, or of one of the counters. Pure."""
+"""Counters of classes at an instant, given as a time or as a counter value. Pure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from qoslab.analysis.missing import NEVER, NOTHING_COUNTED, Missing
 from qoslab.model.metrics import At
 
 APART_S = 2.5
-"""Greatest time between the readings around an instant. A data plane is read each second; between show commands that
-are far apart, counters need not grow evenly, and the waiting packets are not known."""
+"""Maximum time between the readings around an instant. A data plane is read each second; between show commands that are
+far apart, counters need not grow evenly, and the waiting packets are unknown.
+"""
 _COLUMNS = {"conformed_bytes": "police_conformed_bytes", "bytes": "bytes"}
 
 
 def moment_s(rows: pd.DataFrame, at: At) -> float | Missing:
-    """Return when it was, in seconds of the cell's time, from the readings `rows` of the classes that are meant.
+    """Return the instant in seconds of the cell's time, from `rows`, the readings of the selected classes.
 
-    Between two readings counters grow evenly. Missing if the moment never came, or nobody looked near it.
+    Counters are interpolated between readings. The result is missing if the instant was never reached, or has no
+    readings close to it.
     """
     if rows.empty:
         return Missing("there are no counters over time")
@@ -43,9 +45,9 @@ def moment_s(rows: pd.DataFrame, at: At) -> float | Missing:
 
 
 def instant_error_s(rows: pd.DataFrame, at: At, moment: float) -> float:
-    """Return the possible time error of the readings around a moment, in seconds; 0 for a data plane's.
+    """Return the maximum time error of the readings around an instant, in seconds; 0 for those of a data plane.
 
-    So it is 0 if the moment is that of a counter, too: that one was read together with all others.
+    It is also 0 for the instant of a counter value, since that counter was read together with all others.
     """
     if at.counter != "time":
         return 0.0
@@ -55,16 +57,16 @@ def instant_error_s(rows: pd.DataFrame, at: At, moment: float) -> float:
 
 
 def _near(at: At, moment: float, before: float, after: float) -> float | Missing:
-    """The moment, where readings around it are near enough; `before` is not a number if there is none."""
+    """Return the instant if the readings around it are close enough; `before` is nan if there is no earlier reading."""
     if after - before > APART_S:
         return Missing(f"{at} is not known: the readings around it are of {before:.1f} s and {after:.1f} s")
     return moment
 
 
 def until(rows: pd.DataFrame, moment: float) -> pd.DataFrame:
-    """The readings up to a moment, and one of each class at the moment: its counters even between those around it.
+    """Return the readings up to an instant, plus one of each class at the instant with interpolated counters.
 
-    Numbers of `rows` are floats, as `metrics` makes them.
+    Numbers in `rows` must be floats, as in `metrics`.
     """
     parts = []
     for _, one in rows.groupby(CLASS):

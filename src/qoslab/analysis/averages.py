@@ -1,4 +1,4 @@
-"""Averages over some of a sweep's cells, and two values of a parameter against each other. Pure."""
+"""Averages over cells of a sweep, and comparisons of two values of a parameter. Pure."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from qoslab.results import CellSummary, tables
 
 Winner = Literal["first", "second", "equal"]
 Others = tuple[tuple[str, Scalar], ...]
-"""The parameters in which the cells of a pair agree."""
+"""Parameters that the cells of a pair have in common, with their values."""
 
 
 def meets(condition: str, cell: CellSummary) -> bool:
-    """Return whether the cell's parameters meet the condition; none is always met."""
+    """Return whether the cell's parameters meet the condition; an empty condition is always met."""
     return not condition or parse_expression(condition).holds({**cell.values, "arm": cell.arm})
 
 
@@ -45,13 +45,13 @@ def averages_table(
     cells: Sequence[CellSummary],
     pairs: Sequence[Pair] = (),
 ) -> pd.DataFrame:
-    """The table `averages`: a row for each average, and each combination of its `each`, of which cells were planned.
+    """Return the table `averages`: a row for each average and each combination of its `each` with planned cells.
 
-    the column `valid` of `cells` selects those that count; combinations without a valid repetition are `excluded`, and
-    `unmeasured` those that are valid and lack the figure. An average whose bounds are not met, or of which valid cells
-    lack the metric, is `outside`; one of which most cells are not valid is `undecided`; one without bounds, or without
-    a valid cell, also of the arm with which it compares, is `informative`. Of `pairs` those have rows for which bounds
-    are given: parts of their pairs of cells. `reproduction` and `explanation` are as in a comparison.
+    The column `valid` of `cells` selects the cells that count. `excluded` counts combinations without a valid
+    repetition, and `unmeasured` valid ones without a value. An average is `outside` if its bounds are not met, or if
+    valid cells lack the metric; `undecided` if most of its cells are not valid; and `informative` without bounds, or
+    without a valid cell in its arm or in the arm of the comparison. Each bound of an entry of `pairs` has a row, which
+    is about the share of its pairs of cells. `reproduction` and `explanation` are as in a comparison.
     """
     rows = [row for each in wanted for row in _rows(each, metrics, cells)]
     rows += [row for each in pairs for row in _judged(each, metrics, cells)]
@@ -82,7 +82,9 @@ def _rows(wanted: Average, metrics: pd.DataFrame, cells: Sequence[CellSummary]) 
 
 
 def _reproduction(wanted: Average) -> dict[str, str]:
-    """Return whether the published average is within the bounds of the average, and if not, or not by itself, why."""
+    """Return whether the published average is within the bounds of the average, with the explanation if it is not, or
+    depends on a fitted part.
+    """
     published = wanted.figure(wanted.published)
     if published is None:
         return {"reproduction": "", "explanation": wanted.fitted}
@@ -97,7 +99,7 @@ def _reproduction(wanted: Average) -> dict[str, str]:
 def _measured(
     wanted: Average, metrics: pd.DataFrame, cells: Sequence[CellSummary], every: Sequence[CellSummary]
 ) -> dict[str, object]:
-    """Return the values of some cells; `every` are the cells for the search of equally good ones."""
+    """Return the values of some cells; `every` has all cells, which are searched for equally good ones."""
     found = sweeps.points(metrics, cells, wanted.arm, wanted.metric, {})
     if wanted.least is not None:
         found = over_least(wanted.least, found, metrics, every)
@@ -136,7 +138,7 @@ def _measured(
 
 
 def cells_counted(row: Mapping[Any, Any]) -> str:
-    """Return a text with the number of combinations of a row of `averages`, and with those that were left out."""
+    """Return a text with the number of combinations in a row of `averages`, and the number of excluded ones."""
     left_out = ((row["excluded"], "not valid"), (row["unmeasured"], "without the value"))
     return ", ".join([str(row["cells"]), *(f"{count} {why}" for count, why in left_out if count)])
 
@@ -147,10 +149,10 @@ def point_text(point: Point, names: Collection[str]) -> str:
 
 
 def pairs_table(wanted: Sequence[Pair], metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> pd.DataFrame:
-    """The table `pairs`: a row for each two combinations that differ in nothing but the parameter's value.
+    """Return the table `pairs`: a row for each two combinations that differ only in the parameter's value.
 
-    `difference` is that of the first to the second, as a share of the second; `low` and `high` are its 95 % interval,
-    where both were repeated. Only repetitions that both have count; combinations without one are left out.
+    `difference` is the difference of the first value from the second, as a share of the second; `low` and `high` are
+    its 95 % interval if both were repeated. Only common repetitions count; combinations without any are left out.
     """
     rows = []
     for pair in wanted:
@@ -165,7 +167,7 @@ def pairs_table(wanted: Sequence[Pair], metrics: pd.DataFrame, cells: Sequence[C
 
 
 def _judged(pair: Pair, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Iterator[dict[str, object]]:
-    """A row of `averages` for each bound of a pair; none if one of its values was not planned."""
+    """Yield a row of `averages` for each bound of a pair; none if one of its values was not planned."""
     chosen = [cell for cell in cells if cell.arm == pair.arm and meets(pair.condition, cell)]
     planned: list[Mapping[bool, set[Others]]] = []
     for value in pair.values:
@@ -253,7 +255,9 @@ def _pair_row(pair: Pair, names: Collection[str], one: Point, other: Point) -> d
 
 
 def scores_table(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return how often each value of a pair was the better one: the columns of `qoslab.model.run_figures.Score`."""
+    """Return the number of comparisons that each value of a pair won, with the columns of
+    `qoslab.model.run_figures.Score`.
+    """
     rows = []
     for title, own in pairs.groupby("title", sort=False):
         won, equal, lost = score(own)
@@ -279,7 +283,7 @@ def claim(pairs: pd.DataFrame) -> str:
 
 
 def score(pairs: pd.DataFrame) -> tuple[int, int, int]:
-    """Return how many the first value won, how many were equal, how many it lost."""
+    """Return the numbers of comparisons that the first value won, tied and lost."""
     counts = pairs["winner"].value_counts()
     won, equal, lost = (int(counts.get(name, 0)) for name in ("first", "equal", "second"))
     return won, equal, lost

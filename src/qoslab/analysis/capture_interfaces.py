@@ -1,4 +1,4 @@
-"""Interfaces of a capture: one chosen among several, and packets that stand in the capture more than once."""
+"""Interfaces of a capture: selection of one among several, and detection of duplicate packets."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from qoslab.capture.packet_tables import column
 from qoslab.errors import UserError
 
 COLUMNS = ["time_ns", "identity", "ttl", "interface", "network_bytes"]
-"""Columns of a packet that are examined here."""
+"""Columns of a packet that this module reads."""
 _DUPLICATES = 0.01
-"""Share of the packets that two interfaces have in common, or that stand twice, above which they are duplicates."""
+"""Share of packets that two interfaces have in common, or that occur twice, above which they are duplicates."""
 _OF_SMALL, _SMALL_BYTES = 0.15, 100
-"""The same of packets up to a size: acknowledgements of a host that numbers no packets can be identical."""
+"""The same share for packets up to a size: acknowledgements of a host without IP identification can be identical."""
 _FEWEST = 10
 _TOGETHER_NS = 50_000_000
-"""Greatest time between two copies of a packet with one TTL; identical packets of a test are sent further apart."""
+"""Maximum time between two copies of a packet with the same TTL; identical packets of a test are sent further apart."""
 
 
 def choose(file: Path, packets: pd.DataFrame, names: Sequence[str], wanted: str | None) -> pd.DataFrame:
-    """The packets of the interface that is wanted, by name or number; without one all, if none is a duplicate.
+    """Return the packets of the interface with a name or number; if `wanted` is None, all packets if there are no
+    duplicates.
 
-    `UserError` if there is no such interface, or if packets stand in the capture more than once.
+    Raise `UserError` if there is no such interface, or if the capture has packets more than once.
     """
     found = labels(packets, names)
     if wanted is not None:
@@ -44,7 +45,7 @@ def choose(file: Path, packets: pd.DataFrame, names: Sequence[str], wanted: str 
 
 
 def numbers_of(file: Path, packets: pd.DataFrame, found: Mapping[int, str], wanted: str) -> list[int]:
-    """Return the numbers of the interfaces with a name or number, of those in `found`. `UserError` without any."""
+    """Return the numbers of the interfaces in `found` with a name or number. Raise `UserError` if there are none."""
     numbers = [number for number, label in found.items() if wanted in (label, str(number))]
     if not numbers:
         raise UserError(f'{file}: found no packets of interface "{wanted}", expected one of {_listed(packets, found)}')
@@ -52,9 +53,9 @@ def numbers_of(file: Path, packets: pd.DataFrame, found: Mapping[int, str], want
 
 
 def labels(packets: pd.DataFrame, names: Sequence[str]) -> dict[int, str]:
-    """Names of the interfaces that have packets, by number; of one without a name, or with that of another, the number.
+    """Return labels of the interfaces with packets, by number: the name if it is unique, otherwise the number.
 
-    A capture that was merged from files of several machines has one name several times.
+    A capture merged from files of several machines may have the same name several times.
     """
     numbers = sorted(map(int, packets["interface"].unique()))
     named = {each: names[each] if 0 <= each < len(names) else "" for each in numbers}
@@ -66,7 +67,7 @@ def labels(packets: pd.DataFrame, names: Sequence[str]) -> dict[int, str]:
 
 
 def refuse_duplicates(file: Path, packets: pd.DataFrame) -> None:
-    """Check that no packet of one interface stands in the capture twice. `UserError` if many do."""
+    """Check that no packet of one interface is in the capture twice. Raise `UserError` if many are."""
     known = packets[packets["identity"] != 0]
     groups = known.groupby("identity")[["time_ns", "ttl", "network_bytes"]]
     pairs = groups.size() == 2
@@ -83,7 +84,7 @@ def refuse_duplicates(file: Path, packets: pd.DataFrame) -> None:
 
 
 def _at_several(packets: pd.DataFrame) -> int:
-    """Packets that are duplicates of one at another interface; 0 if they are too few to be the rule."""
+    """Return the number of packets that are duplicates of another interface's; 0 if they are few."""
     known = packets[packets["identity"] != 0]
     if known["interface"].nunique() < 2:
         return 0
@@ -98,7 +99,7 @@ def _listed(packets: pd.DataFrame, found: Mapping[int, str]) -> str:
 
 
 class Noted:
-    """Pieces of a capture, passed on, with the columns kept that `choose` needs."""
+    """Pieces of a capture, which are passed on while the columns for `choose` are kept."""
 
     def __init__(self, pieces: Iterator[pa.RecordBatch]) -> None:
         self._pieces = pieces
@@ -117,7 +118,7 @@ class Noted:
 
     @property
     def packets(self) -> pd.DataFrame:
-        """The columns of all packets."""
+        """Columns of all packets."""
         if not self._noted:
             return pd.DataFrame({name: pd.Series(dtype="int64") for name in COLUMNS})
         return pd.concat(self._noted, ignore_index=True)

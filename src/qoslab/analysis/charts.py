@@ -1,7 +1,7 @@
-"""Series → Plotly figures, the same for the report and for notebooks. Pure.
+"""Plotly figures of series, the same for the report and for notebooks. Pure.
 
-A figure is plain data as plotly.js takes it, `{"data": [...], "layout": {...}}`: importing the classes of the Python
-package takes longer than drawing, and only notebooks need them.
+A figure is plain data in the format of plotly.js, `{"data": [...], "layout": {...}}`: importing the classes of the
+Python package takes longer than drawing, and only notebooks need them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BLACK = "#111111"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9", "#7b3294", "#8c564b")
 """Colours that colour-blind readers can distinguish (M. Okabe and K. Ito, with a darker yellow for white pages)."""
 DASHES = ("solid", "dash", "dot", "dashdot")
-"""The next one when the colours are used up."""
+"""Line styles: the next one is used when the colours are used up."""
 _GRID = "#e3e6ea"
 _INK, _PAPER, _OFFERED = "#222222", "#ffffff", "#56606b"
 DARK = {
@@ -36,17 +36,17 @@ DARK = {
     "#7b3294": "#b98ad0",
     "#8c564b": "#c08f84",
 }
-"""The same colours where the page is dark; one that is not named shows there as it is."""
+"""Replacements of colours on dark pages; other colours are unchanged."""
 SCALE = ("#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725")
-"""The colour map viridis, from its lowest to its highest colour: even steps for every eye, and on a grey printer."""
+"""Colour map viridis, from its lowest to its highest colour: it is perceptually uniform, also in greyscale."""
 
 Figure = dict[str, Any]
 
 
 def unit_of(greatest_bps: float) -> tuple[float, str]:
-    """Bits per second in one unit of an axis, and the unit's name, fit for figures up to this one.
+    """Return the bits per second in a unit suitable for an axis up to this value, and the unit's name.
 
-    The threshold of ten keeps graphs of 1 Mb/s in kb/s though single bins reach 3 Mb/s.
+    With the threshold of ten, graphs of 1 Mb/s stay in kb/s though single bins reach 3 Mb/s.
     """
     for factor, unit in ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")):
         if greatest_bps >= 10 * factor:
@@ -55,14 +55,14 @@ def unit_of(greatest_bps: float) -> tuple[float, str]:
 
 
 def shown_in(unit: str, greatest: float) -> tuple[float, str]:
-    """A metric's figures up to this one in one unit: what they are divided by, and its name; shares in percent."""
+    """Return the divisor and the name of the unit for a metric's values up to this one; shares are in percent."""
     if unit == "b/s":
         return unit_of(greatest)
     return (0.01, "%") if unit == "fraction" else (1.0, unit)
 
 
 def scale_colour(share: float) -> str:
-    """The colour of `SCALE` at 0 to 1, between two of them in proportion."""
+    """Return the colour of `SCALE` at 0 to 1, interpolated between its neighbours."""
     place = min(max(share, 0.0), 1.0) * (len(SCALE) - 1)
     lower = min(int(place), len(SCALE) - 2)
     ends = [[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in SCALE[lower : lower + 2]]
@@ -71,7 +71,7 @@ def scale_colour(share: float) -> str:
 
 
 def ink_on(colour: str) -> str:
-    """Black or white, whichever has more contrast with a colour (WCAG 2, relative luminance)."""
+    """Return black or white, whichever has more contrast with a colour (WCAG 2, relative luminance)."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     luminance = sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
@@ -120,9 +120,9 @@ def _line(
 
 
 def io_graph(throughput: pd.DataFrame | Mapping[str, pd.Series], what: str = "frames") -> Figure:
-    """The article's IO graph of `series.flow_throughput`: the aggregate in black, one colour a flow.
+    """Draw the article's IO graph of `series.flow_throughput`: the total in black, one colour for each flow.
 
-    `what` is counted: frames, or payload in `series.reported_throughput`.
+    `what` is the counted unit: frames, or payload in `series.reported_throughput`.
     """
     factor, unit = unit_of(float(throughput[ALL].max()) if len(throughput) else 0.0)
     lines = []
@@ -148,9 +148,9 @@ LOG_RATIO = 10.0
 
 
 def overlay_graph(lines: Mapping[str, pd.Series], *, linear: bool = False, height: int = 400) -> Figure:
-    """Payload over time (bits per second by `time_s`), one line each, on one axis.
+    """Draw payload over time (bits per second by `time_s`), one line each, on one axis.
 
-    The axis is logarithmic where means are far apart, unless `linear`.
+    The axis is logarithmic if the means are far apart, unless `linear`.
     """
     factor, unit = unit_of(max((float(line.max()) for line in lines.values()), default=0.0))
     drawn = []
@@ -168,7 +168,7 @@ def overlay_graph(lines: Mapping[str, pd.Series], *, linear: bool = False, heigh
 
 
 def sample_graph(lines: Mapping[str, pd.Series], unit: str) -> Figure:
-    """Single values over time (by `time_s`), such as round trips: one line each."""
+    """Draw single values over time (by `time_s`), such as round-trip times: one line each."""
     drawn = [
         _line(
             name,
@@ -225,11 +225,13 @@ _STATE = (
     ("bucket_bytes", "bucket", "B", "#7b3294", "solid"),
     ("level_bytes", "level", "B", "#b8860b", "dot"),
 )
-"""Columns of `series.class_rates` that are drawn below the rates."""
+"""Columns of `series.class_rates` below the rates in the graph."""
 
 
 def queue_graph(rates: pd.DataFrame) -> Figure:
-    """Frames that each egress queue of a port took in over time, and below what it dropped (`queues.queue_rates`)."""
+    """Draw the frames that each egress queue of a port accepted over time, with dropped frames below
+    (`queues.queue_rates`).
+    """
     lines = []
     for queue, table in rates.groupby("queue"):
         number = int(str(queue))
@@ -251,9 +253,10 @@ def queue_graph(rates: pd.DataFrame) -> Figure:
 def curve_graph(
     lines: Mapping[str, Sequence[tuple[float | str, Estimate]]], title: str, unit: str, *, log: bool
 ) -> tuple[Figure, str]:
-    """A metric over a parameter: positions with their estimates, by the curve's name; and the unit of the y axis.
+    """Draw a metric over a parameter: points with their estimates, by the curve's name. Also return the unit of the y
+    axis.
 
-    Intervals are drawn as bars; a single measurement has none. Shares are drawn in percent.
+    Intervals are drawn as bars; a single measurement has none. Shares are in percent.
     """
     factor, shown = shown_in(unit, max((each.value for points in lines.values() for _, each in points), default=0.0))
     drawn = []

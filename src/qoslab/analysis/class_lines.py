@@ -1,4 +1,6 @@
-"""Keys of policy classes, and the lines behind interfaces. Pure; a worker that ends a cell loads it without pandas."""
+"""Keys of policy classes, and lines behind interfaces. Pure; it does not import pandas, for workers that
+finish a cell.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,12 @@ class Line:
 
     rate_bps: float
     extra_bytes: int | None
-    """Bytes of a packet on the line in addition to those counted by the router: FCS and flag, or preamble, FCS and gap.
+    """Bytes of a packet on the line beyond those that the router counts: FCS and flag, or preamble, FCS and gap.
 
-    None on a line of cells, where it goes by the length of each packet.
+    None for a line of cells, since the overhead depends on each packet's length.
     """
     header_bytes: int = 14
-    """The layer-2 header that the router counts."""
+    """Bytes of the layer-2 header, which the router counts."""
 
 
 Lines = Mapping[tuple[str, str], Line]
@@ -28,5 +30,5 @@ Lines = Mapping[tuple[str, str], Line]
 
 
 def ends_of(lines: Lines, device: str) -> list[str]:
-    """The interfaces of a router that have lines."""
+    """Return the interfaces of a router that have lines."""
     return [interface for router, interface in lines if router == device]

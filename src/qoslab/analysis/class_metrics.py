@@ -29,10 +29,12 @@ from qoslab.model.metrics import ClassSelector
 _Key = tuple[str, str, str, str, str]
 """Key of a class: a row of CLASS."""
 ANY_HEADER = 14
-"""Bytes of layer 2 that are counted with a packet, if the line is not known."""
+"""Bytes of layer 2 that are counted with a packet if the line is unknown."""
 _Figures = dict[str, float | Missing]
 _OfOne = Callable[[pd.DataFrame, float, Line | None], _Figures]
-"""Computes figures of one class from its readings, in their order, the traffic time, and the line if it is known."""
+"""Function that computes values of one class from its readings in order, the traffic time, and the line
+if it is known.
+"""
 
 
 @metrics_of(
@@ -56,14 +58,16 @@ _OfOne = Callable[[pd.DataFrame, float, Line | None], _Figures]
     selector=lambda selection: selection.selector,
 )
 def _of_selection(rows: pd.DataFrame, classes: EachClass, selector: str | None) -> Iterator[Figure]:
-    """Shares are of all classes of a policy, not only of those that are meant."""
+    """Compute the metrics of the selected classes. Shares are of all classes of a policy, including
+    those not selected.
+    """
     yield from class_figures(classes, ClassSelector.parse(selector, interfaces_of(classes.readings)))
 
 
 class EachClass:
-    """The classes of one cell's `classes`, and figures of each, which are computed when they are first asked for.
+    """Classes of one cell's `classes`, with values of each that are computed on first use.
 
-    Every class has a share of what its policy passed, which is the sum over all classes of the policy.
+    The share of a class is that of the packets that its policy passed, summed over all classes of the policy.
     """
 
     def __init__(self, readings: pd.DataFrame, traffic_s: float, lines: Lines = MappingProxyType({})) -> None:
@@ -76,7 +80,7 @@ class EachClass:
         self._computed: dict[tuple[_OfOne, _Key], _Figures] = {}
 
     def added(self, selected: Callable[[_Key], bool], figures: _OfOne) -> _Figures:
-        """The figures of the classes that are meant added up; those that one of the classes lacks are left out."""
+        """Return the sums over the selected classes; a value that one of them lacks is left out."""
         each = [self._of_one(key, figures) for key in self._each if selected(key)]
         names = [name for name in each[0] if all(name in other for other in each)] if each else []
         return {name: _sum([found[name] for found in each]) for name in names}
@@ -90,7 +94,7 @@ class EachClass:
 
 
 def class_figures(classes: EachClass, selector: ClassSelector) -> Iterator[Figure]:
-    """The metrics `class.*` of the classes that `selector` means, added up."""
+    """Compute the metrics `class.*`, added up over the classes of `selector`."""
     mine = selected(classes.readings, selector)
     if mine.empty:
         return
@@ -121,7 +125,7 @@ def class_figures(classes: EachClass, selector: ClassSelector) -> Iterator[Figur
 
 
 def _level(key: _Key) -> _Key:
-    """The policy in which a class is: all of its classes have the same."""
+    """Return the key of the policy level of a class, which all classes of the policy share."""
     return (*key[:4], key[4].rpartition("/")[0])
 
 
@@ -136,7 +140,7 @@ def _sum(values: list[float | Missing]) -> float | Missing:
 
 
 def _over_window(readings: pd.DataFrame, traffic_s: float, line: Line | None) -> _Figures:
-    """Rates between the first and the last reading of the window."""
+    """Return the rates between the first and the last reading of the window."""
     times = readings["time_s"].astype(float)
     window = readings[(times >= WINDOW_FROM * traffic_s) & (times <= traffic_s)]
     if len(window) < 2:
@@ -180,9 +184,10 @@ def _over_window(readings: pd.DataFrame, traffic_s: float, line: Line | None) ->
 def _printed_window(
     window: pd.DataFrame, exact: _Figures, passed_packets: pd.Series, seconds: float, line: Line | None
 ) -> _Figures:
-    """The values over a window of readings of an output: missing ones are estimated, with a bound.
+    """Return the values over a window of readings from show commands: missing ones are estimated, with a bound of the
+    error.
 
-    `exact` are the completely reported ones, `passed_packets` the packets that had passed at each reading.
+    `exact` are the completely reported values, `passed_packets` the number of packets passed at each reading.
     """
     ends = window.iloc[[0, -1]]
     header = ANY_HEADER if line is None else line.header_bytes

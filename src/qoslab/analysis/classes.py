@@ -1,6 +1,6 @@
-"""Counters of policy classes over time → what became of their packets. Pure.
+"""Counters of policy classes over time: offered, sent, dropped and queued packets. Pure.
 
-Bits and bytes are those that the router counts: layer 3 and its layer-2 header.
+Bits and bytes are those that the router counts: layer 3 and the layer-2 header.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from qoslab.model.drops import DROP_REASONS
 from qoslab.model.metrics import ClassSelector
 
 PRINTED_RATE_BPS = 1000
-"""Routers print rates in whole multiples of this."""
+"""Resolution of printed rates in b/s."""
 
 
 def in_time(rows: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], np.ndarray]:
-    """Numbers of the rows of each combination of values in the columns `keys`, in the order of their times.
+    """Return the row numbers for each combination of values in the columns `keys`, ordered by time.
 
-    A row that lacks one of them is left out. Combinations are in the order of their first times.
+    A row with a missing key is left out. Combinations are ordered by their first times.
     """
     order = rows["time_s"].to_numpy(dtype=float).argsort()
     columns = [rows[name].to_numpy(dtype=object)[order] for name in keys]
@@ -35,18 +35,18 @@ def in_time(rows: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], np
 
 
 def last_of_class(classes: pd.DataFrame) -> pd.DataFrame:
-    """Each class as it was counted last, before its policy was removed."""
+    """Return the last reading of each class, before its policy was removed."""
     place = classes["time_s"].to_numpy(dtype=float).argsort().argsort()
     last = np.array([rows[-1] for rows in in_time(classes, CLASS).values()], dtype=int)
     return classes.take(last[place[last].argsort()])
 
 
 def class_drops(classes: pd.DataFrame) -> pd.DataFrame:
-    """Packets of each class of one cell at its last reading, by what became of them.
+    """Return the packets of each class of one cell at its last reading, by their fate.
 
-    The keys of a class, then offered, sent, one column for each of DROP_REASONS, queued (null without a queue). By the
-    counters' identity offered = sent + dropped + queued. What the reading does not say is null, and so is what would be
-    computed from it.
+    The columns are the keys of a class, then offered, sent, one column for each of DROP_REASONS, and queued (null
+    without a queue). The counters satisfy offered = sent + dropped + queued. Values that the reading lacks are null,
+    and so are values computed from them.
     """
     last = last_of_class(classes)
     found = last[CLASS].assign(offered=last["packets"])
@@ -65,9 +65,9 @@ def dropped(classes: pd.DataFrame, unit: str) -> pd.Series:
 
 
 def printed_depth(classes: pd.DataFrame) -> pd.Series:
-    """Packets in the class's queue as a router prints them, in all labs; nan if a reading does not say.
+    """Return the packets in the class's queue in a router's printed form, for all labs; nan if a reading lacks them.
 
-    The later generation's print has one figure for these and those of the class in the transmit ring and on the line.
+    The later generation prints one value for these and for the class's packets in the transmit ring and on the line.
     """
     in_ring = classes["queue_in_ring_packets"].astype(float).fillna(0.0)
     return classes["queue_depth_packets"].astype(float) + in_ring
@@ -76,7 +76,7 @@ def printed_depth(classes: pd.DataFrame) -> pd.Series:
 def waiting(classes: pd.DataFrame, unit: str) -> pd.Series:
     """Return the content of the class's queue in each reading, in `packets` or `bytes`; nan if not shown.
 
-    A class without a queue has nothing in it. So has a queue of no packets, whether its bytes are reported or not.
+    It is 0 for a class without a queue, and for a queue of no packets, even if its bytes are not reported.
     """
     packets = classes["queue_depth_packets"].astype(float)
     none = (packets.isna() & classes["queue_discipline"].isna()) | (packets == 0)
@@ -84,7 +84,7 @@ def waiting(classes: pd.DataFrame, unit: str) -> pd.Series:
 
 
 def interfaces_of(classes: pd.DataFrame) -> dict[str, tuple[str, ...]]:
-    """The routers and interfaces that have classes."""
+    """Return the routers and interfaces with classes."""
     found: dict[str, list[str]] = {}
     for device, interface in dict.fromkeys(zip(classes["device"], classes["interface"], strict=True)):
         if not pd.isna(device):
@@ -93,12 +93,12 @@ def interfaces_of(classes: pd.DataFrame) -> dict[str, tuple[str, ...]]:
 
 
 def keys_of(classes: pd.DataFrame) -> list[tuple[Any, ...]]:
-    """The class of each row: its values of CLASS."""
+    """Return the class of each row, as its values of CLASS."""
     return list(zip(*(classes[name].tolist() for name in CLASS), strict=True))
 
 
 def selected(classes: pd.DataFrame, selector: ClassSelector, *, nested: bool = False) -> pd.DataFrame:
-    """The rows of the classes that are meant; `nested`: whether `*` means the classes of nested policies too."""
+    """Return the rows of the selected classes; with `nested`, `*` includes classes of nested policies."""
     chosen = classes[classes["direction"] == selector.direction]
     if selector.router is not None:
         chosen = chosen[chosen["device"] == selector.router]
@@ -110,11 +110,11 @@ def selected(classes: pd.DataFrame, selector: ClassSelector, *, nested: bool = F
 
 
 def only_value(values: pd.Series) -> float | None:
-    """The value that all have; None if they differ or there is none."""
+    """Return the value common to all; None if they differ or there are none."""
     found = values.dropna().unique()
     return float(found[0]) if len(found) == 1 else None
 
 
 def printed(rates_bps: pd.Series) -> pd.Series:
-    """Rates as a router prints them; nan if one is not known."""
+    """Return rates rounded as a router prints them; nan if unknown."""
     return (rates_bps.astype(float) / PRINTED_RATE_BPS + 0.5).floordiv(1) * PRINTED_RATE_BPS

@@ -1,7 +1,7 @@
-"""Conservation of packets between hosts and routers: each packet passed, was dropped, or still waits. Pure.
+"""Conservation of packets between hosts and routers: each packet was passed or dropped, or is still queued. Pure.
 
-In packets, since bytes differ by the layer at which each counts, and over the traffic time, since counters of real
-devices are never cleared. What one side does not report is not compared.
+The unit is packets, since bytes differ by the layer of the counter, and the period is the traffic time, since counters
+of real devices are never cleared. Counters that one side does not report are not compared.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from qoslab.platforms import routers_of
 from qoslab.results import Cell, CellFiles, CellRecord
 
 SHARE = 0.005
-"""Share of packets that one side may count alone: readings are not simultaneous."""
+"""Tolerated share of packets that only one side counts, since readings are not simultaneous."""
 PACKETS = 30
-"""Number of packets allowed beyond that share: ARP, and other single packets."""
+"""Number of tolerated packets in addition to that share: ARP, and other single packets."""
 EVERY_S = {
     "keepalives": 10.0,  # `show interfaces` of the articles: `Keepalive set (10 sec)`
     "CDP": 60.0,  # the default of `cdp timer`, inferred from other releases' references
@@ -29,18 +29,18 @@ EVERY_S = {
     "EIGRP": 5.0,  # the hello interval on lines of more than T1, inferred
     "OSPF": 10.0,  # the hello interval but on multipoint lines (RFC 2328, appendix C.3, has it as a sample)
 }
-"""Shortest time between packets that real routers and switches send by themselves, for each kind."""
+"""Shortest time in seconds between packets that real routers and switches originate, by kind."""
 BY_ITSELF = sum(1 / seconds for seconds in EVERY_S.values())
-"""Packets a second that may be beyond it on each line of a real router, while its counters grow."""
+"""Additional tolerated packets a second on each line of a real router, while its counters grow."""
 UNCOUNTED = ("access-group", "traffic-filter", "rate-limit", "ip verify unicast")
-"""Words of a configuration by which a router drops what no show command of those that are read counts."""
+"""Configuration commands that make a router drop packets which are in none of the counters that are read."""
 
 
 def disagreements_of(cell: Cell, record: CellRecord, experiment: Experiment) -> list[str]:
-    """Return who of a cell's hosts and routers does not count the same, or not to the end of the traffic, a sentence
-    each.
+    """Return one sentence for each disagreement of a cell's hosts and routers, and for counters without the end of the
+    traffic.
 
-    `record` is what is to be written of it; its files are all there. This is asked once, when the cell ends.
+    `record` is the cell's record before it is written; all other files exist. This is called once, when the cell ends.
     """
     rows: defaultdict[str, list[Row]] = defaultdict(list)
     files = cell.files()
@@ -58,7 +58,7 @@ def disagreements_of(cell: Cell, record: CellRecord, experiment: Experiment) -> 
 
 
 def _uncounted(files: CellFiles, experiment: Experiment) -> list[str]:
-    """Routers that drop what nothing of what was read counts, by their configurations."""
+    """Return the routers that drop packets without a counter, according to their configurations."""
     found, counting = [], files.devices_with_counters()
     for router in routers_of(experiment.topology):
         names = (f"config/{router}.{each}" for each in ("ios", "before.ios", "running.ios"))
@@ -76,10 +76,10 @@ def disagreements(
     uncounted: Collection[str] = (),
     talking: Collection[str] = (),
 ) -> Iterator[str]:
-    """Yield who disagrees with whom, of one cell. `hosts` are by interface; rows are those of the tables.
+    """Yield the disagreements in one cell. `hosts` are by interface; rows are those of the tables.
 
-    `uncounted` routers drop what nobody counts, and on lines of `talking` ones there is what these and switches say by
-    themselves, as there is on no virtual one.
+    `uncounted` routers drop packets that no counter includes. Lines of `talking` routers carry additional packets that
+    real routers and switches originate; lines of virtual routers do not.
     """
     counted = _Counted(interfaces, talking)
     yield from _of_links(topology, hosts, counted)
@@ -92,7 +92,7 @@ def disagreements(
 
 
 class _Counted:
-    """The counters of interfaces of one cell."""
+    """Counters of the interfaces of one cell."""
 
     def __init__(self, interfaces: Iterable[Row], talking: Collection[str]) -> None:
         self._talking = talking
@@ -104,11 +104,11 @@ class _Counted:
 
     @property
     def devices(self) -> list[str]:
-        """The counting devices."""
+        """Names of the devices with counters."""
         return list(dict.fromkeys(device for device, _ in self._each))
 
     def grown(self, device: str, interface: str, *columns: str) -> float | None:
-        """Return how much counters grew together; None if one is not known."""
+        """Return the sum of the counters' growth; None if one is unknown."""
         rows = self._each.get((device, interface), ())
         if len(rows) < 2:
             return None
@@ -116,7 +116,7 @@ class _Counted:
         return None if None in found else sum(each for each in found if each is not None)
 
     def tolerance(self, packets: float, device: str, *ports: str) -> float:
-        """Return the allowed difference in packets between the router and another counter at these ports."""
+        """Return the tolerated difference in packets between the router and another counter at these ports."""
         own = 0.0
         for port in ports if device in self._talking else ():
             rows = self._each[device, port]
@@ -124,7 +124,7 @@ class _Counted:
         return PACKETS + SHARE * packets + own
 
     def last(self, device: str, interface: str, column: str) -> float:
-        """The last value of a gauge; 0 if it is missing: a ring of a few packets."""
+        """Return the last value of a gauge; 0 if it is missing, since it is of a ring of a few packets."""
         rows = self._each.get((device, interface))
         return (_number(rows[-1], column) if rows else None) or 0.0
 
@@ -143,7 +143,7 @@ def _growth(first: float | None, last: float | None) -> float | None:
 
 
 def _of_links(topology: Topology, hosts: Mapping[str, Mapping[str, HostCount]], counted: _Counted) -> Iterator[str]:
-    """Yield if a host and the router at the other end of its link do not count the same."""
+    """Yield a sentence for each link with different counts of the host and the router at its ends."""
     for host, cards in hosts.items():
         for link, near, far in topology.links_of(host):
             card = cards.get(near.interface)
@@ -168,7 +168,7 @@ def _of_links(topology: Topology, hosts: Mapping[str, Mapping[str, HostCount]], 
 
 
 def _of_router(topology: Topology, router: str, counted: _Counted, classes: Sequence[Row]) -> Iterator[str]:
-    """Yield if a router neither passed nor dropped what came in."""
+    """Yield a sentence if packets that a router received were neither passed nor dropped."""
     ports = sorted({near.interface.partition(".")[0] for _, near, _ in topology.links_of(router)})
     came = _sum(counted.grown(router, port, "input_packets") for port in ports)
     left = _sum(counted.grown(router, port, "output_packets") for port in ports)
@@ -191,10 +191,10 @@ def _of_router(topology: Topology, router: str, counted: _Counted, classes: Sequ
 
 
 def _ways_of_drops(router: str, ports: list[str], counted: _Counted, classes: Sequence[Row]) -> list[float]:
-    """Return the possible drops on output: software differs in whether a port's drops include its policy's, or
-    policer's.
+    """Return the possible numbers of drops on output: software differs in whether a port's drops include those of its
+    policy, or of policers.
 
-    Empty if no counter shows it.
+    The list is empty if no counter has them.
     """
     of_ports = _sum(counted.grown(router, port, "output_drops") for port in ports)
     output = [row for row in classes if row["direction"] == "output"]
@@ -206,9 +206,10 @@ def _ways_of_drops(router: str, ports: list[str], counted: _Counted, classes: Se
 
 
 def _ways_of_waiting(router: str, ports: list[str], counted: _Counted, classes: Sequence[Row]) -> list[float]:
-    """Return the packets that may wait at the end: a port's queue may be that of its policy, or follow a shaper's.
+    """Return the possible numbers of packets queued at the end: a port's queue may be that of its policy, or follow a
+    shaper's.
 
-    Empty if a queue reports none.
+    The list is empty if a class does not report its queue.
     """
     of_ports = sum(
         counted.last(router, port, "queue_depth") + counted.last(router, port, "tx_ring_depth") for port in ports
@@ -222,13 +223,15 @@ def _ways_of_waiting(router: str, ports: list[str], counted: _Counted, classes: 
 
 
 def _waiting(row: Row) -> float | None:
-    """Return the packets in a class's queue; None if the reading does not show them. Without a queue there are none."""
+    """Return the packets in a class's queue; 0 without a queue, None if the reading lacks them."""
     packets = _number(row, "queue_depth_packets")
     return 0.0 if packets is None and row.get("queue_discipline") is None else packets
 
 
 def _class_drops(classes: Iterable[Row], reasons: Sequence[str] = DROP_REASONS) -> float | None:
-    """Return how many packets the classes of policies dropped for these reasons; None if one does not report."""
+    """Return the number of packets that the classes of policies dropped for these reasons; None if one does not report
+    it.
+    """
     found = 0.0
     for rows in _by_class(row for row in classes if "/" not in str(row["class"])):
         for reason in reasons:
@@ -241,7 +244,7 @@ def _class_drops(classes: Iterable[Row], reasons: Sequence[str] = DROP_REASONS) 
 
 
 def _by_class(rows: Iterable[Row]) -> list[list[Row]]:
-    """The readings of each class, in the order of their times."""
+    """Return the readings of each class, ordered by time."""
     found: defaultdict[tuple[object, ...], list[Row]] = defaultdict(list)
     for row in sorted(rows, key=_time_s):
         found[tuple(row.get(name) for name in CLASS)].append(row)

@@ -1,4 +1,4 @@
-"""Conversations of classic weighted fair queueing over time → the metrics `conversation.*`. Pure."""
+"""Metrics `conversation.*`, from counters of classic weighted fair queueing over time. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from qoslab.model.instants import WINDOW_FROM
     traffic_s=lambda selection: selection.cell.traffic_s,
 )
 def conversation_figures(mine: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
-    """Figures of some conversations of one cell: what waits in all together, and the weight where all have the same."""
+    """Compute the metrics of some conversations of one cell: total queued packets, and the weight if it is the same for
+    all.
+    """
     running = mine[(mine["time_s"] > WINDOW_FROM * traffic_s) & (mine["time_s"] < traffic_s)]
     if running.empty:
         return

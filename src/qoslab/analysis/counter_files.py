@@ -1,4 +1,4 @@
-"""Counters of routers and hosts of a cell, from its files."""
+"""Counters of a cell's routers and hosts, from the cell's files."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from qoslab.model.steps import TRAFFIC
 from qoslab.results import CellFiles, CellRecord
 
 WHOLE_PACKET = 1600
-"""Bytes that packets on a host's card have at most on average, where it counts packets as they are on the line."""
+"""Maximum mean packet size, in bytes, on a host's interface that counts packets in their form on the line."""
 DAMAGE = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 """Errors raised by a file with an unexpected structure."""
 STRAY_S = 600.0
-"""Longest time before and after a cell's traffic for time stamps that belong to it. Graphs have a value for each tenth
-of a second from the first to the last, so that a stamp of another year would take all memory.
+"""Maximum time before and after a cell's traffic of time stamps that belong to it, in seconds. Graphs have a value for
+each tenth of a second from the first to the last, so that a stamp of another year would take all memory.
 """
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -45,15 +45,17 @@ class HostCount:
 
     @property
     def is_of_the_line(self) -> bool:
-        """True if it counts packets as they are on the line; one that cuts segments itself may count these."""
+        """True if it counts packets in their form on the line; an interface with segmentation offload may count larger
+        ones.
+        """
         return self.sent_bytes <= WHOLE_PACKET * self.sent
 
 
 def add_counters(
     files: CellFiles, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]
 ) -> list[str]:
-    """Add the rows of the tables `classes`, `interfaces`, `queues` and `conversations`; what could not be read is
-    returned.
+    """Add the rows of the tables `classes`, `interfaces`, `queues` and `conversations`; return messages for unreadable
+    data.
     """
     problems: list[str] = []
     origin_ns = 0 if record.traffic_started is None else ns(record.traffic_started)
@@ -106,9 +108,10 @@ def add_counters(
 
 
 def too_old(files: CellFiles, record: CellRecord, experiment: Experiment) -> Iterator[str]:
-    """Return one sentence for each router without counters from the end of the traffic: its values would be low.
+    """Return one sentence for each router without counters from the end of the traffic, since its values would be too
+    low.
 
-    The last ones are taken when all flows are done. They may precede that by the period in which they are taken.
+    The last counters are read when all flows are done. They may be older by the polling period.
     """
     over_ns = _over_ns(record, experiment)
     if over_ns is None:
@@ -129,9 +132,9 @@ def too_old(files: CellFiles, record: CellRecord, experiment: Experiment) -> Ite
 
 
 def _over_ns(record: CellRecord, experiment: Experiment) -> int | None:
-    """Return when the last flow was over, in nanoseconds since 1970; None if none ran.
+    """Return the end time of the last flow, in nanoseconds since 1970; None if none ran.
 
-    One that was cut off, or had no more to send, was over before its time.
+    A flow that was stopped, or had no more to send, ended before its planned time.
     """
     arm = experiment.arm(record.arm)
     lengths = {flow.name: experiment.duration_of(arm, flow).ns for flow in experiment.flows_of(arm)}
@@ -141,7 +144,7 @@ def _over_ns(record: CellRecord, experiment: Experiment) -> int | None:
 
 
 def _check(device: str, replies: Sequence[Mapping[str, Any]], origin_ns: int, experiment: Experiment) -> None:
-    """Raise `DamageError` if counters are missing, or of unknown nodes or interfaces, or of another time."""
+    """Raise `DamageError` if counters are missing, or belong to unknown nodes, interfaces or another time."""
     hint = "the file was changed or damaged"
     interfaces = {end.interface for link in experiment.topology.links for end in link.ends if end.node == device}
     if not interfaces:
@@ -166,7 +169,7 @@ def _counted_rows(
     origin_ns: int,
     traffic_of: Callable[[Mapping[str, Any]], str | None],
 ) -> Iterator[tuple[str, raw.Row]]:
-    """Tables and rows of what a virtual router counted."""
+    """Yield tables and rows of a virtual router's counters."""
     tables: dict[str, Iterable[raw.Row]] = {
         "classes": chain(raw.class_rows(device, replies, origin_ns), tree_rows(device, replies, origin_ns)),
         "interfaces": raw.interface_rows(device, replies, origin_ns),
@@ -177,8 +180,8 @@ def _counted_rows(
 
 
 def _traffic_of(record: CellRecord, experiment: Experiment) -> Callable[[Mapping[str, Any]], str | None]:
-    """Return which traffic goes with an IP header: that to its address and port. Answers, and what is of nobody, have
-    none.
+    """Return a function from an IP header to the traffic with its address and port; None for answers and
+    other packets.
     """
     numbers: dict[str, int] = {"tcp": TCP, "udp": UDP}
     protocols = {flow.name: numbers[flow.protocol] for flow in experiment.flows_of(experiment.arm(record.arm))}
@@ -210,7 +213,7 @@ def cards_of(files: CellFiles) -> dict[str, dict[str, HostCount]]:
 
 
 def lines_of(experiment: Experiment) -> Lines:
-    """The lines at interfaces, by node and interface."""
+    """Return the lines at interfaces, by node and interface."""
     return {
         (end.node, end.interface): Line(float(link.rate.bps), extra_bytes(link.framing), COUNTED_HEADER[link.framing])
         for link in experiment.topology.links
@@ -219,6 +222,6 @@ def lines_of(experiment: Experiment) -> Lines:
 
 
 def ns(moment: datetime) -> int:
-    """Nanoseconds since 1970, exactly."""
+    """Return exact nanoseconds since 1970."""
     gone = moment - _EPOCH
     return (gone.days * 86_400 + gone.seconds) * 10**9 + gone.microseconds * 1000

@@ -19,15 +19,20 @@ from qoslab.model.metrics import Reference, Unit
 from qoslab.model.run_figures import NEGLIGIBLE
 
 SIGNIFICANCE = 0.05
-"""Significance of each of the two tests: labs that differ by the margin are called equivalent in one case of twenty."""
+"""Significance of each of the two tests: labs that differ by exactly the margin are called equivalent in one case of
+twenty.
+"""
 WIDEST = 0.2
-"""A window without a prediction is of what chance may do, and says little of what two labs may differ by: no more than
-this share of the figure, as in trials of bioequivalence (80 to 125 %)."""
+"""Maximum margin from a window without a prediction, as a share of the value: such a window reflects random variation
+and not the difference between labs. The share is that of bioequivalence trials (80 to 125 %).
+"""
 EXACT_MOST = 10_000
-"""Pairs of values up to which the distribution of ranks is counted; with more its limit is as good."""
+"""Number of pairs of values up to which the distribution of ranks is computed exactly; for more, the normal
+approximation is as good.
+"""
 
 SAME = "the same"
-"""Every repetition of both labs has one and the same value: nothing is left to be tested."""
+"""All repetitions of both labs have the same value, so no test is needed."""
 EQUIVALENT = "equivalent"
 """The test refutes a difference greater than the margin."""
 OPEN = "open"
@@ -58,9 +63,9 @@ class Agreement:
     word: str
     """`SAME`, `EQUIVALENT`, `OPEN`, `DIFFERENT`, `NEAR` or `APART`."""
     difference: float
-    """The second lab's figure less the first's."""
+    """Value of the second lab minus that of the first."""
     p_value: float
-    """The greater of the two one-sided tests that the labs differ by the margin or more; nan if none was made."""
+    """Greater p-value of the two one-sided tests that the labs differ by the margin or more; nan without a test."""
     untested: str = ""
     """Reason for the absence of a test."""
 
@@ -71,10 +76,11 @@ class Agreement:
 
 
 def margin_of(expectation: Expectation | None, metric: str, unit: Unit, figure: float) -> Margin:
-    """Return the margin of a value, from its expectation; `figure` is the greater of the two values.
+    """Return the margin of a value from its expectation; `figure` is the greater of the two values.
 
-    From a prediction to the nearer end of its window; half of a window without a prediction, at most `WIDEST`; else
-    what counts as negligible between runs. No less than what the figure is counted in.
+    With a prediction, the margin is its distance to the nearer end of its window; for a window without a prediction
+    half of its width, at most `WIDEST`; otherwise the difference that is negligible between runs. It is at least the
+    counting unit of the value.
     """
     found = _window(expectation, figure)
     step = _step(metric, unit)
@@ -116,12 +122,16 @@ def _step(metric: str, unit: Unit) -> Margin:
 
 
 def least_p_value(first: int, second: int) -> float:
-    """The least that a rank test of so many values can come to: that all of one lab are above all of the other."""
+    """Return the least possible p-value of a rank test of this many values, if all of one lab are above all of the
+    other.
+    """
     return 1 / math.comb(first + second, first)
 
 
 def agreement(first: Sequence[float], second: Sequence[float], difference: float, margin: float) -> Agreement:
-    """Compare the repetitions of a value in two labs, at least one each; `difference` is that of their values."""
+    """Compare the repetitions of a value in two labs, at least one each; `difference` is the difference of their
+    values.
+    """
     if len({*first, *second}) == 1:
         return Agreement(SAME, difference, math.nan)
     near = abs(difference) <= margin
@@ -148,5 +158,7 @@ def _p_value(above: np.ndarray, below: np.ndarray, alternative: str) -> float:
 
 
 def relative_difference(first: float, second: float) -> float:
-    """0 to 1 if both have one sign: the difference as a share of the greater; nan of what is not finite."""
+    """Return the difference as a share of the greater value, 0 to 1 for values of the same sign; nan if one is not
+    finite.
+    """
     return 0.0 if first == second else abs(second - first) / max(abs(first), abs(second))

@@ -1,4 +1,4 @@
-"""A figure that is not known exactly: its value and how wrong that may be. Pure.
+"""Estimates: values with a maximum error. Pure.
 
 If an output shows packets and not bytes, the bytes are bounded by the possible sizes of packets and by other values of
 the output; the estimate uses the mean size of their class.
@@ -15,13 +15,15 @@ from typing import Self
 from qoslab.analysis.missing import Missing
 
 ERROR_MOST = 0.05
-"""Share of a figure that it may be wrong by to be given at all: what tolerances of expectations usually are."""
+"""Maximum error of an estimate as a share of its value, beyond which it counts as missing: the usual tolerance of
+expectations.
+"""
 IP_LEAST, IP_MOST = 20, 1500
-"""Bytes of an IP packet on a line with the usual MTU."""
+"""Minimum and maximum size in bytes of an IP packet on a line with the usual MTU."""
 
 
 class Estimate(float):
-    """A figure that may be wrong."""
+    """A value with a maximum error."""
 
     __slots__ = ("error",)
 
@@ -30,14 +32,15 @@ class Estimate(float):
 
     def __init__(self, value: float, error: float) -> None:
         self.error = error
-        """Greatest error in either direction."""
+        """Maximum error in either direction."""
 
 
 def sampled_median(samples: Sequence[float]) -> Estimate:
-    """The median of what was examined at some instants; of what was there all the time it is wrong by so much at most.
+    """Return the median of samples at some instants, with its maximum error as the median over the whole time.
 
-    In 95 of 100 cases, where the instants have nothing to do with what is examined: by the order statistics on both
-    sides (Conover, "Practical Nonparametric Statistics", 1999, 3.2); by the ends, if there are fewer than six.
+    The error holds in 95 of 100 cases, if the instants are independent of the sampled quantity: it follows from the
+    order statistics on both sides (Conover, "Practical Nonparametric Statistics", 1999, 3.2), or from the extremes, if
+    there are fewer than six samples.
     """
     ordered = sorted(samples)
     count, rank, outside = len(ordered), 0, 0
@@ -51,12 +54,12 @@ def sampled_median(samples: Sequence[float]) -> Estimate:
 
 
 def error_of(value: float) -> float:
-    """Return how wrong a figure may be; 0 of a plain one."""
+    """Return the maximum error of a value; 0 if it is not an estimate."""
     return value.error if isinstance(value, Estimate) else 0.0
 
 
 def given(value: float | Missing, of: Callable[[], str]) -> float | Missing:
-    """The value, if it is precise enough; `of` returns the display name of the class."""
+    """Return the value, or a reason if it is not precise enough; `of` returns the display name of the class."""
     if isinstance(value, Missing) or error_of(value) <= ERROR_MOST * abs(value):
         return value
     low, high = value - error_of(value), value + error_of(value)
@@ -64,28 +67,28 @@ def given(value: float | Missing, of: Callable[[], str]) -> float | Missing:
 
 
 def scaled(value: float, factor: float) -> Estimate:
-    """A multiple of a figure, and of how wrong it may be."""
+    """Return a multiple of a value, with its error."""
     return Estimate(value * factor, error_of(value) * abs(factor))
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Interval that contains a number."""
+    """Interval that contains a value."""
 
     low: float
     high: float
 
     def near(self, value: float) -> Estimate:
-        """The value, or the end that is next to it, with how far the farther end is."""
+        """Return the nearest number within the interval, with the distance to the farther end as the error."""
         inside = min(max(value, self.low), self.high)
         return Estimate(inside, max(self.high - inside, inside - self.low))
 
 
 def passed_bytes(packets: float, size: float, passed: float, header: int) -> Estimate:
-    """Bytes of those of a class's packets that passed.
+    """Return the bytes of the packets of a class that passed.
 
-    `packets` of `size` bytes in all were offered, `passed` of them went on (more than were offered where a queue was
-    drained); each has a header of layer 2 of `header` bytes.
+    `packets` with a total of `size` bytes were offered, and `passed` of them were sent (more than offered if a queue
+    was drained); each has a layer-2 header of `header` bytes.
     """
     least, most = header + IP_LEAST, header + IP_MOST
     rest = packets - passed

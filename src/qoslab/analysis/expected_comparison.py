@@ -1,4 +1,4 @@
-"""Comparison of measured with expected and published values, with a verdict. Pure."""
+"""Comparison of measured values with expected and published ones, with a verdict. Pure."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ COLUMNS = [
 ]
 
 _Key = tuple[str, str, str]
-"""Key of a row: arm, metric, and the cells that count, in words."""
+"""Key of a row: arm, metric, and a description of the cells."""
 
 
 def pairing(sides: Sequence[Iterable[CellKey]]) -> frozenset[str]:
-    """Return the parameters by which cells of several arms are paired, from all cells of each arm.
+    """Return the parameters that pair cells of several arms, from all cells of each arm.
 
-    All arms have them. A parameter with a single value in each arm does not distinguish cells of an arm: if the values
-    differ, they are the difference between the arms.
+    All arms have these parameters. One with a single value in each arm does not distinguish cells of an arm: if these
+    values differ, they are the difference between the arms.
     """
     values: list[dict[str, set[object]]] = []
     for side in sides:
@@ -64,7 +64,7 @@ def pairing(sides: Sequence[Iterable[CellKey]]) -> frozenset[str]:
 
 
 def alike(sides: Sequence[Sequence[CellKey]], names: Set[str]) -> list[list[CellKey]]:
-    """Return the cells of each side that every other side has too, by these parameters and repetition."""
+    """Return the cells of each side with a counterpart on every other side, by these parameters and repetition."""
 
     def common(cell: CellKey) -> CellKey:
         return (frozenset(each for each in cell[0] if each[0] in names), *cell[1:])
@@ -74,7 +74,7 @@ def alike(sides: Sequence[Sequence[CellKey]], names: Set[str]) -> list[list[Cell
 
 
 class Planned:
-    """The cells that a run was to measure."""
+    """Planned cells of a run."""
 
     def __init__(self, cells: Iterable[CellSummary]) -> None:
         self._cells: dict[str, list[Parameters]] = {}
@@ -89,24 +89,24 @@ class Planned:
 
     def count(self, arms: Sequence[str], where: Where) -> int:
         """Return the number of cells of an arm, or of pairs of cells of two arms, with these parameters, without spared
-        ones.
+        cells.
         """
         sides = [[key for values, key in self._keys.get(arm, ()) if fits(values, where)] for arm in arms]
         return max(map(len, alike(sides, self.pairing(arms))))
 
     def pairing(self, arms: Sequence[str]) -> frozenset[str]:
-        """Return the parameters by which the cells of these arms are paired."""
+        """Return the parameters that pair the cells of these arms."""
         known = tuple(arms)
         if known not in self._pairing:
             self._pairing[known] = pairing([[key for _, key in self._keys.get(arm, ())] for arm in known])
         return self._pairing[known]
 
     def has(self, arms: Iterable[str], where: Where) -> bool:
-        """Return whether there is a cell with these parameters of each arm."""
+        """Return whether each arm has a cell with these parameters."""
         return all(any(fits(each, where) for each in self._cells.get(arm, ())) for arm in arms)
 
     def expected(self, wanted: Comparison, duration: Duration) -> Iterator[Expectation]:
-        """Return the expectations of these cells: one for each combination of the parameters in an expectation."""
+        """Return the expectations of these cells, one for each combination of the parameters in an expectation."""
         for expectation in wanted.expectations:
             cells = self._cells.get(expectation.arms[0], ())
             for each in resolved(expectation, wanted.quantities, cells, duration):
@@ -115,7 +115,7 @@ class Planned:
 
 
 def selected(table: pd.DataFrame, arm: str, where: Where) -> pd.DataFrame:
-    """The rows of an arm's cells with these values (any of a tuple) of these parameters."""
+    """Return the rows of an arm's cells with these values (or any of a tuple) of these parameters."""
     rows = table[table["arm"] == arm]
     for name, wanted in where.items():
         column = tables.PARAMETER + name
@@ -128,26 +128,26 @@ def selected(table: pd.DataFrame, arm: str, where: Where) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Measured:
-    """A figure of an arm, or of `A/B`."""
+    """A measured value of an arm, or of `A/B`."""
 
     estimate: Estimate | None
     """Measured value; None if there is none."""
     trusted: bool
-    """True if it comes from valid cells; without a valid one it comes from the others."""
+    """True if it comes from valid cells; otherwise no cell is valid, and it comes from the others."""
     excluded: int
-    """Cells that were left out as they are not valid."""
+    """Number of cells that were left out since they are not valid."""
     missing: str = ""
-    """Reason of the missing value in cells that count; empty if none is missing."""
+    """Reason of a missing value in cells that count; empty if none is missing."""
     effect: float = math.nan
     """Cliff's delta of `A/B`, -1 to 1; nan if an arm has fewer than two values."""
     counted: int = field(default=0, compare=False, repr=False)
-    """Cells that it comes from, each repetition by itself; of `A/B` pairs of them."""
+    """Number of cells behind it, each repetition by itself; for `A/B` of pairs."""
     planned: int = field(default=0, compare=False, repr=False)
-    """Cells, or pairs, that it should come from."""
+    """Planned number of cells or pairs."""
 
     @property
     def value(self) -> float:
-        """The figure; nan if nothing was measured."""
+        """Measured value; nan if there is none."""
         return math.nan if self.estimate is None else self.estimate.value
 
     @property
@@ -177,11 +177,11 @@ def measured_figure(
     where: Where | None = None,
     planned: Planned | None = None,
 ) -> Measured:
-    """The mean over the chosen cells of the median of their repetitions, with its interval; of `A/B` the ratio.
+    """Return the mean over the chosen cells of the median of their repetitions, with its interval; for `A/B` the ratio.
 
-    `metrics` has a column `valid`; its columns of parameters distinguish the cells. One without the column `missing`
-    gives no reasons. A ratio is of the cells that both arms have, by parameters and repetition. `planned` are the cells
-    of the run; without them those that have any row count as planned.
+    `metrics` has a column `valid`; its parameter columns distinguish the cells. Without a column `missing` there are no
+    reasons. A ratio is over the cells that both arms have, by parameters and repetition. `planned` are the cells of the
+    run; without them all cells with any row count as planned.
     """
     arms = arm.split("/")
     rows = metrics if isinstance(metrics, MetricRows) else MetricRows(metrics)
@@ -203,7 +203,7 @@ def measured_figure(
 
 
 def _estimated(found: Measured, values: Sequence[list[list[float]]]) -> Measured:
-    """Add the value of one arm, or the ratio of two; `values` are of the same cells of both, by cell."""
+    """Add the value of one arm, or the ratio of two; `values` are by cell, of the same cells in both arms."""
     if len(values) == 1:
         return replace(found, estimate=statistics.average(values[0]))
     estimate = statistics.ratio(*values)
@@ -217,7 +217,7 @@ def _estimated(found: Measured, values: Sequence[list[list[float]]]) -> Measured
 
 
 def cell_keys(rows: pd.DataFrame) -> list[CellKey]:
-    """Return which cell each row is of."""
+    """Return the cell of each row."""
     names = [name for name in rows.columns if name.startswith(tables.PARAMETER)]
     values = rows[names].astype(object).where(rows[names].notna(), None).itertuples(index=False, name=None)
     found: list[CellKey] = []
@@ -235,7 +235,7 @@ def cell_keys(rows: pd.DataFrame) -> list[CellKey]:
 
 
 def _groups(side: Side, cells: Iterable[CellKey]) -> list[list[float]]:
-    """The values of some cells, the repetitions of each combination of parameters together."""
+    """Return the values of some cells, with the repetitions of each combination of parameters grouped."""
     groups: dict[object, list[float]] = {}
     for cell in cells:
         groups.setdefault(cell[0], []).append(side.values[cell])
@@ -253,22 +253,23 @@ def compare(
     lab: str = DEFAULT_LAB,
     planned: Planned | None = None,
 ) -> pd.DataFrame:
-    """One row for each expectation, then one for each other published figure and each of `show`, arm by arm.
+    """Return one row for each expectation, then for each other published value, and for each of `show`, arm by arm.
 
-    `lab` is the kind of lab that the measured figures come from.
+    `lab` is the kind of lab that the measured values come from.
 
-    Rows without an expectation are `informative`. `where` says which cells of the arm count; all if it is empty.
+    Rows without an expectation are `informative`. `where` describes the cells of the arm that count; it is empty for
+    all.
 
-    `predicted` is what the model says, for the `reason`. `verdict` shows whether the router does that; `reproduction`
-    whether the published figure is within the same bounds, regardless of the measured value: `as predicted`, `not
-    reproduced` with what would explain it as `explanation`, or `fitted` where the bounds are not independent of it.
+    `predicted` is the model's value, for the `reason`. `verdict` shows whether the router behaves accordingly;
+    `reproduction` whether the published value is within the same bounds, regardless of the measured value: `as
+    predicted`, `not reproduced` with a possible cause as `explanation`, or `fitted` if the bounds depend on it.
 
     `predicted`, `published` and `measured` are nan if there is none; `low` and `high` are the ends of the 95 %
-    interval, `n` the cells behind it (of `A/B` the pairs of cells), `excluded` those that are not valid, `missing` why
-    others lack it, `effect` Cliff's delta of `A/B`. An expectation whose figure was not measured is not met.
-    `planned` are the cells of the run: an expectation of which most cells are not valid or lack the value is
-    `undecided`. `arms` is the order of the rows, ratios of arms last. Figures of which no cell is valid are shown and
-    decide nothing: they are `informative` too.
+    interval, `n` the number of cells behind it (for `A/B` of pairs of cells), `excluded` the number of cells that are
+    not valid, `missing` the reason why others lack it, and `effect` Cliff's delta of `A/B`. An expectation with a value
+    that was not measured is not met. `planned` are the cells of the run: an expectation is `undecided` if most of its
+    cells are not valid or lack the value. `arms` is the order of the rows, with ratios of arms last. Values without a
+    valid cell are shown as `informative`.
     """
     figures: dict[_Key, PublishedFigure] = {
         (each.arm, each.metric, each.selection): each for each in published if each.metric
@@ -303,7 +304,7 @@ def compare(
 
 
 def _row(key: _Key, unit: str, published: PublishedFigure | None, measured: Measured) -> dict[str, object]:
-    """A row that decides nothing; what it lacks is nan in the end."""
+    """Return an informative row; columns that it lacks become nan."""
     arm, metric, selection = key
     return {
         "arm": arm,
@@ -321,7 +322,7 @@ def _row(key: _Key, unit: str, published: PublishedFigure | None, measured: Meas
 
 
 def _reproduction(expectation: Expectation, published: PublishedFigure | None) -> dict[str, str]:
-    """Return whether the publication agrees with what the router has to do, and if not, why."""
+    """Return whether the publication agrees with the prediction, and if not, the explanation."""
     if published is None:
         return {"explanation": expectation.fitted}
     if not published.is_published:
@@ -335,7 +336,7 @@ def _reproduction(expectation: Expectation, published: PublishedFigure | None) -
 
 
 def impossible(comparison: pd.DataFrame) -> list[str]:
-    """Descriptions of impossible values; each is a bug of the analysis."""
+    """Return descriptions of impossible values, each of which is a bug of the analysis."""
     rows = comparison[comparison["verdict"] == IMPOSSIBLE].to_dict("records")
     return [
         f"{row['arm']}: {row['metric']}{' with ' + row['where'] if row['where'] else ''} came out as "
@@ -390,12 +391,14 @@ def _verdict(expectation: Expectation, measured: Measured) -> str:
 
 
 def to_csv(comparison: pd.DataFrame) -> str:
-    """`comparison.csv`; empty if there is no figure."""
+    """Return the content of `comparison.csv`; an empty cell stands for a missing value."""
     return comparison.to_csv(index=False)
 
 
 def to_json(comparison: pd.DataFrame) -> str:
-    """`comparison.json`: a list of objects with the same keys; null if there is no figure."""
+    """Return the content of `comparison.json`: a list of objects with the same keys; null stands for a
+    missing value.
+    """
 
     def plain(value: object) -> object:
         return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,7 +1,7 @@
-"""Goodput of the flows of a cell: sum, each flow, fairness, and losses. Pure.
+"""Goodput of the flows of a cell: total, single flows, fairness, and losses. Pure.
 
-Goodput is the payload that receivers got over a time. Of one flow it is the time from start to end of its test; of
-several flows together it is the time from the first start to the last end, whenever each of them ran in it.
+Goodput is received payload over time. For one flow the time is from start to end of its test; for several flows
+together it is from the first start to the last end, regardless of the time of each.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ NO_DELAY = "its lab does not measure one-way delay; --lab simulated does"
 
 
 def total_bps(flows: pd.DataFrame) -> float:
-    """Payload rate of one cell's `flows` together: all that they received over the time from first start to last end.
+    """Return the total payload rate of one cell's `flows`: all received payload over the time from first start to last
+    end.
 
-    nan if no flow took any time.
+    Return nan if no flow lasted.
     """
     found = span(flows)
     return math.nan if found is None else float(flows["bytes"].sum()) * 8 / (found[1] - found[0])
 
 
 def jain(goodputs: pd.Series) -> float:
-    """Jain's fairness index (sum x)^2 / (n sum x^2): 1 for equal shares, 1/n where one has all; nan for nothing at all.
+    """Return Jain's fairness index (sum x)^2 / (n sum x^2): 1 for equal shares, 1/n if one has all; nan if all are 0.
 
     R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness", DEC-TR-301, 1984.
     """
@@ -58,7 +59,7 @@ def jain(goodputs: pd.Series) -> float:
     intervals=lambda selection: selection.cell.tables["intervals"],
 )
 def goodput_figures(flows: pd.DataFrame, intervals: pd.DataFrame | None = None) -> Iterator[Figure]:
-    """Figures of one cell's `flows`; `intervals` are those of the cell, if there are any."""
+    """Compute the metrics of one cell's `flows`; `intervals` are those of the cell, if there are any."""
     if flows.empty:
         return
     yield "goodput.sum", total_bps(flows)
@@ -92,7 +93,7 @@ def goodput_figures(flows: pd.DataFrame, intervals: pd.DataFrame | None = None) 
 
 
 def _delays(arrived: pd.DataFrame) -> Iterator[Figure]:
-    """Yield the one-way delays of the UDP flows of which anything arrived."""
+    """Yield the one-way delays of UDP flows with arrivals."""
     for name in ("p50", "p99", "max"):
         column = f"delay_{name}_ms"
         if arrived.empty:
@@ -104,7 +105,7 @@ def _delays(arrived: pd.DataFrame) -> Iterator[Figure]:
 
 
 def fairness(flows: pd.DataFrame, intervals: pd.DataFrame | None = None) -> float | Missing:
-    """Jain's index of what the flows received in the time in which all of them ran."""
+    """Return Jain's index of the payload that the flows received while all of them ran."""
     together = common_span(flows)
     if together is None:
         return Missing(NOT_TOGETHER)
@@ -114,7 +115,7 @@ def fairness(flows: pd.DataFrame, intervals: pd.DataFrame | None = None) -> floa
 
 @metrics_of("flows", "goodput.share", everything=lambda selection: selection.whole.rows)
 def share_figures(flows: pd.DataFrame, everything: pd.DataFrame) -> Iterator[Figure]:
-    """The part that `flows` received of all that `everything` in their cell did, in bytes: parts add up to 1."""
+    """Return the share of `flows` in the bytes received by `everything` in their cell: shares add up to 1."""
     if flows.empty:
         return
     received = float(everything["bytes"].sum())

@@ -1,4 +1,4 @@
-"""Rows of the table `hosts` → the metrics of hosts. Pure."""
+"""Metrics of hosts, from rows of the table `hosts`. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from qoslab.analysis.throughput import segment_size, tcp_flows
     mss_bytes=lambda selection: segment_size(tcp_flows(selection.cell.tables["flows"])),
 )
 def host_figures(hosts: pd.DataFrame, mss_bytes: float | None) -> Iterator[Figure]:
-    """Figures of one cell's hosts together. The size of a full segment is None if it is not known."""
+    """Compute the metrics of one cell's hosts together. The size of a full segment is None if it is unknown."""
     if hosts.empty:
         return
     again = total(hosts["retransmitted_segments"], "the counters of hosts")

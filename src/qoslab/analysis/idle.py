@@ -1,4 +1,4 @@
-"""Inactive parts of an otherwise good run: idle classes and policies, silent traffic, unread output."""
+"""Inactive parts of a valid run: idle classes and policies, silent traffic, unparsed output."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from qoslab.schema.devices import configured_devices
 from qoslab.schema.idle import Attachment, Idle, has_explicit_class, idle_of_arm
 
 SHOWN_ARMS = 4
-"""Arms that a warning names at most."""
+"""Maximum number of arms that a warning names."""
 
 
 def idle_warnings(experiment: Experiment, cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame]) -> list[str]:
-    """Return what did nothing in the arms of a run, each once with its arms; `found` are the tables of the cells."""
+    """Return a warning for each inactive part of a run, with its arms; `found` are the tables of the cells."""
     arms: dict[str, list[str]] = {}
     of_arm: dict[str, list[CellFiles]] = {}
     for cell in cells:
@@ -37,7 +37,7 @@ def idle_warnings(experiment: Experiment, cells: Sequence[CellFiles], found: Map
 
 
 def _with_arms(message: str, arms: Sequence[str], count: int) -> str:
-    """Return which arms it is said of, unless there are no others."""
+    """Add the arms to a warning, unless it is about all of them."""
     if len(arms) == count:
         return message
     named = ", ".join(arms[:SHOWN_ARMS]) + (f" and {len(arms) - SHOWN_ARMS} more" if len(arms) > SHOWN_ARMS else "")
@@ -61,7 +61,7 @@ def _of_arm(cells: Sequence[CellFiles], found: Mapping[str, pd.DataFrame]) -> It
 
 
 def _same(static: Idle, idle: Idle) -> bool:
-    """Return whether the configuration says why a class or policy met no packet."""
+    """Return whether the configuration explains why a class or policy matched no packets."""
     if (static.router, static.name) != (idle.router, idle.name):
         return False
     return static.at is None or static.at == idle.at or bool(static.path and static.path == idle.path)
@@ -70,7 +70,7 @@ def _same(static: Idle, idle: Idle) -> bool:
 def _idle_classes(
     experiment: Experiment, cell: CellFiles, classes: pd.DataFrame, devices: Mapping[str, Device]
 ) -> Iterator[Idle]:
-    """The policies and classes of an arm that counted no packet in any of its cells."""
+    """Yield the policies and classes of an arm that counted no packets in any of its cells."""
     own = classes[classes["arm"] == cell.arm]
     if lab_kind(cell.record().lab).placed:
         # Real switches count nothing for the classes of a policy.
@@ -109,7 +109,7 @@ def _of_policy(
 
 
 def _silent(experiment: Experiment, arm: Arm, flows: pd.DataFrame) -> Iterator[str]:
-    """Traffic of which nothing arrived."""
+    """Yield the traffic without any arrivals."""
     own = flows[flows["arm"] == arm.name]
     for flow in experiment.flows_of(arm):
         arrived = own[own["traffic"] == flow.name]["bytes"]
@@ -118,7 +118,7 @@ def _silent(experiment: Experiment, arm: Arm, flows: pd.DataFrame) -> Iterator[s
 
 
 def _unparsed(experiment: Experiment, cells: Sequence[CellFiles]) -> Iterator[str]:
-    """Show commands of whose output nothing was parsed in any cell."""
+    """Yield the show commands with output that was not parsed in any cell."""
     for each in experiment.observe:
         moments = {str(moment) for moment in each.moments}
         outputs = [
@@ -141,7 +141,7 @@ def _unparsed(experiment: Experiment, cells: Sequence[CellFiles]) -> Iterator[st
 
 
 def _why_unparsed(cell: CellFiles, device: str, moment: str, command: str) -> str:
-    """Return why nothing was parsed of what a router showed; empty if something was."""
+    """Return the reason why a router's output was not parsed; empty if a part of it was."""
     name = f"{observation_file(device, moment, command)}.json"
     try:
         content = json.loads(cell.text(name)) if cell.has(name) else {"unparsed": "its file is missing"}
