@@ -1,10 +1,10 @@
-"""Counters of a kernel's qdiscs → rows of the tables `classes` and `interfaces`. Pure.
+"""Rows of the tables `classes` and `interfaces`, from counters of a kernel's qdiscs. Pure.
 
-Classes of an IOS policy are named as on other routers, `PARENT/CHILD`. Those of tc commands are named as tc names them:
-`1:10`, below another class `1:1/1:10`. A qdisc without classes is a class of its kind, as `cake`, and CAKE's tins are
-below it, as `cake/Voice`. Packets and bytes of a class are those that were offered: the kernel counts packets that
-left, those that it dropped, and its backlog; of an IOS policy its filters count them. Only CAKE counts the bytes of its
-drops; of others, offered and dropped bytes are null as soon as something is dropped. Bytes are those of the frame: IP
+Classes of an IOS policy are named as on other routers, `PARENT/CHILD`. Classes of tc commands have their names in tc:
+`1:10`, or `1:1/1:10` below another class. A qdisc without classes is a class of its kind, such as `cake`, with CAKE's
+tins below it, such as `cake/Voice`. Packets and bytes of a class are those that were offered: the kernel counts sent
+and dropped packets, and its backlog; for an IOS policy its filters count offered packets. Only CAKE counts the bytes of
+its drops; for other qdiscs, offered and dropped bytes are null after the first drop. Bytes are those of the frame: IP
 and the Ethernet header.
 """
 
@@ -25,10 +25,10 @@ TINS: Mapping[str, tuple[str, ...]] = {
     "diffserv3": ("Bulk", "Best-Effort", "Voice"),
     "diffserv4": ("Bulk", "Best-Effort", "Video", "Voice"),
 }
-"""Names of the tins of CAKE as tc prints them, without blanks; those of other modes are `tin-0`, `tin-1`, …"""
+"""Names of CAKE's tins as tc prints them, without blanks; tins of other modes are `tin-0`, `tin-1`, …"""
 _MARKS = ("ecn_mark", "ecn_marks", "marked")
 _FULL = ("drop_overlimit", "overlimit", "pdrop")
-"""Counters of drops by a full queue, of qdiscs that drop before they are full."""
+"""Counters of drops by a full queue, for qdiscs that also drop before the queue is full."""
 
 
 def kernel_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int) -> Iterator[tuple[str, Row]]:
@@ -46,7 +46,9 @@ def kernel_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: in
 
 
 def _interface(everything: Sequence[Mapping[str, Any]], qdiscs: Sequence[Mapping[str, Any]]) -> Row:
-    """The interface: what left by its root, and drops of all qdiscs that have no other below them."""
+    """Return the row of an interface: packets sent by its root qdisc, and drops of all qdiscs without other qdiscs
+    below them.
+    """
     root = next((each for each in everything if each.get("root")), None)
     own = next((each for each in qdiscs if _is_top(each)), None)
     parents = {str(each.get("parent", "")).partition(":")[0] for each in everything}
@@ -65,7 +67,7 @@ def _interface(everything: Sequence[Mapping[str, Any]], qdiscs: Sequence[Mapping
 
 
 def _is_top(qdisc: Mapping[str, Any]) -> bool:
-    """Return whether a qdisc is the one that the commands put at the root."""
+    """Return whether a qdisc is the root of the configured tree."""
     return qdisc.get("root", False) or qdisc.get("parent") == UNDER_LINE
 
 
@@ -92,25 +94,26 @@ def _classes(qdiscs: Sequence[Mapping[str, Any]], classes: Sequence[Mapping[str,
 
 @dataclass(frozen=True)
 class _Counted:
-    """A class of an IOS policy."""
+    """Counters of a class of an IOS policy."""
 
     packets: int
     bytes: int
     drops: Mapping[str, int]
-    """Packets that its policers dropped, by reason."""
+    """Packets that the class's policers dropped, by reason."""
     leaves: frozenset[str]
-    """HTB classes that queue its packets."""
+    """HTB classes that queue the class's packets."""
 
 
 ETHERNET_HEADER = 14
-"""Bytes of a frame that filters do not count on input."""
+"""Bytes of a frame that filters on input do not count."""
 DIRECTIONS = {"ingress": "input", "egress": "output"}
 
 
 def _policy_classes(policy: Sequence[Mapping[str, Any]], counters: Mapping[str, Any]) -> Iterator[Row]:
-    """Rows of the classes of IOS policies: packets from filters, decisions from policers, the rest from their qdiscs.
+    """Return the rows of the classes of IOS policies: packets from filters, decisions from policers, the rest from
+    qdiscs.
 
-    The counters of a class with a child policy are the sums of those below it, and its own policers'.
+    Counters of a class with a child policy are sums of those of the child's classes, and of the class's own policers.
     """
     chains: dict[tuple[str, int], list[Sequence[Mapping[str, Any]]]] = {}
     for each in counters.get("filters", ()):
@@ -152,7 +155,7 @@ def _policy_classes(policy: Sequence[Mapping[str, Any]], counters: Mapping[str, 
 def _counted(
     each: Mapping[str, Any], chains: Mapping[tuple[str, int], Sequence[Sequence[Mapping[str, Any]]]]
 ) -> _Counted:
-    """Return the counters of one class without those below it."""
+    """Return the counters of one class without those of the classes below it."""
     hook = each["hook"]
     filters = () if each["chain"] is None else chains.get((hook, each["chain"]), ())
     first = [actions[0] for actions in filters if actions]
@@ -168,7 +171,7 @@ def _counted(
 def _buckets(
     each: Mapping[str, Any], chains: Mapping[tuple[str, int], Sequence[Sequence[Mapping[str, Any]]]]
 ) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the token buckets of a class with the action that each belongs to."""
+    """Return the token buckets of a class, each with its action."""
     filters = () if each["police_chain"] is None else chains.get((each["hook"], each["police_chain"]), ())
     buckets = [one for actions in filters for one in actions if one["kind"] == "police"]
     return list(zip(each["buckets"], buckets, strict=False))
@@ -183,7 +186,7 @@ def _sum(parts: Sequence[_Counted]) -> _Counted:
 
 
 def _policed(each: Mapping[str, Any], chains: Mapping[tuple[str, int], Sequence[Sequence[Mapping[str, Any]]]]) -> Row:
-    """The packets of each colour; the bucket of the peak rate is the first of two."""
+    """Return the packets of each colour; the first of two buckets is that of the peak rate."""
     buckets = [bucket for action, bucket in _buckets(each, chains) if action == "police"]
     if not buckets:
         return {}
@@ -196,7 +199,7 @@ def _policed(each: Mapping[str, Any], chains: Mapping[tuple[str, int], Sequence[
 
 
 def _path(handle: str, parents: Mapping[str, str | None]) -> str:
-    """The names of the classes from the outermost one."""
+    """Return the names of the classes, from the outermost one."""
     names = [handle]
     while (parent := parents.get(names[0])) in parents and parent is not None:
         names.insert(0, parent)
@@ -204,7 +207,9 @@ def _path(handle: str, parents: Mapping[str, str | None]) -> str:
 
 
 def _row(policy: str, name: str, counted: Mapping[str, Any], queue: Mapping[str, Any] | None) -> Row:
-    """A class: `counted` counts what left, `queue` is the qdisc that holds its packets, if there is one."""
+    """Return the row of a class: `counted` counts sent packets, `queue` is the qdisc of its queued packets, if there is
+    one.
+    """
     holder = counted if queue is None else queue
     sent, drops, depth = counted["packets"], holder["drops"], holder["qlen"]
     offered = _offered_bytes(holder)
@@ -224,14 +229,14 @@ def _row(policy: str, name: str, counted: Mapping[str, Any], queue: Mapping[str,
 
 
 def _drops_of(holder: Mapping[str, Any]) -> dict[str, int]:
-    """Return the drops of a queue by reason: before it was full, and because it was."""
+    """Return the drops of a queue by reason: before it was full, and due to a full queue."""
     drops, kind = holder["drops"], holder["kind"]
     early = drops - min(drops, sum(holder.get(key, 0) for key in _FULL)) if kind in EARLY_DROPS else 0
     return {EARLY_DROPS.get(kind, "aqm"): early, "tail": drops - early}
 
 
 def _queue(holder: Mapping[str, Any], counted: Mapping[str, Any]) -> Row:
-    """The columns of a queue: `counted` counts what left, `holder` holds packets."""
+    """Return the columns of a queue: `counted` counts sent packets, `holder` holds packets."""
     marks = next((holder[key] for key in _MARKS if key in holder), None)
     if "tins" in holder:
         marks = sum(tin["ecn_mark"] for tin in holder["tins"])
@@ -250,12 +255,12 @@ def _queue(holder: Mapping[str, Any], counted: Mapping[str, Any]) -> Row:
 
 
 def _offered_bytes(qdisc: Mapping[str, Any]) -> int | None:
-    """Bytes that were offered to a CAKE; None of others, which do not count the bytes that they drop."""
+    """Return the bytes offered to a CAKE; None for other qdiscs, which do not count the bytes of drops."""
     return sum(tin["sent_bytes"] for tin in qdisc["tins"]) if "tins" in qdisc else None
 
 
 def _tins(policy: str, name: str, qdisc: Mapping[str, Any]) -> Iterator[Row]:
-    """The tins of a CAKE, which count all packets and bytes that were offered to them (`cake_enqueue` in Linux)."""
+    """Return the rows of a CAKE's tins, which count all packets and bytes offered to them (`cake_enqueue` in Linux)."""
     tins = qdisc.get("tins", ())
     names = TINS.get(qdisc.get("options", {}).get("diffserv", ""), ())
     for number, tin in enumerate(tins):
@@ -276,7 +281,7 @@ def _tins(policy: str, name: str, qdisc: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _drops(packets: Mapping[str, int | None], lost_bytes: int | None) -> Row:
-    """The columns of drops; bytes of a single reason are all, otherwise they are not known."""
+    """Return the columns of drops; bytes of a single reason are the total, those of several reasons are unknown."""
     row: Row = {}
     reasons = [reason for reason, count in packets.items() if count != 0]
     for reason in DROP_REASONS:

@@ -1,7 +1,7 @@
-"""The test of Kwiatkowski, Phillips, Schmidt and Shin: whether a series keeps a level. Pure.
+"""Test of Kwiatkowski, Phillips, Schmidt and Shin (KPSS) for a constant level of a series. Pure.
 
-Journal of Econometrics 54, 1992, equations 10 and 11 and table 1. statsmodels has it too; importing that takes longer
-than all other analysis of a run (docs/decisions/start.md), and a test holds that both say the same.
+Journal of Econometrics 54, 1992, equations 10 and 11 and table 1. statsmodels has the test too, but its import takes
+longer than all other analysis of a run (docs/decisions/start.md); a test checks that both give the same results.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ import numpy as np
 
 STATISTIC = (0.347, 0.463, 0.574, 0.739)
 PROBABILITY = (0.10, 0.05, 0.025, 0.01)
-"""Probability of a statistic at least as large for a constant level; the table has no others."""
+"""Significance levels of the table: probabilities of a statistic at least as large for a constant level."""
 
 MOST_LAGS_OF = 3
-"""The rule may choose fewer lags than a third of the samples: with all of them the statistic is 0.5, regardless of the
-series, and rejects."""
+"""Divisor of the number of samples that gives the maximum number of lags: with as many lags as samples, the statistic
+is 0.5 for any series, and rejects.
+"""
 
 
 def level_probability(data: np.ndarray) -> float:
     """Return the p-value of the KPSS test for a constant level, between 0.01 and 0.1, the limits of the table.
 
-    1 for samples that are all equal.
+    Return 1 for samples that are all equal.
 
-    `ValueError` for a series without samples.
+    Raise `ValueError` for a series without samples.
     """
     if np.ptp(data) == 0:
         return 1.0
@@ -43,7 +44,9 @@ def _long_run_variance(residuals: np.ndarray, lags: int) -> float:
 
 
 def _lags(residuals: np.ndarray) -> int:
-    """Return how many lags count, by the series itself (Hobijn, Franses and Ooms, Statistica Neerlandica 58, 2004)."""
+    """Return the number of lags, selected from the series (Hobijn, Franses and Ooms, Statistica
+    Neerlandica 58, 2004).
+    """
     n = len(residuals)
     few = int(n ** (2 / 9))
     products = [2 * _product(residuals, lag) / n for lag in range(1, few + 1)]

@@ -1,5 +1,6 @@
-"""One experiment in several labs: each figure of each lab next to prediction and publication, and how near the labs are
-to one another. Pure."""
+"""Comparison of one experiment in several labs: each value of each lab next to prediction and publication, and the
+agreement of the labs. Pure.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +31,13 @@ COLUMNS = [
 FIDELITY_COLUMNS = ["metric", "unit", "lab", "against", "median", "greatest", "greatest_of", "figures"]
 
 Key = tuple[str, str, str]
-"""Arm, metric, cells in words."""
+"""Arm, metric, and description of the cells."""
 Repetitions = dict[int, float]
 
 
 @dataclass(frozen=True)
 class LabRun:
-    """A run, analysed."""
+    """An analysed run in one lab."""
 
     lab: str
     """Kind of the lab; see `qoslab.lab_kinds`."""
@@ -47,14 +48,14 @@ class LabRun:
 
     @property
     def valid(self) -> pd.DataFrame:
-        """The rows of the metrics that count: of valid cells, with a value."""
+        """Rows of valid cells with a value."""
         cells, found = self.metrics["cell"], self.metrics
         return found[~cells.isin(list(self.outcome.invalid)) & found["value"].notna()]
 
 
 @dataclass(frozen=True)
 class LabFigure:
-    """A figure in one lab."""
+    """A value in one lab."""
 
     lab: str
     estimate: Estimate | None
@@ -67,7 +68,7 @@ class LabFigure:
 
 @dataclass(frozen=True)
 class ComparedValue:
-    """A figure of the experiment in all labs."""
+    """A value of the experiment in all labs."""
 
     arm: str
     metric: str
@@ -79,7 +80,7 @@ class ComparedValue:
     tolerance: str
     reason: str
     expected: bool
-    """True if anything is expected of it: else it decides nothing."""
+    """True if the value has an expectation; otherwise it decides nothing."""
     margin: Margin | None
     """Margin of equivalence; None if fewer than two labs have the value."""
     labs: tuple[LabFigure, ...]
@@ -113,33 +114,33 @@ class LabComparison:
     """Results of several labs for one experiment."""
 
     runs: tuple[LabRun, ...]
-    """The first is what the others are compared with."""
+    """Runs; the others are compared with the first."""
     figures: tuple[ComparedValue, ...]
     fidelity: tuple[Fidelity, ...]
 
     @property
     def contrary(self) -> int:
-        """Return how many figures of which something is expected contradict each other."""
+        """Return the number of values with an expectation on which the labs contradict each other."""
         return sum(each.contrary for each in self.figures if each.expected)
 
     @property
     def expected_metrics(self) -> frozenset[str]:
-        """Names of the metrics, without selectors, of which something is expected."""
+        """Names of the metrics with an expectation, without selectors."""
         return frozenset(Reference.parse(each.metric).metric.name for each in self.figures if each.expected)
 
     @property
     def alone(self) -> int:
-        """Return how many figures of which something is expected are in fewer than two labs."""
+        """Return the number of values with an expectation that fewer than two labs have."""
         return sum(each.expected and each.margin is None for each in self.figures)
 
     def count(self, word: str) -> int:
-        """Return how often labs agree so on a figure of which something is expected."""
+        """Return the number of comparisons with this result, of values with an expectation."""
         found = (each.agreement for figure in self.figures if figure.expected for each in figure.labs)
         return sum(each is not None and each.word == word for each in found)
 
 
 def across(runs: Sequence[LabRun]) -> LabComparison:
-    """Lay the runs side by side, each of another lab; the newest says what is expected and was published."""
+    """Compare runs of different labs; expectations and published values are those of the newest run."""
     newest = sorted(runs, key=lambda run: run.manifest.started, reverse=True)
     rows: dict[Key, tuple[dict[str, Any], Expectation | None, Where]] = {}
     for run in newest:
@@ -153,7 +154,7 @@ def across(runs: Sequence[LabRun]) -> LabComparison:
 
 
 def _rows(run: LabRun) -> Iterator[tuple[Key, tuple[dict[str, Any], Expectation | None, Where]]]:
-    """The rows of its comparison, each with what is expected of it and the cells that it is of."""
+    """Yield the rows of a run's comparison, each with its expectation and the description of its cells."""
     experiment = run.manifest.experiment
     expected: dict[Key, Expectation] = {}
     if experiment.compare is not None:
@@ -210,7 +211,7 @@ def _verdict(expectation: Expectation | None, estimate: Estimate | None) -> str:
 
 
 class _Values:
-    """The values of a figure in one lab: of an arm, or of two of which it is the ratio."""
+    """Values of a metric in one lab, for an arm or a ratio of two arms."""
 
     def __init__(self, sides: tuple[dict[str, Repetitions], ...]) -> None:
         self._sides = sides
@@ -239,7 +240,9 @@ class _Values:
         return tuple(set(side) for side in self._sides)
 
     def estimate(self, shared: tuple[set[str], ...]) -> Estimate | None:
-        """Return the estimate over these cells, as in a run's comparison; None if there is none, or only 0 below."""
+        """Return the estimate over these cells, as in a run's comparison; None if there are no values, or if the
+        denominator is 0.
+        """
         groups = [[list(side[cell].values()) for cell in side if cell in kept] for side, kept in self._with(shared)]
         if not all(groups):
             return None
@@ -247,7 +250,7 @@ class _Values:
         return None if math.isnan(estimate.value) else estimate
 
     def repetitions(self, shared: tuple[set[str], ...]) -> list[float]:
-        """The figure of each repetition that all cells have; that of the medians if there is none such."""
+        """Return the value of each repetition that all cells have; if there is none, that of the medians."""
         sides = [[side[cell] for cell in side if cell in kept] for side, kept in self._with(shared)]
         common = set.intersection(*(set(cell) for side in sides for cell in side))
         means = [[float(np.mean([cell[number] for cell in side])) for number in sorted(common)] for side in sides]
@@ -270,12 +273,12 @@ def _by_cell(metrics: pd.DataFrame, arm: str, metric: str, where: Where) -> dict
 
 
 def _place(cell: str) -> str:
-    """A cell without its repetition."""
+    """Return the name of a cell without the repetition."""
     return cell.rpartition("/")[0]
 
 
 def _shared(found: Sequence[_Values]) -> tuple[set[str], ...]:
-    """The cells that every lab has that has any: figures of several cells are of the same ones everywhere."""
+    """Return the cells that all labs with any cells have, so that values are from the same cells in each lab."""
     some = [each.cells for each in found if all(each.cells)]
     if not some:
         return tuple(set() for _ in found[0].cells)
@@ -317,7 +320,7 @@ def _medians(metrics: pd.DataFrame) -> dict[tuple[str, str], float]:
 
 
 def figures_table(found: LabComparison) -> pd.DataFrame:
-    """A row for each figure and lab, with `COLUMNS`; what there is not is empty."""
+    """Return a row for each value and lab, with `COLUMNS`; missing values are empty."""
     rows = []
     for figure in found.figures:
         for each in figure.labs:
@@ -351,6 +354,6 @@ def figures_table(found: LabComparison) -> pd.DataFrame:
 
 
 def fidelity_table(found: LabComparison) -> pd.DataFrame:
-    """A row for each metric and further lab, with `FIDELITY_COLUMNS`."""
+    """Return a row for each metric and each lab but the first, with `FIDELITY_COLUMNS`."""
     rows = [{name: getattr(each, name) for name in FIDELITY_COLUMNS} for each in found.fidelity]
     return pd.DataFrame(rows, columns=FIDELITY_COLUMNS)

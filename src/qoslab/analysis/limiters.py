@@ -1,4 +1,4 @@
-"""Limiters between two captures of a cell, for metrics: rows of the table `limiters`, and its metrics."""
+"""Limiters between two captures of a cell: rows of the table `limiters`, and their metrics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COLUMNS = {
 
 
 def limiter_rows(files: CellFiles, experiment: Experiment, wanted: Iterable[Reference]) -> tuple[list[Row], list[str]]:
-    """A row for all that a metric names of two captures, and why there is none."""
+    """Return a row for each pair of captures and DSCP that a metric names, and the reasons of missing rows."""
     known = {point.name for point in experiment.captures}
     named = dict.fromkeys(each.selector for each in wanted if each.metric.selector == "captures" and each.selector)
     pairs: dict[tuple[str, str], list[int | None]] = {}
@@ -47,7 +47,7 @@ def limiter_rows(files: CellFiles, experiment: Experiment, wanted: Iterable[Refe
 
 
 def _figures(joined: Joined, dscp: int | None) -> Row:
-    """Return the limiter of the packets that went in with a DSCP, or of all."""
+    """Return the values of the limiter for packets with a DSCP at the input, or for all packets."""
     if dscp is not None and dscp not in joined.dscps:
         # Other arms may have none, which is no fault of theirs.
         return {"kind": f"no packet of DSCP {dscp}"}
@@ -66,7 +66,7 @@ def _figures(joined: Joined, dscp: int | None) -> Row:
 
 @metrics_of("limiters", *_COLUMNS)
 def limiter_figures(limiters: pd.DataFrame) -> Iterator[Figure]:
-    """Figures of what is between two captures; of several pairs together none."""
+    """Compute the metrics of the limiter between two captures; none for several pairs together."""
     if len(limiters) != 1:
         return
     row = limiters.iloc[0]

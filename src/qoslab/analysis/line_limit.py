@@ -1,8 +1,9 @@
-"""Traffic figures against what the links of a path can carry: one above it is a mistake of the analysis. Pure.
+"""Check of traffic metrics against the capacity of the links on a path: a higher value is an error of the analysis.
+Pure.
 
-All payload that a receiver counts crossed each link of its path, and each packet took the link for its headers and its
-framing too. Values are held against the whole time of their flows, since packets that wait in a queue or a socket
-buffer come later than they were sent, and perhaps all at once.
+All payload that a receiver counts has crossed each link of its path, and each packet used the link for its headers and
+framing too. Values are compared with the capacity over the whole time of their flows, since packets in a queue or a
+socket buffer arrive later than they were sent, and possibly all at once.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ from qoslab.traffic.endpoints import family_of, with_family
 
 IP_HEADER: dict[Family, int] = {4: 20, 6: 40}
 UDP_HEADER, TCP_HEADER = 8, 20
-"""Bytes; TCP's without options."""
+"""Bytes of the headers; TCP's without options."""
 HOST_BURST_S = 0.01
-"""A host's interface sends at once what its token bucket has: 5 ms of its line time, or two full frames
-(docs/labs.md); and clocks of a test are read in milliseconds."""
+"""Time of traffic that a host's interface sends at once from its token bucket: 5 ms of its line time, or two full
+frames (docs/labs.md); it also covers test clocks that are read in milliseconds.
+"""
 SHARES = frozenset({"goodput.share", "fairness.jain", "datagrams.loss", "tcp.efficiency"})
-"""Metrics that are at most 1 regardless of the links."""
+"""Metrics with a maximum of 1, regardless of the links."""
 RATES = frozenset(
     {
         "goodput.sum",
@@ -49,7 +51,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Carried:
-    """Data for the comparison of a cell's values with its links."""
+    """Data for the comparison of a cell's values with the capacity of its links."""
 
     experiment: Experiment
     arm: str
@@ -63,7 +65,7 @@ class Carried:
     _selected: dict[str | None, pd.DataFrame] = field(default_factory=dict)
 
     def flows_of(self, selector: str | None) -> pd.DataFrame:
-        """The flows of a traffic, or all."""
+        """Return the flows of a traffic, or all."""
         if selector not in self._selected:
             chosen = None if selector is None else self.flows["traffic"] == selector
             self._selected[selector] = self.flows if chosen is None or chosen.all() else self.flows[chosen]
@@ -73,9 +75,9 @@ class Carried:
 def beyond_lines(
     experiment: Experiment, arm: str, found: Mapping[str, pd.DataFrame], computed: Iterable[Mapping[str, Any]]
 ) -> Iterator[str]:
-    """Values of one cell that are more than can be, for people; `found` are its tables, `computed` rows of `metrics`.
+    """Yield messages on impossibly high values of one cell; `found` are its tables, `computed` its rows of `metrics`.
 
-    Of traffic whose path is not known only shares are checked.
+    For traffic with an unknown path, only shares are checked.
     """
     policed = bool(found["classes"]["police_cir_bps"].notna().any())
     cell = Carried(experiment, arm, paths_of(experiment), found["flows"], found["intervals"], policed)
@@ -100,7 +102,7 @@ def beyond_lines(
 
 
 def _most(cell: Carried, reference: Reference, found: Mapping[str, float]) -> float | None:
-    """The greatest value that a rate can have; None of a metric that is no rate, or if nothing limits it."""
+    """Return the maximum of a rate metric; None for other metrics, or without a limit."""
     if reference.metric.name not in RATES:
         return None
     flows = cell.flows_of(reference.selector)
@@ -143,9 +145,9 @@ def _counted_s(cell: Carried, reference: Reference, flows: pd.DataFrame, found: 
 
 
 def carried_bits(cell: Carried, flows: pd.DataFrame) -> float:
-    """Payload bits that the links can have carried of `flows` in their whole time; inf if a path is not known.
+    """Return the payload bits of `flows` that the links can carry in their whole time; inf if a path is unknown.
 
-    Of flows with different paths it is the sum over links of which each flow crosses one.
+    For flows with different paths it is the sum over a set of links of which each flow crosses one.
     """
     left = {flow.name: flow for flow in cell.experiment.flows_of(cell.experiment.arm(cell.arm))}
     names = [str(name) for name in flows["traffic"].unique()]
@@ -168,11 +170,11 @@ def carried_bits(cell: Carried, flows: pd.DataFrame) -> float:
 
 
 def _link_bits(cell: Carried, hop: Hop, rows: pd.DataFrame, flows: Iterable[Flow]) -> float:
-    """Payload bits that a link can have carried of some flows in their whole time.
+    """Return the payload bits of some flows that a link can carry in their whole time.
 
-    The time is to the last reported interval, where that ends later than the flow. It is known to an interval where
-    several tools are started one after the other. A receiver whose clock starts with the first packet counts one packet
-    of each stream more than fits into its time.
+    The time extends to the last reported interval if that ends after the flow. It has an error of an interval if
+    several tools are started one after the other. A receiver with a clock that starts at the first packet counts one
+    additional packet of each stream.
     """
     intervals = cell.intervals[cell.intervals["traffic"].isin(rows["traffic"].unique())]
     ran = span(rows)
@@ -189,7 +191,7 @@ def _link_bits(cell: Carried, hop: Hop, rows: pd.DataFrame, flows: Iterable[Flow
 
 
 def payload_share(experiment: Experiment, flow: Flow, framing: Framing, mss: pd.Series) -> float:
-    """The part of a link's time that carries payload of a flow at most: the rest has headers and framing."""
+    """Return the maximum share of a link's capacity for payload of a flow: the rest is headers and framing."""
     family = family_of(experiment.topology, flow)
     header = IP_HEADER[family]
     payload: float | None = None
@@ -208,7 +210,7 @@ def payload_share(experiment: Experiment, flow: Flow, framing: Framing, mss: pd.
 
 
 def _line_bytes(framing: Framing, ip_bytes: int) -> float:
-    """Return `line_bytes` without the padding of the last cell: for packets of another size it may be less."""
+    """Return `line_bytes` without the padding of the last cell, which may be less for packets of another size."""
     if MEDIUM[framing] == "atm":
         return (ip_bytes + COUNTED_HEADER[framing]) * CELL / CELL_PAYLOAD
     return line_bytes(framing, ip_bytes)

@@ -1,7 +1,9 @@
-"""The functions that compute metrics: each registered with what it yields, and with the table that it reads. Pure.
+"""Functions that compute metrics: each is registered with the names of its metrics, and with the table that it reads.
+Pure.
 
-`qoslab.model.metrics` declares a metric (name, unit, meaning), since experiment files are checked without pandas; here
-the function that yields it says so, with `metrics_of`. Further arguments, in addition to its rows, are passed by name.
+`qoslab.model.metrics` declares a metric (name, unit, meaning), so that experiment files can be checked without pandas;
+the decorator `metrics_of` registers the function that computes it. Arguments in addition to its rows are passed by
+name.
 """
 
 from __future__ import annotations
@@ -35,20 +37,22 @@ class CellFacts:
 
     @cached_property
     def policed(self) -> pd.DataFrame:
-        """Readings of its classes with a policer."""
+        """Readings of the cell's classes with a policer."""
         classes = self.tables["classes"]
         return classes[classes["police_cir_bps"].notna()]
 
 
 @dataclass(frozen=True)
 class Whole:
-    """All rows of one table of one cell, and what was computed of them, whichever selector asked first."""
+    """All rows of one table of one cell, with cached results for all selectors."""
 
     rows: pd.DataFrame
     _computed: dict[Callable[..., Any], Any] = field(default_factory=dict, compare=False)
 
     def once(self, compute: Callable[..., _T], *further: Any) -> _T:
-        """Return the cached result of `compute` for the rows and `further`, equal for each caller of the cell."""
+        """Return the cached result of `compute` for the rows and `further`, which must be equal for all callers in a
+        cell.
+        """
         if compute not in self._computed:
             self._computed[compute] = compute(self.rows, *further)
         found: _T = self._computed[compute]
@@ -57,7 +61,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Selection:
-    """Rows of one table of one cell that a selector means, and all of them."""
+    """Rows of one table of one cell that a selector names, together with all rows."""
 
     rows: pd.DataFrame
     whole: Whole
@@ -67,15 +71,15 @@ class Selection:
 
 @dataclass(frozen=True)
 class MetricFunction:
-    """A function that yields figures."""
+    """Function that yields values of metrics."""
 
     table: TableName
     names: frozenset[str]
-    """Names of the metrics that it yields, each at most once."""
+    """Names of the metrics that the function yields, each at most once."""
     call: Callable[[Selection], Iterator[Figure]]
 
     def figures(self, selection: Selection) -> Iterator[Figure]:
-        """Yield the function's values. `ValueError` for one that it is not registered with."""
+        """Yield the function's values. Raise `ValueError` for a metric that it is not registered with."""
         for name, value in self.call(selection):
             if name not in self.names:
                 raise ValueError(f"found the metric {name}, expected one of {', '.join(sorted(self.names))}")
@@ -87,9 +91,9 @@ _F = TypeVar("_F", bound=Callable[..., Iterator[Figure]])
 
 
 def metrics_of(table: TableName, *names: str, **needs: Callable[[Selection], Any]) -> Callable[[_F], _F]:
-    """Register a generator of figures. It is called with its rows, and with what `needs` finds, by keyword.
+    """Register a generator of metrics. It is called with its rows, and with the results of `needs` by keyword.
 
-    `KeyError` for a name that `qoslab.model.metrics` does not declare.
+    Raise `KeyError` for a name that `qoslab.model.metrics` does not declare.
     """
     for name in names:
         METRICS[name]
@@ -105,7 +109,7 @@ def metrics_of(table: TableName, *names: str, **needs: Callable[[Selection], Any
 
 
 def functions_of(table: TableName) -> list[MetricFunction]:
-    """The functions that read a table, in the order in which their metrics are declared; added ones come last."""
+    """Return the functions that read a table, in the order of their metrics' declarations; added ones are last."""
     order = list(METRICS.own)
     mine = [each for each in _FUNCTIONS if each.table == table]
     added = [each for _, each in METRICS.working() if isinstance(each, AddedMetric) and each.table == table]
@@ -128,5 +132,5 @@ def _added(metric: AddedMetric) -> MetricFunction:
 
 
 def registered() -> list[str]:
-    """The names of all metrics that some function yields."""
+    """Return the names of all metrics with a registered function."""
     return [name for each in _FUNCTIONS for name in sorted(each.names)]

@@ -1,6 +1,6 @@
 """Values of metrics by arm and parameters, from one pass over the `metrics` table. Pure.
 
-A sweep asks for thousands of values, each of a few rows: a selection in a data frame costs more than all else of it.
+A sweep needs thousands of values of a few rows each: selections in a data frame would take most of the time.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from qoslab.results import tables
 
 Where = Mapping[str, Scalar | tuple[Scalar, ...]]
 CellKey = tuple[frozenset[tuple[str, object]], int, int]
-"""Parameters with their values, the repetition, and a number where these distinguish no cells."""
+"""Parameters with their values, the repetition, and a number for cells that these do not distinguish."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """The cells of an arm, and their values of a metric."""
+    """Cells of an arm, and their values of a metric."""
 
     values: dict[CellKey, float]
-    """Values of the cells that count and have one, in the order of the table."""
+    """Values of the cells that count, in the order of the table."""
     cells: dict[CellKey, None]
-    """All that have a row of any metric."""
+    """All cells with a row of any metric."""
     trusted: bool
-    """True if they are of valid cells."""
+    """True if the values are from valid cells."""
     excluded: int
-    """Cells that are left out as they are not valid."""
+    """Number of cells that are left out since they are not valid."""
     missing: list[str]
-    """Reason of the missing values."""
+    """Reasons of missing values."""
 
 
 class _Row(NamedTuple):
-    """A value of a metric; `place` is its row in the table."""
+    """A value of a metric; `place` is its row number in the table."""
 
     place: int
     repetition: int
@@ -62,7 +62,7 @@ class _Combination:
         """Rows by metric."""
 
     def add(self, rows: Iterable[tuple[str, _Row]]) -> None:
-        """Take rows with their metrics."""
+        """Add rows with their metrics."""
         seen: Counter[tuple[int, str]] = Counter()
         for metric, row in rows:
             # Rows of one metric that nothing tells apart are of different cells.
@@ -73,7 +73,7 @@ class _Combination:
 
 
 class MetricRows:
-    """The rows of a `metrics` table with a column `valid`; one without the column `missing` gives no reasons."""
+    """Rows of a `metrics` table with a column `valid`; a table without the column `missing` gives no reasons."""
 
     def __init__(self, metrics: pd.DataFrame) -> None:
         self._metrics = metrics
@@ -82,7 +82,7 @@ class MetricRows:
 
     @cached_property
     def _places(self) -> dict[str, dict[tuple[object, ...], list[int]]]:
-        """The rows of each arm, by the values of the parameters."""
+        """Return the rows of each arm, by the values of the parameters."""
         own = self._metrics[self._columns]
         values = own.astype(object).where(own.notna(), None).itertuples(index=False, name=None)
         found: dict[str, dict[tuple[object, ...], list[int]]] = {}
@@ -92,7 +92,7 @@ class MetricRows:
 
     @cached_property
     def _rows(self) -> list[list[Any]]:
-        """Columns of the table as plain lists: metric, repetition, valid, value, missing."""
+        """Return columns of the table as plain lists: metric, repetition, valid, value, missing."""
         metrics = self._metrics
         missing = metrics["missing"].tolist() if "missing" in metrics.columns else [None] * len(metrics)
         values = metrics["value"].astype(float).tolist()
@@ -118,7 +118,9 @@ class MetricRows:
         return self._known[arm, key]
 
     def side(self, arm: str, metric: str, where: Where) -> Side:
-        """The cells of an arm with these values (any of a tuple) of these parameters, and their values of a metric."""
+        """Return the cells of an arm with these values (or any of a tuple) of these parameters, with their values of a
+        metric.
+        """
         chosen = [self._combination(arm, key) for key in self._selected(arm, where)]
         trusted = any(each.valid for each in chosen)
         rows = [(each.parameters, row) for each in chosen for row in each.rows.get(metric, ())]
@@ -137,7 +139,7 @@ class MetricRows:
         return Side(values, cells, trusted, len(rows) - len(counted), missing)
 
     def _selected(self, arm: str, where: Where) -> list[tuple[object, ...]]:
-        """Values of the parameters of an arm's cells that are meant."""
+        """Return the values of the parameters of an arm's selected cells."""
         wanted: dict[str, list[object]] = {}
         for name, given in where.items():
             each = given if isinstance(given, tuple) else (given,)

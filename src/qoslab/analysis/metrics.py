@@ -1,4 +1,4 @@
-"""Tables → the metrics of `qoslab.model.metrics`, by arm and repetition. Pure.
+"""Metrics of `qoslab.model.metrics`, computed from tables by arm and repetition. Pure.
 
 The functions that compute them register themselves (`qoslab.analysis.metric_functions`); this module divides the tables
 into cells and selections.
@@ -53,19 +53,19 @@ _CELL = ["arm", "repetition", "cell"]
 
 @dataclass(frozen=True)
 class _Source:
-    """A table by whose rows metrics are computed."""
+    """A table with rows from which metrics are computed."""
 
     table: TableName
     known: Callable[[pd.DataFrame], Iterable[str]]
-    """The selectors of everything by itself in one cell's rows."""
+    """Function that returns the selectors of single objects in one cell's rows."""
     choose: Callable[[pd.DataFrame, str | None], pd.DataFrame | None]
-    """The rows that a selector means; None if it means nothing in this cell."""
+    """Function that returns the rows of a selector; None if it has no object in this cell."""
     by_rows: bool = True
-    """True if values depend on the chosen rows only, not on the selector's text."""
+    """True if values depend on the selected rows only, not on the selector's text."""
 
     @property
     def selector(self) -> Selector:
-        """Return the objects that selectors of its metrics name."""
+        """Kind of selector of the table's metrics."""
         return SELECTOR_OF_TABLE[self.table]
 
 
@@ -79,7 +79,7 @@ def _hosts(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame:
 
 
 def _pairs(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame:
-    """Return the rows of two captures; without a selector those of the only pair."""
+    """Return the rows of a pair of captures; without a selector those of the only pair."""
     return rows if selector is None else rows[_captures(rows) == selector]
 
 
@@ -115,7 +115,7 @@ _SOURCES = (
 
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:
-    """The same with NumPy's types, nan if something is missing: rows of such a table are chosen much faster."""
+    """Return the same with NumPy's types, nan for missing values, since row selection is then much faster."""
     kinds = table.dtypes
     numbers = [name for name, kind in kinds.items() if is_numeric_dtype(kind) and not is_bool_dtype(kind)]
     others = [name for name in kinds.index if name not in numbers]
@@ -149,10 +149,10 @@ def metrics(
     wanted: Iterable[Reference] = (),
     most_each: int | None = None,
 ) -> pd.DataFrame:
-    """Return the `metrics` table: every metric of all that the tables `found` have, of each by itself, and as `wanted`.
+    """Return the table `metrics`: every metric of each table in `found`, in total and by object, and those in `wanted`.
 
-    Tables that a cell has no rows in count as empty. Of more than `most_each` traffics, probes and so on none has
-    metrics by itself.
+    A table without rows of a cell counts as empty. If there are more than `most_each` traffics, probes and so on, there
+    are no metrics by object.
     """
     wanted = tuple(wanted)
     given: dict[str, pd.DataFrame] = {}
@@ -174,9 +174,10 @@ def metrics(
 def metrics_of_cell(
     key: tuple[object, ...], facts: CellFacts, wanted: Iterable[Reference] = ()
 ) -> list[dict[str, object]]:
-    """Rows of `metrics` of one cell, in order; `key` is its arm, repetition and name, and `facts` has all its tables.
+    """Return the rows of `metrics` of one cell, in order; `key` is its arm, repetition and name, and `facts` has all
+    its tables.
 
-    The tables are those of `qoslab.results.tables.plain`.
+    The tables must be in the form of `qoslab.results.tables.plain`.
     """
     wanted = tuple(wanted)
     rows: list[dict[str, object]] = []
@@ -194,7 +195,7 @@ def _of_source(
     wanted: Sequence[Reference],
     most_each: int | None,
 ) -> Iterator[dict[str, object]]:
-    """Rows of `metrics` from one table of one cell."""
+    """Return the rows of `metrics` of one cell that come from one table."""
     whole = Whole(table)
     functions = functions_of(source.table)
     named = (each.selector for each in wanted if each.metric.selector == source.selector)
@@ -222,13 +223,12 @@ def _of_source(
 
 
 def of_all_cells(parts: Sequence[pa.Table]) -> pd.DataFrame:
-    """The `metrics` of single cells in one table, in the order in which `metrics` has those of many."""
+    """Return the `metrics` of single cells as one table, in the order that `metrics` has for many cells."""
     return in_order(tables.joined("metrics", parts))
 
 
 def in_order(found: pd.DataFrame) -> pd.DataFrame:
-    """The `metrics` of cells one after the other in the order in which `metrics` has them: by the table that they are
-    computed from, then by cell."""
+    """Return the `metrics` of consecutive cells in the order of `metrics`: by source table, then by cell."""
     order = {name: place for place, source in enumerate(_SOURCES) for name in _names_of(source.table)}
     place = {name: order[Reference.parse(name).metric.name] for name in found["metric"].unique()}
     return found.iloc[found["metric"].map(place).astype(int).argsort(kind="stable")].reset_index(drop=True)
@@ -239,7 +239,7 @@ def _names_of(table: TableName) -> list[str]:
 
 
 def _at_moments(selection: Selection, wanted: Iterable[Reference]) -> Iterator[tuple[Reference, float | Missing]]:
-    """Figures of classes as they stood at the moments of `wanted`."""
+    """Yield the metrics of classes at the instants in `wanted`."""
     for at in dict.fromkeys(each.at for each in wanted):
         assert at is not None
         moment = moment_s(selection.rows, at)
@@ -256,8 +256,9 @@ def _at_moments(selection: Selection, wanted: Iterable[Reference]) -> Iterator[t
 
 
 def _as_of(selection: Selection, moment: float) -> dict[str, float | Missing]:
-    """The figures of classes by the readings up to a moment, in seconds; what is of `during` is of this moment, then,
-    whenever in the traffic it was."""
+    """Return the metrics of classes from the readings up to an instant, in seconds; metrics of `during` are of this
+    instant, at any time of the traffic.
+    """
     facts = replace(selection.cell, traffic_s=moment / float(DURING))
     rows, whole = until(selection.rows, moment), Whole(until(selection.whole.rows, moment))
     then = replace(selection, rows=rows, whole=whole, cell=facts)
@@ -265,7 +266,7 @@ def _as_of(selection: Selection, moment: float) -> dict[str, float | Missing]:
 
 
 def _within(value: float | Missing, name: str, around: Iterable[Mapping[str, float | Missing]]) -> float | Missing:
-    """A figure, and by how much it is another one if the moment is a little earlier or later."""
+    """Return a value, with its change for a slightly earlier or later instant as an additional error."""
     if isinstance(value, Missing):
         return value
     others = (found.get(name, value) for found in around)

@@ -1,4 +1,4 @@
-"""Ratio of values to the smallest equally good value of a parameter. Pure."""
+"""Ratio of a metric to the smallest value of a parameter with an equally good result. Pure."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from qoslab.results import CellSummary
 def over_least(
     wanted: MinimumParameter, found: Sequence[Point], metrics: pd.DataFrame, cells: Sequence[CellSummary]
 ) -> list[Point]:
-    """Return the points over the smallest parameter value at which a cell of the other arm is at least as good.
+    """Return the points divided by the smallest parameter value at which a cell of the other arm is at least as good.
 
-    Points of which that is not known are left out: those without the metric, and those that are better than the other
-    arm's cells are at any value.
+    Points without such a value are left out: those without the metric, and those that are better than all cells of the
+    other arm.
     """
     made = []
     for point in found:
@@ -35,7 +35,7 @@ def over_least(
 def _as_good(
     wanted: MinimumParameter, point: Point, metrics: pd.DataFrame, cells: Sequence[CellSummary]
 ) -> Iterator[float]:
-    """Parameter values at which the other arm's cells are at least as good as those of a point."""
+    """Yield parameter values at which the other arm's cells are at least as good as those of a point."""
     own = sweeps.points(metrics, point.cells, point.arm, wanted.metric, {})
     same = {name: point.parameters[name] for name in wanted.same}
     for other in sweeps.points(metrics, cells, wanted.arm, wanted.metric, same) if own else []:

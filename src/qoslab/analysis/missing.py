@@ -1,6 +1,6 @@
-"""A metric of which a part is not known: it is missing, with the reason. Pure.
+"""Missing values of metrics, with the reason. Pure.
 
-Nothing here takes what was not said for nothing: a sum over readings of which one lacks the counter is no sum.
+A missing counter is never taken as 0: a sum over readings with a missing counter is missing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Missing(str):
 
 
 NEVER = "never came"
-"""Text in the reason of a value with a moment that was not reached."""
+"""Text in the reason of a value at an instant that was not reached."""
 NOTHING_COUNTED = "nothing counted it"
 BUCKET_LASTED = "the policer's bucket, full at the start, lasted to the end"
 NOT_TOGETHER = "its flows never all ran at the same time"
@@ -27,7 +27,7 @@ _OF_LONGER = (BUCKET_LASTED, NOT_TOGETHER, READ_ONCE)
 def too_short(missing: str) -> bool:
     """Return whether a value is missing for a reason that longer traffic may remove.
 
-    A moment of a counter counts only if there was traffic on the way to it.
+    An instant of a counter counts only if there was traffic on the way to it.
     """
     if any(reason in missing for reason in _OF_LONGER):
         return True
@@ -35,11 +35,11 @@ def too_short(missing: str) -> bool:
 
 
 Figure = tuple[str, float | Missing]
-"""A metric's name, and its figure or why there is none."""
+"""Name of a metric, and its value or the reason of the missing value."""
 
 
 def total(values: pd.Series, what: str) -> float | Missing:
-    """The sum; missing if one of them is not known. `what` says what they are, in the plural."""
+    """Return the sum, or a missing value if one of them is unknown. `what` describes the values, in the plural."""
     known = values.to_numpy(dtype=float, na_value=np.nan)
     if lacking := int(np.isnan(known).sum()):
         return Missing(f"{what} are not known of {lacking} of {len(known)}")
@@ -47,6 +47,6 @@ def total(values: pd.Series, what: str) -> float | Missing:
 
 
 def most(values: pd.Series, what: str) -> float | Missing:
-    """The greatest; missing if one of them is not known."""
+    """Return the maximum, or a missing value if one of them is unknown."""
     known = total(values, what)
     return known if isinstance(known, Missing) else float(values.astype(float).max())

@@ -1,9 +1,10 @@
-"""Parsed `show policy-map interface` → rows of `classes`, for routers that give no counters over time. Pure.
+"""Rows of `classes` from parsed `show policy-map interface`, for routers without counters over time. Pure.
 
-An output shows less than the counters. Missing values are null, never 0; what cannot be is 0: the drops of a queue
-that the class does not have, the bytes of no packets.
+The output has fewer values than the counters. Missing values are null, never 0; impossible values are 0: the drops of a
+queue that the class does not have, or the bytes of no packets.
 
-The parsed form is Genie's (`ShowPolicyMapInterface`) with the classic print's shaping table as our own parser adds it.
+The parsed form is Genie's (`ShowPolicyMapInterface`), with the classic generation's shaping table in the form of our
+own parser.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ _OF_A_QUEUE = (
     *("traffic_shaping", "shape_type", "random_detect", "priority", "flow_based_fair_queueing"),
     *(f"bandwidth_{unit}" for unit in _BANDWIDTHS),
 )
-"""Keys printed only by a class with a queue, one or the other."""
+"""Keys of which at least one is printed for a class with a queue, and none for others."""
 NOT_PRINTED = "not printed"
-"""`queue_discipline` of a class with a queue: no output shows it."""
+"""`queue_discipline` of a class with a queue, since no output shows it."""
 _SHARED = "queue_stats_for_all_priority_classes"
 
 
 def observed_class_rows(device: str, parsed: Mapping[str, Any], time_s: float) -> Iterator[Row]:
-    """Rows of `classes` from one output; what the print does not say is missing in the row."""
+    """Return the rows of `classes` from one output; values that the output lacks are missing in the row."""
     for interface, entry in parsed.items():
         for direction, service in entry.get("service_policy", {}).items():
             for policy, content in service.get("policy_name", {}).items():
@@ -46,15 +47,17 @@ def observed_class_rows(device: str, parsed: Mapping[str, Any], time_s: float) -
 
 @dataclass(frozen=True)
 class _Around:
-    """Queue data of the policy around a class."""
+    """Queue data of the policy that contains a class."""
 
     queued: bool
-    """True if it has one. Where other classes have, class-default has one too, though up to 12.4 none is printed."""
+    """True if it has a queue. If other classes have one, class-default has one too, though releases up to 12.4 print
+    none.
+    """
     shared: Mapping[str, Any]
-    """The queue that priority classes share; empty if none is printed."""
+    """Queue that priority classes share; empty if none is printed."""
 
     def in_all(self, counter: str) -> int | None:
-        """Return the count of all levels of the shared queue; None if one is unknown, or there is no queue."""
+        """Return the sum over all levels of the shared queue; None if one is unknown, or if there is no queue."""
         levels = self.shared.get("priority_level", {}).values()
         return _sum_of(level.get(counter) for level in levels) if levels else None
 
@@ -108,7 +111,7 @@ def _queue(entry: Mapping[str, Any], around: _Around) -> Row:
 
 
 def _drops(entry: Mapping[str, Any], around: _Around) -> Row:
-    """Drops by reason: the print has their total, and of some reasons how many of it are theirs.
+    """Return drops by reason, from the total and from counters of some reasons.
 
     Drops without a separate counter count as tail drops.
     """
@@ -150,7 +153,7 @@ def _ecn_marks(red: Mapping[str, Any]) -> Row:
 
 
 def _sum_of(counts: Iterable[object]) -> int | None:
-    """Return the sum; None if one of the counts is not known."""
+    """Return the sum; None if one of the counts is unknown."""
     found = 0
     for count in counts:
         if count is None:
@@ -185,7 +188,7 @@ def _police(police: Mapping[str, Any]) -> Row:
 
 
 def _shape(entry: Mapping[str, Any], table: Mapping[str, Any]) -> Row:
-    """The settings, from the classic print's table if there is one."""
+    """Return the shaper's settings, from the classic generation's table if there is one."""
     committed = table.get("sustain_bits_per_interval", entry.get("shape_bc_bps"))
     return {
         "shape_mode": entry.get("shape_type", "average"),

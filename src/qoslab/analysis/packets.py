@@ -1,4 +1,6 @@
-"""Captured packets → bytes and packets of each flow in bins of 0.1 s. Pure; holds one piece of a capture at a time."""
+"""Bytes and packets of each flow in bins of 0.1 s, from captured packets. Pure; holds one piece of a
+capture at a time.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,10 @@ _HALF = (1 << 64) - 1
 
 
 def shifted(pieces: Iterable[pa.RecordBatch], clock: HostClockRecord | None) -> Iterator[pa.RecordBatch]:
-    """The packets with the stamps that the clock of the machine from which the cell was run would have given them.
+    """Yield the packets with time stamps converted to the clock of the machine that ran the cell.
 
-    `clock` is that of the host that captured, None if it has the same. Between its two looks, and around them, it
-    goes evenly.
+    `clock` is that of the capturing host, None if it is the same clock. Its lead is assumed to change linearly between
+    its two readings, and around them.
     """
     for piece in pieces:
         if clock is None:
@@ -40,20 +42,21 @@ def shifted(pieces: Iterable[pa.RecordBatch], clock: HostClockRecord | None) -> 
 
 
 def flow_name(source: str, source_port: int, destination: str, destination_port: int) -> str:
-    """Return how a directed TCP or UDP flow is called in the tables: `192.168.10.2:40000 > 192.168.20.2:5201`.
+    """Return the name of a directed TCP or UDP flow in the tables: `192.168.10.2:40000 > 192.168.20.2:5201`.
 
-    An IPv6 address stands in brackets (RFC 3986): `[2001:db8:10::2]:40000 > [2001:db8:20::2]:5201`.
+    An IPv6 address is in brackets (RFC 3986): `[2001:db8:10::2]:40000 > [2001:db8:20::2]:5201`.
     """
     return f"{host_name(source)}:{source_port} > {host_name(destination)}:{destination_port}"
 
 
 def host_name(address: str) -> str:
-    """An address as it stands before a port."""
+    """Return an address in the form used before a port."""
     return f"[{address}]" if ":" in address else address
 
 
 def bin_packets(pieces: Iterable[pa.RecordBatch], origin_ns: int | None = None) -> pd.DataFrame:
-    """Columns flow, time_s, bytes, packets; `time_s` counts from `origin_ns`, or from the first packet.
+    """Return a table with columns flow, time_s, bytes, packets; `time_s` counts from `origin_ns`, or from the first
+    packet.
 
     Bytes are those of whole frames without FCS. `all` has every packet, both directions. An empty bin has no row.
     """
@@ -85,7 +88,9 @@ def bin_packets(pieces: Iterable[pa.RecordBatch], origin_ns: int | None = None) 
 
 
 def _flows(ends: Array) -> tuple[list[str], Array]:
-    """The names of all flows, sorted, and for each row of `ends`, which are columns of `_KEYS[1:]`, its number."""
+    """Return the sorted names of all flows, and the number of the flow for each row of `ends`, the
+    columns `_KEYS[1:]`.
+    """
     different, row = np.unique(ends, axis=0, return_inverse=True)
     each = [packet_flow(*map(int, values)) for values in different]
     names = sorted(set(each))
@@ -94,7 +99,7 @@ def _flows(ends: Array) -> tuple[list[str], Array]:
 
 
 def _added(keys: tuple[Array, ...], counts: Array) -> tuple[list[Array], Array]:
-    """The different combinations of keys, sorted, and the sums of the columns of `counts` of each."""
+    """Return the distinct combinations of keys, sorted, and the sums of the columns of `counts` for each."""
     order = np.lexsort(keys[::-1])
     ordered = [key[order] for key in keys]
     new = np.ones(len(order), dtype=bool)
@@ -105,7 +110,7 @@ def _added(keys: tuple[Array, ...], counts: Array) -> tuple[list[Array], Array]:
 
 
 def packet_flow(version: int, *ends_and_ports: int) -> str:
-    """Return the name of a packet's flow, by the columns of `qoslab.capture.packet_tables.SCHEMA`; see `flow_name`."""
+    """Return the name of a packet's flow, from columns of `qoslab.capture.packet_tables.SCHEMA`; see `flow_name`."""
     if version < 0:
         return "not IP"
     source_high, source, destination_high, destination, protocol, source_port, destination_port = ends_and_ports

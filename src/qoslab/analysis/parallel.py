@@ -1,11 +1,11 @@
-"""Tables of a run folder, with the cells read by several processes.
+"""Reading of a run's cells by several processes.
 
 `python -m qoslab.analysis.parallel DESCRIPTOR` is one of these processes.
 
-Reading a cell takes some tenths of a second of one processor, which a sweep of hundreds would wait for one after the
-other. A helper gets what to look for and then cells over a socket pair that only the two have, and ends with the other
-end. It is a program of its own, not a copy made by `multiprocessing`, which would run the script of the program that
-uses `qoslab.api` a second time."""
+Reading a cell takes some tenths of a second on one processor, which adds up for a sweep of hundreds. A helper receives
+the wanted metrics and then cells over a socket pair, and ends when the other end is closed. It is started as a separate
+program, not with `multiprocessing`, which would run the calling script of a user of `qoslab.api` a second time.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from qoslab.system.priority import processors
 from qoslab.system.programs import python_module
 
 FEWEST = 8
-"""Cells for which a helper is started: it loads as long as some of them take to be read."""
+"""Number of cells for which a helper is started, since its start takes as long as reading some cells."""
 END_S = 30.0
-"""Time limit for the end of a helper, at most one cell."""
+"""Time limit in seconds for the end of a helper, which may have to finish one cell."""
 
 
 def analyse_by_helpers(folder: RunFolder, readings: Readings | None = None) -> Outcome:
@@ -41,9 +41,10 @@ def analyse_by_helpers(folder: RunFolder, readings: Readings | None = None) -> O
 
 
 def read(readings: Readings, cells: Sequence[CellFiles], most: int | None = None) -> None:
-    """Read all cells with at most this number of helpers; None: one for each additional processor.
+    """Read all cells with at most `most` helpers, or with one for each additional processor if it is None.
 
-    What a helper fails at is left, and so is a cell whose records fit nothing: its error comes with it.
+    Cells that a helper fails to read are left unread, and so are cells with records of another cell: reading them later
+    raises the error.
     """
     left = deque(cell for cell in cells if readings.lacks(cell))
     spare = processors() - 1 if most is None else most
@@ -65,7 +66,7 @@ def read(readings: Readings, cells: Sequence[CellFiles], most: int | None = None
 
 
 def _taken(left: deque[CellFiles]) -> Iterator[CellFiles]:
-    """Yield the remaining cells, one after the other, while others take some, too."""
+    """Yield the remaining cells one by one, while other threads take some as well."""
     with suppress(IndexError):
         while True:
             yield left.popleft()
@@ -83,7 +84,7 @@ def _have_read(readings: Readings, left: deque[CellFiles]) -> None:
 
 @contextmanager
 def _helper() -> Iterator[Connection[Any, Any]]:
-    """A helper; it has ended after the block."""
+    """Start a helper; after the block it has ended."""
     ours, theirs = Pipe()
     with ours:
         with theirs:
@@ -108,7 +109,7 @@ def _helper() -> Iterator[Connection[Any, Any]]:
 
 
 def main(descriptor: int) -> None:
-    """Read the cells that come, until the other end is closed."""
+    """Read the received cells until the other end is closed."""
     connection: Connection[Any, Any] = Connection(descriptor)
     with suppress(EOFError, OSError):
         wanted, captures = connection.recv()

@@ -1,4 +1,4 @@
-"""The way of a flow's packets through a topology: what it carries at most, and how long it takes idle. Pure."""
+"""Path of a flow's packets through a topology: its rate and its idle round-trip time. Pure."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from qoslab.model.framing import Framing, line_bytes
 from qoslab.traffic.endpoints import family_of
 
 FULL_PACKET_BYTES = 1500
-"""IP packet of a full segment: the MTU of every link of a lab."""
+"""Bytes of the IP packet of a full segment: the MTU of every link of a lab."""
 ACK_BYTES: dict[Family, int] = {4: 52, 6: 72}
-"""IP packet of an acknowledgement, by version of IP: its header, TCP's of 20 bytes and the timestamps option."""
+"""Bytes of the IP packet of an acknowledgement, by IP version: IP header, TCP header of 20 bytes, and timestamps
+option.
+"""
 
 Port = tuple[str, str]
 """Node and interface."""
@@ -26,7 +28,7 @@ class Hop:
     """Node that sends on the link."""
     interface: str
     rate_bps: float
-    """Framing included."""
+    """Rate of the link, including framing."""
     framing: Framing
 
 
@@ -39,15 +41,15 @@ class Path:
     idle_rtt_ms: float
     """Idle round-trip time of a full packet and its acknowledgement: propagation and line time.
 
-    RFC 6349, section 3.2.1, wants the baseline round trip without congestion. What TCP reports at its least was still
+    RFC 6349, section 3.2.1, requires the baseline round-trip time without congestion. TCP's minimum round-trip time is
     measured under its own load, and smoothed; the configured path is known exactly.
     """
     inputs: frozenset[Port]
     """Interfaces by which packets enter nodes."""
     outputs: frozenset[Port]
-    """Interfaces by which they leave nodes."""
+    """Interfaces by which packets leave nodes."""
     hops: tuple[Hop, ...] = ()
-    """The links that every way from sender to receiver crosses, regardless of the routes."""
+    """Links that every path from sender to receiver crosses, regardless of the routes."""
 
 
 Paths = Mapping[str, Path]
@@ -55,7 +57,7 @@ Paths = Mapping[str, Path]
 
 
 def paths_of(experiment: Experiment) -> dict[str, Path]:
-    """The path of each traffic of the experiment's first arm; those that are not known without routes are left out."""
+    """Return the path of each traffic of the experiment's first arm; paths that depend on routes are left out."""
     found = {}
     for flow in experiment.flows_of(experiment.arms[0]):
         family = family_of(experiment.topology, flow)
@@ -66,7 +68,7 @@ def paths_of(experiment: Experiment) -> dict[str, Path]:
 
 
 def find_path(topology: Topology, source: str, destination: str, family: Family = 4) -> Path | None:
-    """The shortest path between two nodes; None if there is none, or more than one."""
+    """Return the shortest path between two nodes; None if there is none, or more than one."""
     ways: dict[str, list[tuple[tuple[Link, LinkEnd, LinkEnd], ...]]] = {source: [()]}
     while destination not in ways:
         further: dict[str, list[tuple[tuple[Link, LinkEnd, LinkEnd], ...]]] = {}
@@ -95,7 +97,7 @@ def find_path(topology: Topology, source: str, destination: str, family: Family 
 
 
 def _connected(topology: Topology, source: str, destination: str, *, without: Link) -> bool:
-    """Return whether two nodes stay connected without one link."""
+    """Return whether two nodes stay connected without a link."""
     reached, fresh = {source}, {source}
     while fresh:
         ends = {far.node for node in fresh for link, _, far in topology.links_of(node) if link is not without}

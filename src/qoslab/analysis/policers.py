@@ -1,4 +1,4 @@
-"""Counters of policers over time → the metrics `police.*`. Pure."""
+"""Metrics `police.*`, from counters of policers over time. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure, Missing, most, total
 
 SETTLED_WITHIN = 0.2
-"""Range of the bucket size over the second half of the traffic time that counts as settled."""
+"""Maximum range of the bucket size over the second half of the traffic time that counts as settled."""
 
 _POLICER = ["police_cir_bps", "police_cir_percent", "police_bc_bytes", "police_conformed_packets"]
 """Columns of which every policer has at least one."""
@@ -81,7 +81,7 @@ def police_figures(classes: pd.DataFrame) -> Iterator[Figure]:
     traffic_s=lambda selection: selection.cell.traffic_s,
 )
 def bucket_figures(classes: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
-    """Figures of the dynamic bucket of one cell; none if there is none, or more than one."""
+    """Compute the metrics of the dynamic bucket of one cell; none if there is none, or more than one."""
     dynamic = classes[classes["police_dynamic_bucket_bytes"].notna()]
     # One row per trigger: several buckets have no common value.
     if dynamic.empty or dynamic["time_s"].duplicated().any():

@@ -1,4 +1,4 @@
-"""Rows of the table `probes` → the metrics of IP SLA operations. Pure."""
+"""Metrics of IP SLA operations, from rows of the table `probes`. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from qoslab.analysis.missing import Figure
     "jitter.back.max",
 )
 def probe_figures(probes: pd.DataFrame) -> Iterator[Figure]:
-    """Figures of one probe; of several together none, since their paths differ."""
+    """Compute the metrics of one probe; none for several together, since their paths differ."""
     if len(probes) != 1:
         return
     row = probes.iloc[0]

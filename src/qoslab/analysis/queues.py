@@ -1,6 +1,6 @@
-"""Counters of interfaces and of a switch's egress queues over time → the metrics `interface.*` and `queue.*`. Pure.
+"""Metrics `interface.*` and `queue.*`, from counters of interfaces and of a switch's egress queues over time. Pure.
 
-Counters are those of the traffic time: the last reading less the first one, which is taken before traffic starts.
+Counters are over the traffic time: the last reading minus the first one, which is taken before traffic starts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from qoslab.analysis.missing import READ_ONCE, Figure, Missing, total
 from qoslab.model.metrics import QueueSelector, SelectorError
 
 Place = Literal["interface", "queue"]
-"""Kind of counter place, as selectors name it; its table has the plural as its name."""
+"""Object with counters, as in selectors; the name of its table is the plural."""
 
 _KEYS: dict[Place, list[str]] = {
     "interface": ["device", "interface"],
@@ -30,7 +30,7 @@ _FIGURES: dict[Place, dict[str, str]] = {
 
 
 def each_of(place: Place, table: pd.DataFrame) -> list[str]:
-    """The selectors of each interface, or of each queue of each interface, that was used."""
+    """Return the selectors of each interface, or of each queue of each interface, that was used."""
     if place == "interface":
         return [str(name) for name in table["interface"].unique()]
     used = table[(table["enqueued"] > 0) | (table["dropped"] > 0)]
@@ -43,14 +43,16 @@ QUEUE = _KEYS["queue"]
 
 
 def queue_counts(table: pd.DataFrame) -> pd.DataFrame:
-    """Frames of each used queue and threshold of one cell over the traffic time: its keys, enqueued, dropped."""
+    """Return the frames of each used queue and threshold of one cell over the traffic time: its keys, enqueued,
+    dropped.
+    """
     counted = table.sort_values("time_s").groupby(QUEUE)[["enqueued", "dropped"]]
     found = (counted.last() - counted.first()).reset_index()
     return found[(found["enqueued"] > 0) | (found["dropped"] > 0)].reset_index(drop=True)
 
 
 def busy_ports(table: pd.DataFrame) -> list[tuple[str, str]]:
-    """Device and interface of the ports of one cell that dropped frames, or of the busiest if none did."""
+    """Return device and interface of the ports of one cell that dropped frames, or of the busiest port if none did."""
     counts = queue_counts(table)
     if counts.empty:
         return []
@@ -61,7 +63,9 @@ def busy_ports(table: pd.DataFrame) -> list[tuple[str, str]]:
 
 
 def queue_rates(table: pd.DataFrame, device: str, interface: str) -> pd.DataFrame:
-    """Frames a second of each used queue between two readings: queue, time_s (the later), enqueued, dropped."""
+    """Return the frames per second of each used queue between readings: queue, time_s (the later),
+    enqueued, dropped.
+    """
     mine = table[(table["device"] == device) & (table["interface"] == interface)]
     # Values missing from every threshold of a queue stay missing.
     counted = mine.groupby(["queue", "time_s"], as_index=False)[["enqueued", "dropped"]].sum(min_count=1)
@@ -78,7 +82,7 @@ def queue_rates(table: pd.DataFrame, device: str, interface: str) -> pd.DataFram
 
 
 def places_of(table: pd.DataFrame, selector: str | None) -> pd.DataFrame:
-    """The rows of one cell's table that a selector means; none if it names what counted nothing in this cell."""
+    """Return the rows of one cell's table for a selector; none if its object counted nothing in this cell."""
     try:
         wanted = QueueSelector.parse(selector, interfaces_of(table))
     except SelectorError:
@@ -100,7 +104,7 @@ _DELAYS = {f"interface.delay.{name}": f"queueing_delay_{name}_ns" for name in ("
 
 @metrics_of("interfaces", *_FIGURES["interface"], *_DELAYS)
 def interface_figures(mine: pd.DataFrame) -> Iterator[Figure]:
-    """The metrics `interface.*` of some interfaces of one cell, added up."""
+    """Compute the metrics `interface.*`, added up over some interfaces of one cell."""
     if mine.empty:
         return
     for name, column in _FIGURES["interface"].items():
@@ -119,7 +123,7 @@ def interface_figures(mine: pd.DataFrame) -> Iterator[Figure]:
 
 @metrics_of("queues", *_FIGURES["queue"])
 def queue_figures(mine: pd.DataFrame) -> Iterator[Figure]:
-    """The metrics `queue.*` of some egress queues of one cell, added up."""
+    """Compute the metrics `queue.*`, added up over some egress queues of one cell."""
     if mine.empty:
         return
     for name, column in _FIGURES["queue"].items():
@@ -127,7 +131,7 @@ def queue_figures(mine: pd.DataFrame) -> Iterator[Figure]:
 
 
 def _counted(mine: pd.DataFrame, place: Place, column: str) -> float | Missing:
-    """Return the counts over the traffic time, for all places together."""
+    """Return the sums of the counters over the traffic time and all selected objects."""
     grown = []
     values = mine[column].to_numpy(dtype=float, na_value=np.nan)
     for key, rows in sorted(in_time(mine, _KEYS[place]).items()):

@@ -1,4 +1,4 @@
-"""Raw results → rows of the tidy tables (`qoslab.results.tables`). Pure."""
+"""Rows of the tidy tables (`qoslab.results.tables`) from raw results. Pure."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from qoslab.traffic import FlowResult, IntervalResult
 
 Row = dict[str, object]
 NOT_COUNTED: Row = {"drops_aqm_packets": 0, "drops_aqm_bytes": 0}
-"""Counters that runs of earlier versions lack."""
+"""Default values of counters that runs of earlier versions lack."""
 _OF_INTERVAL = tuple(field.name for field in fields(IntervalResult))
 
 
 def flow_rows(traffic: str, result: FlowResult, offset_s: float = 0.0) -> Iterator[Row]:
-    """Rows of `flows`: one a stream, with the receiver's goodput. `offset_s` is when it began."""
+    """Return the rows of `flows`: one for each stream, with the receiver's goodput. `offset_s` is its start time."""
     own = {"traffic": traffic, "offset_s": offset_s, "tool": result.tool, "protocol": result.protocol}
     for stream in result.streams:
         yield own | asdict(stream)
 
 
 def interval_rows(traffic: str, result: FlowResult, offset_s: float = 0.0) -> Iterator[Row]:
-    """Rows of `intervals`; `offset_s` as above."""
+    """Return the rows of `intervals`; `offset_s` is the start time."""
     for interval in result.intervals:
         # There are tens of thousands, with nothing inside that `asdict` would have to copy.
         yield {"traffic": traffic, "offset_s": offset_s} | {name: getattr(interval, name) for name in _OF_INTERVAL}
 
 
 def flatten(counters: Mapping[str, Any], prefix: str = "") -> Row:
-    """Nested counters as one level, names joined by `_`; lists are left out."""
+    """Return nested counters as one level, with names joined by `_`; lists are left out."""
     flat: Row = {}
     for name, value in counters.items():
         if isinstance(value, Mapping):
@@ -41,7 +41,7 @@ def flatten(counters: Mapping[str, Any], prefix: str = "") -> Row:
 
 
 def class_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int) -> Iterator[Row]:
-    """Rows of `classes` from `counters` replies; a nested policy's classes are named `parent/child`."""
+    """Return the rows of `classes` from `counters` replies; a nested policy's classes are named `parent/child`."""
     for reply in replies:
         time_s = (reply["time_ns"] - origin_ns) / 1e9
         for interface, counters in _with_subinterfaces(reply):
@@ -64,7 +64,7 @@ def class_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int
 
 
 def _with_subinterfaces(reply: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Each interface, and behind a router's port its subinterfaces, which count less."""
+    """Yield each interface, and after a router's port its subinterfaces, which have fewer counters."""
     for interface, counters in reply["interfaces"].items():
         yield interface, counters
         yield from counters.get("subinterfaces", {}).items()
@@ -78,7 +78,7 @@ def _classes(policy: Mapping[str, Any], path: str) -> Iterator[tuple[str, Mappin
 
 
 def interface_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int) -> Iterator[Row]:
-    """Rows of `interfaces` from `counters` replies."""
+    """Return the rows of `interfaces` from `counters` replies."""
     for reply in replies:
         for interface, counters in _with_subinterfaces(reply):
             other = ("policy_", "switch", "subinterfaces")
@@ -92,7 +92,9 @@ def interface_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns:
 
 
 def queue_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int) -> Iterator[Row]:
-    """Rows of `queues` from `counters` replies: one for each threshold of each egress queue of a switch's port."""
+    """Return the rows of `queues` from `counters` replies: one for each threshold of each egress queue of a switch's
+    port.
+    """
     for reply in replies:
         for interface, counters in reply["interfaces"].items():
             switch = counters.get("switch")
@@ -118,7 +120,7 @@ def conversation_rows(
     origin_ns: int,
     traffic_of: Callable[[Mapping[str, Any]], str | None],
 ) -> Iterator[Row]:
-    """Rows of `conversations` from `counters` replies; `traffic_of` names whose an IP header is."""
+    """Return the rows of `conversations` from `counters` replies; `traffic_of` returns the traffic of an IP header."""
     for reply in replies:
         for interface, counters in reply["interfaces"].items():
             # Runs from before they were counted have none.
@@ -137,7 +139,7 @@ def conversation_rows(
 
 
 def health_row(device: str, health: Health) -> Row:
-    """A row of `health`."""
+    """Return a row of `health`."""
     return {
         "device": device,
         "received": health.received,
@@ -154,7 +156,7 @@ def health_row(device: str, health: Health) -> Row:
 
 
 def probe_row(probe: str, figures: Mapping[str, Any]) -> Row:
-    """A row of `probes`; an echo operation has no jitter."""
+    """Return a row of `probes`; an echo operation has no jitter."""
     row: Row = {"probe": probe, "rtt_count": figures["rtt_count"], "rtt_p50_ms": figures.get("rtt_p50_ms")}
     for name, key in (("rtt", "rtt_ms"), ("jitter", "jitter_sd_ms"), ("jitter_back", "jitter_ds_ms")):
         found = figures[key]

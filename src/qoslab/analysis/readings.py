@@ -47,16 +47,16 @@ TABLES = (
     "limiters",
     "health",
 )
-"""Tables of rows that are read from a cell's files."""
+"""Tables with rows that are read from a cell's files."""
 
 
 EXPERIMENTS_MOST = 16
-"""Experiments of cells that are kept for the next cell: repetitions have the same, other combinations never."""
+"""Number of cached experiments of cells: repetitions share one, other combinations never do."""
 _ALL_TABLES = (*TABLES, "packets_io", "metrics")
 
 
 class MisfitError(UserError):
-    """Error for a record of a cell that cannot be read, or is of another cell."""
+    """Error for a record that cannot be read, or belongs to another cell."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,11 @@ class Reading:
     """Content of one cell's files."""
 
     tables: dict[str, pa.Table]
-    """Rows of the cell by table, `metrics` among them, in Arrow's form; those without a value are absent, as are such
-    columns."""
+    """Rows of the cell by table, including `metrics`, in Arrow's form; tables and columns without values are absent."""
     problems: tuple[str, ...]
     """Reasons of an invalid cell; empty if it is valid."""
     beyond: tuple[str, ...] = ()
-    """Figures of a valid cell that are more than there can be, for people."""
+    """Messages on impossible values of a valid cell."""
 
 
 @dataclass(frozen=True)
@@ -80,27 +79,27 @@ class Gathered:
     problems: dict[str, tuple[str, ...]]
     """Reasons of invalid cells, by name; valid ones are absent."""
     beyond: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Figures of valid cells that are more than there can be, by the cell's name; only cells with such are in it."""
+    """Messages on impossible values of valid cells, by the cell's name; other cells are absent."""
     saved: SavedCells | None = None
-    """Record of the saved tables that have just these rows; None if there are none."""
+    """Record of the saved tables with exactly these rows; None if there are none."""
 
 
 class Readings:
-    """The cells that were read so far. Not safe for threads by itself.
+    """Cells that were read so far. Not thread-safe.
 
-    What was read of a cell counts as long as its record has the same seal, which has those of all its files: whether
-    the files are unchanged is up to the caller (`qoslab.results.RunFolder.cells`).
+    The reading of a cell is used as long as its record has the same seal, which covers the seals of all its files: the
+    caller has to check that the files are unchanged (`qoslab.results.RunFolder.cells`).
     """
 
     def __init__(self, wanted: Iterable[Reference], *, captures: bool = True) -> None:
-        """`wanted` are the metrics that are named anywhere; without `captures` these are not read."""
+        """Create it for the metrics `wanted`, which are named anywhere; without `captures`, these are not read."""
         self._wanted = tuple(wanted)
         self._captures = captures
         self._known: dict[Path, tuple[FileSeal | None, Reading]] = {}
         self._saved: Saved | None = None
         self._loaded: Path | None = None
         self.note = ""
-        """Reason for not using the saved results of the run; empty if they are used, or there are none."""
+        """Reason for not using the saved results of the run; empty if they are used, or if there are none."""
         self._experiments: dict[bytes, Experiment] = {}
 
     @property
@@ -109,7 +108,9 @@ class Readings:
         return self._wanted, self._captures
 
     def load(self, folder: RunFolder) -> None:
-        """Take cells from the saved results of a run. `note` says why, if there are some that cannot be used."""
+        """Take cells from the saved results of a run. `note` has the reason if saved results exist and
+        cannot be used.
+        """
         if self._loaded != folder.path:
             self._loaded = folder.path
             self._saved, self.note = saved.load(folder, self._names, captures=self._captures)
@@ -117,7 +118,7 @@ class Readings:
     def saved_cells(
         self, cells: Iterable[CellFiles], warnings: Sequence[str], manifest_sha256: str, seals: Mapping[str, FileSeal]
     ) -> SavedCells:
-        """The record of tables with these seals that are from these cells, in this order."""
+        """Return the record of tables with these seals from these cells, in this order."""
         found = {}
         for cell in cells:
             reading = self.of(cell)
@@ -139,12 +140,12 @@ class Readings:
         return tuple(map(str, self._wanted))
 
     def lacks(self, cell: CellFiles) -> bool:
-        """Return whether the cell is unread, or has changed since."""
+        """Return whether the cell is unread, or has changed since it was read."""
         seal = cell.seal
         return self._reading(cell, seal) is None and not self._is_saved(cell.name, seal)
 
     def _reading(self, cell: CellFiles, seal: FileSeal | None) -> Reading | None:
-        """Return the reading of the cell from when its record had this seal; None without one."""
+        """Return the reading of the cell when its record had this seal; None if there is none."""
         known = self._known.get(cell.path)
         return known[1] if known is not None and known[0] == seal else None
 
@@ -152,7 +153,7 @@ class Readings:
         return self._saved is not None and self._saved.has(name, seal)
 
     def misfits(self, cells: Iterable[CellFiles]) -> Iterator[tuple[CellFiles, tuple[str, ...]]]:
-        """Read the cells; yield those whose records are those of another cell, with the reason."""
+        """Read the cells; yield those with records of another cell, with the reason."""
         for cell in cells:
             try:
                 if self.lacks(cell):
@@ -161,15 +162,17 @@ class Readings:
                 yield cell, (error.message,)
 
     def take(self, cell: CellFiles, seal: FileSeal | None, reading: Reading) -> None:
-        """Take the reading of a cell by another process, made when its record had this seal."""
+        """Add the reading of a cell by another process, from when its record had this seal."""
         self._known[cell.path] = (seal, reading)
 
     def forget(self, cell: CellFiles) -> None:
-        """Give back the memory of what was read of the cell."""
+        """Free the memory of a cell's reading."""
         self._known.pop(cell.path, None)
 
     def of(self, cell: CellFiles) -> Reading:
-        """Return the content of the cell's files, read on first use. `MisfitError` if they are not this cell's."""
+        """Return the content of the cell's files, read on first use. Raise `MisfitError` if they belong to another
+        cell.
+        """
         seal = cell.seal
         if (known := self._reading(cell, seal)) is not None:
             return known
@@ -182,7 +185,7 @@ class Readings:
         return reading
 
     def gather(self, cells: Iterable[CellFiles]) -> Gathered:
-        """The tables of several cells, in their order."""
+        """Return the tables of several cells, in their order."""
         cells = list(cells)
         if self._saved is not None and self._are_saved(cells, self._saved):
             each: Mapping[str, Reading | saved.SavedCell] = self._saved.record.cells
@@ -203,13 +206,13 @@ class Readings:
         )
 
     def _are_saved(self, cells: Sequence[CellFiles], found: Saved) -> bool:
-        """Return whether the saved results are just these cells, as they are now."""
+        """Return whether the saved results are exactly these cells in their present state."""
         return [cell.name for cell in cells] == list(found.record.cells) and all(
             found.has(cell.name, cell.seal) for cell in cells
         )
 
     def _read(self, cell: CellFiles) -> Reading:
-        """Return the content of a cell's files, as plain values, and its metrics."""
+        """Return the content of a cell's files as plain values, with its metrics."""
         record, own = self._records(cell)
         keys: dict[str, object] = {"arm": cell.arm, "repetition": cell.repetition, "cell": cell.name}
         rows: dict[str, list[raw.Row]] = {name: [] for name in TABLES}
@@ -241,7 +244,7 @@ class Readings:
         return Reading(some, tuple(dict.fromkeys(problems)), beyond)
 
     def _records(self, cell: CellFiles) -> tuple[CellRecord, Experiment]:
-        """Return how the cell went, and the experiment that it is; `MisfitError` if these are none, or of another
+        """Return the record and the experiment of a cell. Raise `MisfitError` if they are unreadable or of another
         cell.
         """
         try:
@@ -253,8 +256,9 @@ class Readings:
         return record, own
 
     def _experiment(self, cell: CellFiles) -> Experiment:
-        """The experiment that the cell is. Those of many cells are alike, and reading each is the dearest part of a
-        small cell."""
+        """Return the cell's experiment, cached, since many cells have the same, and parsing it takes most of the time
+        of a small cell.
+        """
         if len(self._experiments) >= EXPERIMENTS_MOST:
             self._experiments.clear()
         return cell.experiment(self._experiments)
@@ -280,7 +284,7 @@ def _check(cell: CellFiles, record: CellRecord, experiment: Experiment) -> None:
 
 
 def _read_tables(rows: dict[str, list[raw.Row]]) -> tuple[dict[str, pa.Table], list[str]]:
-    """The tables, and which of them have values of another kind than ours: of these all rows are removed."""
+    """Return the tables, and the names of tables with values of an unexpected type, which are emptied."""
     found, problems = {}, []
     for name, content in rows.items():
         try:
@@ -295,7 +299,7 @@ def _read_tables(rows: dict[str, list[raw.Row]]) -> tuple[dict[str, pa.Table], l
 
 
 def references(experiment: Experiment, published: Iterable[PublishedFigure]) -> list[Reference]:
-    """Every metric that the comparison and the notes name."""
+    """Return every metric that the comparison and the notes name."""
     names = [figure.metric for figure in published if figure.metric]
     if experiment.compare is not None:
         names += [expectation.metric for expectation in experiment.compare.expectations]
@@ -311,7 +315,7 @@ def references(experiment: Experiment, published: Iterable[PublishedFigure]) -> 
 def _collect(
     cell: CellFiles, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]
 ) -> list[str]:
-    """Add the rows of a cell; what could not be read is returned."""
+    """Add the rows of a cell; return messages for unreadable data."""
     problems: list[str] = []
     problems += _collect_flows(cell, record, experiment, add)
     arm = experiment.arm(cell.arm)
@@ -342,7 +346,7 @@ def _collect(
 def _collect_flows(
     cell: CellFiles, record: CellRecord, experiment: Experiment, add: Callable[[str, raw.Row], None]
 ) -> list[str]:
-    """Add the rows of a cell's traffic; what could not be read is returned."""
+    """Add the rows of a cell's traffic; return messages for unreadable data."""
     problems: list[str] = []
     arm = experiment.arm(cell.arm)
     outputs = lab_kind(record.lab)
@@ -377,7 +381,9 @@ def _collect_flows(
 def _packets(
     cell: CellFiles, record: CellRecord, experiment: Experiment, arriving: Arriving
 ) -> tuple[pd.DataFrame, list[str]]:
-    """The table of captured packets, and what could not be read; `arriving` gets to see them."""
+    """Return the table of captured packets, and messages for unreadable data; the packets are also passed to
+    `arriving`.
+    """
     parts: list[pd.DataFrame] = []
     problems: list[str] = []
     latest = traffic_time(experiment, experiment.arm(cell.arm)).seconds + STRAY_S

@@ -1,4 +1,4 @@
-"""Run folder → its tables, metrics and comparison."""
+"""Analysis of a run folder: its tables, metrics and comparison."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from qoslab.results.folder import MANIFEST, SAVED_CELLS
 
 
 class ImpossibleError(RunInvalid):
-    """Figures of valid cells that there cannot be: the analysis stops, since none of its figures can be trusted."""
+    """Error for impossible values of valid cells: the analysis stops, since none of its values can be trusted."""
 
     def __init__(self, beyond: Mapping[str, Sequence[str]]) -> None:
-        """`beyond` has what is wrong by the name of the cell."""
+        """Create it; `beyond` has the impossible values by the name of the cell."""
         listed = [f"{name}: {each}" for name, messages in beyond.items() for each in messages]
         further = f" (and {len(listed) - 1} more)" if len(listed) > 1 else ""
         super().__init__(listed[0] + further, hint="the raw results are as they were: nothing was written")
@@ -50,7 +50,7 @@ class Outcome:
     reasons: tuple[str, ...]
     """Reasons of an invalid run, with the cell's name."""
     untrusted: frozenset[str]
-    """Arms without a valid cell: their figures are shown and decide nothing."""
+    """Arms without a valid cell: their values are shown and decide nothing."""
     comparison: pd.DataFrame
     """See `qoslab.analysis.expected_comparison.compare`."""
     averages: pd.DataFrame
@@ -58,9 +58,9 @@ class Outcome:
     pairs: pd.DataFrame
     """See `qoslab.analysis.averages.pairs_table`."""
     lab: str = DEFAULT_LAB
-    """The kind of lab that the figures come from."""
+    """Kind of the lab that the values come from."""
     invalid: frozenset[str] = frozenset()
-    """Cells that do not count; those that were not needed are not among them."""
+    """Cells that do not count, without those that were not needed."""
     warnings: tuple[str, ...] = ()
     """Inactive parts of the run: see `qoslab.analysis.idle`. They do not change the verdict."""
     notes: tuple[str, ...] = ()
@@ -68,23 +68,23 @@ class Outcome:
 
     @property
     def outside(self) -> int:
-        """Return how many expectations and averages are not met."""
+        """Return the number of expectations and averages that are not met."""
         return self._count(OUTSIDE)
 
     @property
     def not_measured(self) -> int:
-        """Return how many a shortened run did not come to."""
+        """Return the number of expectations and averages that a shortened run did not reach."""
         return self._count(NOT_MEASURED)
 
     @property
     def expected(self) -> int:
-        """Return how many expectations and averages count for the verdict."""
+        """Return the number of expectations and averages that count for the verdict."""
         tables = (self.comparison, self.averages)
         return sum(len(table) for table in tables) - self._count(INFORMATIVE) - self.loose
 
     @property
     def undecided(self) -> int:
-        """Return how many expectations and averages have too few valid cells with a value to be decided."""
+        """Return the number of expectations and averages with too few valid cells that have a value."""
         return self._count(UNDECIDED)
 
     @property
@@ -106,11 +106,11 @@ class Outcome:
 def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     """Compute the tables, `comparison.csv` and `comparison.json` of a run from its raw results, and write them.
 
-    Cells that are invalid keep their rows in the tables. The comparison takes them only for arms that have no valid
-    one, as figures that decide nothing. Of cells whose files are not what was written, or whose records are those of
-    another cell, nothing is taken. Arms that were excluded from the run are not compared. Cells that the tables of
-    an earlier analysis have are not read again. `readings` are of cells that were read before, for all metrics that the
-    manifest's experiment names. `ImpossibleError` if a valid cell has a figure that there cannot be.
+    Invalid cells keep their rows in the tables. The comparison uses them only for arms without a valid cell, as values
+    that decide nothing. Cells with damaged files, or with records of another cell, are ignored. Arms that were excluded
+    from the run are not compared. Cells in the tables of an earlier analysis are not read again. `readings` are of
+    cells that were read before, for all metrics that the manifest's experiment names. Raise `ImpossibleError` if a
+    valid cell has an impossible value.
     """
     run = folder.open()
     manifest = run.manifest
@@ -197,7 +197,7 @@ def _idle_warnings(
 
 
 def _judged(manifest: Manifest, experiment_text: str, metrics: pd.DataFrame, cells: Sequence[CellSummary]) -> Judged:
-    """Compare the values of a run; those that a shortened run cannot have are not measured, unless it is strict."""
+    """Compare the values of a run; values that a shortened run cannot have are not measured, unless it is strict."""
     experiment = manifest.experiment
     judged = judge(experiment, manifest.published, metrics, cells, manifest.lab)
     if STRICT in manifest.overrides or not shortened(manifest, experiment_text):
@@ -234,7 +234,7 @@ def judge(
     cells: Sequence[CellSummary],
     lab: str = DEFAULT_LAB,
 ) -> Judged:
-    """Compare the metrics of cells, of which each says whether it is valid, with what was published and is expected."""
+    """Compare the metrics of cells, each with its validity, with published values and expectations."""
     wanted = experiment.compare
     planned = comparing.Planned(cells)
     arms = {cell.arm for cell in cells}
@@ -264,9 +264,9 @@ FIGURES_SO_FAR = ("arm", "where", "metric", "unit", "measured", "low", "high", "
 def figures_so_far(
     experiment: Experiment, published: Sequence[PublishedFigure], readings: Readings, cells: Sequence[Cell], lab: str
 ) -> list[dict[str, object]]:
-    """The comparison as some cells have it, all of them valid: rows of `FIGURES_SO_FAR`, null if there is nothing.
+    """Return the comparison of some valid cells: rows of `FIGURES_SO_FAR`, null for missing values.
 
-    Nothing is said of arms without a cell.
+    Arms without a cell are left out.
     """
     valid = [reading for cell in cells if not (reading := readings.of(cell.files())).problems]
     parts = [reading.tables["metrics"] for reading in valid if "metrics" in reading.tables]
@@ -282,9 +282,9 @@ def figures_so_far(
 def metrics_of_cells(
     experiment: Experiment, published: Iterable[PublishedFigure], cells: Sequence[Cell], *, captures: bool = False
 ) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
-    """Every metric that the comparison names of some cells, and why which of them are invalid.
+    """Return every metric of some cells that the comparison names, and the reasons of invalid cells.
 
-    With `captures` these are read too.
+    Captures are read only with `captures`.
     """
     found = Readings(references(experiment, published), captures=captures).gather(cell.files() for cell in cells)
     parameters = {cell.name: cell.parameters for cell in cells}
@@ -292,7 +292,7 @@ def metrics_of_cells(
 
 
 def enough(wanted: Enough, cells: Sequence[Cell]) -> str:
-    """Return why a cell needs no more repetitions than these; empty if it does.
+    """Return the reason why a cell needs no more repetitions than these; empty if it needs more.
 
     Repetitions that are not valid do not count.
     """

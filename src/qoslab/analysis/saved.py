@@ -1,7 +1,7 @@
-"""Saved results of cells: the tables of a run with the list of the cells, and of the code, that they are from.
+"""Saved results of cells: the tables of a run with the list of their cells, and the version of the code.
 
 `tables/cells.json` names each cell with the SHA-256 of its record, and each table with its own. A later analysis takes
-a cell from the tables as long as all of these are the same; any other cell is read again from its files.
+a cell from the tables if all of these are unchanged; any other cell is read again from its files.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from qoslab.system.source_hash import files_below, sha256_of
 
 AGAIN = "the cells are read again"
 _NOT_READING = frozenset({"cli", "report", "live", "data"})
-"""Parts of the package that have no part in reading a cell."""
+"""Parts of the package that are not used for reading a cell."""
 
 
 class SavedCell(BaseModel):
@@ -42,7 +42,7 @@ class SavedCell(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     record: str
-    """SHA-256 of its `cell.json`, which has that of each of its files."""
+    """SHA-256 of its `cell.json`, which has the SHA-256 of each of its files."""
     problems: tuple[str, ...] = ()
     beyond: tuple[str, ...] = ()
 
@@ -69,20 +69,20 @@ class SavedCells(BaseModel):
 
 @dataclass(frozen=True)
 class Saved:
-    """Saved results that are as they were written, of the code that runs now."""
+    """Saved results that are undamaged and from the running version of the code."""
 
     record: SavedCells
     tables: Mapping[str, pa.Table]
-    """Rows by table, without parameters; those of one cell follow each other."""
+    """Rows by table, without parameters; rows of a cell are consecutive."""
     _places: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
 
     def has(self, name: str, seal: FileSeal | None) -> bool:
-        """Return whether they have a cell whose record has this seal."""
+        """Return whether there is a cell with a record of this seal."""
         known = self.record.cells.get(name)
         return known is not None and seal is not None and known.record == seal.sha256
 
     def rows(self, name: str) -> dict[str, pa.Table]:
-        """Rows of one cell by table."""
+        """Return the rows of one cell by table."""
         found = {}
         for table, content in self.tables.items():
             if table not in self._places:
@@ -92,7 +92,7 @@ class Saved:
 
 
 def content_of(record: SavedCells) -> bytes:
-    """Content of `tables/cells.json`. `WriteError` for text that has no JSON."""
+    """Return the content of `tables/cells.json`. Raise `WriteError` for text that JSON cannot represent."""
     try:
         return sealed(json_of(record))
     except PydanticSerializationError as error:
@@ -101,7 +101,7 @@ def content_of(record: SavedCells) -> bytes:
 
 
 def load(folder: RunFolder, metrics: Sequence[str], *, captures: bool) -> tuple[Saved | None, str]:
-    """Saved results of a run for these metrics, and the reason if there are some that cannot be used."""
+    """Return the saved results of a run for these metrics, and the reason if there are some that cannot be used."""
     path = folder.path / SAVED_CELLS
     if not path.exists():
         return None, ""
@@ -118,7 +118,7 @@ def load(folder: RunFolder, metrics: Sequence[str], *, captures: bool) -> tuple[
 
 
 def _tables(folder: Path, record: SavedCells) -> Iterator[tuple[str, pa.Table]]:
-    """Read the tables; `UserError` for one that is not what was written."""
+    """Read the tables. Raise `UserError` for one that differs from its seal."""
     for name, seal in record.tables.items():
         file = tables.file_of(name)
         path = folder / file
@@ -133,14 +133,14 @@ def _tables(folder: Path, record: SavedCells) -> Iterator[tuple[str, pa.Table]]:
 
 
 def _by_cell(metrics: pa.Table, record: SavedCells) -> pa.Table:
-    """The metrics cell by cell: their table is ordered by the tables that they are computed from."""
+    """Return the metrics cell by cell: their table is ordered by source table."""
     place = {name: number for number, name in enumerate(record.cells)}
     numbers = np.array([place.get(name, -1) for name in metrics.column("cell").to_pylist()], dtype=int)
     return metrics.take(pa.array(numbers.argsort(kind="stable")))
 
 
 def _runs(table: pa.Table) -> Iterator[tuple[str, tuple[int, int]]]:
-    """First row and number of rows of each cell."""
+    """Return the first row and the number of rows of each cell."""
     first = 0
     for name, rows in groupby(table.column("cell").to_pylist()):
         count = sum(1 for _ in rows)
@@ -150,14 +150,14 @@ def _runs(table: pa.Table) -> Iterator[tuple[str, tuple[int, int]]]:
 
 @cache
 def code_version() -> str:
-    """Version of qoslab and SHA-256 of all code that takes part in reading a cell: sources, libraries, `qos-pcap`."""
+    """Return the version of qoslab and the SHA-256 of all code for reading a cell: sources, libraries, `qos-pcap`."""
     files = (*files_below(Path(qoslab.__file__).parent, _NOT_READING), *_added(), *_program())
     libraries = f"pandas {pd.__version__}, numpy {np.__version__}, pyarrow {pa.__version__}"
     return f"{qoslab.__version__}, {libraries}, SHA-256 {sha256_of(files)}"
 
 
 def _added() -> Iterator[tuple[str, Path]]:
-    """Sources of metrics of other packages."""
+    """Return the sources of metrics of other packages."""
     for _, metric in METRICS.working():
         if isinstance(metric, AddedMetric) and (source := inspect.getsourcefile(inspect.unwrap(metric.figure))):
             yield source, Path(source)

@@ -1,4 +1,4 @@
-"""Tables → series over time, ready to be drawn. Pure."""
+"""Series over time for charts, from tables. Pure."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from qoslab.results import FlowRecord
 
 BIN_S = BIN_NS / 1e9
 VALUES_MOST = 2**20
-"""Bins times flows: of an hour with 29 flows at the width of the packets' table; a graph of more is slow to draw."""
+"""Maximum number of bins times flows, enough for an hour with 29 flows in the bins of the packets' table; larger graphs
+are slow to draw.
+"""
 MANY = 32
-"""Streams of one traffic that are drawn and listed one by one."""
+"""Number of streams of a traffic up to which they are drawn and listed one by one."""
 
 
 def stream_labels(flows: pd.DataFrame) -> dict[tuple[str, int], str]:
@@ -32,19 +34,19 @@ def stream_labels(flows: pd.DataFrame) -> dict[tuple[str, int], str]:
 
 @dataclass(frozen=True)
 class ClassPeaks:
-    """The highest rates of a class between two readings, and how its bucket and its queue were."""
+    """Highest rates of a class between two readings, with the state of its bucket and its queue."""
 
     offered_bps: float
     sent_bps: float
     dropped_bps: float
     bucket_bytes: tuple[float, float, float] | None
-    """Least, greatest, last; None without a dynamic bucket."""
+    """Least, greatest and last value; None without a dynamic bucket."""
     queue_packets: int | None
-    """The longest; None without a queue."""
+    """Greatest length; None without a queue."""
 
 
 def class_peaks(rates: pd.DataFrame) -> ClassPeaks:
-    """Return the peaks of the result of `class_rates`; it must have rows."""
+    """Return the peaks in a non-empty result of `class_rates`."""
     offered, sent, dropped = (float(rates[f"{name}_bps"].max()) for name in ("offered", "sent", "dropped"))
     sizes, queue = rates["bucket_bytes"].dropna(), rates["queue_packets"].dropna()
     return ClassPeaks(
@@ -57,18 +59,19 @@ def class_peaks(rates: pd.DataFrame) -> ClassPeaks:
 
 
 def means_until(table: pd.DataFrame, seconds: float) -> dict[str, float]:
-    """The mean of each column of a series by `time_s` from 0 to the given time; 0 if nothing is in it."""
+    """Return the mean of each column of a series by `time_s` from 0 to the given time; 0 if there are no values."""
     busy = table[(table.index >= 0) & (table.index < seconds)]
     return {str(name): float(busy[name].mean()) if len(busy) else 0.0 for name in table.columns}
 
 
 def flow_throughput(packets_io: pd.DataFrame, flows: pd.DataFrame, records: Sequence[FlowRecord]) -> pd.DataFrame:
-    """The article's IO graph: bits per second of whole frames in bins of 0.1 s, of one cell at one capture point.
+    """Return the article's IO graph: bits per second of whole frames in bins of 0.1 s, for one cell at one capture
+    point.
 
-    The bins of a long time are wider (`VALUES_MOST`).
-    Index `time_s`; columns `all` (everything towards the receivers, the tools' control connections included), then
-    each stream by its label, or a traffic of more than MANY streams as one. Bins without packets are 0. If no packet
-    belongs to a flow of the cell, `all` is all packets.
+    Bins are wider for a long time (`VALUES_MOST`). The index is `time_s`; the columns are `all` (all frames towards the
+    receivers, including the tools' control connections), then each stream by its label, or as one column for a traffic
+    of more than MANY streams. Bins without packets are 0. If no packet belongs to a flow of the cell, `all` has all
+    packets.
     """
     if packets_io.empty:
         return pd.DataFrame({ALL: pd.Series(dtype=float)}, index=pd.Index([], name="time_s", dtype=float))
@@ -99,9 +102,9 @@ def flow_throughput(packets_io: pd.DataFrame, flows: pd.DataFrame, records: Sequ
 
 
 def _by_flow(packets_io: pd.DataFrame) -> pd.DataFrame:
-    """Bits per second of whole frames by bin, a column for each flow of the table, `all` among them.
+    """Return bits per second of whole frames by bin, with a column for each flow of the table, including `all`.
 
-    Of a time with more bins than `VALUES_MOST` has room for, each is of several.
+    For more bins than `VALUES_MOST` allows, several are combined.
     """
     bins = (packets_io["time_s"].astype(float) / BIN_S).round().astype(int)
     values = (int(bins.max()) - int(bins.min()) + 1) * packets_io["flow"].nunique()
@@ -124,11 +127,11 @@ def frames_of_flows(packets_io: pd.DataFrame, most: int) -> pd.DataFrame:
 
 
 def reported_throughput(intervals: pd.DataFrame, flows: pd.DataFrame) -> dict[str, pd.Series]:
-    """Payload in bits per second as the receivers of one cell reported it: `all`, then as `flow_throughput`.
+    """Return payload in bits per second, as reported by the receivers of one cell: `all`, then as `flow_throughput`.
 
-    `time_s` is the middle of a step, in seconds since the cell's traffic started. The steps of a curve are equal, as
-    long as the usual interval of its flows or a little longer, from the first start to the last end of these, so that
-    the mean of a curve is the goodput of its flows (`qoslab.analysis.goodput.total_bps`). Empty if nothing ran.
+    `time_s` is the middle of a step, in seconds since the start of the cell's traffic. A curve has equal steps with the
+    usual interval of its flows or slightly more, from the first start to the last end of the flows, so that its mean is
+    their goodput (`qoslab.analysis.goodput.total_bps`). Empty if no flow lasted.
     """
     labels = stream_labels(flows)
     curves = {ALL: flows}
@@ -156,10 +159,10 @@ def _payload_curve(flows: pd.DataFrame, intervals: pd.DataFrame) -> pd.Series | 
 def class_rates(classes: pd.DataFrame) -> pd.DataFrame:
     """Return the rates of one class of one cell between readings of its counters.
 
-    Columns: time_s (the later reading), offered_bps, sent_bps, dropped_bps; at the reading queue_packets (null without
-    a queue), bucket_bytes and level_bytes (of a dynamic bucket). Bits are those that the router counts: layer 3 and its
-    layer-2 header. Counters that went back (a policy that was attached again) start over. A reading soon after another
-    one (less than half the usual time) is left out, for the rate of a moment would look like a peak.
+    Columns: time_s (of the later reading), offered_bps, sent_bps, dropped_bps; at the reading queue_packets (null
+    without a queue), bucket_bytes and level_bytes (of a dynamic bucket). Bits are those that the router counts: layer 3
+    and its layer-2 header. Counters that decrease (since a policy was attached again) start over. A reading less than
+    half the usual time after another one is left out, since its rate over a short time would look like a peak.
     """
     table = _spaced(classes.sort_values("time_s"))
     seconds = table["time_s"].astype(float).diff()

@@ -1,4 +1,4 @@
-"""Counters of shapers over time → the metrics `shape.*`. Pure."""
+"""Metrics `shape.*`, from counters of shapers over time. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHAPE = {
 _COUNTERS = {
     f"shape.{which}_{unit}": f"shape_{which}_{unit}" for which in ("sent", "delayed") for unit in ("packets", "bytes")
 }
-"""Counters that only the output of the classic generation has."""
+"""Counters that are only in the output of the classic generation."""
 
 
 @metrics_of(
@@ -34,7 +34,7 @@ _COUNTERS = {
     traffic_s=lambda selection: selection.cell.traffic_s,
 )
 def shape_figures(classes: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
-    """Figures of all shapers of one cell; settings only if all have the same, queue depths added up."""
+    """Compute the metrics of all shapers of one cell; settings only if all have the same, queue depths added up."""
     shaped = classes[classes["shape_mode"].notna()]
     if shaped.empty:
         return

@@ -1,4 +1,4 @@
-"""Runs with less traffic than their file asks for, and the expected values that they cannot have."""
+"""Runs with less traffic than their experiment file requests, and expected values that they cannot reach."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FAILED = (OUTSIDE, UNDECIDED)
 
 
 def shortened(manifest: Manifest, experiment_text: str) -> bool:
-    """Return whether there was less traffic than the experiment's file asks for."""
+    """Return whether there was less traffic than the experiment's file requests."""
     # Reading the file takes long; without such an option its duration is that of the run.
     if not any("duration" in option for option in manifest.overrides):
         return False
@@ -31,7 +31,7 @@ def shortened(manifest: Manifest, experiment_text: str) -> bool:
 
 
 def comparison_of_shortened(comparison: pd.DataFrame) -> pd.DataFrame:
-    """The comparison, with `not measured` as the verdict of values for which the traffic was too short."""
+    """Return the comparison, with `not measured` as the verdict of values for which the traffic was too short."""
     late = comparison["missing"].map(too_short).astype(bool) & comparison["measured"].isna()
     verdicts = comparison["verdict"].mask(late & comparison["verdict"].isin(_FAILED), NOT_MEASURED)
     return comparison.assign(verdict=verdicts)
@@ -40,9 +40,10 @@ def comparison_of_shortened(comparison: pd.DataFrame) -> pd.DataFrame:
 def averages_of_shortened(
     averages: pd.DataFrame, wanted: Comparison, metrics: pd.DataFrame, cells: Sequence[CellSummary]
 ) -> pd.DataFrame:
-    """The averages, with `not measured` if nothing but values for which the traffic was too short makes them fail.
+    """Return the averages, with `not measured` for those that fail only due to values for which the traffic was too
+    short.
 
-    Those of cells that have their value still fail if it is out of tolerance.
+    An average still fails if it is out of tolerance over the cells that have their value.
     """
     key = ["title", "arm", "each", "metric"]
     late = metrics[metrics["missing"].fillna("").map(too_short).astype(bool)]

@@ -1,7 +1,7 @@
-"""Show commands that were taken while traffic ran → rows of classes, interfaces, queues and conversations. Pure.
+"""Rows of classes, interfaces, queues and conversations from show commands during the traffic. Pure.
 
-What a print leaves out is null. `time_s` is the middle of when it was asked and when its answer was there, and
-`time_error_s` half of what lies between. Counters of 32 bits that wrapped within a run are continued.
+Values missing from the output are null. `time_s` is the middle between command and answer, and `time_error_s` half of
+the time between them. Counters of 32 bits that wrapped within a run are continued.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _QUEUE = re.compile(r"show queue \S+")
 _STATISTICS = re.compile(r"show mls qos interface \S+ statistics")
 _ASIC = re.compile(r"show platform port-asic stats drop \S+")
 WORD = 1 << 32
-"""Separator of the counters of many releases."""
+"""Modulus of the counters of many releases."""
 SLACK_BYTES = 10_000
-"""Beyond what a line carries between two readings, whose instants are not known exactly."""
+"""Tolerance in bytes above the capacity of a line between two readings, since their instants are not known exactly."""
 _STRATEGIES = {
     "fifo": "fifo",
     "weighted fair": "weighted_fair",
@@ -34,7 +34,7 @@ _STRATEGIES = {
 
 
 def instants(before_ns: int, after_ns: int, origin_ns: int) -> Row:
-    """The columns `time_s` and `time_error_s` of what was asked and answered then."""
+    """Return the columns `time_s` and `time_error_s` for the times of the command and the answer."""
     return {
         "time_s": ((before_ns + after_ns) / 2 - origin_ns) / 1e9,
         "time_error_s": (after_ns - before_ns) / 2e9,
@@ -48,9 +48,9 @@ def reading_rows(
     lines: Lines,
     traffic_of: Callable[[Mapping[str, Any]], str | None],
 ) -> Iterator[tuple[str, Row]]:
-    """The name of a table and a row of it, of all readings of a router in their order.
+    """Yield table names and rows of all readings of a router, in order.
 
-    `traffic_of` names whose an IP header is.
+    `traffic_of` returns the traffic of an IP header.
     """
     readings = list(readings)
     detailed = {
@@ -81,9 +81,10 @@ def reading_rows(
 
 
 def last_counted(readings: Iterable[Mapping[str, Any]]) -> int:
-    """Return when the counters were read for the last time of which that is longest ago, in nanoseconds since 1970.
+    """Return the oldest of the last reading times of all commands for counters, in nanoseconds since 1970.
 
-    These are of classes, of each interface, and of each port's queues. 0 if none was read.
+    These commands are for classes, for each interface, and for each port's queues. Return 0 if one of them was never
+    read.
     """
     last: dict[str, int] = {}
     for each in readings:
@@ -96,7 +97,7 @@ def last_counted(readings: Iterable[Mapping[str, Any]]) -> int:
 
 
 def _of(reading: Mapping[str, Any]) -> str:
-    """The interface, as the print names it."""
+    """Return the interface in its printed form."""
     return next(iter(reading["parsed"].get("interface", {})), "")
 
 
@@ -106,7 +107,7 @@ def _outputs(reading: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _interface(entry: Mapping[str, Any], queue: Mapping[str, Any]) -> Row:
-    """Return the values of `show interfaces`: as Genie has it, and the queues as our own parser reads them."""
+    """Return the values of `show interfaces`: in Genie's form, and with queues from our own parser."""
     counters, queues = entry.get("counters", {}), entry.get("queues", {})
     rate = counters.get("rate", {})
     strategy = str(queue.get("strategy", queues.get("queue_strategy", ""))).lower()
@@ -137,7 +138,7 @@ def _interface(entry: Mapping[str, Any], queue: Mapping[str, Any]) -> Row:
 
 
 def _conversations(parsed: Mapping[str, Any], traffic_of: Callable[[Mapping[str, Any]], str | None]) -> Iterator[Row]:
-    """Return the values of `show queue X`: conversations with packets, by their next packet."""
+    """Return the values of `show queue X`: conversations with packets, each by its next packet."""
     for interface, entry in parsed.items():
         for number, each in entry.get("conversation", {}).items():
             yield {
@@ -151,7 +152,9 @@ def _conversations(parsed: Mapping[str, Any], traffic_of: Callable[[Mapping[str,
 
 
 def _statistics(parsed: Mapping[str, Any]) -> Iterator[Row]:
-    """Return the values of `show mls qos interface X statistics` (queues count from 0 there, thresholds from 1)."""
+    """Return the values of `show mls qos interface X statistics`, in which queues count from 0 and
+    thresholds from 1.
+    """
     for interface, entry in parsed.get("interface", {}).items():
         counted = entry.get("output_queues", {})
         places = {
@@ -169,7 +172,7 @@ def _statistics(parsed: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _asic(parsed: Mapping[str, Any]) -> Iterator[Row]:
-    """Return the drops of `show platform port-asic stats drop X` (queues and weights count from 0 there)."""
+    """Return the drops of `show platform port-asic stats drop X`, in which queues and weights count from 0."""
     for interface, entry in parsed.get("interface", {}).items():
         for queue, one in entry["queue"].items():
             for weight, frames in one["weight"].items():
@@ -178,9 +181,10 @@ def _asic(parsed: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def continued(rows: Iterable[Row], lines: Lines) -> Iterator[Row]:
-    """The rows of interfaces with counters that go on where those of 32 bits wrapped.
+    """Return the rows of interfaces with counters that continue after 32-bit counters wrapped.
 
-    Only where the line can have carried so much since the reading before; else it was somebody who cleared them.
+    This applies only if the line can have carried the difference since the previous reading; otherwise the counters
+    were cleared.
     """
     before: dict[tuple[object, object], tuple[Row, dict[str, int]]] = {}
     for row in rows:

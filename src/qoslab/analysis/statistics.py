@@ -1,8 +1,9 @@
-"""Statistics over repetitions and over time: medians with intervals, effect sizes, warm-up, repetitions. Pure.
+"""Statistics over repetitions and over time: medians with intervals, effect sizes, warm-up, number of repetitions.
+Pure.
 
-Repetitions are few. A bootstrap of so few values does not hold what it states (the interval of three repetitions is at
-most from the least to the greatest, which has the median in it in 75 of 100 cases), so intervals are those of Student's
-t: they take the repetitions of a cell for normally distributed, and are wide where there are only two or three.
+There are few repetitions. A bootstrap of few values does not reach its confidence level (the interval of three
+repetitions is at most their range, which contains the median in 75 of 100 cases), so intervals are Student's t
+intervals: they assume normally distributed repetitions, and are wide for only two or three.
 """
 
 from __future__ import annotations
@@ -22,21 +23,24 @@ CONFIDENCE = 0.95
 """Default confidence level of intervals."""
 
 STATIONARY_P = 0.1
-"""A series is taken for steady when the KPSS test does not reject a constant level at this probability: the strictest
-that its table knows, as a ramp that is left in does more harm than a few good samples that are given up."""
+"""Significance level of the KPSS test for a steady series: the highest level in its table, since a remaining ramp does
+more harm than the loss of a few good samples.
+"""
 
 OUTLIER_DEVIATIONS = 3.0
-"""Hampel's identifier: how many standard deviations, reckoned from the median absolute deviation, an outlier is off."""
+"""Limit of Hampel's identifier: distance of an outlier in standard deviations, computed from the median absolute
+deviation.
+"""
 
 POWER = 0.8
-"""Probability of finding a difference with the advised number of repetitions; Cohen's convention."""
+"""Probability of detecting a difference with the advised number of repetitions; Cohen's convention."""
 
 LEAST_STEADY = 8
-"""A series with fewer samples than this is not tested for warm-up: the test would hardly ever reject."""
+"""Minimum number of samples for a warm-up test of a series; with fewer, the test would hardly ever reject."""
 
 Values = Sequence[float] | np.ndarray
 Groups = Sequence[Values]
-"""The repetitions of each cell."""
+"""Repetitions of each cell."""
 
 
 Over = Literal["", "repetitions", "cells"]
@@ -45,20 +49,20 @@ Centre = Literal["mean", "median"]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with its interval. `low` and `high` are nan if a single value does not show its spread."""
+    """A value with its interval. `low` and `high` are nan for a single value, which has no known spread."""
 
     value: float
     low: float
     high: float
     n: int
-    """Measurements behind it."""
+    """Number of measurements behind it."""
     over: Over = ""
-    """Source of variation in the interval: repetitions, or, if no cell was repeated, the choice of cells."""
+    """Source of variation in the interval: repetitions, or the choice of cells if no cell was repeated."""
     confidence: float = CONFIDENCE
 
     @property
     def half_width(self) -> float:
-        """Half of the interval's width over the figure's size; nan without an interval, inf for a figure of 0."""
+        """Half of the interval's width, relative to the value; nan without an interval, inf for a value of 0."""
         if math.isnan(self.low):
             return math.nan
         half = (self.high - self.low) / 2
@@ -75,15 +79,15 @@ class Difference:
     """Median of A minus that of B."""
     low: float
     high: float
-    """Interval of that difference; nan if an arm has fewer than two values."""
+    """Upper end of the interval of the difference; nan if an arm has fewer than two values."""
     cliff_delta: float
-    """-1 (every value of A below every one of B) to 1 (all above); 0 if neither is larger."""
+    """Cliff's delta: -1 (every value of A below every value of B) to 1 (all above); 0 if neither is larger."""
     p_value: float
     """P value of the Mann-Whitney test that neither tends to be larger; nan if an arm has fewer than two values."""
 
 
 def effect_size(cliff_delta: float) -> str:
-    """The size of an effect in a word, by the bounds of Romano et al. (2006): 0.147, 0.33, 0.474."""
+    """Return the size of an effect as a word, with the bounds of Romano et al. (2006): 0.147, 0.33, 0.474."""
     if math.isnan(cliff_delta):
         return "unknown"
     words = ("negligible", "small", "medium", "large")
@@ -96,27 +100,28 @@ class WarmUp:
 
     samples: int
     steady: bool
-    """False if not even the second half is steady: then no more is trimmed than what is known to belong to the
-    warm-up, and the figure deserves doubt."""
+    """False if not even the second half is steady: then only samples known to belong to the warm-up are trimmed, and
+    the value is doubtful.
+    """
     p_value: float
-    """P value of the KPSS test on the rest; nan if the series is too short to test. It is cut off at 0.01 and 0.1."""
+    """P-value of the KPSS test on the rest, limited to 0.01 to 0.1; nan if the series is too short to test."""
 
 
 def estimate(values: Values, *, confidence: float = CONFIDENCE) -> Estimate:
-    """The median of repetitions with its interval.
+    """Return the median of repetitions with its interval.
 
-    Infinite values, such as the spread of flows of which one got nothing, have no interval. `ValueError` for no values,
-    or for any that is no number.
+    Infinite values, such as the spread of flows if one received nothing, have no interval. Raise `ValueError` for no
+    values, or for nan.
     """
     return average([values], confidence=confidence)
 
 
 def average(groups: Groups, *, statistic: Centre = "mean", confidence: float = CONFIDENCE) -> Estimate:
-    """The mean over groups of the median of each, with its interval. Or the median over groups, as `statistic` says.
+    """Return the mean over groups of the median of each, with its interval; or the median over groups, for `statistic`.
 
-    A group holds the repetitions of one cell: the interval is of the chance between them. If no group has more than
-    one value it is of the groups themselves, as a sample of what could have been chosen. A group with one value among
-    others with several is taken to scatter as they do on average. `ValueError` as `estimate`.
+    A group holds the repetitions of one cell: the interval is about the variation between them. If no group has more
+    than one value, it is about the groups, as a sample of possible cells. A group with a single value is assumed to
+    have the average variance of the groups with several. Raise `ValueError` as `estimate` does.
     """
     arm = _numbers(groups)
     n = sum(map(len, arm))
@@ -129,12 +134,12 @@ def average(groups: Groups, *, statistic: Centre = "mean", confidence: float = C
 
 
 def ratio(above: Groups, below: Groups, *, confidence: float = CONFIDENCE) -> Estimate:
-    """`average` of one arm over that of another, with its interval; nan over 0.
+    """Return `average` of one arm over that of another, with its interval; nan for a division by 0.
 
     The interval is that of E. C. Fieller, "Some problems in interval estimation", Journal of the Royal Statistical
-    Society B 16, 1954; none if the lower figure may be 0. Groups of which none was repeated are pairs, one of
-    each arm, where both have as many: the interval is that of a ratio of means of a sample of pairs (W. G. Cochran,
-    "Sampling Techniques", 1977, 6.3). `ValueError` as `estimate`.
+    Society B 16, 1954; there is none if the denominator may be 0. Groups without repetitions are paired across arms of
+    equal size: the interval is that of a ratio of means of a sample of pairs (W. G. Cochran, "Sampling Techniques",
+    1977, 6.3). Raise `ValueError` as `estimate` does.
     """
     arms = _numbers(above), _numbers(below)
     n = sum(len(group) for arm in arms for group in arm)
@@ -154,11 +159,11 @@ def ratio(above: Groups, below: Groups, *, confidence: float = CONFIDENCE) -> Es
 
 
 def difference(above: Values, below: Values, *, confidence: float = CONFIDENCE) -> Difference:
-    """The difference of two arms' medians, with its interval, Cliff's delta and the Mann-Whitney test.
+    """Return the difference of two arms' medians, with its interval, Cliff's delta and the Mann-Whitney test.
 
     The interval is that of B. L. Welch, "The generalization of Student's problem when several different population
     variances are involved", Biometrika 34, 1947. N. Cliff, "Dominance statistics", Psychological Bulletin 114, 1993:
-    delta = 2U/(nm) - 1. `ValueError` as `estimate`.
+    delta = 2U/(nm) - 1. Raise `ValueError` as `estimate` does.
     """
     a, b = _finite(above), _finite(below)
     median = float(np.median(a) - np.median(b))
@@ -169,13 +174,14 @@ def difference(above: Values, below: Values, *, confidence: float = CONFIDENCE) 
 
 
 def warm_up(series: Values, known: int = 0) -> WarmUp:
-    """The shortest start of a series without which the rest is steady by the KPSS test and begins with no outlier.
+    """Return the shortest warm-up of a series after which the rest is steady by the KPSS test and begins with no
+    outlier.
 
     D. Kwiatkowski et al., "Testing the null hypothesis of stationarity against the alternative of a unit root", Journal
-    of Econometrics 54, 1992: it finds a ramp. A single burst at the start, as of a full token bucket, leaves it
-    content, and is found by Hampel's identifier unless the samples themselves scatter as much. At most half of the
-    series is given up, the `known` samples that always belong to the warm-up included. In a series of fewer
-    than `LEAST_STEADY` samples no more than those are looked for.
+    of Econometrics 54, 1992: the test detects a ramp. It does not detect a single burst at the start, such as that of a
+    full token bucket, which Hampel's identifier finds unless the samples scatter as much. At most half of the series is
+    trimmed, including the `known` samples, which always belong to the warm-up. In a series of fewer than `LEAST_STEADY`
+    samples, only those are trimmed.
     """
     data = _finite(series)
     least = min(known, len(data) // 2)
@@ -190,22 +196,22 @@ def warm_up(series: Values, known: int = 0) -> WarmUp:
 
 
 def is_outlier(value: float, others: np.ndarray) -> bool:
-    """Return whether a value is one among others, by Hampel's identifier."""
+    """Return whether a value is an outlier among others, by Hampel's identifier."""
     median = float(np.median(others))
     deviation = float(np.median(np.abs(others - median))) / _NORMAL_QUARTILE
     return abs(value - median) > OUTLIER_DEVIATIONS * deviation
 
 
 _NORMAL_QUARTILE = NormalDist().inv_cdf(0.75)
-"""The median absolute deviation of a normal distribution, in standard deviations."""
+"""Median absolute deviation of a normal distribution, in standard deviations."""
 
 
 def repetitions_for(pilot: Values, least_difference: float) -> int:
-    """Return how many repetitions of each of two arms would show a difference between them.
+    """Return the number of repetitions of each of two arms that would show a difference between them.
 
-    `pilot` are repetitions of one arm (at least two) and `least_difference` the difference that matters, in the same
+    `pilot` are repetitions of one arm (at least two) and `least_difference` is the relevant difference, in the same
     unit. The number is that of a two-sided t test with the pilot's standard deviation at `CONFIDENCE` and `POWER`, at
-    least 2; it takes the values for normally distributed, so treat it as advice. `ValueError` for a difference that is
+    least 2; it assumes normally distributed values, so treat it as advice. Raise `ValueError` for a difference that is
     not above zero.
     """
     data = _finite(pilot)
@@ -224,7 +230,7 @@ def repetitions_for(pilot: Values, least_difference: float) -> int:
 
 
 _NUMBERS = range(2, 2**60)
-"""Numbers of repetitions to search for the smallest sufficient one."""
+"""Candidates for the number of repetitions, of which the smallest sufficient one is searched."""
 
 
 def _finite(values: Values) -> np.ndarray:
@@ -260,16 +266,16 @@ class _Uncertain:
     """Uncertainty of a value."""
 
     variance: float
-    """nan if it is not known."""
+    """Variance of the value; nan if unknown."""
     free: float
     """Degrees of freedom of the variance."""
 
     def half_width(self, confidence: float) -> float:
-        """Half width of the value's interval."""
+        """Return half of the width of the value's interval."""
         return _t(self.free, confidence) * math.sqrt(self.variance) if self.variance > 0 else self.variance
 
     def times(self, factor: float) -> _Uncertain:
-        """The same with another variance."""
+        """Return the uncertainty of the value times the square root of `factor`."""
         return _Uncertain(self.variance * factor, self.free)
 
     @classmethod
@@ -296,7 +302,7 @@ def _t(free: float, confidence: float) -> float:
 def _of_median(values: np.ndarray) -> _Uncertain:
     """Return the uncertainty of the median of at least two normally distributed values.
 
-    Its variance is pi/2n of theirs for many; the terms below are those of exact variances up to ten (B. C. Arnold, N.
+    For many values its variance is pi/2n of theirs; the other terms fit exact variances up to n = 10 (B. C. Arnold, N.
     Balakrishnan, H. N. Nagaraja, "A First Course in Order Statistics", 1992, 4.9), to 1 %.
     """
     n = len(values)
@@ -310,8 +316,8 @@ def _of_mean(values: np.ndarray) -> _Uncertain:
 
 
 def _of_arm(arm: Sequence[np.ndarray], *, repeated: bool, statistic: Centre = "mean") -> tuple[_Uncertain, Over]:
-    """Return how uncertain the figure of an arm is, and what that covers; without a repetition in it the choice of
-    groups.
+    """Return the uncertainty of an arm's value and its source: repetitions, or the choice of groups if
+    there are none.
     """
     if repeated:
         known = [_of_median(group) for group in arm if len(group) > 1]
@@ -339,7 +345,7 @@ def _uncertain(arm: Sequence[np.ndarray], statistic: Centre) -> tuple[_Uncertain
 
 
 def _fieller(a: float, b: float, upper: float, lower: float, quantile: Callable[[], float]) -> tuple[float, float]:
-    """The interval of a/b; `upper` and `lower` are the variances of a and b, `quantile` computes Student's t."""
+    """Return the interval of a/b; `upper` and `lower` are the variances of a and b, `quantile` is Student's t."""
     if upper == lower == 0:
         return a / b, a / b
     if math.isnan(upper) or math.isnan(lower):
@@ -354,7 +360,9 @@ def _fieller(a: float, b: float, upper: float, lower: float, quantile: Callable[
 
 
 def _scipy() -> Any:
-    """`scipy.stats`: it takes long to import, and a run without repetitions does not need it."""
+    """Return `scipy.stats`, imported on first use: the import takes long, and a run without repetitions does not need
+    it.
+    """
     from scipy import stats
 
     return stats

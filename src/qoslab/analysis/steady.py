@@ -1,4 +1,4 @@
-"""Goodput without its warm-up, from what the receivers reported interval by interval. Pure."""
+"""Goodput without its warm-up, from the receivers' reports by interval. Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from qoslab.analysis.throughput import only_pir
 from qoslab.analysis.timeline import STEPS_MOST, Span, Timeline, greatest, least, reported_flows, span, usual_interval
 
 WHOLE = 0.9
-"""A last step shorter than this share of the usual interval is broken, and left out."""
+"""Share of the usual interval below which a shorter last step is left out."""
 
 
 def of_selection(selection: Selection) -> pd.DataFrame:
-    """The flows whose intervals a selection has."""
+    """Return the flows with intervals in the selection."""
     flows = selection.cell.tables["flows"]
     return flows[flows["traffic"].isin(selection.rows["traffic"].unique())]
 
@@ -45,18 +45,20 @@ def steady_figures(
     bucket_bytes: float | None = None,
     dropped: Callable[[], float | None] = lambda: None,
 ) -> Iterator[Figure]:
-    """`goodput.steady` and `goodput.warm_up` of one cell's `intervals`; the former over what the only policer grants.
+    """Yield `goodput.steady` and `goodput.warm_up` of one cell's `intervals`, and the former relative to the only
+    policer's rate.
 
-    `flows` are those that the intervals are of; without them all that was received was reported. All of them are added
-    up on one time grid; where the sum is not steady even in its second half, the whole time counts.
+    `flows` are the flows of the intervals; without them, all received payload is assumed to be reported. All flows are
+    added up on one time grid; if the sum is not steady even in its second half, the whole time counts.
 
-    Where a policer is in the cell (`policed`) the first interval is warm-up: its bucket is full then, and what that
-    lets through at once comes not again. In intervals of a second no statistic distinguishes it from the scatter of a
-    flow at a low rate, of which a stopped sender's packets come an interval later. Where the only policer's bucket is
-    known, everything until it is first as good as empty is warm-up: what is in it then is no more than a tenth of it.
-    What receivers report lags behind losses, so that more may be left by it than there is: where more than the rate has
-    passed it is warm-up until the policer's counters had a packet that found no tokens (`dropped`). Where the bucket
-    lasts to the end all three are missing: what goes beyond the rate there is of no steady state."""
+    If the cell has a policer (`policed`), the first interval is warm-up: the bucket is full then, and its initial burst
+    does not recur. In intervals of a second no statistic distinguishes this burst from the scatter of a flow at a low
+    rate, whose packets may arrive an interval later after a pause of the sender. If the only policer's bucket is known,
+    all intervals until it is first almost empty are warm-up; then it has at most a tenth of its size left. Receivers'
+    reports lag behind losses, so that the estimated level may be too high: if more than the rate has passed, the
+    warm-up extends to the first packet without tokens in the policer's counters (`dropped`). If the bucket lasts to the
+    end, all three metrics are missing, since a rate above the policer's is not a steady state.
+    """
     bits, seconds = steps(reported_flows(intervals) if flows is None else flows, intervals)
     if not len(bits):
         return
@@ -79,15 +81,16 @@ def steady_figures(
 
 
 def _without_warm_up(bits: np.ndarray, seconds: np.ndarray, known: int) -> tuple[float, float]:
-    """Bits a second after the warm-up, and its length in seconds."""
+    """Return the bits per second after the warm-up, and the length of the warm-up in seconds."""
     start = warm_up(bits / seconds, known=known).samples
     return float(bits[start:].sum() / seconds[start:].sum()), float(seconds[:start].sum())
 
 
 def steps(flows: pd.DataFrame, intervals: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Bits of all `flows` together in each step of one time grid, and the steps' lengths in seconds.
+    """Return the bits of all `flows` together in each step of one time grid, and the lengths of the steps in seconds.
 
-    A step is as long as the usual interval. What is left at the end is a shorter step, or left out where it is broken.
+    A step is as long as the usual interval. The rest at the end is a shorter step, or left out if it is shorter than
+    `WHOLE`.
     """
     found, step = span(flows), usual_interval(intervals)
     if found is None or step is None:
@@ -100,13 +103,13 @@ def steps(flows: pd.DataFrame, intervals: pd.DataFrame) -> tuple[np.ndarray, np.
 
 
 EMPTY = 0.1
-"""Share of a bucket, or two packets, left in it when its credit counts as used."""
+"""Share of a bucket's size, with a minimum of two packets, up to which it counts as empty."""
 OF_PAYLOAD = 1500 / 1448
-"""Bytes of a full IP packet for each of its payload, as few as there can be."""
+"""Minimum ratio of a full IP packet's bytes to its payload."""
 
 
 def _static_bucket(policed: pd.DataFrame) -> float | None:
-    """Bytes of the only policer's bucket; None if there are several or it is dynamic."""
+    """Return the bucket size of the only policer in bytes; None if there are several or it is dynamic."""
     sizes = policed["police_bc_bytes"].dropna().unique()
     dynamic = policed["police_dynamic_bucket_bytes"].notna().any()
     return float(sizes[0]) if len(sizes) == 1 and not dynamic else None
@@ -116,7 +119,9 @@ _WITHOUT_TOKENS = ("exceeded", "violated")
 
 
 def dropped_by(policed: pd.DataFrame) -> float | None:
-    """Seconds of the traffic's start at which the policers' counters first show packets without tokens."""
+    """Return the first time with packets without tokens in the policers' counters, in seconds since the start of the
+    traffic.
+    """
     counts = (policed[f"police_{colour}_packets"].to_numpy(dtype=float, na_value=np.nan) for colour in _WITHOUT_TOKENS)
     without = np.nansum(list(counts), axis=0).tolist()
     keys, times = keys_of(policed), policed["time_s"].to_numpy(dtype=float, na_value=np.nan).tolist()
@@ -131,7 +136,7 @@ def dropped_by(policed: pd.DataFrame) -> float | None:
 
 
 def _before(seconds: np.ndarray, moment_s: float | None) -> int:
-    """Return how many intervals begin before a moment, of which some are after it; else none."""
+    """Return the number of intervals that begin before an instant; 0 if none are after it."""
     if moment_s is None:
         return 0
     begun = int((np.concatenate([[0.0], np.cumsum(seconds)[:-1]]) < moment_s).sum())
@@ -139,7 +144,7 @@ def _before(seconds: np.ndarray, moment_s: float | None) -> int:
 
 
 def _emptied(bits: np.ndarray, seconds: np.ndarray, pir_bps: float, bucket_bits: float) -> int:
-    """Number of intervals, without the last, until a full bucket is practically empty; 0 if it never is."""
+    """Return the number of intervals until a full bucket is practically empty, excluding the last; 0 if it never is."""
     level, left = bucket_bits, max(EMPTY * bucket_bits, 2 * 1500 * 8)
     for number, (got, length) in enumerate(zip(bits[:-1], seconds[:-1], strict=True), start=1):
         level = min(bucket_bits, level + pir_bps * float(length) - float(got) * OF_PAYLOAD)
@@ -150,10 +155,10 @@ def _emptied(bits: np.ndarray, seconds: np.ndarray, pir_bps: float, bucket_bits:
 
 @metrics_of("intervals", "goodput.together", flows=of_selection, whole=lambda selection: selection.whole.rows)
 def together(intervals: pd.DataFrame, whole: pd.DataFrame, flows: pd.DataFrame | None = None) -> Iterator[Figure]:
-    """`goodput.together`: what `flows` received in the time in which every traffic entry of the cell's `whole` ran.
+    """Yield `goodput.together`: the goodput of `flows` while every traffic entry of the cell's `whole` ran.
 
-    Missing if there is no such time. An entry has ended where its last interval begins: no tool reports when within
-    that one its traffic did.
+    It is missing if there is no such time. An entry counts as ended at the start of its last interval, since no tool
+    reports when its traffic ended within that interval.
     """
     if intervals.empty:
         return
@@ -167,7 +172,7 @@ def together(intervals: pd.DataFrame, whole: pd.DataFrame, flows: pd.DataFrame |
 
 
 def whole_span(whole: pd.DataFrame) -> Span | None:
-    """The time in which every traffic entry that has intervals in `whole` ran; None if there is none."""
+    """Return the time in which every traffic entry with intervals in `whole` ran; None if there is none."""
     names, streams = whole["traffic"].to_numpy(dtype=object), whole["stream"].to_numpy(dtype=float, na_value=np.nan)
     starts, ends = ((whole[name] + whole["offset_s"]).to_numpy(dtype=float) for name in ("start_s", "end_s"))
     began, ended = [], []

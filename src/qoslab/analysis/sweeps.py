@@ -20,7 +20,7 @@ class Point:
 
     arm: str
     parameters: Mapping[str, Scalar]
-    """Parameters as written in the experiment file."""
+    """Parameters in the form of the experiment file."""
     estimate: Estimate
     cells: tuple[CellSummary, ...]
     """Valid repetitions."""
@@ -29,7 +29,7 @@ class Point:
 
 
 def points(metrics: pd.DataFrame, cells: Iterable[CellSummary], arm: str, metric: str, where: Where) -> list[Point]:
-    """A metric of an arm, by parameters, in the order of the cells. Cells that are not valid are left out."""
+    """Return the points of an arm's metric, by parameters, in the order of the cells. Invalid cells are left out."""
     rows = metrics[(metrics["arm"] == arm) & (metrics["metric"] == metric) & metrics["value"].notna()]
     values = dict(zip(rows["cell"], rows["value"].astype(float), strict=True))
     groups: dict[tuple[tuple[str, Scalar], ...], list[CellSummary]] = {}
@@ -44,7 +44,7 @@ def points(metrics: pd.DataFrame, cells: Iterable[CellSummary], arm: str, metric
 
 
 def shared_repetitions(one: Point, other: Point) -> tuple[Point, Point] | None:
-    """Two points with the repetitions that both have; None if there is none."""
+    """Return two points restricted to their common repetitions; None if there are none."""
     common = {cell.repetition for cell in one.cells} & {cell.repetition for cell in other.cells}
     return (_with(one, common), _with(other, common)) if common else None
 
@@ -56,12 +56,12 @@ def _with(point: Point, repetitions: set[int]) -> Point:
 
 
 def overall(found: Sequence[Point]) -> Estimate:
-    """The mean over all points, with the interval over them."""
+    """Return the mean over all points, with its interval over them."""
     return average([[point.estimate.value] for point in found])
 
 
 def by_parameter(found: Sequence[Point]) -> dict[str, list[tuple[Scalar, Estimate]]]:
-    """Return the mean at each value of each parameter with several values, over all values of the others."""
+    """Return the mean for each value of each parameter with several values, over all values of the other parameters."""
     table: dict[str, list[tuple[Scalar, Estimate]]] = {}
     for name in dict.fromkeys(name for point in found for name in point.parameters):
         groups: dict[Scalar, list[Point]] = {}
@@ -74,20 +74,21 @@ def by_parameter(found: Sequence[Point]) -> dict[str, list[tuple[Scalar, Estimat
 
 
 def extremes(found: Sequence[Point], count: int, *, lowest: bool) -> list[Point]:
-    """The worst points, worst first."""
+    """Return the worst points, worst first."""
     return sorted(found, key=lambda point: point.estimate.value, reverse=not lowest)[:count]
 
 
 def varied(found: Sequence[Point]) -> list[str]:
-    """The parameters that have several values."""
+    """Return the parameters with several values."""
     names = dict.fromkeys(name for point in found for name in point.parameters)
     return [name for name in names if len({point.parameters.get(name) for point in found}) > 1]
 
 
 def curves(found: Sequence[Point], over: str) -> dict[str, list[Point]]:
-    """The points of each curve by its name, along the parameter `over`: a curve is a combination of the others.
+    """Return the points of each curve along the parameter `over`, by name: a curve is a combination of the other
+    parameters.
 
-    Parameters that have one value only are not in the names.
+    Parameters with a single value are not in the names.
     """
     named = [point for point in found if over in point.parameters]
     telling = set(varied(named)) - {over}
@@ -114,11 +115,11 @@ class Grid:
     rows: list[tuple[Scalar, ...]]
     columns: list[tuple[Scalar, ...]]
     cells: dict[tuple[tuple[Scalar, ...], tuple[Scalar, ...]], list[Point]]
-    """Several if the parameters of rows and columns do not distinguish them."""
+    """Points by row and column; several if the parameters of rows and columns do not distinguish them."""
 
 
 def grid(found: Sequence[Point], rows: Sequence[str], columns: Sequence[str]) -> Grid:
-    """Points by the parameters of rows and columns; those that lack one of these are left out."""
+    """Return points by the parameters of rows and columns; points without one of these are left out."""
     made = Grid([], [], {})
     for point in found:
         if any(name not in point.parameters for name in (*rows, *columns)):
@@ -132,6 +133,6 @@ def grid(found: Sequence[Point], rows: Sequence[str], columns: Sequence[str]) ->
 
 
 def _rank(value: Scalar) -> tuple[int, float, str]:
-    """Sorts quantities and numbers by size, before texts."""
+    """Return the sort key of a value: quantities and numbers by size, before texts."""
     number = as_number(read_value(value))
     return (1, 0.0, number) if isinstance(number, str) else (0, float(number), "")

@@ -1,4 +1,4 @@
-"""Goodput against what policer and path allow, and RFC 6349's metrics of TCP throughput testing. Pure."""
+"""Goodput relative to the rates of policer and path, and RFC 6349's metrics of TCP throughput testing. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLASS_DEFAULT = "class-default"
 def granted_bps(policed: Mapping[str, Any], lines: Lines) -> float:
     """Return the rate that a policer passes, in IP bytes of full packets; `policed` is a reading of its class.
 
-    Policers count the layer-2 header too (14 bytes of Ethernet), so its CIR is more than that.
+    A policer counts the layer-2 header too (14 bytes of Ethernet), so its CIR is higher than this rate.
     """
     line = lines.get((str(policed["device"]), str(policed["interface"])))
     header = COUNTED_HEADER["ethernet"] if line is None else line.header_bytes
@@ -50,7 +50,7 @@ def only_pir(classes: pd.DataFrame, lines: Lines) -> float | None:
     lines=lambda selection: selection.cell.lines,
 )
 def throughput_figures(flows: pd.DataFrame, classes: pd.DataFrame, paths: Paths, lines: Lines) -> Iterator[Figure]:
-    """Figures of one cell's `flows` (all, or those of one traffic) against all of its `classes`."""
+    """Compute the metrics of one cell's `flows` (all, or those of one traffic) relative to all of its `classes`."""
     if flows.empty:
         return
     goodput = total_bps(flows)
@@ -74,20 +74,20 @@ def throughput_figures(flows: pd.DataFrame, classes: pd.DataFrame, paths: Paths,
 
 
 def tcp_flows(flows: pd.DataFrame) -> pd.DataFrame:
-    """Return the flows with segments."""
+    """Return the flows with known segments."""
     return flows[flows["protocol"] == "tcp"]
 
 
 def segment_size(flows: pd.DataFrame) -> float | None:
-    """Payload of a full segment, None if the flows' differ or a tool does not report."""
+    """Return the payload of a full segment; None if it differs between flows, or a tool does not report it."""
     sizes = flows["mss_bytes"].astype(float)
     return float(sizes.iloc[0]) if len(sizes) and sizes.notna().all() and sizes.nunique() == 1 else None
 
 
 def rfc6349_figures(flows: pd.DataFrame, achievable_bps: float, idle_rtt_ms: float, mss: float) -> Iterator[Figure]:
-    """The TCP metrics of RFC 6349, section 4, of one traffic. `achievable_bps` is in payload.
+    """Compute the TCP metrics of RFC 6349, section 4, of one traffic. `achievable_bps` is in payload.
 
-    Retransmitted bytes are the tool's count of segments, taken as full ones.
+    Retransmitted bytes are the tool's number of segments times the size of a full one.
     """
     octets, seconds = float(flows["bytes"].sum()), float(flows["seconds"].max())
     if octets:
@@ -104,6 +104,6 @@ def rfc6349_figures(flows: pd.DataFrame, achievable_bps: float, idle_rtt_ms: flo
 
 
 def _crosses(path: Path, policed: pd.Series) -> bool:
-    """Return whether all packets of the path meet the policer."""
+    """Return whether all packets of the path cross the policer."""
     ports = path.inputs if policed["direction"] == "input" else path.outputs
     return policed["class"] == CLASS_DEFAULT and (policed["device"], policed["interface"]) in ports

@@ -1,8 +1,8 @@
-"""Bytes over time of a cell's streams, on one time axis: seconds since the cell's traffic started. Pure.
+"""Received bytes of a cell's streams over time, on one time axis: seconds since the start of the cell's traffic. Pure.
 
-Each stream received its bytes between its start and its end. What its tool reports by interval is placed in that
-interval; what it received beyond that is placed evenly in the time without a report. Nothing is assumed to be 0 because
-it was not reported, and the bytes of all pieces of a stream are those of the table `flows`.
+Each stream received its bytes between its start and its end. Bytes that its tool reports by interval are placed in that
+interval; the others are spread evenly over the time without a report. Time without a report is never assumed to be
+without bytes, and the bytes of all pieces of a stream add up to its value in the table `flows`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pandas as pd
 
 _STREAM = ["traffic", "stream"]
 _EPSILON = 1e-9
-"""Seconds: rounding of clocks that print nanoseconds at most."""
+"""Rounding error in seconds, for clocks with a resolution of nanoseconds at best."""
 
 Span = tuple[float, float]
 """First and last second."""
@@ -25,7 +25,7 @@ Piece = tuple[float, float, float]
 
 
 def spans(flows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Start and end of each stream of `flows`, in their order; nan for one that took no time."""
+    """Return start and end of each stream of `flows`, in their order; nan for a stream that did not last."""
     start, seconds = (flows[name].to_numpy(dtype=float, na_value=np.nan) for name in ("offset_s", "seconds"))
     start = np.where(np.isnan(start), 0.0, start)
     lasted = seconds > 0
@@ -40,24 +40,24 @@ def span(flows: pd.DataFrame) -> Span | None:
 
 
 def common_span(flows: pd.DataFrame) -> Span | None:
-    """The time in which all streams ran; None if there is none."""
+    """Return the time in which all streams ran; None if there is none."""
     start, end = spans(flows)
     first, last = greatest(start), least(end)
     return (first, last) if last - first > _EPSILON else None
 
 
 def least(values: np.ndarray) -> float:
-    """Least of the values that are not nan; nan if there is none."""
+    """Return the least value that is not nan; nan if there is none."""
     return float(np.fmin.reduce(values, initial=np.nan))
 
 
 def greatest(values: np.ndarray) -> float:
-    """Greatest of the values that are not nan; nan if there is none."""
+    """Return the greatest value that is not nan; nan if there is none."""
     return float(np.fmax.reduce(values, initial=np.nan))
 
 
 def reported_flows(intervals: pd.DataFrame) -> pd.DataFrame:
-    """The streams of `intervals` as if each had received just what was reported, up to its last interval."""
+    """Return the streams of `intervals` with the reported bytes only, up to the last interval of each."""
     keyed = intervals if "stream" in intervals else intervals.assign(stream=1)
     found = keyed.groupby(_STREAM, sort=False).agg(
         offset_s=("offset_s", "first"), seconds=("end_s", "max"), bytes=("bytes", "sum")
@@ -66,7 +66,7 @@ def reported_flows(intervals: pd.DataFrame) -> pd.DataFrame:
 
 
 def usual_interval(intervals: pd.DataFrame) -> float | None:
-    """Length of a usual interval, in seconds: that of the entry whose intervals are longest; None without any."""
+    """Return the usual interval in seconds, from the entry with the longest intervals; None if there are none."""
     starts, ends = (intervals[name].to_numpy(dtype=float) for name in ("start_s", "end_s"))
     lengths, names = ends - starts, intervals["traffic"].to_numpy(dtype=object)
     real = lengths > _EPSILON
@@ -76,7 +76,7 @@ def usual_interval(intervals: pd.DataFrame) -> float | None:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Pieces of time in each of which bits came at a constant rate."""
+    """Pieces of time with a constant bit rate in each."""
 
     starts: np.ndarray
     ends: np.ndarray
@@ -98,7 +98,7 @@ class Timeline:
         return cls(starts, ends, bits)
 
     def until(self, times: np.ndarray) -> np.ndarray:
-        """Bits that had come by each of the times."""
+        """Return the bits received up to each of the times."""
         if not len(self.bits):
             return np.zeros(len(times))
         rates = self.bits / (self.ends - self.starts)
@@ -109,13 +109,13 @@ class Timeline:
         return found
 
     def between(self, start: float, end: float) -> float:
-        """Bits that came in a time."""
+        """Return the bits received in a time span."""
         come = self.until(np.array([start, end]))
         return float(come[1] - come[0])
 
 
 def _by_stream(flows: pd.DataFrame, intervals: pd.DataFrame | None) -> Iterator[list[Piece]]:
-    """The pieces of each stream; none of one that took no time."""
+    """Return the pieces of each stream; none for a stream that did not last."""
     reported: list[np.ndarray] = [np.zeros(0)] * 3
     found: dict[tuple[object, object], list[int]] = {}
     if intervals is not None and len(intervals):
@@ -129,13 +129,15 @@ def _by_stream(flows: pd.DataFrame, intervals: pd.DataFrame | None) -> Iterator[
 
 
 def _streams(table: pd.DataFrame) -> Iterator[tuple[object, object]]:
-    """Traffic and number of the stream of each row."""
+    """Return the traffic and the stream number of each row."""
     traffic, stream = (table[name].tolist() for name in _STREAM)
     return zip(traffic, stream, strict=True)
 
 
 def _pieces(reported: Sequence[np.ndarray], start: float, end: float, bits: float) -> Iterator[Piece]:
-    """The pieces of a stream that received `bits` from `start` to `end`; `reported` are its intervals' columns."""
+    """Return the pieces of a stream that received `bits` from `start` to `end`; `reported` are its
+    intervals' columns.
+    """
     begins, stops, sizes = reported
     # A report may go on to the next full second after the last byte.
     begins, stops = (np.clip(start + each, start, end) for each in (begins, stops))
@@ -151,7 +153,7 @@ def _pieces(reported: Sequence[np.ndarray], start: float, end: float, bits: floa
 
 
 def _unreported(found: list[Piece], start: float, end: float) -> Iterator[Span]:
-    """The times from `start` to `end` of which no report is."""
+    """Return the times from `start` to `end` without a report."""
     reached = start
     for low, high, _ in found:
         if low - reached > _EPSILON:
@@ -162,11 +164,11 @@ def _unreported(found: list[Piece], start: float, end: float) -> Iterator[Span]:
 
 
 def grid(found: Span, step: float | None) -> np.ndarray:
-    """Edges of equal steps over a span, each at least as long as `step`; of one step where that is None."""
+    """Return the edges of equal steps over a span, each at least as long as `step`; a single step if that is None."""
     start, end = found
     steps = 1 if step is None else max(1, min(STEPS_MOST, int((end - start) / step + _EPSILON)))
     return np.linspace(start, end, steps + 1)
 
 
 STEPS_MOST = 2**16
-"""Greatest number of steps of a grid: eighteen hours second by second."""
+"""Maximum number of steps of a grid: eighteen hours in steps of a second."""

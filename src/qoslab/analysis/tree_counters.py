@@ -1,7 +1,7 @@
-"""Counters of the engine's trees of queues, which tc commands configure → rows of the table `classes`. Pure.
+"""Rows of the table `classes`, from counters of the engine's queue trees, which tc commands configure. Pure.
 
-They are named as those of a kernel's qdiscs (`kernel_counters`): `1:1/1:10` for a class, `fq_codel` for a qdisc without
-classes, `cake/Voice` for a tin of CAKE. The engine counts the bytes of its drops, so that none is null.
+They are named like classes of a kernel's qdiscs (`kernel_counters`): `1:1/1:10` for a class, `fq_codel` for a qdisc
+without classes, `cake/Voice` for a tin of CAKE. The engine counts the bytes of its drops, so that none is null.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ TINS: Mapping[int, tuple[str, ...]] = {
     3: ("Best-Effort", "Bulk", "Voice"),
     4: ("Best-Effort", "Bulk", "Video", "Voice"),
 }
-"""Names of the tins of CAKE in the order of the engine, by their number; those of other modes are `tin-0`, …"""
+"""Names of CAKE's tins in the engine's order, by their number; tins of other modes are `tin-0`, …"""
 
 
 def tree_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: int) -> Iterator[Row]:
-    """Yield the rows of the nodes of trees in `counters` replies."""
+    """Yield the rows of the trees' nodes in `counters` replies."""
     for reply in replies:
         time_s = (reply["time_ns"] - origin_ns) / 1e9
         for interface, counters in reply["interfaces"].items():
@@ -51,7 +51,7 @@ def _is_class(node: Mapping[str, Any]) -> bool:
 
 
 def _names(nodes: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the names of nodes below those of their classes."""
+    """Return the names of nodes, below those of their classes."""
     found: dict[str, str] = {}
     for node in nodes:
         kind = node["discipline"] or "tbf"

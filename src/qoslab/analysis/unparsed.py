@@ -1,4 +1,4 @@
-"""Lines that routers printed in a run and that no parser took."""
+"""Lines of router output in a run that no parser recognised."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from qoslab.errors import QoslabError
 from qoslab.results import Cell
 
 Parse = Callable[[str, str], tuple[Any, str]]
-"""`parse("show version", text)`: what a parser reads, None with the reason where it reads nothing."""
+"""`parse("show version", text)`: the parsed value, or None with the reason."""
 KEY = "unrecognised"
-"""Key of lines that our parsers do not know."""
+"""Key of lines that our parsers do not recognise."""
 TELLING = ("show policy-map", "show mls qos")
-"""Commands whose parsers do. Of others each line is left out once: one without which the parser says the same was not
-taken."""
+"""Commands with parsers that return unrecognised lines. For other commands, each line is removed in turn: a line
+without effect on the result was not parsed.
+"""
 
 
 @dataclass(frozen=True)
@@ -31,17 +32,17 @@ class Print:
     parsed: Any
     """Result of the parser during the run; None if there was none."""
     starts: int | None
-    """Number of the first line of a text within its own file."""
+    """Line number of a text within its file."""
 
 
 @dataclass
 class Unparsed:
-    """A line, or a whole print, that no parser took."""
+    """A line, or a whole output, that no parser recognised."""
 
     device: str
     command: str
     line: str
-    """Empty of a whole print."""
+    """Text of the line; empty for a whole output."""
     place: str
     """Place of the first occurrence."""
     reason: str = ""
@@ -81,7 +82,7 @@ def _prints(cell: Cell) -> Iterator[Print]:
 
 
 def _of_print(each: Print, parse: Parse, tried: set[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
-    """Lines, if they are, and why a print is not parsed at all."""
+    """Yield unparsed lines, or the reason if an output is not parsed at all."""
     if each.parsed is None:
         found, reason = parse(each.command, each.text)
         if found is None:
@@ -100,7 +101,7 @@ def _of_print(each: Print, parse: Parse, tried: set[tuple[str, str]]) -> Iterato
 
 
 def _values_in(found: Any) -> Iterator[str]:
-    """All lines under `KEY`, however deep."""
+    """Yield all lines under `KEY`, at any depth."""
     if isinstance(found, dict):
         for key, value in found.items():
             if key == KEY:
@@ -113,7 +114,7 @@ def _values_in(found: Any) -> Iterator[str]:
 
 
 def _without_effect(command: str, lines: list[str], parse: Parse) -> Iterator[str]:
-    """Lines whose removal does not change the result of a parser."""
+    """Yield lines that can be removed without changing the result of a parser."""
     whole = json.dumps(parse(command, "\n".join(lines))[0], sort_keys=True)
     for number, line in enumerate(lines):
         if not line.strip() or lines.count(line) > 1:

@@ -1,4 +1,4 @@
-"""Values of a run of which nothing is expected: those of each arm, and of each combination of its parameters. Pure."""
+"""Values of a run without expectations: those of each arm, and of each combination of its parameters. Pure."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from qoslab.model.metrics import Reference, Selector
 from qoslab.results import CellSummary
 
 MOST_ROWS = 400
-"""Greatest number of rows; of a large sweep only the metrics of its graphs are shown."""
+"""Maximum number of rows; for a large sweep only the metrics of its graphs are shown."""
 OF_SELECTOR: Mapping[Selector, tuple[str, ...]] = {
     "traffic": ("goodput.sum", "datagrams.loss", "datagrams.jitter"),
     "probe": ("rtt.avg", "rtt.max", "jitter.avg"),
     "class": ("class.passed", "class.drops"),
     "interface": ("interface.delay.p99",),
 }
-"""Metrics that are shown of each traffic, probe, class and interface by itself."""
+"""Metrics that are shown for each single traffic, probe, class and interface."""
 DATAGRAMS = ("datagrams.loss", "datagrams.jitter")
 
 
@@ -48,13 +48,13 @@ def unexpected_values(
 
 
 def _combinations(arm: Arm, cells: Sequence[CellSummary]) -> list[Mapping[str, Scalar]]:
-    """The parameters of an arm's cells, each combination once; none of an arm that was not run."""
+    """Return the distinct parameter combinations of an arm's cells; none for an arm that was not run."""
     found = {tuple(cell.values.items()): cell.parameters for cell in cells if cell.arm == arm.name}
     return list(found.values())
 
 
 def _named(experiment: Experiment, arm: Arm, metrics: pd.DataFrame, cells: int) -> list[str]:
-    """The most informative metrics of an arm: those of its graphs, then those measured by default."""
+    """Return the most informative metrics of an arm: those of its graphs, then those measured by default."""
     graphs = [graph.metric for graph in experiment.graphs if not graph.arms or arm.name in graph.arms]
     own = [str(name) for name in metrics[metrics["arm"] == arm.name]["metric"].unique()]
     found = [] if graphs and cells * len(own) > MOST_ROWS else list(_by_itself(experiment, arm, own))

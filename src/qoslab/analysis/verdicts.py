@@ -2,16 +2,16 @@
 
 WITHIN = "within"
 LOOSE = "loose bounds"
-"""Value within bounds that are too loose for a test (`Expectation.loose`): not counted as passed."""
+"""The value is within bounds that are too loose for a test (`Expectation.loose`): not counted as passed."""
 OUTSIDE = "outside"
 INFORMATIVE = "informative"
-"""No expectation, or no valid cell."""
+"""There is no expectation, or no valid cell."""
 NOT_MEASURED = "not measured"
-"""A run with less traffic than its file asks for did not come to what is measured; it fails with `--strict` only."""
+"""A run with less traffic than its file requests did not reach the measurement; it fails with `--strict` only."""
 IMPOSSIBLE = "impossible"
-"""More, or less, than there can be: a mistake of the analysis or of a measurement, not of a router."""
+"""The value is beyond what is possible: an error of the analysis or of a measurement, not of a router."""
 UNDECIDED = "undecided"
-"""Most of the cells that it is about are not valid or lack the value: neither passed nor failed."""
+"""Most of its cells are not valid or lack the value: neither passed nor failed."""
 
 
 def undecided(counted: int, planned: int) -> bool:
@@ -20,10 +20,10 @@ def undecided(counted: int, planned: int) -> bool:
 
 
 AS_PREDICTED = "as predicted"
-"""The publication has what the model predicts."""
+"""The publication agrees with the model's prediction."""
 NOT_REPRODUCED = "not reproduced"
-"""The publication has another value."""
+"""The publication has another value than predicted."""
 OWN_REFERENCE = "own reference"
-"""Unpublished value: the reference is a measurement of this project."""
+"""The value is unpublished: the reference is a measurement of this project."""
 FITTED = "fitted"
 """The publication agrees with the prediction, but a part of the model was fitted to it: no reproduction."""

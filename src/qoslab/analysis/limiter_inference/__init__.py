@@ -1,7 +1,7 @@
-"""Inference of the limiter between two captures from packets that are joined one by one. Pure.
+"""Inference of the limiter between two captures from packets that are matched one by one. Pure.
 
-`joined` finds each packet of one capture in the other, `clocks` brings their clocks together, `bucket` finds the token
-bucket that passed and dropped, `releases` the shaper or line that let packets go, `limiter` says which it was.
+`joined` finds each packet of one capture in the other, `clocks` aligns the clocks, `bucket` finds the token bucket that
+explains the drops, `releases` finds the shaper or line that delayed packets, and `limiter` decides between them.
 """
 
 from qoslab.analysis.limiter_inference.joined import Joined, join, load

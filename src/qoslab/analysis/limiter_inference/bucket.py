@@ -1,12 +1,11 @@
-"""Single token bucket that explains which packets passed and which did not.
+"""Single token bucket that explains which packets passed and which were dropped.
 
-Tokens come at `rate` up to `burst`; a packet passes if there are as many as it has bytes, and takes them. The tokens
-missing from the bucket, W, depend on the packets that passed and on the rate alone: W is the backlog of a queue that is
-emptied at that rate. A packet passes exactly if W plus its size is no more than the burst. So a rate explains every
-packet if all packets that passed need less than all that did not, and the difference between the two (`overlap`) is
-piecewise linear in the rate: its minima are found by narrowing. The candidate is then replayed forward over the
-arrivals, and the packets that it decides differently are its unexplained ones. The bucket is full when the capture
-begins.
+Tokens are added at `rate` up to `burst`; a packet passes if there are enough tokens for its bytes, and consumes them.
+The tokens missing from the bucket, W, depend only on the packets that passed and on the rate: W is the backlog of a
+queue that is served at that rate. A packet passes exactly if W plus its size is at most the burst. So a rate explains
+every packet if all passed packets need less than all others, and the difference between the two (`overlap`) is
+piecewise linear in the rate: its minima are found by narrowing. The candidate is then replayed over the arrivals, and
+packets with a different decision are unexplained. The bucket is full at the start of the capture.
 """
 
 from __future__ import annotations
@@ -21,23 +20,25 @@ Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 MOST_UNEXPLAINED = 0.05
-"""Greatest share of unexplained packets, of the passed packets or of the others if these are fewer."""
+"""Maximum share of unexplained packets, among passed packets or among the others, whichever are fewer."""
 FEWEST = 5
-"""Packets of each kind, without which there is nothing to infer."""
+"""Minimum number of packets of each kind for an inference."""
 LEAST_CERTAIN = 0.5
-"""Share of the drops that must not depend on the last digit of time stamps."""
+"""Minimum share of the drops that must not depend on the last digit of time stamps."""
 _OUTLIERS = 0.02
-"""Share of either kind that a rate need not explain, where none explains all."""
+"""Share of either kind of packets that a rate need not explain, if no rate explains all of them."""
 _COARSE, _FINE, _ROUNDS, _VALLEYS = 120, 9, 14, 4
 _FARTHEST = 40
-"""Steps to the edge of the rates that explain packets: a bucket that is full again before each burst limits few."""
+"""Maximum number of steps to the edge of the rates that explain the packets: a bucket that refills before each burst
+hardly bounds the rate.
+"""
 _AT_ONCE = 2_000_000
-"""Packets times rates that are processed together, for the memory that they take."""
+"""Packets times rates that are processed together, which limits memory."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A value, and the range of values that explain the packets as well."""
+    """A value, and the range of values that explain the packets equally well."""
 
     value: float
     low: float
@@ -46,29 +47,29 @@ class Interval:
 
 @dataclass(frozen=True)
 class Bucket:
-    """A token bucket, in bytes as they were given."""
+    """A token bucket, in the same bytes as the packets."""
 
     rate_bps: Interval
     burst_bytes: Interval
     unexplained: int
-    """Packets that it decides differently when it is replayed forward."""
+    """Number of packets with a different decision in the replay."""
     buckets: int = 1
     """Number of buckets that share the burst."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A burst that separates what packets needed."""
+    """Burst that best separates passed packets from others."""
 
     wrong: int
     low: float
-    """The least burst that is as good, and the first that is not."""
+    """Smallest burst that is equally good, and the first larger one that is not."""
     high: float
 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Packets in the order of their arrival, and which of them passed."""
+    """Packets in the order of their arrival, with the mask of those that passed."""
 
     time_s: Array
     size: Array
@@ -76,7 +77,7 @@ class Arrivals:
 
     @property
     def fewer(self) -> int:
-        """Packets of the rarer kind: passed or not."""
+        """Number of packets of the rarer kind: passed or dropped."""
         return min(int(self.passed.sum()), int((~self.passed).sum()))
 
     @property
@@ -85,14 +86,14 @@ class Arrivals:
         return stamp_of(self.time_s)
 
     def slack(self, rate_bps: float) -> float:
-        """Error of the tokens, in bytes, that time stamps of this resolution allow."""
+        """Error of the tokens in bytes, due to the resolution of the time stamps."""
         return rate_bps / 8 * self.stamp_s + 1e-6
 
     def overlaps(self, rates: Array, needed_more: float = 0.0, outliers: float = 0.0) -> Array:
-        """Return, by rate, the bytes that passed packets needed more than the other packets.
+        """Return, by rate, the bytes by which passed packets needed more than the others.
 
-        A packet that did not pass needs `needed_more` times its size beyond its own size. A share of `outliers` of
-        either kind is left out.
+        A dropped packet needs `needed_more` times its size in addition to its size. A share of `outliers` of either
+        kind is ignored.
         """
         found = np.empty(len(rates))
         passed_bytes = np.where(self.passed, self.size, 0.0)
@@ -114,7 +115,7 @@ class Arrivals:
         return found
 
     def fit(self, rate: float) -> Fit:
-        """The burst that does best with a rate."""
+        """Return the best burst for a rate."""
         absent = missing(self.time_s, np.where(self.passed, self.size, 0.0), rate)
         return best_burst(absent + self.size, self.passed)
 
@@ -124,9 +125,9 @@ class Arrivals:
         return wrong <= MOST_UNEXPLAINED * self.fewer and certain >= max(FEWEST, LEAST_CERTAIN * dropped)
 
     def replay(self, rate: float, burst: float) -> tuple[int, int]:
-        """Packets that a bucket decides differently, and drops that it decides for certain.
+        """Return the number of packets that a bucket decides differently, and the number of its certain drops.
 
-        The bucket follows the capture only if the tokens differ from the size by less than time stamps can show.
+        The observed decision is used only if tokens and size differ by less than the resolution of the time stamps.
         """
         slack, tokens, last = self.slack(rate), burst, float(self.time_s[0])
         wrong = certain = 0
@@ -144,18 +145,18 @@ class Arrivals:
 
 
 def stamp_of(time_s: Array) -> float:
-    """The resolution of time stamps: 1 us if none is finer, else 1 ns."""
+    """Return the resolution of time stamps: 1 us if none is finer, else 1 ns."""
     return 1e-6 if not (np.rint(time_s * 1e9).astype(np.int64) % 1000).any() else 1e-9
 
 
 def missing(time_s: Array, passed_bytes: Array, rate_bps: float) -> Array:
-    """Bytes missing from a bucket when each packet comes; `passed_bytes` is 0 for a packet that did not pass."""
+    """Return the bytes missing from a bucket at each arrival; `passed_bytes` is 0 for a dropped packet."""
     found: Array = missing_at(time_s, passed_bytes, np.array([rate_bps]))[0]
     return found
 
 
 def missing_at(time_s: Array, passed_bytes: Array, rates: Array) -> Array:
-    """The same for several rates, of shape (rates, packets)."""
+    """Return the missing bytes for several rates, with shape (rates, packets)."""
     gone = np.concatenate([[0.0], np.cumsum(passed_bytes)[:-1]])
     level = gone - rates[:, None] / 8 * time_s
     found: Array = level - np.minimum.accumulate(level, axis=1)
@@ -163,7 +164,7 @@ def missing_at(time_s: Array, passed_bytes: Array, rates: Array) -> Array:
 
 
 def infer_bucket(time_s: Array, size: Array, passed: Mask) -> Bucket | None:
-    """The bucket for packets in the order of their arrival; None if none explains which of them passed."""
+    """Return the bucket for packets in the order of their arrival; None if none explains which of them passed."""
     arrivals = Arrivals(time_s - time_s[0], size, passed)
     least = least_rate(arrivals)
     if least is None:
@@ -178,7 +179,7 @@ def infer_bucket(time_s: Array, size: Array, passed: Mask) -> Bucket | None:
 
 
 def _exact(arrivals: Arrivals, rates: list[float]) -> Bucket | None:
-    """The bucket of rates that explain each packet, within the resolution of time stamps."""
+    """Return the bucket for the rates that explain each packet, within the resolution of time stamps."""
 
     def explains(rate: float) -> bool:
         return bool(arrivals.overlaps(np.array([rate]))[0] <= arrivals.slack(rate))
@@ -200,13 +201,13 @@ def _exact(arrivals: Arrivals, rates: list[float]) -> Bucket | None:
 
 
 def _needed(arrivals: Arrivals, rate: float) -> tuple[float, float]:
-    """The most bytes that a packet needed that passed, and the fewest that one needed that did not."""
+    """Return the most bytes that any passed packet needed, and the fewest that any dropped packet needed."""
     absent = missing(arrivals.time_s, np.where(arrivals.passed, arrivals.size, 0.0), rate) + arrivals.size
     return float(absent[arrivals.passed].max()), float(absent[~arrivals.passed].min())
 
 
 def _near(arrivals: Arrivals, best: float) -> Bucket | None:
-    """The bucket of the best rate, which does not explain each packet."""
+    """Return the bucket with the best rate if no rate explains each packet."""
     found = arrivals.fit(best)
     wrong, certain = arrivals.replay(best, (found.low + found.high) / 2)
     if not arrivals.explained(wrong, certain):
@@ -238,14 +239,15 @@ def minima(cost: Callable[[Array], Array], values: Array) -> list[float]:
 
 
 def as_good(wrong: int) -> int:
-    """Packets that may be decided differently by a candidate that is no worse than the best, which does so `wrong`."""
+    """Return the number of wrong decisions up to which a candidate is no worse than the best one, which has `wrong`."""
     return wrong + int(2 * np.sqrt(wrong))
 
 
 def least_rate(arrivals: Arrivals, *, buckets: int = 1) -> float | None:
-    """The least rate possible: between two drops no more passed than the rate gives, and less than a packet a bucket.
+    """Return a lower bound of the rate: the packets passed between two drops, less one packet for each bucket, over
+    their time.
 
-    None if there is nothing to infer: too few packets of a kind, or no such rate.
+    Return None if nothing can be inferred: there are too few packets of a kind, or there is no such rate.
     """
     if arrivals.fewer < FEWEST:
         return None
@@ -266,7 +268,9 @@ def least_rate(arrivals: Arrivals, *, buckets: int = 1) -> float | None:
 
 
 def best_burst(needed: Array, passed: Mask) -> Fit:
-    """The burst with which most packets are decided as they were; `needed` is what each needs to pass."""
+    """Return the burst with the fewest wrong decisions; `needed` is the number of bytes that each packet
+    needs to pass.
+    """
     yes, no = np.sort(needed[passed]), np.sort(needed[~passed])
     # With the burst that the k-th of those that passed needs, the later ones would not pass.
     wrong = len(yes) - 1 - np.arange(len(yes)) + np.searchsorted(no, yes, side="right")

@@ -1,9 +1,10 @@
-"""Two clocks compared by packets that crossed from one to the other: nobody arrives before he has left.
+"""Comparison of two clocks by packets that crossed between them: no packet arrives before it has left.
 
-What the second clock showed less what the first did is a delay and how far the second is ahead. Going there delays add
-to that, coming back they are subtracted, so that a line which is below all of the first and above all of the second is
-how far it is ahead and drifts (V. Paxson, On calibrating measurements of packet transit times, 1998; for one direction
-S. Moon, P. Skelly, D. Towsley, Estimation and removal of clock skew from network delay measurements, 1999).
+The second clock's time minus the first one's is a delay plus the lead of the second clock. In the forward direction,
+delays are added to the lead; in the reverse direction, they are subtracted. So a line below all forward differences and
+above all reverse differences gives lead and drift (V. Paxson, On calibrating measurements of packet transit times,
+1998; for one direction S. Moon, P. Skelly, D. Towsley, Estimation and removal of clock skew from network delay
+measurements, 1999).
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ import numpy.typing as npt
 from qoslab.errors import UserError
 
 MOST_DRIFT = 1e-3
-"""Greatest relative drift of two clocks; quartz is ten times better."""
+"""Maximum relative drift of two clocks; quartz clocks are ten times better."""
 QUARTZ = 1e-4
-"""The drift that packets of one direction may show: more is a queue that grows."""
+"""Maximum drift that packets of one direction may show: a larger one is a growing queue."""
 _BINS = 400
 _FEW = 5
-"""Packets of one direction that show nothing."""
+"""Number of packets of one direction that are too few to use."""
 
 Array = npt.NDArray[np.float64]
 
@@ -32,8 +33,9 @@ class Clocks:
     """Relation of the second clock to the first."""
 
     state: Literal["agree", "corrected", "offset unknown"]
-    """`agree`: no packet contradicts that it is one clock. `corrected`: by packets of both directions. `offset
-    unknown`: only one direction passed and the clocks are apart; then the shortest delay counts as none."""
+    """`agree`: no packet contradicts a common clock. `corrected`: by packets of both directions. `offset unknown`:
+    packets passed in one direction only, and the clocks differ; the shortest delay is then taken as zero.
+    """
     ahead_s: float = 0.0
     """Lead of the second clock over the first, at time 0 of the first."""
     drift: float = 0.0
@@ -43,7 +45,7 @@ class Clocks:
     """True if packets went in both directions, so that a drift can be detected."""
 
     def by_the_first(self, time_s: Array) -> Array:
-        """The first clock's times at which the second shows these."""
+        """Return the first clock's times for these times of the second clock."""
         return (time_s - self.ahead_s) / (1 + self.drift)
 
     def __str__(self) -> str:
@@ -63,9 +65,10 @@ class Clocks:
 
 
 def compare(there: tuple[Array, Array], back: tuple[Array, Array]) -> Clocks:
-    """The two clocks, from packets of both directions: when the first clock saw each, in s, and the difference, in s.
+    """Compare the clocks by packets of each direction: the first clock's times, and the differences of the clocks, in
+    s.
 
-    `UserError` if no steady clock explains the differences.
+    Raise `UserError` if no steady clock explains the differences.
     """
     (there_s, there_d), (back_s, back_d) = there, back
     if len(back_d) < _FEW:
@@ -86,7 +89,9 @@ def compare(there: tuple[Array, Array], back: tuple[Array, Array]) -> Clocks:
 
 
 def _extremes(time_s: Array, difference: Array, extreme: np.ufunc) -> tuple[Array, Array]:
-    """The least or greatest difference of each stretch of time, and when it was: all others follow from them."""
+    """Return the time and value of the least or greatest difference in each of equal periods; the bounds of the others
+    follow from them.
+    """
     first, last = time_s.min(), time_s.max()
     number = np.minimum(((time_s - first) / max(last - first, 1e-9) * _BINS).astype(np.int64), _BINS - 1)
     order = np.lexsort((difference if extreme is np.minimum else -difference, number))
@@ -95,7 +100,7 @@ def _extremes(time_s: Array, difference: Array, extreme: np.ufunc) -> tuple[Arra
 
 
 def _below(time_s: Array, difference: Array) -> tuple[float, float]:
-    """The line that is below all and as near to them as can be, on average: at time 0, and its slope."""
+    """Return the line below all differences that is closest to them on average: its value at time 0, and its slope."""
     from scipy.optimize import linprog
 
     found = linprog(
@@ -108,8 +113,9 @@ def _below(time_s: Array, difference: Array) -> tuple[float, float]:
 
 
 def _between(there: tuple[Array, Array], back: tuple[Array, Array]) -> tuple[float, float, float]:
-    """The line in the middle between those that go there and those that come back: at time 0, slope, and how far it is
-    from the nearest; that is negative if there is none."""
+    """Return the line midway between forward and reverse differences: its value at time 0, its slope, and the distance
+    to the nearest difference, which is negative if no line separates them.
+    """
     from scipy.optimize import linprog
 
     (there_s, there_d), (back_s, back_d) = there, back

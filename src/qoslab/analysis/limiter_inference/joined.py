@@ -1,4 +1,4 @@
-"""Two captures joined packet by packet: when each packet went in and came out, or that it did not, and what changed."""
+"""Matching of packets in two captures: when each packet entered and left, or that it was lost, and its changes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from qoslab.capture.packet_tables import BEHIND
 from qoslab.errors import UserError
 
 LEAST_COMMON = 10
-"""Packets that must be in both captures."""
+"""Minimum number of packets in both captures."""
 LEAST_SHARE = 0.02
-"""Least share of the packets of the smaller capture that must be in both."""
+"""Minimum share of the smaller capture's packets that must be in both."""
 SET_BACK_NS = 50_000_000
-"""Stamps of one file go back by less where several interfaces were captured."""
+"""Maximum backward step of time stamps in a file with several interfaces."""
 LEAST_BEHIND = 20
-"""Bytes behind the IP header that must have been kept: TCP's header."""
+"""Minimum number of bytes after the IP header that must have been captured: TCP's header."""
 _FLOW = [
     "version",
     "source_high",
@@ -43,24 +43,26 @@ _SOURCE = 3
 
 Codes = npt.NDArray[np.int64]
 Reader = Callable[[Path, int], Iterator[pa.RecordBatch]]
-"""Reads a capture; packets are recognised by so many bytes behind the IP header."""
+"""Function that reads a capture; its second argument is the number of bytes after the IP header that
+identify packets.
+"""
 
 
 @dataclass(frozen=True)
 class Joined:
-    """Packets that went from the first capture to the second."""
+    """Packets from the first capture to the second."""
 
     packets: pd.DataFrame
-    """A row each packet in the order in which they went in: flow (a name), tos and after_tos, bytes and network_bytes,
-    in_s and out_s (of the first clock; nan if it was lost), overtook (how many that had gone in before it came out
-    after it)."""
+    """A row for each packet, ordered by input: flow (a name), tos and after_tos, bytes and network_bytes, in_s and
+    out_s (of the first clock; nan if it was lost), overtook (number of packets with earlier input and later output).
+    """
     clocks: Clocks
     seen: tuple[int, int]
-    """IP packets in each capture."""
+    """Number of IP packets in each capture."""
     common: int
-    """Packets in both captures, of both directions."""
+    """Number of packets in both captures, of both directions."""
     appeared: int
-    """Packets of input flows that are only in the output."""
+    """Number of packets of input flows that are only in the output."""
 
     @property
     def lost(self) -> pd.Series:
@@ -69,11 +71,11 @@ class Joined:
 
     @property
     def dscps(self) -> list[int]:
-        """Code points of the input packets."""
+        """DSCPs of the input packets."""
         return sorted((self.packets["tos"] // 4).unique().tolist())
 
     def of_dscp(self, dscp: int | None) -> Joined:
-        """The same of the packets that went in with one DSCP, or of all. `UserError` if there are none."""
+        """Return the same for packets with this DSCP at the input, or for all. Raise `UserError` if there are none."""
         if dscp is None:
             return self
         if dscp not in self.dscps:
@@ -82,7 +84,8 @@ class Joined:
         return replace(self, packets=self.packets[self.packets["tos"] // 4 == dscp].reset_index(drop=True))
 
     def by_flow(self) -> pd.DataFrame:
-        """A row each flow and type of service (as it went in): packets, lost, remarked, overtook, and the delay.
+        """Return a row for each flow and type of service (at the input): packets, lost, remarked, overtook, and the
+        delay.
 
         delay_ms_min, delay_ms_p50, delay_ms_p99 and delay_ms_max are nan if all were lost.
         """
@@ -101,10 +104,11 @@ class Joined:
 
 
 def load(before: Path, after: Path, read: Reader, interfaces: Sequence[str] = ()) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The IP packets of both captures, in the order of the files. `CaptureError` if one cannot be read.
+    """Return the IP packets of both captures, in the order of the files. Raise `CaptureError` if one cannot be read.
 
-    Packets are recognised by as many bytes as both have kept; `UserError` if those are too few, or if a capture has
-    packets more than once. `interfaces` has the one of each capture, or one for those that have several.
+    Packets are identified by the bytes that both captures have. Raise `UserError` if those are too few, or if a capture
+    has packets more than once. `interfaces` has the interface of each capture, or one for those with several
+    interfaces.
     """
     files = (before, after)
     wanted = [interfaces[0], interfaces[-1]] if interfaces else [None, None]
@@ -124,9 +128,9 @@ def load(before: Path, after: Path, read: Reader, interfaces: Sequence[str] = ()
 
 
 def join(before: pd.DataFrame, after: pd.DataFrame) -> Joined:
-    """Join two captures by what routers leave alone. Packets that are alike are distinguished by their order.
+    """Match packets of two captures by the fields that routers do not change. Identical packets are matched in order.
 
-    `UserError` if they have too little in common, or clocks that nothing brings together.
+    Raise `UserError` if the captures have too few common packets, or if their clocks cannot be aligned.
     """
     seen = len(before), len(after)
     for which, each in (("first", before), ("second", after)):
@@ -184,14 +188,14 @@ def _numbered(packets: pd.DataFrame) -> pd.DataFrame:
 
 
 def _flows(before: pd.DataFrame, after: pd.DataFrame) -> tuple[tuple[Codes, Codes], list[tuple[int, ...]]]:
-    """A number for each packet's flow, the same in both captures, and what the flows are."""
+    """Return the number of each packet's flow, the same in both captures, and descriptions of the flows."""
     keys = pd.MultiIndex.from_frame(pd.concat([before[_FLOW], after[_FLOW]], ignore_index=True))
     codes, names = pd.factorize(keys)
     return (codes[: len(before)], codes[len(before) :]), [tuple(map(int, each)) for each in names]
 
 
 def _directed(both: pd.DataFrame, senders: Mapping[int, tuple[int, ...]]) -> tuple[pd.DataFrame, int, Clocks]:
-    """The packets that went from the first capture to the second, between the first and the last that are in both."""
+    """Return the packets from the first capture to the second, between the first and the last common packet."""
     in_both = both["_merge"] == "both"
     joined = both[in_both]
     hops = (joined["ttl"] - joined["ttl_after"]).groupby(joined["flow"]).median()
@@ -242,7 +246,9 @@ def _described(packets: pd.DataFrame, clocks: Clocks, names: list[str]) -> pd.Da
 
 
 def _overtaken(out_s: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Return, for each packet, the number of earlier inputs that left later, by counting inversions of a merge sort."""
+    """Return, for each packet, the number of packets with earlier input and later output, by counting inversions in a
+    merge sort.
+    """
     there = np.flatnonzero(~np.isnan(out_s))
     rank = np.empty(len(there), dtype=np.int64)
     rank[np.argsort(out_s[there], kind="stable")] = np.arange(len(there))

@@ -1,4 +1,4 @@
-"""The limiter between two captures: a policer, a marker, a shaper, a line, or none."""
+"""Limiter between two captures: a policer, a marker, a shaper, a line, or none."""
 
 from __future__ import annotations
 
@@ -22,33 +22,35 @@ COUNTED: dict[Counted, str] = {
     "ip": "IP packets",
     "wire": "frames with preamble, check sequence and gap",
 }
-"""Bytes that a limiter is assumed to count."""
+"""Units in which a limiter may count bytes."""
 _WIRE = 24
 """Bytes of preamble, check sequence and gap."""
 Kind = Literal["policer", "marker", "shaper", "line", "unexplained", "nothing"]
 
 _DEEP = 3
-"""Packets that wait at once if something limits; fewer come so by chance."""
+"""Number of queued packets that shows a limiter; fewer can arrive together by chance."""
 _UNSURE, _NEARLY_FULL = 2.0, 0.1
-"""A queue is full with so many packets, or such a share, less than it ever held: releases are known to a packet."""
+"""A queue counts as full up to this number of packets, or this share, below its maximum, since releases are known to
+one packet.
+"""
 _MOST_ELSEWHERE = 0.1
-"""Share of the drops that may have come while the queue was not full."""
+"""Maximum share of drops while the queue was not full."""
 _EACH_GAP = 0.9
-"""Share of the gaps in which packets were lost, if a line releases packets that are then lost regularly."""
+"""Minimum share of gaps with losses if a line releases packets that are then lost regularly."""
 _SAME = 0.02
-"""Greatest relative difference of two rates of one limiter."""
+"""Maximum relative difference of two rates of the same limiter."""
 _AS_LATE, _ERRORS = 0.05, 2
-"""Delays are those of a queue if they grow as it does, to such a share or so many standard errors of the slope."""
+"""Maximum deviation from 1 of the slope of delays over a queue's waiting times: absolute, or in standard errors."""
 _CORRELATED, _CERTAIN = 0.4, 10
-"""Least correlation of delays with a queue's length, and least slope in standard errors."""
+"""Minimum correlation of delays with a queue's length, and minimum slope in standard errors."""
 _CREDITS = np.linspace(0, 0.975, 40)
-"""Shares of what is missing from a bucket that a shaper may have sent without delay."""
+"""Shares of a bucket's missing bytes that a shaper may have sent without delay."""
 _RATES = 9
-"""Rates of a bucket's interval that are compared with delays."""
+"""Number of rates in a bucket's interval that are compared with delays."""
 _KNOWN = 1.5
-"""Greatest by least rate that explain the packets: beyond that the rate counts as unknown."""
+"""Maximum ratio of the rates that explain the packets; above it the rate counts as unknown."""
 _VARIED_S = 1e-3
-"""Delays that differ by less are taken to be constant."""
+"""Maximum difference of delays that count as constant."""
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -56,31 +58,33 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Limiter:
-    """A limiter, in bytes as `counted`; values that it does not have are None."""
+    """A limiter, in bytes as `counted`; values that do not apply are None."""
 
     kind: Kind
     counted: Counted
     rate_bps: Interval | None = None
     burst_bytes: Interval | None = None
     interval_s: Interval | None = None
-    """Tc."""
+    """Tc, the shaping interval."""
     queue_packets: Interval | None = None
-    """Packets inside when one was dropped because there was no room: median, fewest, most."""
+    """Queued packets at drops due to a full queue: median, minimum, maximum."""
     ahead_packets: int | None = None
-    """Most packets for which one had to wait that overtook others, of the flow that did so most: those in a ring behind
-    the queues and on the line, or before it in a queue that is fair."""
+    """Maximum number of packets that an overtaking packet waited for, in the flow with most overtaking: packets in a
+    ring after the queues and on the line, or ahead of it in a fair queue.
+    """
     unexplained: int | None = None
-    """Packets that the limiter, replayed forward over the arrivals, decides differently; of a shaper or a line those
-    that were dropped while its queue was not full."""
+    """Number of packets with a different decision in the replay; for a shaper or a line, number of drops while its
+    queue was not full.
+    """
     buckets: int | None = None
     """Number of buckets that share the burst: 2 if tokens above the first bucket fill the second (RFC 2697)."""
     busiest_bps: float | None = None
     """Input rate over the busiest tenth of a second: there is no limit below that."""
     varied_s: float | None = None
-    """Range of the delays, if no limiter explains them."""
+    """Input rate over the busiest tenth of a second: any limit is higher."""
 
     def lines(self) -> Iterator[str]:
-        """Description for display."""
+        """Yield the lines of a description."""
         match self.kind:
             case "nothing":
                 yield from self._nothing()
@@ -129,7 +133,7 @@ class Limiter:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """The same for programs."""
+        """Return the same values for programs."""
         found = {each.name: getattr(self, each.name) for each in fields(self)}
         return {
             name: {"value": value.value, "low": value.low, "high": value.high} if isinstance(value, Interval) else value
@@ -138,14 +142,14 @@ class Limiter:
 
 
 def sizes(packets: pd.DataFrame, counted: Counted) -> Array:
-    """Bytes of each packet as a limiter may count them."""
+    """Return the bytes of each packet as a limiter may count them."""
     if counted == "ip":
         return packets["network_bytes"].to_numpy(np.float64)
     return packets["bytes"].to_numpy(np.float64) + (_WIRE if counted == "wire" else 0)
 
 
 def infer(joined: Joined, counted: Counted = "frame") -> Limiter:
-    """The limiter of the packets that went from the first capture to the second."""
+    """Infer the limiter of the packets from the first capture to the second."""
     packets = joined.packets
     in_s, out_s, size = packets["in_s"].to_numpy(), packets["out_s"].to_numpy(), sizes(packets, counted)
     lost = joined.lost.to_numpy()
@@ -187,17 +191,19 @@ def _of_bucket(kind: Kind, counted: Counted, bucket: Bucket) -> Limiter:
 def _policer_or_queue(
     bucket: Bucket, releases: Releases | None, counted: Counted, in_s: Array, out_s: Array, size: Array
 ) -> Limiter:
-    """Return the line whose queue a bucket describes, if nothing shows when it released packets; else the policer."""
+    """Return the line with the queue that a bucket describes, if nothing shows its release times; otherwise the
+    policer.
+    """
     queue = None if releases is not None else _of_queue(bucket, counted, in_s, out_s, size)
     return queue or _of_bucket("policer", counted, bucket)
 
 
 def _of_queue(bucket: Bucket, counted: Counted, in_s: Array, out_s: Array, size: Array) -> Limiter | None:
-    """The line whose queue is what a bucket describes; None if packets did not wait for it.
+    """Return the line with the queue that a bucket describes; None if packets did not wait for it.
 
-    A full queue drops what an empty bucket drops, but the packets that pass wait for the bytes that are missing from
-    the bucket, of a shaper for those beyond its burst. Jitter behind it hides at which times it released them, and not
-    how long they waited. What a shaper holds, its burst or its queue, cannot be separated then: it is unexplained.
+    A full queue drops the same packets as an empty bucket, but passed packets wait for the bytes missing from the
+    bucket, or for a shaper the bytes beyond its burst. Jitter after the queue hides the release times, but not the
+    waiting times. A shaper's burst and queue cannot be separated then, so its losses are unexplained.
     """
     passed = ~np.isnan(out_s)
     delay = (out_s - in_s)[passed]
@@ -219,7 +225,7 @@ def _of_queue(bucket: Bucket, counted: Counted, in_s: Array, out_s: Array, size:
 
 
 def _grows(waited: Array, delay: Array) -> bool:
-    """Return whether delays grow with the expected waiting times: with a slope of 1, and a correlation."""
+    """Return whether delays grow with the expected waiting times, with a slope of 1 and sufficient correlation."""
     (variance, common), (_, of_delays) = np.cov(waited, delay)
     if common <= 0:
         return False
@@ -235,9 +241,10 @@ def _overflowed(found: Limiter) -> bool:
 
 
 def _ambiguous(releases: Releases, found: Limiter, size: Array) -> bool:
-    """Return whether a shaper of packets of one size may be a line with later loss of every second packet, or more.
+    """Return whether a shaper of equally large packets could also be a line with regular later loss of at least every
+    second packet.
 
-    Packets leave at the same times then; only the shaper's queue, full to the packet, explains the losses.
+    The departure times are the same; only a shaper's queue that is full to the packet explains the losses.
     """
     if not releases.shaper or releases.gaps_with_losses < _EACH_GAP or float(np.ptp(size)) > 0:
         return False
@@ -246,7 +253,9 @@ def _ambiguous(releases: Releases, found: Limiter, size: Array) -> bool:
 
 
 def _same(releases: Releases, bucket: Bucket) -> bool:
-    """Return whether queue and bucket are the same limiter: the queue is full if the bucket is empty."""
+    """Return whether queue and bucket have the same rate: they are the same limiter, with a full queue for an empty
+    bucket.
+    """
     return abs(releases.rate_bps.value / bucket.rate_bps.value - 1) < _SAME
 
 
@@ -269,9 +278,9 @@ def _of_releases(releases: Releases, counted: Counted, packets: pd.DataFrame, si
 
 
 def _queue(in_s: Array, left_s: Array, size: Array) -> tuple[Interval | None, int]:
-    """Packets inside when one was dropped, and drops at a moment when the queue was not full.
+    """Return the number of queued packets at drops, and the number of drops while the queue was not full.
 
-    The limit may be of packets or of bytes; None if it explains too few of the drops.
+    The limit may be in packets or in bytes. The former is None if it explains too few of the drops.
     """
     lost = np.isnan(left_s)
     inside = _inside(in_s, left_s, np.ones(len(size)))
@@ -288,7 +297,7 @@ def _queue(in_s: Array, left_s: Array, size: Array) -> tuple[Interval | None, in
 
 
 def _inside(in_s: Array, left_s: Array, weight: Array) -> Array:
-    """The weight of the packets inside when each comes."""
+    """Return the total weight of the queued packets at each arrival."""
     through = np.flatnonzero(~np.isnan(left_s))
     came = np.sort(in_s[through])
     order = np.argsort(left_s[through], kind="stable")
@@ -301,7 +310,7 @@ def _inside(in_s: Array, left_s: Array, weight: Array) -> Array:
 
 
 def _ahead(packets: pd.DataFrame, lost: Mask, least: float) -> int | None:
-    """Most packets for which one waited that overtook others, of the flow that did so most."""
+    """Return the maximum number of packets that an overtaking packet waited for, in the flow with most overtaking."""
     overtook = (packets["overtook"] > 0).to_numpy()
     if not overtook.any():
         return None
@@ -316,8 +325,8 @@ def _ahead(packets: pd.DataFrame, lost: Mask, least: float) -> int | None:
 
 
 def _after_the_line(in_s: Array, out_s: Array, size: Array, line: Releases | None) -> float:
-    """Seconds from when a packet has left the device to when it is seen: the least of any, less its time on the line,
-    in which it is inside.
+    """Return the minimum delay from the device to the capture, in seconds, without the packet's time on the line,
+    during which it counts as queued.
     """
     on_line = 8 * size / line.rate_bps.value if line is not None else 0.0
     return max(0.0, float((out_s - in_s - on_line).min()))
@@ -329,7 +338,7 @@ def _busiest(in_s: Array, size: Array) -> float:
 
 
 def _drifting(releases: Releases) -> Releases:
-    """The same by a clock whose drift is not known."""
+    """Return the same releases for a clock with unknown drift."""
 
     def wider(each: Interval) -> Interval:
         return Interval(each.value, (1 - QUARTZ) * each.low, (1 + QUARTZ) * each.high)

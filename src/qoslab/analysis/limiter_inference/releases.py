@@ -1,10 +1,9 @@
-"""Shaper or line that packets waited for, inferred from when it released them.
+"""Inference of a shaper or line from the times at which it released waiting packets.
 
-Only departures count before which a packet was waiting already: then nothing but the limiter decides when it leaves.
-A line, and a bucket whose tokens come continuously, release packets one by one, each after its size at the rate; a
-shaper with an interval releases what the interval's tokens pay for, so that its releases begin at multiples of it.
-Delays that follow neither, as those of jitter or of a line shared with packets that are not in the captures, are of no
-limiter.
+Only departures with a packet already waiting count, since then only the limiter decides when it leaves. A line, and a
+bucket with continuous tokens, release packets one by one, each after its size at the rate; a shaper with an interval
+releases packets worth the interval's tokens, so that its releases begin at multiples of the interval. Delays that
+follow neither rule, such as jitter or those of a line shared with packets missing from the captures, have no limiter.
 """
 
 from __future__ import annotations
@@ -20,51 +19,53 @@ Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 LEAST_WAITED = 20
-"""Departures that others waited for, without which there is nothing to infer."""
+"""Minimum number of departures of waiting packets for an inference."""
 STEADY = 0.3
-"""A bucket that was full is empty behind so much of the time that packets waited; the rate is that of the rest."""
+"""Share of the waiting time after which a bucket that was full is empty; the rate is that of the rest."""
 BACK_TO_BACK = 1.6
-"""A gap that is no longer than so many of the shortest of its size is the line's."""
+"""Maximum ratio of a gap to the shortest gaps of its size if both are of the line."""
 ON_THE_GRID = 0.04
-"""Greatest error of a release, as a share of an interval or of a packet's time at the rate."""
+"""Maximum error of a release, as a share of an interval or of a packet's time at the rate."""
 REGULAR = 0.8
-"""Share of the departures that must follow the limiter's rule."""
+"""Minimum share of the departures that follow the limiter's rule."""
 EARLY = 0.02
-"""Share of the departures that may come before one by one they could."""
+"""Maximum share of the departures that are earlier than possible one by one."""
 MOST_OF_THE_TIME = 0.6
-"""Least share of the waiting time that regular gaps cover; other causes delay packets in the rest."""
+"""Minimum share of the waiting time in regular gaps; other causes delay packets in the rest."""
 ONE_PACKET, SHARP = 2.5, 1.5
-"""Largest packets that releases at intervals may be off a straight line, and that a line releases at once, at most."""
+"""Maximum deviation from a straight line for releases at intervals, and maximum size of a line's release, both in
+largest packets.
+"""
 _BETWEEN = 3
-"""Most packets that are always lost between two that pass, where these are back to back otherwise."""
+"""Maximum number of packets that are always lost between two passed packets, if these are back to back otherwise."""
 _ALIKE = 20
 AS_ONE = 1e-6
-"""Stamps of one moment, in s: no shorter interval is reported."""
+"""Time stamps within this number of seconds count as one instant: no shorter interval is reported."""
 
 
 @dataclass(frozen=True)
 class Releases:
-    """A limiter that delays, in bytes as they were given."""
+    """A limiter that delays packets, in the same bytes as the packets."""
 
     rate_bps: Interval
     burst_bytes: Interval
-    """Released at once, beyond the rate: of a line one packet."""
+    """Bytes released at once, beyond the rate; for a line one packet."""
     interval_s: Interval | None
     """Tc: releases begin at its multiples; None if packets left one by one."""
     waited: int
-    """Departures that it was inferred from."""
+    """Number of departures behind the inference."""
     shaper: bool
     """True if it releases more at once than a line, or at intervals."""
     error: float
     """Relative error of the rate of packets of one size."""
     extra_s: float = 0.0
-    """Time that a packet takes beyond that of its bytes, for headers that are not counted."""
+    """Time of a packet in addition to that of its bytes, for headers that are not counted."""
     per_byte_s: float = 0.0
     gaps_with_losses: float = 0.0
-    """Share of the packets that waited before which, in the order of arrival, others were lost."""
+    """Share of the waiting packets with losses just before them in the order of arrival."""
 
     def on_line_s(self, size: Array) -> Array:
-        """Time that each packet takes."""
+        """Return the time on the line of each packet."""
         found: Array = self.extra_s + self.per_byte_s * size if self.extra_s else 8 * size / self.rate_bps.value
         return found
 
@@ -81,20 +82,21 @@ class _Departures:
 
     @property
     def gaps(self) -> Array:
-        """Seconds since the previous departure, of those that waited."""
+        """Seconds since the previous departure, for packets that waited."""
         found: Array = np.diff(self.out_s)[self.waited[1:]]
         return found
 
     @property
     def sizes(self) -> Array:
-        """Bytes of those that waited."""
+        """Bytes of the packets that waited."""
         return self.size[self.waited]
 
 
 def infer_releases(in_s: Array, out_s: Array, size: Array) -> Releases | None:
-    """The limiter that released packets; `out_s` is nan for those that were lost.
+    """Infer the limiter that released packets; `out_s` is nan for lost packets.
 
-    None if too few waited, if they left by no rule, or if losses behind a line look like the releases of a shaper.
+    Return None if too few packets waited, if they left by no rule, or if losses after a line look like releases of a
+    shaper.
     """
     lost = np.isnan(out_s)
     departures = _departed(in_s[~lost], out_s[~lost], size[~lost])
@@ -111,7 +113,7 @@ def infer_releases(in_s: Array, out_s: Array, size: Array) -> Releases | None:
 
 
 def _departed(in_s: Array, out_s: Array, size: Array) -> _Departures | None:
-    """Packets in the order of their departure; None if too few waited."""
+    """Return packets in the order of their departure; None if too few waited."""
     order = np.argsort(out_s, kind="stable")
     in_s, out_s, size = in_s[order], out_s[order], size[order]
     least = float((out_s - in_s).min())
@@ -121,7 +123,9 @@ def _departed(in_s: Array, out_s: Array, size: Array) -> _Departures | None:
 
 
 def _slot(departures: _Departures) -> tuple[float, float] | None:
-    """Seconds a byte of packets that leave back to back, and its relative error; None if fewer than three do."""
+    """Return the seconds per byte of packets that leave back to back, and its relative error; None for fewer than
+    three.
+    """
     gaps, sizes = departures.gaps, departures.sizes
     each = gaps / sizes
     near = np.abs(each / np.partition(each, 2)[2] - 1) <= ON_THE_GRID
@@ -137,8 +141,8 @@ def _slot(departures: _Departures) -> tuple[float, float] | None:
 def _lost_behind_a_line(departures: _Departures, missed: Array) -> bool:
     """Return whether packets leave back to back, with gaps that the lost packets would have filled.
 
-    `missed` has the bytes that were lost between each packet that waited and the one before. A shaper pauses whether
-    packets are lost or not, and for a time that is no multiple of a packet's.
+    `missed` has the bytes lost between each waiting packet and the previous one. A shaper's pauses do not depend on
+    losses, and are not multiples of a packet's time.
     """
     slot = _slot(departures)
     if slot is None:
@@ -156,9 +160,9 @@ def _lost_behind_a_line(departures: _Departures, missed: Array) -> bool:
 
 
 def infer_line_before_losses(in_s: Array, out_s: Array, size: Array) -> Releases | None:
-    """The line that packets waited for together with those that were lost behind it; `out_s` is nan for these.
+    """Infer the line that passed packets waited for, together with packets lost after it, for which `out_s` is nan.
 
-    Replayed forward over all packets it releases those that came out when they did; over these alone it does not.
+    A replay over all packets gives the observed departures, while a replay over the passed packets alone does not.
     """
     passed = ~np.isnan(out_s)
     departures = _departed(in_s[passed], out_s[passed], size[passed])
@@ -199,11 +203,11 @@ def _through_a_line(came: Array, on_line: Array) -> tuple[Array, Array]:
 
 
 def _replayed(departures: _Departures, found: Releases) -> float:
-    """Share of the packets that leave as the limiter would let them, replayed forward over the arrivals.
+    """Return the share of packets with the observed departure in a replay of the limiter over the arrivals.
 
-    The same share, if it is less, of the packets that were delayed: where few were, the others prove little. A bucket
-    lets a packet go when a line of its rate would have sent it, less the time in which the burst is sent; but not
-    before it came. Departures are known to an interval and two packets.
+    It is the smaller of the shares of all packets and of the delayed ones: if few were delayed, the others prove
+    little. A bucket releases a packet when a line of its rate would have sent it, less the time in which the burst is
+    sent, but not before its arrival. Departures are known to an interval and two packets.
     """
     on_line = found.on_line_s(departures.size)
     shortest = float((departures.out_s - departures.in_s - (0 if found.shaper else on_line)).min())
@@ -220,7 +224,7 @@ def _replayed(departures: _Departures, found: Releases) -> float:
 
 
 def _paced(departures: _Departures) -> Releases | None:
-    """The limiter that releases packets one by one; None if they do not leave so."""
+    """Return the limiter that releases packets one by one; None if they do not leave one by one."""
     gaps, sizes = departures.gaps, departures.sizes
     per_byte, extra, regular = _pace(gaps, sizes)
     seconds = float(gaps[regular].sum())
@@ -250,7 +254,9 @@ def _paced(departures: _Departures) -> Releases | None:
 
 
 def _pace(gaps: Array, sizes: Array) -> tuple[float, float, Mask]:
-    """Seconds a byte and a packet of packets that leave one by one, and which gaps are so long."""
+    """Return the seconds per byte and per packet of packets that leave one by one, and the mask of gaps
+    of such length.
+    """
     per_byte, extra = float(np.median(gaps / sizes)), 0.0
 
     def regular() -> Mask:
@@ -273,7 +279,7 @@ def _pace(gaps: Array, sizes: Array) -> tuple[float, float, Mask]:
 
 
 def _filled(departures: _Departures, gaps: Array) -> Interval | None:
-    """The interval of which each is filled by one packet; None if busy periods begin at no common multiples of it."""
+    """Return the interval that each packet fills; None if busy periods do not begin at common multiples of it."""
     interval = float(gaps.mean())
     error = 2 * stamp_of(departures.out_s) / np.sqrt(len(gaps)) + 2 * float(gaps.std()) / np.sqrt(len(gaps))
     phases = departures.out_s[departures.waited] / interval % 1
@@ -285,7 +291,7 @@ def _filled(departures: _Departures, gaps: Array) -> Interval | None:
 
 
 def _at_intervals(departures: _Departures) -> Releases | None:
-    """The shaper whose releases begin at multiples of an interval; None if there is no such interval."""
+    """Return the shaper with releases at multiples of an interval; None if there is no such interval."""
     out_s, size = departures.out_s, departures.size
     span = _longest(departures.waited, out_s)
     if span is None:
@@ -320,7 +326,7 @@ def _at_intervals(departures: _Departures) -> Releases | None:
 
 
 def _burst(granted_s: Array, size: Array, rate: Interval) -> Interval:
-    """The bytes that were released at once, to a packet."""
+    """Return the bytes that were released at once, with an error of a packet."""
     least, burst, most = (
         float((missing(granted_s, size, each) + size).max()) for each in (rate.high, rate.value, rate.low)
     )
@@ -328,7 +334,9 @@ def _burst(granted_s: Array, size: Array, rate: Interval) -> Interval:
 
 
 def _longest(waited: Mask, out_s: Array) -> tuple[int, int] | None:
-    """The longest stretch in which each packet but the first waited for the one before: its first and last number."""
+    """Return the first and last index of the longest run of packets that each waited for the previous one, except for
+    the first.
+    """
     edges = np.flatnonzero(np.diff(np.concatenate([[False], waited, [False]]).astype(np.int8)))
     begins, ends = edges[::2] - 1, edges[1::2] - 1
     best = int((out_s[ends] - out_s[begins]).argmax())
@@ -337,9 +345,10 @@ def _longest(waited: Mask, out_s: Array) -> tuple[int, int] | None:
 
 
 def _slope(time_s: Array, gone: Array) -> tuple[float, float, float]:
-    """Bits a second of bytes that had gone by then, its error, and how far these are from a straight line, in bytes.
+    """Return the slope of cumulative bytes in bits per second, its error, and the deviation from a straight line in
+    bytes.
 
-    Residues are taken to be alike over `_ALIKE` of them.
+    Residues are assumed to be correlated over `_ALIKE` of them.
     """
     slope, level = np.polyfit(time_s - time_s[0], gone, 1)
     residue = gone - level - slope * (time_s - time_s[0])
@@ -349,7 +358,7 @@ def _slope(time_s: Array, gone: Array) -> tuple[float, float, float]:
 
 
 def _interval(starts: Array, stamp_s: float) -> Interval | None:
-    """The interval of whose multiples the starts are; None if there is none, or they do not show it."""
+    """Return the interval with multiples at the starts; None if there is none, or if the starts do not determine it."""
     apart = np.diff(starts)
     shortest = float(np.quantile(apart, 0.02))
     for parts in range(1, 41):

@@ -1,10 +1,10 @@
-"""Two token buckets of one rate that explain which packets passed and which did not (RFC 2697).
+"""Two token buckets with a common rate that explain which packets passed and which were dropped (RFC 2697).
 
-Tokens come to the first bucket, and to the second as far as the first has no room for them; a packet passes if one of
-them has as many as it has bytes, and that one pays. Both together lack what one bucket of both bursts would lack, since
-tokens are lost only when both are full. So a packet that passed found at least its size in both together, and one that
-did not found less than twice its size: this bounds the rate and the sum of the bursts, regardless of the first bucket.
-Pairs of a rate and a first bucket are then searched; the best are replayed forward over the arrivals.
+Tokens are added to the first bucket, and to the second while the first is full; a packet passes if one of them has
+enough tokens for its bytes, which are taken from that bucket. Together they lack as many tokens as one bucket with both
+bursts would, since tokens are lost only when both are full. So a passed packet found at least its size in both
+together, and a dropped packet less than twice its size: this bounds the rate and the sum of the bursts, regardless of
+the first bucket. Pairs of a rate and a first bucket are then searched; the best are replayed over the arrivals.
 """
 
 from __future__ import annotations
@@ -27,27 +27,28 @@ from qoslab.analysis.limiter_inference.bucket import (
 )
 
 MOST_PACKETS = 6_000
-"""Greatest number of examined packets, from the beginning of the capture."""
+"""Maximum number of examined packets, from the beginning of the capture."""
 MOST_WRONG = 0.35
-"""Greatest share of wrong packets, of the rarer kind: a nearly correct candidate sometimes uses the other bucket, and
-decides differently until both agree again. Random losses leave at least nine in ten unexplained."""
+"""Maximum share of wrong decisions among packets of the rarer kind: a nearly correct candidate sometimes uses the other
+bucket, and decides differently until both agree again. Random losses leave at least nine in ten unexplained.
+"""
 _COARSE, _FINE, _ROUNDS = (64, 24), (16, 16), 4
 _REPLAYED = 96
-"""Candidates that are replayed forward."""
+"""Number of candidates that are replayed."""
 
 
 @dataclass(frozen=True)
 class _Bounds:
-    """Rates that the packets allow, and both bursts together for each rate."""
+    """Rates that the packets allow, and the sum of both bursts for each rate."""
 
     rate: Interval
     both: Interval
 
 
 def infer_two_buckets(time_s: Array, size: Array, passed: Mask) -> Bucket | None:
-    """Return both buckets as one burst, for packets in the order of their arrival; None if none explain them.
+    """Return both buckets as one burst, for packets in the order of their arrival; None if no buckets explain them.
 
-    The buckets are full when the capture begins.
+    The buckets are full at the start of the capture.
     """
     part = slice(None, MOST_PACKETS)
     arrivals = Arrivals(time_s[part] - time_s[0], size[part], passed[part])
@@ -67,7 +68,7 @@ def infer_two_buckets(time_s: Array, size: Array, passed: Mask) -> Bucket | None
 
 
 def _bounds(arrivals: Arrivals) -> _Bounds | None:
-    """Return the bounds that each packet allows; None if there is no such rate."""
+    """Return the bounds that all packets allow; None if there is no such rate."""
     least = least_rate(arrivals, buckets=2)
     if least is None:
         return None
@@ -91,14 +92,14 @@ def _bounds(arrivals: Arrivals) -> _Bounds | None:
 
 
 def _sums(arrivals: Arrivals, rate: float) -> tuple[float, float]:
-    """The least and the greatest sum of both bursts with a rate."""
+    """Return the minimum and maximum sum of both bursts for a rate."""
     absent = missing(arrivals.time_s, np.where(arrivals.passed, arrivals.size, 0.0), rate)
     yes, no = arrivals.passed, ~arrivals.passed
     return float((absent + arrivals.size)[yes].max()), float((absent + 2 * arrivals.size)[no].min())
 
 
 def _best(arrivals: Arrivals, bounds: _Bounds) -> tuple[int, float, float]:
-    """The best candidate: packets that it decides differently, rate, and both bursts together."""
+    """Return the best candidate: its number of wrong decisions, rate, and sum of both bursts."""
     least = float(arrivals.size.min())
     rates = np.linspace(bounds.rate.low, bounds.rate.high, _COARSE[0])
     firsts = np.linspace(least, max(bounds.both.high - least, 2 * least), _COARSE[1])
@@ -119,13 +120,13 @@ def _best(arrivals: Arrivals, bounds: _Bounds) -> tuple[int, float, float]:
 
 
 def _around(tried: Array, good: list[float], count: int) -> Array:
-    """Values from the one before those that are good to the one behind them."""
+    """Return values from just below the smallest good value to just above the greatest one."""
     low, high = np.searchsorted(tried, [min(good), max(good)])
     return np.linspace(tried[max(low - 1, 0)], tried[min(high + 1, len(tried) - 1)], count)
 
 
 def _tried(arrivals: Arrivals, rate: Array, first: Array) -> list[tuple[int, float, float, float]]:
-    """Pairs with the second bucket that does best: wrong packets, rate, first, second."""
+    """Return pairs with the best second bucket: number of wrong decisions, rate, first, second."""
     needed, wrong = _needed(arrivals, rate, first)
     found = []
     for at in range(len(rate)):
@@ -137,9 +138,11 @@ def _tried(arrivals: Arrivals, rate: Array, first: Array) -> list[tuple[int, flo
 
 
 def _needed(arrivals: Arrivals, rate: Array, first: Array) -> tuple[Array, Array]:
-    """The second bucket that each packet needs to pass, by pair, and drops that the first bucket would have passed.
+    """Return the second bucket that each packet needs to pass, by pair, and the drops that the first bucket would have
+    passed.
 
-    Who pays follows from what was observed to pass; a packet that the first pays for needs no second bucket.
+    The paying bucket follows from the observed decisions; a packet that the first bucket pays for needs no second
+    bucket.
     """
     needed = np.zeros((len(arrivals.size), len(rate)))
     tokens, lacking, wrong = first.copy(), np.zeros(len(rate)), np.zeros(len(rate))
@@ -163,7 +166,7 @@ def _needed(arrivals: Arrivals, rate: Array, first: Array) -> tuple[Array, Array
 
 
 def _replayed(arrivals: Arrivals, rate: Array, first: Array, second: Array) -> Array:
-    """Packets that each candidate decides differently, without examining the result of earlier ones."""
+    """Return the number of packets that each candidate decides differently, independently of earlier results."""
     one, other, wrong = first.copy(), second.copy(), np.zeros(len(rate))
     gaps = np.diff(arrivals.time_s, prepend=arrivals.time_s[0])
     for gap, size, passes in zip(gaps.tolist(), arrivals.size.tolist(), arrivals.passed.tolist(), strict=True):
