@@ -112,7 +112,7 @@ def _measured(
     }
     bounded = wanted.holds(math.nan, math.nan, math.nan) is not None
     if not found:
-        # Nothing was there to be compared with where only a part was run.
+        # A partial run may lack the cells for the comparison.
         alone = wanted.least is not None and not any(cell.valid for cell in every if cell.arm == wanted.least.arm)
         return counted | {"verdict": OUTSIDE if trusted and bounded and not alone else INFORMATIVE}
     repetitions = [point.values for point in found]

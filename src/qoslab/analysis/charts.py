@@ -161,7 +161,7 @@ def overlay_graph(lines: Mapping[str, pd.Series], *, linear: bool = False, heigh
         drawn.append(_line(name, seconds, rates, unit, colour=colour, dash=dash))
     means = [float(line.mean()) for line in lines.values() if float(line.mean()) > 0]
     logarithmic = not linear and len(means) > 1 and max(means) > LOG_RATIO * min(means)
-    # Figures between the decades would be too small to read.
+    # Labels between the decades would be too small to read.
     scale = {"type": "log", "dtick": 1} if logarithmic else {"rangemode": "tozero"}
     times = _axis("seconds since the traffic started")
     return _figure(drawn, height, xaxis=times, yaxis=_axis(f"payload, {unit}", **scale))

@@ -27,7 +27,7 @@ EVERY_S = {
     "LLDP": 30.0,  # the default of `lldp timer`, inferred in the same way
     "spanning tree": 2.0,  # the hello time of IEEE 802.1D, of a switch on the line
     "EIGRP": 5.0,  # the hello interval on lines of more than T1, inferred
-    "OSPF": 10.0,  # the hello interval but on multipoint lines (RFC 2328, appendix C.3, has it as a sample)
+    "OSPF": 10.0,  # the hello interval except on multipoint lines (RFC 2328, appendix C.3, has it as a sample)
 }
 """Shortest time in seconds between packets that real routers and switches originate, by kind."""
 BY_ITSELF = sum(1 / seconds for seconds in EVERY_S.values())

@@ -76,7 +76,7 @@ def _idle_classes(
         # Real switches count nothing for the classes of a policy.
         switches = [name for name, node in experiment.topology.nodes.items() if is_switch(node)]
         own = own[~own["device"].isin(switches)]
-    # Nobody has written the tins of CAKE.
+    # The tins of CAKE are not configured.
     own = own[~((own["queue_discipline"] == "cake") & own["class"].str.contains("/[^/:]+$"))]
     last = own.sort_values("time_s").groupby(["cell", *CLASS], as_index=False, sort=False).tail(1)
     for (router, interface, direction, policy), table in last.groupby(CLASS[:-1], sort=False):
@@ -99,7 +99,7 @@ def _of_policy(
     for path, count in packets.items():
         parent, _, name = path.rpartition("/")
         of = packets.get(parent, 0) if parent else total
-        # An idle parent is reported itself, and nobody has written the class-default that every policy has.
+        # An idle parent is reported itself, and the implicit class-default of every policy is not configured.
         explicit = (
             name != CLASS_DEFAULT or router not in devices or has_explicit_class(devices[router], at.policy, path)
         )

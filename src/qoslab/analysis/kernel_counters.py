@@ -121,7 +121,7 @@ def _policy_classes(policy: Sequence[Mapping[str, Any]], counters: Mapping[str, 
     queues = {str(each["parent"]): each for each in counters["qdiscs"] if each.get("parent")}
     owners: dict[str, tuple[str, ...]] = {}
     for each in policy:
-        # Classes without a queue of their own share that of class-default, which is the last one.
+        # Classes without a queue share the queue of class-default, which is the last one.
         if each["leaf"] is not None:
             owners[each["leaf"]] = tuple(each["path"])
     found: dict[tuple[str, tuple[str, ...]], _Counted] = {}
@@ -137,7 +137,7 @@ def _policy_classes(policy: Sequence[Mapping[str, Any]], counters: Mapping[str, 
         of_queues = [_drops_of(queues[leaf]) for leaf in one.leaves if leaf in queues]
         drops: dict[str, int | None] = dict(sum(map(Counter, of_queues), Counter(one.drops)))
         if each["leaf"] is not None and users[each["leaf"]] > 1 and any(sum(some.values()) for some in of_queues):
-            # Nothing tells whose packets the queue dropped.
+            # The classes of the packets that the queue dropped are unknown.
             drops |= dict.fromkeys(of_queues[0])
         queue = queues.get(each["leaf"]) if owners.get(each["leaf"]) == path else None
         yield {

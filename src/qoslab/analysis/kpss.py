@@ -52,13 +52,13 @@ def _lags(residuals: np.ndarray) -> int:
     products = [2 * _product(residuals, lag) / n for lag in range(1, few + 1)]
     variance = float(np.sum(residuals**2)) / n + sum(products)
     if variance == 0:
-        # A very regular series: its autocovariances add up to nothing.
+        # The autocovariances of a very regular series add up to zero.
         return few
     weighted = sum(lag * product for lag, product in enumerate(products, 1))
     wanted = 1.1447 * ((weighted / variance) ** 2 * n) ** (1 / 3)
     if not math.isfinite(wanted):
         return few
-    # It asks for all the lags that there are where samples make up for each other.
+    # For samples that compensate each other, the rule requests all lags.
     return int(wanted) if min(int(wanted), n - 1) * MOST_LAGS_OF < n else few
 
 

@@ -49,7 +49,7 @@ def limiter_rows(files: CellFiles, experiment: Experiment, wanted: Iterable[Refe
 def _figures(joined: Joined, dscp: int | None) -> Row:
     """Return the values of the limiter for packets with a DSCP at the input, or for all packets."""
     if dscp is not None and dscp not in joined.dscps:
-        # Other arms may have none, which is no fault of theirs.
+        # Other arms may have none, which is not an error.
         return {"kind": f"no packet of DSCP {dscp}"}
     found = infer(joined.of_dscp(dscp))
     figures = {

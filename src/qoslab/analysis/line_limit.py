@@ -81,7 +81,7 @@ def beyond_lines(
     """
     policed = bool(found["classes"]["police_cir_bps"].notna().any())
     cell = Carried(experiment, arm, paths_of(experiment), found["flows"], found["intervals"], policed)
-    # Nothing is known of a value that is not a number.
+    # A value of nan cannot be checked.
     figures = {row["metric"]: float(row["value"]) for row in computed if pd.notna(row["value"])}
     for metric, value in figures.items():
         if metric.partition("(")[0] not in LIMITED:
@@ -129,7 +129,7 @@ def _counted_s(cell: Carried, reference: Reference, flows: pd.DataFrame, found: 
         case "goodput.sum":
             return ran[1] - ran[0]
         case "goodput.of_bottleneck" if not cell.policed:
-            # Else the least rate on the path may be that of a policer.
+            # Otherwise the lowest rate on the path may be that of a policer.
             return ran[1] - ran[0]
         case "goodput.steady":
             selector = "" if reference.selector is None else f"({reference.selector})"
@@ -147,7 +147,7 @@ def _counted_s(cell: Carried, reference: Reference, flows: pd.DataFrame, found: 
 def carried_bits(cell: Carried, flows: pd.DataFrame) -> float:
     """Return the payload bits of `flows` that the links can carry in their whole time; inf if a path is unknown.
 
-    For flows with different paths it is the sum over a set of links of which each flow crosses one.
+    For flows with different paths it is the sum over several links, chosen so that each flow crosses one of them.
     """
     left = {flow.name: flow for flow in cell.experiment.flows_of(cell.experiment.arm(cell.arm))}
     names = [str(name) for name in flows["traffic"].unique()]
@@ -203,7 +203,7 @@ def payload_share(experiment: Experiment, flow: Flow, framing: Framing, mss: pd.
         header += TCP_HEADER
     most = FULL_PACKET_BYTES - header
     if payload is None or payload > most:
-        # In fragments, all but the first without the header of UDP.
+        # In fragments, of which only the first has the UDP header.
         payload = FULL_PACKET_BYTES - IP_HEADER[family] if flow.protocol == "udp" else most
         header = FULL_PACKET_BYTES - int(payload)
     return payload / _line_bytes(framing, int(payload) + header)

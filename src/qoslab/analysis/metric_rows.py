@@ -65,7 +65,7 @@ class _Combination:
         """Add rows with their metrics."""
         seen: Counter[tuple[int, str]] = Counter()
         for metric, row in rows:
-            # Rows of one metric that nothing tells apart are of different cells.
+            # Rows of one metric with the same key belong to different cells.
             self.cells[self.parameters, row.repetition, seen[row.repetition, metric]] = None
             seen[row.repetition, metric] += 1
             self.valid |= row.valid

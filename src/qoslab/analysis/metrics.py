@@ -119,7 +119,7 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
     kinds = table.dtypes
     numbers = [name for name, kind in kinds.items() if is_numeric_dtype(kind) and not is_bool_dtype(kind)]
     others = [name for name in kinds.index if name not in numbers]
-    # By kind, not by column: so each is one block, of which rows are chosen at once.
+    # By kind, not by column, so that each kind is a single block for row selection.
     parts = (table[numbers].to_numpy(dtype="float64", na_value=nan), table[others].to_numpy(dtype="object"))
     frames = [pd.DataFrame(part, table.index, names) for part, names in zip(parts, (numbers, others), strict=True)]
     return pd.concat(frames, axis="columns")[list(kinds.index)]
@@ -202,7 +202,7 @@ def _of_source(
     known = tuple(source.known(table))
     if most_each is not None and len(known) > most_each:
         known = ()
-    # A selector of all rows has the values of no selector: most cells have one traffic.
+    # A selector of all rows has the same values as none: most cells have a single traffic.
     of_all: list[tuple[str, float | Missing]] | None = None
     for selector in dict.fromkeys((None, *known, *named)):
         chosen = source.choose(table, selector)

@@ -59,7 +59,7 @@ def read(readings: Readings, cells: Sequence[CellFiles], most: int | None = None
             with suppress(MisfitError):
                 readings.of(cell)
     finally:
-        # Of no use any more where this was interrupted, or a cell's error ended it.
+        # The helpers stop if reading was interrupted, or ended by a cell's error.
         left.clear()
     for thread in threads:
         thread.join()
@@ -88,7 +88,7 @@ def _helper() -> Iterator[Connection[Any, Any]]:
     ours, theirs = Pipe()
     with ours:
         with theirs:
-            # A session of its own: Ctrl-C is for the run, which ends it.
+            # A separate session: Ctrl-C reaches the main process only, which ends the helper.
             process = subprocess.Popen(
                 python_module("qoslab.analysis.parallel", str(theirs.fileno())),
                 pass_fds=(theirs.fileno(),),

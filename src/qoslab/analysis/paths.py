@@ -78,7 +78,7 @@ def find_path(topology: Topology, source: str, destination: str, family: Family 
                     further.setdefault(hop[2].node, []).extend((*way, hop) for way in known)
         if not further:
             return None
-        # Nodes that were reached before are not left again: their ways are shorter, or went on already.
+        # Nodes that were reached before are not expanded again: their paths are shorter, or were expanded already.
         ways = {node: [] for node in ways} | further
     if len(ways[destination]) != 1 or source == destination:
         return None

@@ -42,7 +42,7 @@ def police_figures(classes: pd.DataFrame) -> Iterator[Figure]:
     if burst is not None:
         yield "police.bc", burst
     counts = policed[["police_conformed_packets", "police_exceeded_packets", "police_violated_packets"]].astype(float)
-    # Where nothing can violate there is no such count.
+    # Without a violate action there is no such counter.
     counts["police_violated_packets"] = counts["police_violated_packets"].fillna(0)
     conformed, exceeded, violated = (total(counts[name], "packets of policers") for name in counts)
     yield "police.conformed_packets", conformed

@@ -123,7 +123,7 @@ def conversation_rows(
     """Return the rows of `conversations` from `counters` replies; `traffic_of` returns the traffic of an IP header."""
     for reply in replies:
         for interface, counters in reply["interfaces"].items():
-            # Runs from before they were counted have none.
+            # Runs of earlier versions lack these counters.
             for each in counters.get("conversations", ()):
                 ip = each["head"]["ip"]
                 yield {

@@ -222,7 +222,7 @@ class Readings:
         if self._captures:
             arriving = Arriving(reports_of(own, record))
             table, unreadable = _packets(cell, record, own, arriving)
-            # Of a capture that stops early the rest is not known.
+            # The rest of a capture that stops early is unknown.
             problems += unreadable or unlike(tables.plain("flows", rows["flows"]), arriving)
             packets = table.assign(arm=cell.arm, repetition=cell.repetition, cell=cell.name)
             read["packets_io"] = pa.Table.from_pandas(packets, tables.SCHEMAS["packets_io"], preserve_index=False)
@@ -231,7 +231,7 @@ class Readings:
             read["limiters"] = tables.arrow("limiters", rows["limiters"])
             problems += why
         if not record.valid:
-            # What could not be read follows from what went wrong in the run.
+            # Unreadable files are a consequence of the errors in the run.
             problems = list(record.reasons) or ["its record gives no reason"]
         found = {name: tables.plain(name, content) for name, content in rows.items()}
         facts = CellFacts(found, own.duration.seconds, lines_of(own), paths_of(own))

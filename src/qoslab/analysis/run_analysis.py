@@ -144,7 +144,7 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     trusted = recorded - set(gathered.problems)
     arms = {summary.arm for summary in manifest.cells}
     untrusted = frozenset(arms - {summary.arm for summary in manifest.cells if summary.name in trusted})
-    # What its own record says may be overruled by outputs that cannot be read.
+    # Unreadable outputs make a cell invalid, regardless of its record.
     cells = [each.model_copy(update={"valid": each.valid and each.name in trusted}) for each in manifest.cells]
     judged = _judged(manifest, run.experiment_text, found["metrics"], cells)
     reasons += comparing.impossible(judged.comparison)

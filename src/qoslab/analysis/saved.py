@@ -96,7 +96,7 @@ def content_of(record: SavedCells) -> bytes:
     try:
         return sealed(json_of(record))
     except PydanticSerializationError as error:
-        # A damaged file of a run may have half a character, which a message about it quotes.
+        # A damaged file of a run may contain invalid UTF-8, which a message about it quotes.
         raise WriteError(f"{SAVED_CELLS}: found half a character in a message about a cell, expected text") from error
 
 
@@ -122,7 +122,7 @@ def _tables(folder: Path, record: SavedCells) -> Iterator[tuple[str, pa.Table]]:
     for name, seal in record.tables.items():
         file = tables.file_of(name)
         path = folder / file
-        # What is compared is what is used.
+        # The checked content is the content that is used.
         content = read_bytes(path, tables.FILE_MOST) if path.exists() else None
         if content is None:
             raise UserError(f"{file} is missing, {seal.size} were written")

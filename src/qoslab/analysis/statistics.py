@@ -275,7 +275,7 @@ class _Uncertain:
         return _t(self.free, confidence) * math.sqrt(self.variance) if self.variance > 0 else self.variance
 
     def times(self, factor: float) -> _Uncertain:
-        """Return the uncertainty of the value times the square root of `factor`."""
+        """Return the uncertainty with its variance multiplied by `factor`."""
         return _Uncertain(self.variance * factor, self.free)
 
     @classmethod
@@ -322,13 +322,13 @@ def _of_arm(arm: Sequence[np.ndarray], *, repeated: bool, statistic: Centre = "m
     if repeated:
         known = [_of_median(group) for group in arm if len(group) > 1]
         if not known:
-            # The other arm was repeated, and this is the one figure that there is.
+            # The other arm was repeated, and this one has a single value.
             return _Uncertain(0.0, math.inf), ""
         mean = float(np.mean([float(np.var(group, ddof=1)) for group in arm if len(group) > 1]))
         free = sum(each.free for each in known)
         each = [_of_median(group) if len(group) > 1 else _Uncertain(mean, free) for group in arm]
         if statistic == "median":
-            # Of the groups in the middle, whose values it is made of.
+            # Only of the groups in the middle, which determine the median.
             order = sorted(range(len(arm)), key=lambda place: float(np.median(arm[place])))
             each = [each[place] for place in order[(len(arm) - 1) // 2 : len(arm) // 2 + 1]]
         return _Uncertain.sum(each).times(1 / len(each) ** 2), "repetitions"

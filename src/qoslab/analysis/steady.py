@@ -128,7 +128,7 @@ def dropped_by(policed: pd.DataFrame) -> float | None:
     first: dict[tuple[object, ...], float] = {}
     for key, count in zip(keys, without, strict=True):
         first[key] = min(count, first.get(key, count))
-    # A reading that does not name its class is of none.
+    # A reading without the name of its class is ignored.
     grown = (key for key, count in zip(keys, without, strict=True) if count > first[key])
     named = {key for key in grown if not any(map(pd.isna, key))}
     rows = zip(keys, without, times, strict=True)

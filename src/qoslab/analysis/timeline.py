@@ -139,13 +139,13 @@ def _pieces(reported: Sequence[np.ndarray], start: float, end: float, bits: floa
     intervals' columns.
     """
     begins, stops, sizes = reported
-    # A report may go on to the next full second after the last byte.
+    # A report may extend to the next full second after the last byte.
     begins, stops = (np.clip(start + each, start, end) for each in (begins, stops))
     real = stops - begins > _EPSILON
     found = sorted(zip(begins[real], stops[real], sizes[real] * 8, strict=True))
     rest = bits - sum(each for _, _, each in found)
     gaps = list(_unreported(found, start, end)) if rest > 0 else []
-    # Where all of the time is reported, nothing says when the rest came.
+    # If there are no gaps between reports, the arrival times of the rest are unknown.
     gaps = gaps or ([(start, end)] if rest > 0 else [])
     length = sum(high - low for low, high in gaps)
     yield from found

@@ -67,7 +67,7 @@ def _row(name: str, node: Mapping[str, Any]) -> Row:
     if managed is not None:
         early = managed["early"]
     elif node["discipline"] in EARLY_DROPS:
-        # RED does not tell its drops apart; its limit is hardly ever reached.
+        # RED does not distinguish its drops; its limit is hardly ever reached.
         early = drops
     reason = EARLY_DROPS.get(node["discipline"], "aqm")
     row: Row = {

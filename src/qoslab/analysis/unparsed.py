@@ -32,7 +32,7 @@ class Print:
     parsed: Any
     """Result of the parser during the run; None if there was none."""
     starts: int | None
-    """Line number of a text within its file."""
+    """Line number of the text within its file; None in a file of readings."""
 
 
 @dataclass

@@ -43,7 +43,7 @@ class RunSummary:
     figures: tuple[RunFigure, ...] = field(default=(), repr=False)
     """Values of its comparison, and its averages."""
     left_out: LeftOut = field(default=lambda figure: False, repr=False, compare=False)
-    """Function that is true for values that the run was not asked for, and another run has."""
+    """Predicate for values that the run was not asked for, and another run has."""
 
     @property
     def experiment(self) -> str:
@@ -156,7 +156,7 @@ def _summary(
         version=f"{version}, commit {commit}" if commit else version,
         overrides=overrides,
         cells=len(cells),
-        # A cell that was not needed is none that must not be trusted.
+        # A cell that was not needed is not an invalid one.
         invalid=sum(not (cell["valid"] or cell.get("spared")) for cell in cells),
         figures=(*map(RunFigure.of, rows), *map(RunFigure.of_average, averages)),
         left_out=left_out(overrides, ((str(cell["arm"]), cell.get("parameters") or {}) for cell in cells)),

@@ -125,7 +125,7 @@ class Plan:
         names = {arm.name: self.sweep.names_at(arm.name, TIMES) for arm in self.experiment.arms}
         whole = turns = 0.0
         for cell in self.cells:
-            # Cells that differ in other things take as long as each other.
+            # Cells that differ only in other parameters take the same time.
             key = (cell.arm, *(cell.identity.get(name) for name in names[cell.arm]))
             if key not in known:
                 seconds, turn = cell.seconds, cell.turn_seconds
@@ -221,7 +221,7 @@ def _probes_have_time(experiment: Experiment) -> None:
 def _selected(sweep: Sweep, options: Options) -> list[CellIdentity]:
     """Return the cells that the options select, in the order of the file."""
     experiment = sweep.experiment
-    # Repetitions outermost: what drifts with time then touches all arms alike.
+    # Repetitions outermost, so that any drift over time affects all arms alike.
     cells = [
         CellIdentity(arm.name, tuple(parameters.items()), repetition)
         for repetition in range(1, experiment.repetitions + 1)

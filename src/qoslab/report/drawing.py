@@ -23,7 +23,7 @@ _STYLE = (
     ".soft{fill:#56606b;font-size:11px}"
     "rect{fill:#f5f7f9;stroke:#56606b}.host rect{fill:#e8f1fb;stroke:#0b57a4}line{stroke:#56606b;stroke-width:1.5}"
     ".label{paint-order:stroke;stroke:#fff;stroke-width:4px}"
-    # as reports/report.css has it
+    # as in reports/report.css
     ":root{color-scheme:light dark}@media screen and (prefers-color-scheme:dark){text{fill:#e6e9ec}"
     ".soft{fill:#a7b0ba}rect{fill:#1d2329;stroke:#a7b0ba}.host rect{fill:#12283f;stroke:#7db8ff}line{stroke:#a7b0ba}"
     ".label{stroke:#14181c}}"
@@ -40,7 +40,7 @@ def layers(topology: Topology) -> list[list[str]]:
     hosts = [name for name in topology.nodes if not _is_router(topology, name)]
     found: list[list[str]] = []
     seen: set[str] = set()
-    # What hangs together with nothing before begins at the left again.
+    # Nodes without a connection to the previous ones begin at the left again.
     for first in (*hosts[:1], *topology.nodes):
         layer = [] if first in seen else [first]
         depth = 0

@@ -67,7 +67,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    # As an image, a drawing keeps its style to itself.
+    # As an image, a drawing's style does not affect the page.
     found.filters["data_uri"] = lambda drawn: f"data:image/svg+xml;base64,{b64encode(drawn.encode()).decode()}"
     found.filters["between_tags"] = _between_tags
     found.filters["dark"] = lambda colour: charts.DARK.get(colour, colour)
@@ -139,7 +139,7 @@ def _number(digits: str) -> float:
 @lru_cache(4)
 def _hash(script: str) -> str:
     """Return the hash of a script in the page for its content security policy, which allows no other script."""
-    # A browser reads all ends of lines as \n.
+    # A browser reads all line ends as \n.
     text = script.replace("\r\n", "\n").replace("\r", "\n")
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 

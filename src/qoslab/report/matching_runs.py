@@ -96,7 +96,7 @@ class _Candidate:
             try:
                 mine, theirs = (json.loads(read_bytes(each.cells[place], RECORD_MOST)) for each in (self, other))
             except (UserError, ValueError, RecursionError):
-                continue  # a cell that is damaged is left out, and said to be
+                continue  # a damaged cell is left out and reported
             for where, a, b in _different(mine, theirs):
                 yield f"{place}: {where}: {_shown(a)} and {_shown(b)}"
 

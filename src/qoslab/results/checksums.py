@@ -136,7 +136,7 @@ def differences(folder: Path, written: Mapping[str, FileSeal]) -> Iterator[str]:
     """Yield the differences of a cell's files from their seals: truncated, changed, missing and added files."""
     there = dict(files_below(folder))
     for name, seal in written.items():
-        # A name that leads elsewhere is no file of the cell.
+        # A name that leads out of the folder is not a file of the cell.
         if name in there:
             if damage := difference(there[name], name, seal):
                 yield damage

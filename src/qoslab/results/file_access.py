@@ -82,7 +82,7 @@ def _message(error: OSError, path: Path, in_run: bool) -> tuple[str, str]:
             return f"cannot be written: {error.filename} is no folder", ""
         hint = "run folders are written once; start a new run" if in_run else "name another place"
         return "found an existing file, expected none", hint
-    # A library may give a text of its own, or nothing else.
+    # A library may give its own text, or no error number.
     why = os.strerror(error.errno) if error.errno else str(error)
     if error.errno in _FULL:
         left = f"the files written before stay in {path.parent}" if in_run else "it is as it was before"
@@ -99,7 +99,7 @@ def made_folder(folder: Path) -> Iterator[None]:
         yield
     except BaseException:
         for each in made:
-            # Somebody else may have put something there.
+            # Another process may have created a file there.
             with suppress(OSError):
                 each.rmdir()
         raise
@@ -114,7 +114,7 @@ def write_once(path: Path, content: bytes) -> None:
         except FileExistsError:
             raise
         except OSError:
-            # A file that is half there would be taken for the whole.
+            # An incomplete file would be mistaken for a complete one.
             path.unlink(missing_ok=True)
             raise
 
@@ -137,14 +137,14 @@ def replace(path: Path, content: bytes, *, private: bool = False, in_run: bool =
     Only its owner may read a `private` file; `in_run` is that of `writing`. A special file such as a pipe or a terminal
     is written to directly.
     """
-    # The number of a thread, which no other thread of any process has.
+    # The thread's ID is unique among the threads of all processes.
     draft = path.with_name(f".{path.name}.{threading.get_native_id()}.draft")
     with writing(path, in_run=in_run):
         if no_file(path):
             DISK.append(path, content)
             return
         with made_folder(path.parent):
-            draft.unlink(missing_ok=True)  # of a thread of that number that was killed
+            draft.unlink(missing_ok=True)  # left by a killed thread with the same ID
             try:
                 if private:
                     os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -175,14 +175,14 @@ def filled(folder: Path) -> Iterator[Path]:
     """Yield a folder with contents that are moved to an existing empty folder at the end of the block, all of them or
     none.
     """
-    # The folder itself stays: it may be somebody's working directory, a mount point, or be reached by a link.
+    # The folder itself stays: it may be a working directory, a mount point, or the target of a link.
     with writing(folder, in_run=False), tempfile.TemporaryDirectory(dir=folder, prefix=".draft.") as name:
         place = Path(name)
         yield place
         moved: list[Path] = []
         try:
             for each in sorted(place.iterdir()):
-                if os.path.lexists(folder / each.name):  # somebody else's, since we looked
+                if os.path.lexists(folder / each.name):  # created by another process since the check
                     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder / each.name))
                 moved.append(each)
                 each.rename(folder / each.name)
@@ -237,7 +237,7 @@ def read_bytes(path: Path, most: int) -> bytes:
     try:
         with path.open("rb") as handle:
             size = os.fstat(handle.fileno()).st_size
-            # A buffer is made as large as what is asked for.
+            # The buffer has the requested size.
             content = handle.read(size) if size <= most else b""
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}", hint="is this a complete run folder?") from error

@@ -118,7 +118,7 @@ class RunFolder:
         path = self.path / "run.json"
         lock = self.path / LOCK
         with writing(lock):
-            # A file and no folder: a network file system does not show a lock on a folder to other machines.
+            # A file rather than a folder: a network file system does not show locks on folders to other machines.
             held = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
         try:
             try:
@@ -327,7 +327,7 @@ class RunFolder:
     def replace(self, name: str, content: str | bytes) -> Path:
         """Write a derived file such as `comparison.csv`, replacing an existing one."""
         path = self.path / name
-        # Text of others may have halves of characters, which UTF-8 has not.
+        # Text from others may have lone surrogates, which UTF-8 cannot encode.
         replace(path, content.encode(errors="backslashreplace") if isinstance(content, str) else content)
         return path
 

@@ -74,7 +74,7 @@ def _parsed_as(kind: type[_R], label: str, text: bytes) -> _R:
         hint = "the file was changed or damaged"
         if first["type"] == "literal_error" and where.endswith(".platform"):
             hint += ", or the package that adds it is not installed"
-        # Keys are those of the file, and may have line ends.
+        # Keys are from the file, and may contain line ends.
         message = one_line(f"{where}: {first['msg']}")
         raise UserError(f"{label}: {message}", hint=hint) from error
 
@@ -94,7 +94,7 @@ def _unsealed(label: str, content: bytes) -> bytes:
     if not whole:
         check_values(label, text)
         with suppress(ValueError, KeyError, TypeError, RecursionError):
-            _check_format(label, json.loads(text)["format"])  # what an older version wrote has no seal
+            _check_format(label, json.loads(text)["format"])  # records of an older version have no seal
         raise DamageError(
             f"{label}: found {len(text)} bytes that do not match the checksum in the first line (SHA-256 of the "
             f"rest): it is missing or wrong",

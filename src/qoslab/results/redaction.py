@@ -25,7 +25,7 @@ class Redaction:
     def know(self, *values: str | None) -> None:
         """Add values to hide; None and empty texts are ignored."""
         self._values |= {value for value in values if value}
-        # As a JSON text has them, too. One secret may begin as another, and stands behind it here.
+        # Also in their JSON form. A secret that is a prefix of another one is sorted after it.
         forms = {form for value in self._values for form in (value, json.dumps(value)[1:-1])}
         ordered = sorted(forms, reverse=True)
         words = [re.escape(form) for form in ordered if len(form) >= LITERAL]

@@ -330,9 +330,9 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("metric", pa.string()),
             ("unit", pa.string()),
             ("value", pa.float64()),
-            # How wrong it may be at most, where it comes from readings whose instants or bytes are not known exactly.
+            # Maximum error, if it comes from readings with instants or bytes that are not known exactly.
             ("error", pa.float64()),
-            # Why it has no value, where it applies and a part of it is not known.
+            # Reason of a missing value, if the metric applies and a part of it is unknown.
             ("missing", pa.string()),
         ]
     ),
@@ -454,9 +454,9 @@ def _plain_frame(name: str, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
                 values[numbers[column], place] = np.nan if value is None else value
             elif column in others:
                 objects[others[column], place] = value
-    # By kind, not by column: so each is one block, of which rows are chosen at once.
+    # By kind, not by column, so that each kind is a single block for row selection.
     found = pd.concat([pd.DataFrame(values.T), pd.DataFrame(objects.T)], axis="columns")
-    # Left to itself pandas keeps the names in Arrow's form, where to look one up costs more than to read the column.
+    # By default pandas keeps the names in Arrow's form, in which a lookup takes longer than reading the column.
     found.columns = _names(name)
     return found
 
@@ -569,7 +569,7 @@ def _read(path: Path | str, file: pq.ParquetFile) -> pa.Table:
     table = file.read()
     _check_texts(path, sum(_text_bytes(chunk) for column in table.columns for chunk in column.chunks))
     plain = [pa.field(each.name, _plain(each.type)) for each in table.schema]
-    # The texts were read as places in a dictionary: one of a megabyte in each of a million rows is small so far.
+    # The texts were read as dictionary indices: a text of a megabyte in each of a million rows is still small here.
     return table.cast(pa.schema(plain, metadata=table.schema.metadata))
 
 
@@ -600,7 +600,7 @@ def _opened(path: Path | str, name: str, content: pa.BufferReader | None = None)
         texts = [
             field.name for field in pq.read_schema(source) if _plain(field.type) in (pa.string(), pa.large_string())
         ]
-        # Read in pieces: what a file says of its length may be a hole.
+        # Read in pieces: a sparse file may be much longer than its data.
         with pq.ParquetFile(source, read_dictionary=texts, buffer_size=2**20, pre_buffer=False) as file:
             _check_shape(path, name, file)
             yield file

@@ -101,7 +101,7 @@ def _crate(folder: RunFolder, found: Verification) -> Collection[str] | None:
         found.damage.append(f"{CRATE} is no list of an RO-Crate: {error}")
         return None
     for name, seal in listed.items():
-        # The records speak for themselves and for what lies in cells/; a name may lead nowhere else.
+        # The records cover themselves and the files in cells/; a name must not lead out of the folder.
         inner = Path(name)
         own = inner.parts[:1] != ("cells",) and not inner.is_absolute() and ".." not in inner.parts
         if "\0" in name or len(os.fsencode(name)) > NAME_MOST:
@@ -198,7 +198,7 @@ def _attempts(folder: RunFolder, written: dict[str, FileSeal | None]) -> list[Pa
     there: set[Path] = set()
     for name in ("experiment.json", CELL_RECORD):
         there |= {path.parent for path in (folder.path / "cells").glob(f"**/{name}")}
-    # What was under way when a run was killed has a name that begins with a dot, and counts for nothing.
+    # Unfinished folders of a killed run have names that begin with a dot, and are ignored.
     there = {path for path in there if not path.name.startswith(".")}
     return sorted(there | {folder.path / name for name in written})
 

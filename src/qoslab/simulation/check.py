@@ -70,7 +70,7 @@ class _Checker:
 
     def tcp(self, steps: Steps, tcp: str | TcpProfile) -> Iterator[Finding]:
         if isinstance(tcp, str):
-            return  # those that the product brings along are modelled
+            return  # profiles of the package are modelled
         if tcp.congestion_control not in CONGESTION_CONTROLS:
             yield self.control((*steps, "congestion_control"), tcp.congestion_control)
         if tcp.early_retrans not in EARLY_RETRANS:

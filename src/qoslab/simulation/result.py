@@ -114,7 +114,7 @@ def _failures(streams: Sequence[program_formats.StreamReport]) -> Iterator[str]:
 def _stream(report: program_formats.StreamReport, codec: Codec | None) -> StreamResult:
     seconds, count = number_of(report["seconds"]), _count(report["bytes"])
     sent = report["sender_bytes"]
-    # A run of an earlier version has none.
+    # Runs of earlier versions have none.
     delay = report.get("delay")
     return StreamResult(
         stream=_count(report["stream"]),

@@ -226,7 +226,7 @@ def _vlans(link: Link, routers: Mapping[str, Router]) -> list[program_formats.Li
 def _end(end: LinkEnd, router: Router | None, *, vlans: bool) -> program_formats.LinkEnd:
     address, ipv6_address = end.address, end.ipv6_address
     if router is not None:
-        # A router's addresses are what its configuration says in the end.
+        # A router's addresses are those of its final configuration.
         interface = router.device.with_circuit(end.interface)
         address, ipv6_address = interface.address, next(iter(interface.ipv6_addresses), None)
     if address is None and ipv6_address is None and not vlans:

@@ -68,7 +68,7 @@ def answer(node: Node, router: Router, command: str, history: History) -> str:
     """
     output: list[str] = []
     shell = Shell(_Environment(node, router, history), output.append, privilege=PRIVILEGED_LEVEL)
-    # The environment answers at once, so that nothing ever waits and no event loop is needed.
+    # The environment answers at once, so that no event loop is needed.
     work = shell.run_once(command)
     try:
         work.send(None)
@@ -196,7 +196,7 @@ class _Environment:
     def startup_config(self) -> str | None:
         return None
 
-    # What there is none of
+    # Members that are not simulated
 
     async def resolve(self) -> dict[str, Any]:
         raise NotSimulatedError("policy-maps with defaults filled in, if they are not attached")

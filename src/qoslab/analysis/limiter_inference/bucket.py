@@ -103,7 +103,7 @@ class Arrivals:
             absent = missing_at(self.time_s, passed_bytes, rates[part])
             yes = absent[:, self.passed] + self.size[self.passed]
             no = absent[:, ~self.passed] + (1 + needed_more) * self.size[~self.passed]
-            # A full bucket passes what it can hold, however little the rate has to explain then.
+            # A full bucket passes any packet that it can hold, regardless of the rate.
             fits = self.size[~self.passed] <= self.size[self.passed].max()
             no[(absent[:, ~self.passed] <= 1e-6) & fits] = 0.0
             if outliers:
@@ -272,9 +272,9 @@ def best_burst(needed: Array, passed: Mask) -> Fit:
     needs to pass.
     """
     yes, no = np.sort(needed[passed]), np.sort(needed[~passed])
-    # With the burst that the k-th of those that passed needs, the later ones would not pass.
+    # With the burst that the k-th passed packet needs, the later passed packets would be dropped.
     wrong = len(yes) - 1 - np.arange(len(yes)) + np.searchsorted(no, yes, side="right")
-    # Of those that are as good the greatest, behind which the interval ends.
+    # The greatest of equally good bursts, after which the interval ends.
     least = int(wrong.min())
     at = len(yes) - 1 - int(wrong[::-1].argmin())
     low = float(yes[at])

@@ -208,7 +208,7 @@ def _directed(both: pd.DataFrame, senders: Mapping[int, tuple[int, ...]]) -> tup
             hint="Name the captures in the other order.",
         )
     towards = set(there.index[there])
-    # Of a flow of which all was lost only who sent it is known.
+    # For a flow with no passed packets, only its sender is known.
     sources = {senders[flow] for flow in towards}
     known = set(there.index)
     sent = towards | {flow for flow, source in senders.items() if flow not in known and source in sources}

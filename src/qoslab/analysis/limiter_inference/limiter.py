@@ -303,7 +303,7 @@ def _inside(in_s: Array, left_s: Array, weight: Array) -> Array:
     order = np.argsort(left_s[through], kind="stable")
     gone = np.concatenate([[0.0], np.cumsum(weight[through][order])])
     taken = np.concatenate([[0.0], np.cumsum(weight[through][np.argsort(in_s[through], kind="stable")])])
-    # A packet that passed is not inside when it comes.
+    # A passed packet is not yet queued at its arrival.
     before = np.where(np.isnan(left_s), np.searchsorted(came, in_s, "right"), np.searchsorted(came, in_s, "left"))
     found: Array = taken[before] - gone[np.searchsorted(left_s[through][order], in_s, "right")]
     return found

@@ -132,7 +132,7 @@ def _slot(departures: _Departures) -> tuple[float, float] | None:
     if near.sum() < 3:
         return None
     found = float(gaps[near].sum() / sizes[near].sum())
-    # Stamps of gaps that follow one another are shared.
+    # Consecutive gaps share a time stamp.
     runs = int((near[1:] & ~near[:-1]).sum()) + 1
     spread = float((gaps[near] - found * sizes[near]).std()) * float(np.sqrt(near.sum()))
     return found, 2 * (spread + stamp_of(departures.out_s) * runs) / float(gaps[near].sum())
@@ -169,7 +169,7 @@ def infer_line_before_losses(in_s: Array, out_s: Array, size: Array) -> Releases
     slot = None if departures is None else _slot(departures)
     if departures is None or slot is None:
         return None
-    # Regular losses of packets of one size may leave no two that were back to back.
+    # Regular losses of equally large packets may leave no two packets back to back.
     for parts in range(1, _BETWEEN + 2 if np.ptp(size) == 0 else 2):
         per_byte, error = slot[0] / parts, slot[1]
         if _lost_behind(in_s, out_s, per_byte * size, error):
@@ -235,14 +235,14 @@ def _paced(departures: _Departures) -> Releases | None:
         return None
     rate = 8 * float(sizes[regular].sum()) / seconds
     residue = gaps[regular] - extra - per_byte * sizes[regular]
-    # Gaps that follow one another share their stamps; those of a busy period are rounded alike each time.
+    # Consecutive gaps share a time stamp; those of a busy period are rounded in the same way.
     periods = int((departures.waited[1:] & ~departures.waited[:-1]).sum())
     stamps = 2 * stamp_of(departures.out_s) * (periods + float((~regular).sum()))
     error = (stamps + 3 * float(residue.std()) * np.sqrt(regular.sum())) / seconds
-    # What a packet adds that is not counted makes the rate depend on the sizes.
+    # Uncounted overhead of each packet makes the rate depend on the sizes.
     each = 8 / (per_byte + extra / np.array([sizes.min(), sizes.max()])) if extra else np.array([rate, rate])
     low, high = (1 - error) * min(rate, *each), (1 + error) * max(rate, *each)
-    # In bytes of which each takes the same time, regardless of the size of its packet.
+    # In bytes that all take the same time, regardless of the packet's size.
     alike = (extra + per_byte * departures.size) * rate / 8 if extra else departures.size
     burst = _burst(departures.out_s, alike, Interval(rate, (1 - error) * rate, (1 + error) * rate))
     shaper = burst.value > SHARP * float(alike.max())
@@ -305,7 +305,7 @@ def _at_intervals(departures: _Departures) -> Releases | None:
         return None
     at = out_s[begin + 1 + starts] - line * sizes[starts]
     interval = _interval(at, stamp_of(out_s))
-    # Multiples of the time that a packet takes on the line are the gaps of packets dropped behind it.
+    # Multiples of a packet's time on the line are gaps of packets that were dropped after it.
     if interval is None or interval.value < BACK_TO_BACK * line * float(sizes.mean()):
         return None
     # Before the packet at each start so much had gone, in a straight line except for less than a packet.
@@ -314,11 +314,11 @@ def _at_intervals(departures: _Departures) -> Releases | None:
     largest = float(size.max())
     if bent > ONE_PACKET * largest:
         return None
-    # Its tokens come at the ticks, not in between.
+    # Its tokens are added at the ticks, not in between.
     off_grid = (at - at[0] + interval.value / 2) % interval.value - interval.value / 2
     first = at[0] + float(np.quantile(off_grid, 0.05)) - AS_ONE
     granted = interval.value * np.floor((out_s - line * size - first) / interval.value)
-    # What packets of one size leave of each interval's tokens may add up to nearly a packet before it shows.
+    # Leftover tokens of intervals with equally large packets may add up to nearly a packet before they have an effect.
     off = max(off, 8 * largest / float(out_s[end] - out_s[begin]))
     rates = Interval(rate, rate - off, rate + off)
     burst = _burst(granted, size, rates)
@@ -365,7 +365,7 @@ def _interval(starts: Array, stamp_s: float) -> Interval | None:
         guess = shortest / parts
         if guess < 20 * AS_ONE:
             break
-        # Each step corrects the guess by all the gaps that it numbers right.
+        # Each step corrects the estimate by all gaps that it numbers correctly.
         for _ in range(3):
             number = np.rint(apart / guess)
             if not (number >= 1).all():

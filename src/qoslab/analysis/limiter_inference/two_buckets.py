@@ -81,11 +81,11 @@ def _bounds(arrivals: Arrivals) -> _Bounds | None:
     good = [rate for rate in found if allowed(rate)]
     if not good:
         return None
-    # Far from the packets' own bounds nothing is searched.
+    # The search stays close to the bounds from the packets.
     low, high = (extreme(edge(allowed, rate, by, 0) for rate in good) for extreme, by in ((min, 1 / 1.5), (max, 1.5)))
     sums = [_sums(arrivals, rate) for rate in (low, *good, high)]
     both = min(each[0] for each in sums), max(each[1] for each in sums)
-    # Two buckets of which one holds no packet are one.
+    # If one of two buckets is too small for a packet, there is effectively a single bucket.
     if both[1] < 2 * arrivals.size.min():
         return None
     return _Bounds(Interval(good[0], low, high), Interval(sum(both) / 2, *both))
@@ -131,7 +131,7 @@ def _tried(arrivals: Arrivals, rate: Array, first: Array) -> list[tuple[int, flo
     found = []
     for at in range(len(rate)):
         fit = best_burst(needed[:, at], arrivals.passed)
-        # A second bucket that never holds a packet would be none.
+        # A second bucket that is too small for a packet has no effect.
         second = max((fit.low + fit.high) / 2, float(arrivals.size.min()))
         found.append((int(wrong[at]) + fit.wrong, float(rate[at]), float(first[at]), second))
     return found
