@@ -228,7 +228,7 @@ def _printed_window(
 
 
 def _of(readings: pd.DataFrame) -> str:
-    """Display name of the class."""
+    """Return the display name of the class."""
     first = readings.iloc[0]
     return f"{first['device']} {first['interface']} {first['direction']} {first['class']}"
 

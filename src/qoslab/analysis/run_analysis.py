@@ -165,7 +165,7 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
 
 
 def _files(judged: Judged) -> Iterator[tuple[str, str | bytes]]:
-    """Files of a comparison: the comparison itself, averages and pairs of cells."""
+    """Return the files of a comparison: the comparison itself, averages and pairs of cells."""
     yield "comparison.csv", comparing.to_csv(judged.comparison)
     yield "comparison.json", comparing.to_json(judged.comparison)
     for name, table in (("averages", judged.averages), ("pairs", judged.pairs)):
@@ -209,7 +209,7 @@ def _judged(manifest: Manifest, experiment_text: str, metrics: pd.DataFrame, cel
 
 
 def _unrecorded(manifest: Manifest, damaged: Mapping[str, Sequence[str]], recorded: Set[str]) -> list[str]:
-    """Reasons why planned cells have no record, each with the name of its cell."""
+    """Return the reasons why planned cells have no record, each with the name of its cell."""
     missing = [each for each in manifest.cells if each.name not in recorded and not each.spared]
     return [
         f"{each.name}: {reason}"

@@ -101,6 +101,6 @@ def _bars(experiment: Experiment, asked: Answer, comparison: pd.DataFrame) -> li
 
 
 def _name(metric: str) -> str:
-    """Selector of a metric, or its description if it has none."""
+    """Return the selector of a metric, or its description if it has none."""
     reference = Reference.parse(metric)
     return reference.selector or reference.description

@@ -68,7 +68,7 @@ class PairSection:
 
 
 def average_rows(averages: pd.DataFrame) -> list[AverageRow]:
-    """The rows of the table `averages`."""
+    """Return the rows of the table `averages`."""
     return [_average_row(row) for row in averages.to_dict("records")]
 
 
@@ -111,7 +111,7 @@ def _number(value: Any) -> float:
 
 
 def failed(averages: pd.DataFrame) -> list[str]:
-    """Descriptions of averages out of bounds."""
+    """Return descriptions of averages out of bounds."""
     return [
         f"{row.title} ({row.about}): {row.measured}, lowest cell {row.lowest}, highest {row.highest}, "
         f"expected {row.tolerance}"

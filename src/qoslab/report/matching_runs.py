@@ -57,7 +57,7 @@ def counterparts(root: Path, given: Sequence[str]) -> MatchingRuns:
 
 
 class _Candidate:
-    """A finished run."""
+    """A finished run that may be compared."""
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder

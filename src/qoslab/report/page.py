@@ -323,7 +323,7 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
 
 
 def _failed(outcome: Outcome, experiment: Experiment) -> list[str]:
-    """Descriptions of values out of tolerance."""
+    """Return descriptions of values out of tolerance."""
     rows = outcome.comparison[outcome.comparison["verdict"] == OUTSIDE].to_dict("records")
     return [
         f"{arm_title(experiment, row['arm'])}{_cells(row['where'])}: {Reference.parse(row['metric']).description} is "

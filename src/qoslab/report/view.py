@@ -75,7 +75,7 @@ class RunView:
 
     @property
     def verdict(self) -> Verdict:
-        """The report's verdict."""
+        """Verdict of the report."""
         return verdict(self.outcome, self.manifest.experiment)
 
     @property

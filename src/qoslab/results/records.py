@@ -147,15 +147,15 @@ class Health(Record):
     malformed: int
     unsent: int
     late_arrivals: int | None = None
-    """Frames that came back from the kernel after the decision on a later frame of the same port. None in older records
-    without this value: they are not judged by it.
+    """Frames that the kernel delivered, back from it or from a link, after the decision on a later frame of the same
+    port. None in older records without this value: they are not judged by it.
     """
     lateness_ns: Lateness
     lateness_by_port: dict[str, Lateness] = {}
     """Lateness of the departures onto each port's link; empty in older records."""
     late_over_budget: int
     behind_ns: int
-    """Time during which a departure was overdue that left later than the budget."""
+    """Time during which departures later than the budget were overdue."""
     budget_ns: int
     forwarding: Forwarding | None = None
     """Forwarding of transit packets; None in older records."""
@@ -547,7 +547,7 @@ class CellSummary(Record):
 
     @property
     def values(self) -> Parameters:
-        """The parameters as quantities and numbers."""
+        """Parameters as quantities and numbers."""
         return as_values(self.parameters)
 
     @cached_property

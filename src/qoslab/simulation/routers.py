@@ -42,7 +42,7 @@ class Router:
 
     @property
     def engine_config(self) -> program_formats.RouterConfig:
-        """The engine's part of `config`."""
+        """Engine's part of `config`."""
         return engine_config(self.config)
 
     @property
