@@ -36,7 +36,7 @@ __all__ = ["Checked", "Run", "load", "open_run", "run"]
 
 @dataclass(frozen=True)
 class Checked:
-    """An experiment file that holds."""
+    """An experiment file without errors."""
 
     file: Path
     sweep: Sweep
@@ -44,35 +44,36 @@ class Checked:
 
     @property
     def experiment(self) -> Experiment:
-        """The experiment as immutable values, with the parameters of each arm's first combination."""
+        """The experiment as immutable values. Each arm has the parameters of its first combination."""
         return self.sweep.experiment
 
     @property
     def name(self) -> str:
-        """Return the name, also of the folder of its runs."""
+        """Name of the experiment, and of the folder of its runs."""
         return self.experiment.name
 
     @property
     def title(self) -> str:
-        """One line, as the report has it."""
+        """Title of the experiment in one line, as in the report."""
         return self.experiment.title
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """Names of its arms."""
+        """Names of the arms."""
         return tuple(arm.name for arm in self.experiment.arms)
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of the parameters of its matrix; none if it has no matrix."""
+        """Names of the parameters of the matrix; empty if there is no matrix."""
         return tuple(self.sweep.parameters)
 
 
 def load(experiment: str | Path, *, sets: Mapping[str, str] | None = None, lab: str = DEFAULT_LAB) -> Checked:
-    """Read and check an experiment: a file, or the name of one in `experiments/` or of a shipped one.
+    """Read and check an experiment: an experiment file, or the name of an experiment in `experiments/` or of a shipped
+    one.
 
-    `sets` changes single values, as `--set` does: `{"R1.platform": "engine"}`. `ExperimentError` lists what does not
-    hold, and what a lab of this kind cannot run.
+    `sets` changes single values, as `--set` does: `{"R1.platform": "engine"}`. Raise `ExperimentError`, which lists all
+    errors in the file and everything that a lab of this kind cannot run.
     """
     file, sweep = open_sweep(str(experiment), _words(sets), lab)
     return Checked(file, sweep)
@@ -93,10 +94,10 @@ def run(
 ) -> Run:
     """Run an experiment as `qoslab run` does, report included, and open the run.
 
-    `lab` is a kind of lab (`virtual`, `simulated`) or the path of an inventory; `only` the values of parameters to run;
-    `duration` the traffic time of each cell, as "10 s"; `jobs` the cells at a time; `root` the folder of run folders.
-    Progress goes to standard error unless `quiet`. `UserError` for what must be fixed first. A run whose figures
-    must not be trusted raises nothing: ask its `outcome.valid`.
+    `lab` is a kind of lab (`virtual`, `simulated`) or the path of an inventory. `only` selects values of parameters to
+    run. `duration` is the traffic time of each cell, such as "10 s"; `jobs` is the number of cells that run in
+    parallel; `root` is the folder of run folders. Progress is printed to standard error unless `quiet`. Raise
+    `UserError` for an error that the caller must fix first. An invalid run raises nothing: check its `outcome.valid`.
     """
     from qoslab.cli.run import prepare, report_of
     from qoslab.run.progress_lines import RunProgress

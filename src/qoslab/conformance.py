@@ -39,11 +39,11 @@ ENDS: dict[Family, Endpoints] = {
     6: Endpoints(IPv6Address("2001:db8::1"), IPv6Address("2001:db8:1::1"), 5201, 40_000),
 }
 GARBAGE = ("", "\0\ufffd{", '{"end": []}', "[  3] 0.0-1.0 sec\n" * 3, "9" * 5000)
-"""Output that no tool prints: cut off, of another tool, broken."""
+"""Output that no tool prints: truncated, of another tool, damaged."""
 
 
 def require(kind: Kind, name: str) -> None:
-    """`AssertionError` with everything that does not hold of what an installed package adds under this name."""
+    """Raise `AssertionError` with every error of a plug-in that an installed package adds under this name."""
     problems = list(problems_of(kind, name))
     assert not problems, f"the {ONE[kind]} {name}:\n" + "\n".join(problems)
 
@@ -204,7 +204,7 @@ _OF_KIND: dict[Kind, tuple[Registry[Any], Callable[[str, Any], Iterator[str]]]] 
 
 
 def main() -> int:
-    """Examine everything that is installed."""
+    """Check all installed plug-ins and return the exit status."""
     bad = 0
     for kind in KINDS:
         for name, point in installed(kind).items():

@@ -23,18 +23,17 @@ class ExitStatus(IntEnum):
     """The exit status of every qoslab command."""
 
     WITHIN = 0
-    """Done; of a run: every expectation is within its tolerance."""
+    """Success; for a run, every expected value is within its tolerance."""
     OUTSIDE = 1
-    """The run is valid, and some measured figure is outside its tolerance."""
+    """The run is valid, but a measured value is out of its tolerance."""
     USER_MISTAKE = 2
-    """The input, the machine or a device must be fixed first; nothing is left behind."""
+    """The input, the machine or a device must be fixed first; qoslab leaves nothing behind."""
     RUN_INVALID = 3
-    """The run ended, but its figures must not be trusted, or most cells of an expected value are not valid or lack it;
-    the report says why."""
+    """The run is invalid, or most cells of an expected value are invalid or lack it. The report has the reason."""
     OUR_FAULT = 4
     """A defect in qoslab itself."""
     INTERRUPTED = 130
-    """Ctrl-C; devices are restored."""
+    """Interrupted by Ctrl-C; devices are restored."""
 
 
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -44,14 +43,14 @@ _NO_LIBRARY = (
     "failed to map segment from shared object",
     "cannot allocate memory in static TLS block",
 )
-"""End of the message of an import if its library could not be opened for that reason."""
+"""End of the message of an import that could not open its library because of a shortage."""
 _NO_THREAD = "can't start new thread"
-"""Python's words where the kernel gives no thread, for lack of memory or because of a limit on processes."""
+"""Python's message if the kernel refuses a thread, for lack of memory or because of a limit on processes."""
 
 
 def shortage_behind(error: BaseException) -> str:
-    """Return the exhausted resource of this machine behind an error or its cause, or if nothing can be opened now; else
-    empty.
+    """Return the exhausted resource of this machine that caused an error, or that prevents opening files now; else an
+    empty string.
     """
     reason: BaseException | None = error
     while reason is not None:
@@ -72,10 +71,10 @@ def shortage_behind(error: BaseException) -> str:
 
 
 def damaged_bytecode(error: BaseException) -> str:
-    """Return the file of compiled Python whose damage is behind an error or its cause; else empty.
+    """Return the damaged file of compiled Python that caused an error; else an empty string.
 
-    Python 3.11 does not notice a write that a full disk or a limit cuts off (python/cpython#126606), and fails at each
-    later import of that file, which only saves time.
+    Python 3.11 does not notice a write that a full disk or a limit truncates (python/cpython#126606), and fails at each
+    later import of that file, which is only a cache.
     """
     reason: BaseException | None = error
     while reason is not None:
@@ -91,7 +90,7 @@ def damaged_bytecode(error: BaseException) -> str:
 class QoslabError(Exception):
     """Root of all errors that qoslab raises on purpose.
 
-    `message` says what was found where; `hint` says what to do next (or is empty).
+    `message` names the error and its place; `hint` is the next step for the user, or empty.
     """
 
     exit_status = ExitStatus.OUR_FAULT
@@ -103,33 +102,33 @@ class QoslabError(Exception):
 
 
 class UserError(QoslabError):
-    """Something that the user can fix."""
+    """An error that the user can fix."""
 
     exit_status = ExitStatus.USER_MISTAKE
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing in an experiment that does not hold."""
+    """One error in an experiment."""
 
     file: str
-    """The file; empty if a command-line option is to blame."""
+    """The file; empty if the error is in a command-line option."""
     line: int
-    """Line from 1; 0 without a line."""
+    """Line, counted from 1; 0 if there is no line."""
     column: int
-    """Column from 1; 0 without a line."""
+    """Column, counted from 1; 0 if there is no line."""
     option: str
-    """The command-line option that is to blame, as typed; empty if it is a file."""
+    """The command-line option with the error, as typed; empty if the error is in a file."""
     path: str
-    """The key, as `topology.links.wan.rate`."""
+    """Path of the key, such as `topology.links.wan.rate`."""
     message: str
-    """`found …, expected …`."""
+    """Message: `found …, expected …`."""
     hint: str = ""
-    """`did you mean …?`, if there is something to propose."""
+    """Hint: `did you mean …?`, if there is a proposal."""
 
     @property
     def where(self) -> str:
-        """`file:line:column`, or the option."""
+        """Location: `file:line:column`, or the option."""
         return self.option or (f"{self.file}:{self.line}:{self.column}" if self.line else self.file)
 
     def __str__(self) -> str:
@@ -139,7 +138,7 @@ class Finding:
 
 
 class ExperimentError(UserError):
-    """An experiment file that does not hold. Each finding names file, line and column; the message lists them all."""
+    """An invalid experiment file. Each finding names file, line and column; the message lists all findings."""
 
     def __init__(self, message: str = "", *, hint: str = "", findings: Sequence[Finding] = ()) -> None:
         self.findings = tuple(findings)
@@ -159,12 +158,12 @@ class DeviceError(UserError):
 
 
 class DamageError(UserError):
-    """A file of a run is not what was written: its figures must not be trusted."""
+    """A file of a run differs from the file that was written: do not trust the values of the run."""
 
     exit_status = ExitStatus.RUN_INVALID
 
 
 class RunInvalid(QoslabError):  # noqa: N818 - it is a verdict, not a fault
-    """The run ended, but its figures must not be trusted."""
+    """The run ended, but its values must not be trusted."""
 
     exit_status = ExitStatus.RUN_INVALID

@@ -1,6 +1,6 @@
-"""Experiment files: read, checked, turned into the model.
+"""Reading and checking of experiment files, and their conversion into the model.
 
-Names are imported on first use: reading the records of a run needs none of what checks an experiment file.
+Names are imported on first use: reading the records of a run needs no code that checks an experiment file.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def load_experiment(path: Path | str, sets: Mapping[str, str] | None = None) -> 
 def load_sweep(path: Path | str, sets: Mapping[str, str] | None = None, also: Check | None = None) -> Sweep:
     """Read and check an experiment file, with `sets` (`--set PATH=VALUE`) applied on top.
 
-    `ExperimentError` lists all findings of the first phase that has any: YAML, overrides, parameters, keys and values,
-    references; what `also` finds.
+    Raise `ExperimentError`, which lists all findings of the first phase with any: YAML, overrides, parameters, keys and
+    values, references; last the check `also`.
     """
     from qoslab.schema.document import read_document
     from qoslab.schema.near import did_you_mean

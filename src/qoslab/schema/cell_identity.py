@@ -25,11 +25,11 @@ class CellIdentity:
 
     @cached_property
     def folder(self) -> str:
-        """ARM/REPETITION, or ARM/PARAMETERS/REPETITION: its name, and its folder under `cells/`."""
+        """Name of the cell, and its folder under `cells/`: ARM/REPETITION or ARM/PARAMETERS/REPETITION."""
         return "/".join(filter(None, (self.arm, slug(self.values), str(self.repetition))))
 
     def get(self, name: str) -> Value | None:
-        """A parameter, or `arm` or `repetition`; None if it has no such parameter."""
+        """Return a parameter, or `arm` or `repetition`; None if the cell has no such parameter."""
         built_in: dict[str, Value] = {"arm": self.arm, "repetition": self.repetition}
         return built_in[name] if name in built_in else self.values.get(name)
 
@@ -46,15 +46,17 @@ class Identified:
 
     @property
     def repetition(self) -> int:
-        """Return the number of the repetition, from 1."""
+        """Number of the repetition, from 1."""
         return self.identity.repetition
 
     @property
     def parameters(self) -> Parameters:
-        """Return the cell's parameters with their values."""
+        """The cell's parameters with their values."""
         return self.identity.values
 
     @property
     def name(self) -> str:
-        """ARM/REPETITION or ARM/PARAMETERS/REPETITION, as the folder under `cells/`; the same for all attempts."""
+        """Name of the cell, as its folder under `cells/`: ARM/REPETITION or ARM/PARAMETERS/REPETITION; equal for all
+        attempts.
+        """
         return self.identity.folder

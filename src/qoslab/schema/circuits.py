@@ -14,8 +14,9 @@ from qoslab.schema.document import Document, Steps
 
 
 def unfit(experiment: Experiment, document: Document, arm: str, devices: Mapping[str, Device]) -> Iterator[Finding]:
-    """Yield the ends of ATM links whose circuit is missing or has another encapsulation; `devices` are those of the
-    arm."""
+    """Yield the ends of ATM links whose circuit is missing or has another encapsulation. `devices` are the devices of
+    the arm.
+    """
     for number, link in enumerate(experiment.topology.links):
         if MEDIUM[link.framing] != "atm":
             continue

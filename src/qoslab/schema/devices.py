@@ -1,6 +1,6 @@
-"""Check that the devices accept their configurations, through the command line of the node's model.
+"""Check that the devices accept their configurations, on the command line of the node's model.
 
-These are rendered templates, then what the probes need.
+A configuration consists of the rendered templates, then the lines that the probes need.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ from qoslab.tc.commands.router_template import apply_template
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 LEAST_OF_INTERFACE = 3
-"""Letters of the command `interface` that are no other's."""
+"""Minimum number of letters that abbreviate the command `interface` unambiguously."""
 
 
 def refused(experiment: Experiment, document: Document, file: Path) -> Iterator[Finding]:
-    """The first line of each arm and router that the router would refuse, at its place in the template.
+    """Yield a finding for the first line that a router would refuse, for each arm and router, at its place in the
+    template.
 
-    The experiment has to hold otherwise.
+    The experiment must otherwise be valid.
     """
     yield from _not_asked(experiment, document)
     of_probes = probe_lines(experiment)
@@ -110,7 +111,9 @@ def _refusal(
 
 
 def _not_asked(experiment: Experiment, document: Document) -> Iterator[Finding]:
-    """Yield probes and show commands at routers with tc commands, which have neither IP SLA nor a command line."""
+    """Yield a finding for each probe and show command on a router with tc commands, which has neither IP SLA nor a
+    command line.
+    """
     routers = routers_in(experiment.topology, "tc")
     for index, probe in enumerate(experiment.probes):
         if probe.source in routers:
@@ -129,7 +132,7 @@ def _not_asked(experiment: Experiment, document: Document) -> Iterator[Finding]:
 def _refused_by_kernel(
     experiment: Experiment, arm: str, router: str, lines: Sequence[tuple[str, Place]]
 ) -> Iterator[Finding]:
-    """Yield the lines of a router of platform tc that are refused without a kernel."""
+    """Yield a finding for each refused line of a router of platform tc, checked without a kernel."""
     try:
         made = kernel_config(experiment.topology, router, "\n".join(text for text, _ in lines))
     except (RefusedLineError, TcError) as error:
@@ -142,9 +145,9 @@ def _refused_by_kernel(
 
 
 def fidelity(experiment: Experiment, file: Path) -> list[Finding]:
-    """Return the differences between IOS policies and their kernels, each once, at its line.
+    """Return each difference between an IOS policy and its kernel implementation once, at its line.
 
-    `file` is that of the experiment.
+    `file` is the experiment file.
     """
     found: dict[tuple[str, int, str], Finding] = {}
     routers = routers_in(experiment.topology, "tc")
@@ -165,7 +168,7 @@ def fidelity(experiment: Experiment, file: Path) -> list[Finding]:
 def _unknown_idle(
     experiment: Experiment, document: Document, devices: Mapping[str, Mapping[str, Device]]
 ) -> Iterator[Finding]:
-    """Names under `allow_idle` that no router has; `devices` are those of each arm."""
+    """Yield the names under `allow_idle` that no router has. `devices` are the devices of each arm."""
     every = [device for of_arm in devices.values() for device in of_arm.values()]
     known = {CLASS_DEFAULT: None, **{name: None for each in every for name in (*each.class_maps, *each.policy_maps)}}
     for index, name in enumerate(experiment.allow_idle):
@@ -176,7 +179,7 @@ def _unknown_idle(
 
 
 def _near_interface(line: str, chassis: Hardware) -> str:
-    """The interfaces of the router, for a line that names one which it has not."""
+    """Return a hint with the interfaces of the router for a line that names an unknown one."""
     word, _, name = line.strip().partition(" ")
     if not name or not "interface".startswith(word.lower()) or len(word) < LEAST_OF_INTERFACE:
         return ""
@@ -185,7 +188,9 @@ def _near_interface(line: str, chassis: Hardware) -> str:
 
 
 def configured_devices(experiment: Experiment, texts: Mapping[str, str]) -> dict[str, Device]:
-    """All routers with these texts of configuration, which nobody changes; those that refuse a line are left out."""
+    """Return all routers with these configurations, without those that refuse a line. Callers must not change the
+    devices.
+    """
     found = {}
     for router in routers_in(experiment.topology, "ios"):
         base = startup_config(experiment.topology, router, LOGIN)
@@ -197,7 +202,7 @@ def configured_devices(experiment: Experiment, texts: Mapping[str, str]) -> dict
 
 
 def without_effect(experiment: Experiment, file: Path) -> list[Finding]:
-    """The lines of templates that the routers keep and that change nothing here, each once, at its place."""
+    """Return each template line that the routers accept without effect here, once, at its place."""
     found: dict[tuple[str, int], Finding] = {}
     for arm in experiment.arms:
         for router, layers in experiment.configurations_of(arm).items():
@@ -212,7 +217,7 @@ def without_effect(experiment: Experiment, file: Path) -> list[Finding]:
 
 
 def _remarks(experiment: Experiment, router: str, text: str) -> tuple[Remark, ...]:
-    """Return the lines of a router's configuration without effect."""
+    """Return the configuration lines of a router that have no effect."""
     topology = experiment.topology
     if router in routers_in(topology, "tc"):
         return kernel_config(topology, router, text).remarks
@@ -226,9 +231,9 @@ def _remarks(experiment: Experiment, router: str, text: str) -> tuple[Remark, ..
 def _taken(
     base: str, text: str, chassis: Hardware, tc: bool
 ) -> tuple[Device | None, RefusedLineError | TcError | None, tuple[Remark, ...]]:
-    """The device as configured, which nobody changes, or the line that is refused; and what has no effect.
+    """Return the configured device, which callers must not change, or the refused line; and the lines without effect.
 
-    Combinations of parameters have many configurations in common.
+    Many combinations of parameters have the same configurations.
     """
     device = parse_config(base, chassis, source="base")
     try:

@@ -1,4 +1,4 @@
-"""A YAML file as plain values, with the place of every key and value."""
+"""Plain values of a YAML file, with the place of every key and value."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from qoslab.schema.named_files import FileRefusedError, read_bytes
 
 Step: TypeAlias = str | int
 Steps: TypeAlias = tuple[Step, ...]
-"""The way to a value: keys of mappings, indices of lists."""
+"""Path of a value: keys of mappings, indices of lists."""
 
 SIZE_LIMIT = 2**16
-"""Bytes of an experiment file; far above any real one."""
+"""Maximum size of an experiment file in bytes; far above any real one."""
 NODE_LIMIT = 20_000
-"""Values after aliases are followed, so that a few lines of nested aliases cannot fill the memory."""
+"""Maximum number of values after aliases are resolved, so that a few lines of nested aliases cannot fill the memory."""
 LARGEST = 2**63 - 1
 """Greatest whole number without a unit."""
 DEPTH_LIMIT = 32
-"""Keys and indices on the way to a value; real ones have at most eight."""
+"""Maximum number of keys and indices in the path of a value; real ones have at most eight."""
 
 _TAG = "tag:yaml.org,2002:"
 
@@ -43,7 +43,7 @@ class Place:
     option: str = ""
 
     def finding(self, path: str, message: str, hint: str = "") -> Finding:
-        """A finding at this place."""
+        """Return a finding at this place."""
         return Finding(self.file, self.line, self.column, self.option, path, message, hint)
 
 
@@ -65,29 +65,29 @@ class Document:
     values: dict[Steps, Place] = field(default_factory=dict)
     keys: dict[Steps, Place] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-    """Duplicate keys and other things that YAML allows and we do not."""
+    """Errors that YAML allows and qoslab does not, such as duplicate keys."""
     looks: FileChecks = field(default_factory=FileChecks)
-    """The same of all documents that the file's values are filled into."""
+    """Checks of the file, shared by all documents into which its values are filled."""
 
     def get(self, steps: Iterable[Step]) -> Any:
-        """The value there; `KeyError` or `IndexError` if there is none."""
+        """Return the value at a path. Raise `KeyError` or `IndexError` if there is none."""
         value = self.data
         for step in steps:
             value = value[step]
         return value
 
     def place(self, steps: Steps) -> Place:
-        """The place of the value, or of the nearest value around it."""
+        """Return the place of the value, or of the nearest value around it."""
         while steps and steps not in self.values:
             steps = steps[:-1]
         return self.values.get(steps, Place(self.file))
 
     def key_place(self, steps: Steps) -> Place:
-        """The place of the value's key."""
+        """Return the place of the value's key."""
         return self.keys.get(steps) or self.place(steps)
 
     def path(self, steps: Steps) -> str:
-        """Return a path as people write it: `topology.links.wan.rate`; list items by their name if they have one, else
+        """Return a path in the notation of users: `topology.links.wan.rate`; list items by name if they have one, else
         `[2]`.
         """
         text, value = "", self.data
@@ -104,7 +104,7 @@ class Document:
         return text.removeprefix(".")
 
     def look(self, steps: Steps, work: int) -> None:
-        """Count what is examined for combinations; `ExperimentError` beyond what a machine has time for."""
+        """Count the values that are examined for combinations. Raise `ExperimentError` above the limit."""
         self.looks.work += work
         if self.looks.work > WORK_LIMIT:
             message = f"found more than {WORK_LIMIT} comparisons and words to look at for all combinations"
@@ -112,13 +112,13 @@ class Document:
             raise ExperimentError(findings=[self.finding(steps, f"{message} of the file, expected fewer", hint)])
 
     def finding(self, steps: Steps, message: str, hint: str = "", *, at_key: bool = False) -> Finding:
-        """A finding about the value there."""
+        """Return a finding about the value at a path."""
         place = self.key_place(steps) if at_key else self.place(steps)
         return place.finding(self.path(steps), message, hint)
 
 
 def read_document(path: Path) -> Document:
-    """Read a YAML file. `ExperimentError` if it cannot be read or is not YAML."""
+    """Read a YAML file. Raise `ExperimentError` if it cannot be read or is not YAML."""
     file = str(path)
     try:
         raw = read_bytes(path, SIZE_LIMIT)
@@ -140,7 +140,7 @@ def read_document(path: Path) -> Document:
 
 
 def parse_document(text: str, file: str) -> Document:
-    """Parse YAML text; `file` names it in findings. `ExperimentError` if it is too large, or not YAML."""
+    """Parse YAML text; `file` names it in findings. Raise `ExperimentError` if it is too large or not YAML."""
     if len(text) > SIZE_LIMIT:
         message = f"found {len(text)} characters, expected an experiment of at most {SIZE_LIMIT}"
         raise ExperimentError(findings=[Place(file).finding("", message)])
@@ -150,7 +150,9 @@ def parse_document(text: str, file: str) -> Document:
 
 @lru_cache(8)
 def _parsed(text: str, file: str) -> Document:
-    """A document that nobody may change. Reading YAML takes ten times as long as all else of a file's check."""
+    """Return a shared document, which callers must not change. Reading YAML takes ten times as long as the rest of the
+    check.
+    """
     document = Document(file)
     yaml = YAML(typ="safe", pure=True)
     try:
@@ -172,7 +174,7 @@ def _parsed(text: str, file: str) -> Document:
 
 
 def parse_value(text: str, option: str) -> Any:
-    """The value of a command-line option, in YAML; `ExperimentError` if it is none."""
+    """Return the value of a command-line option in YAML. Raise `ExperimentError` if it is not YAML."""
     try:
         document = parse_document(text, option)
     except ExperimentError as error:
@@ -184,7 +186,7 @@ def parse_value(text: str, option: str) -> Any:
 
 
 class _Reader:
-    """Turns YAML nodes into plain values, noting places and findings."""
+    """Converter of YAML nodes to plain values, with places and findings."""
 
     def __init__(self, document: Document, yaml: YAML) -> None:
         self.document = document
@@ -262,7 +264,7 @@ class _Reader:
         return self.text(node, steps)
 
     def text(self, node: Node, steps: Steps) -> str:
-        """Return the text at that place, if it can be written again."""
+        """Return the text at that place, if it can be written in UTF-8 again."""
         text = str(node.value)
         try:
             text.encode()

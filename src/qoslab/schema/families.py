@@ -1,4 +1,6 @@
-"""Versions of IP in an experiment: addresses that are no host's, traffic whose hosts have none in common."""
+"""IP versions in an experiment: addresses that cannot be assigned to a host, traffic between hosts without a common
+version.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,11 @@ from qoslab.traffic import TOOLS
 from qoslab.traffic.endpoints import EXAMPLES, families_of, family_of
 
 LONGEST_WITH_SPECIAL = {4: 30, 6: 126}
-"""Longest prefix that has addresses of its own; links of two have none (RFC 3021, RFC 6164)."""
+"""Longest prefix with special addresses; links with two addresses have none (RFC 3021, RFC 6164)."""
 
 
 def special_address(address: Address) -> str | None:
-    """Return whose an address is that is no host's: `the subnet's own`; None of a host's."""
+    """Return the use of an address that cannot be assigned to a host: `the subnet's own`; None for a host address."""
     if address.version == 6 and (address.ip.is_multicast or address.ip.is_link_local or address.ip.is_unspecified):
         return "a multicast" if address.ip.is_multicast else "a link-local or unspecified"
     if address.network.prefixlen > LONGEST_WITH_SPECIAL[address.version]:
@@ -27,7 +29,7 @@ def special_address(address: Address) -> str | None:
 
 
 def common_family(document: Document, steps: Steps, flow: Flow, topology: Topology) -> Iterator[Finding]:
-    """Hosts without a common version of IP, or without the one that the flow asks for."""
+    """Yield a finding for hosts without a common IP version, or without the version that the flow requires."""
     ends = (flow.source, flow.destination)
     if not all(families_of(topology, name) for name in ends):
         return  # No address at all, or no such host: that is said elsewhere.
@@ -44,7 +46,7 @@ def common_family(document: Document, steps: Steps, flow: Flow, topology: Topolo
 def reachable_by(
     document: Document, steps: Steps, what: str, ends: tuple[str, str], family: Family | None, topology: Topology
 ) -> Iterator[Finding]:
-    """Nodes with addresses, but without a common version of IP, or without the one that is asked for."""
+    """Yield a finding for nodes with addresses but without a common IP version, or without the required version."""
     has = {name: families_of(topology, name) for name in ends}
     if family is None:
         if not frozenset.intersection(*has.values()):

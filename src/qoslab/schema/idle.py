@@ -1,6 +1,6 @@
-"""Classes and policies that do nothing in an experiment: classes that can match no packet, policies without traffic.
+"""Classes and policies without effect in an experiment: classes that can match no packet, policies without traffic.
 
-Each is a warning: `allow_idle` of the experiment names those that are meant so.
+Each is a warning. `allow_idle` of the experiment lists the intended ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from qoslab.schema.templates import render_lines
 from qoslab.schema.traffic_ways import traffic_ways, used
 
 COMBINATIONS = 20
-"""Combinations of parameters of each arm whose configurations are examined."""
+"""Maximum number of parameter combinations of each arm whose configurations are examined."""
 VERBS = {"input": "enters", "output": "leaves"}
 
 
@@ -42,26 +42,26 @@ class Attachment:
 
 @dataclass(frozen=True)
 class Idle:
-    """A class or policy of a router that can do nothing."""
+    """A class or policy of a router that has no effect."""
 
     router: str
     name: str
-    """The class-map or policy-map, as the configuration and `allow_idle` name it."""
+    """The class-map or policy-map, as named in the configuration and in `allow_idle`."""
     message: str
-    """`class-map match-all VOICE of R1 can match no packet: …`."""
+    """Message: `class-map match-all VOICE of R1 can match no packet: …`."""
     path: str = ""
     """Path of a class of an attached policy: `class-default/VOICE`; empty for a policy and a class-map."""
     at: Attachment | None = None
-    """Place of the attachment; None for a class-map."""
+    """Interface and direction of the policy; None for a class-map."""
 
     def allowed(self, names: Set[str]) -> bool:
-        """Return whether the experiment says that it is meant so."""
+        """Return whether `allow_idle` lists it."""
         whole = "" if self.at is None else f"{self.at.policy}/{self.path}"
         return not names.isdisjoint({self.name, self.path, whole} - {""})
 
 
 def attachments(device: Device) -> Iterator[Attachment]:
-    """The policies of a device's interfaces."""
+    """Yield the policies of a device's interfaces."""
     for interface in device.interfaces.values():
         for direction in ("input", "output"):
             policy: str | None = getattr(interface, f"service_policy_{direction}")
@@ -73,7 +73,9 @@ def attachments(device: Device) -> Iterator[Attachment]:
 
 
 def idle_of_arm(experiment: Experiment, arm: Arm, devices: Mapping[str, Device]) -> list[Idle]:
-    """Return the idle parts of an arm, without those in `allow_idle`; `devices` are its routers as configured."""
+    """Return the classes and policies of an arm that have no effect, without those in `allow_idle`. `devices` are its
+    routers as configured.
+    """
     ways = traffic_ways(experiment, arm, devices)
     passed = used(ways), used(ways, by_acknowledgements=False)
     found = [each for router, device in devices.items() for each in _of_router(router, device, *passed)]
@@ -113,7 +115,7 @@ def _unused(router: str, at: Attachment, passed: Set[Crossing], what: str) -> st
 
 
 def _unreachable(device: Device, policy: str) -> Iterator[tuple[str, str]]:
-    """Paths of the classes of an attached policy that no packet reaches, with the reason."""
+    """Yield the paths of the classes of an attached policy that no packet reaches, each with the reason."""
     yield from _walk(device, device.policy_maps.get(policy), "", EVERYTHING)
 
 
@@ -142,8 +144,8 @@ def _marks(policy_class: PolicyClass) -> bool:
 
 
 def has_explicit_class(device: Device, policy: str, path: str) -> bool:
-    """Return whether the configuration has a class of a policy, by its path; class-default is in every policy
-    otherwise.
+    """Return whether the configuration has a class of a policy, by its path. Every policy also has an implicit
+    class-default.
     """
     found = device.policy_maps.get(policy)
     for name in path.split("/"):
@@ -155,7 +157,7 @@ def has_explicit_class(device: Device, policy: str, path: str) -> bool:
 
 
 def idle_warnings(sweep: Sweep) -> list[Finding]:
-    """Return warnings of idle parts in any arm, each once, at its line of a template."""
+    """Return a warning for each idle part of any arm, once, at its line of a template."""
     found: dict[tuple[str, int, str], Finding] = {}
     for arm in sweep.experiment.arms:
         for parameters in sweep.combinations(arm.name)[:COMBINATIONS]:
@@ -171,7 +173,9 @@ def idle_warnings(sweep: Sweep) -> list[Finding]:
 
 
 def _place(file: Path, experiment: Experiment, arm: Arm, idle: Idle) -> Place:
-    """The line of a template that configures it: `class-map`, `class`, or `service-policy` below its interface."""
+    """Return the template line that configures an idle part: `class-map`, `class`, or `service-policy` below its
+    interface.
+    """
     layers = experiment.configurations_of(arm).get(idle.router, ())
     lines = [line for layer in layers for line in render_lines(file, layer)]
     command = "cl" if idle.at is None or idle.path else "se"

@@ -1,4 +1,7 @@
-"""Variables of an inventory → settings; what an inventory lacks for an experiment. Findings name file and line."""
+"""Conversion of inventory variables into settings, and obstacles to running an experiment on an inventory.
+
+Findings name file and line.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ Settings = TypeVar("Settings", HostSettings, RouterSettings)
 NAMES = {kind: tuple(PREFIX + each.name for each in fields(kind)) for kind in (HostSettings, RouterSettings)}
 """The variables of each kind of node."""
 ALL = "all"
-"""The group that every node is in."""
+"""The group that contains every node."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Nodes:
     hosts: Mapping[str, HostSettings]
     routers: Mapping[str, RouterSettings]
     ways: Mapping[str, str]
-    """Address and port of each, in words: two nodes with the same are one device."""
+    """Address and port of each node as text: two nodes with the same text are one device."""
     emulated_by: Mapping[str, str] = field(default_factory=dict)
     """Source of delay, jitter and loss, by link: `line`, or a node of the inventory."""
 
@@ -61,12 +64,12 @@ class Places:
                 return  # Ansible has read it in some way
 
     def finding(self, node: str, variable: str, message: str, hint: str = "") -> Finding:
-        """A finding about a variable of a node; an empty `variable` is the node itself."""
+        """Return a finding about a variable of a node, or about the node itself if `variable` is empty."""
         line, column = self._of(self._root, node, variable) or self._of(self._root, "vars", variable) or (0, 0)
         return Finding(self.file, line, column, "", " ".join(filter(None, (node, variable))), message, hint)
 
     def finding_in(self, group: str, message: str, hint: str = "") -> Finding:
-        """A finding about what a group should have: where its hosts stand, else it, else `all`."""
+        """Return a finding about a missing part of a group, at its hosts, else at the group, else at `all`."""
         known = ((group, "hosts"), (group, ""), (ALL, "")) if group != ALL else ((ALL, ""),)
         line, column = next(filter(None, (self._of(self._root, *each) for each in known)), (0, 0))
         return Finding(self.file, line, column, "", "", message, hint)
@@ -91,14 +94,14 @@ class Places:
 
 
 class Reader:
-    """Reads settings and keeps what does not hold."""
+    """Reader of settings that collects findings."""
 
     def __init__(self, file: Path) -> None:
         self.places = Places(file)
         self.findings: list[Finding] = []
 
     def read(self, kind: type[Settings], node: str, variables: Mapping[str, Any]) -> Settings:
-        """The settings of a node from its variables; those that do not hold are as if absent."""
+        """Return the settings of a node from its variables. Invalid variables count as absent."""
         given: dict[str, Any] = {}
         for variable, value in variables.items():
             if not variable.startswith(PREFIX) or variable == EMULATED_BY:
@@ -127,7 +130,8 @@ class Reader:
         return kind(**given)
 
     def read_emulated_by(self, variables: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-        """Read the sources of delay, jitter and loss of links; `variables` are all those of the inventory, by node."""
+        """Read the sources of delay, jitter and loss of links. `variables` are all variables of the inventory, by node.
+        """
         made_by: dict[str, str] = {}
         known = (LINE, *variables)
         for node, values in variables.items():
@@ -153,7 +157,7 @@ class Reader:
         self.refuse(node, variable, f"{found}, expected {one_of(NAMES[kind])}", hint)
 
     def refuse(self, node: str, variable: str, message: str, hint: str = "") -> None:
-        """Keep what is wrong with a variable among the findings."""
+        """Add an error of a variable to the findings."""
         found = self.places.finding(node, variable, message, hint)
         # Of a variable of a group there is one finding, and not one for each of its nodes.
         if not any((each.line, each.message) == (found.line, message) and found.line for each in self.findings):
@@ -219,7 +223,7 @@ _MADE: Mapping[str, Callable[[Any], object]] = {
     "show_every": Duration.parse,
     "rollback_margin": Duration.parse,
 }
-"""Values that become more than what YAML makes of them."""
+"""Conversions of values beyond those of YAML."""
 _EXPECTED = {
     "known_hosts": _text,
     "interfaces": _names,
@@ -233,11 +237,11 @@ _EXPECTED = {
     "rollback_margin": _longer,
     "show_every": _duration,
 }
-"""Expected value of each variable; empty if the value is valid."""
+"""Check of each variable: returns the expected value; empty if the value is valid."""
 
 
 def lacking(experiment: Experiment, nodes: Nodes, file: Path) -> list[Finding]:
-    """Yield the obstacles to running an experiment on the nodes of this inventory."""
+    """Return the obstacles to running an experiment on the nodes of this inventory."""
     return list(_lacking(experiment, nodes, Places(file)))
 
 
@@ -271,7 +275,7 @@ def _lacking(experiment: Experiment, nodes: Nodes, places: Places) -> Iterator[F
 
 
 def _one_each(experiment: Experiment, nodes: Nodes, name: str, places: Places) -> Iterator[Finding]:
-    """Check that every interface of the experiment is a different one of the node."""
+    """Check that the interfaces of the experiment are different interfaces of the node."""
     settings = nodes.hosts.get(name) or nodes.routers.get(name)
     known: dict[str, str] = {}
     if settings is None:
@@ -286,7 +290,7 @@ def _one_each(experiment: Experiment, nodes: Nodes, name: str, places: Places) -
 
 
 def _share(nodes: Nodes, experiment: Experiment, *names: str) -> bool:
-    """Return whether nodes may be one machine: each with interfaces of its own, in a namespace of its own."""
+    """Return whether nodes may share one machine: each with its own interfaces in its own namespace."""
     hosts = [nodes.hosts.get(name) for name in names]
     if any(each is None or each.isolate != "namespace" for each in hosts):
         return False

@@ -8,7 +8,9 @@ from qoslab.model.traffic_kinds import KINDS, flow_keys
 
 
 def with_kinds(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the plain values of an experiment with the keys that `kind` of a flow stands for; a copy if needed."""
+    """Return the plain values of an experiment with the keys that `kind` of a flow stands for; as a copy if any is
+    added.
+    """
     made = dict(data)
     if isinstance(made.get("traffic"), list):
         made["traffic"] = [_flow(each) for each in made["traffic"]]

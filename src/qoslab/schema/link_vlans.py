@@ -14,7 +14,9 @@ TRUNK = "a host is in a VLAN behind an access port of a switch, or behind anothe
 
 
 def unmatched(experiment: Experiment, document: Document, arm: str, devices: Mapping[str, Device]) -> Iterator[Finding]:
-    """Each subinterface of an arm's routers whose VLAN the other end of the link has not; `devices` as configured."""
+    """Yield each subinterface of an arm's routers whose VLAN is missing at the other end of the link. `devices` are as
+    configured.
+    """
     for number, link in enumerate(experiment.topology.links):
         for side, (near, far) in enumerate((link.ends, link.ends[::-1])):
             device = devices.get(near.node)

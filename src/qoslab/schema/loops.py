@@ -20,7 +20,7 @@ INSTEAD = (
 
 @dataclass(frozen=True)
 class _Arc:
-    """The way of a frame over a link: into a switch, if it is in a VLAN."""
+    """Direction of a frame over a link into a switch, in a VLAN or untagged."""
 
     link: int
     side: int
@@ -31,7 +31,9 @@ class _Arc:
 def switched_loop(
     experiment: Experiment, document: Document, arm: str | None, devices: Mapping[str, Device]
 ) -> Iterator[Finding]:
-    """A circle of an arm's switches, at the last of its links; `devices` as configured, `arm` None if none is."""
+    """Yield a finding for a loop of an arm's switches, at the last of its links. `devices` are as configured; `arm` is
+    None if no arm configures them.
+    """
     try:
         TopologicalSorter(_ways(experiment, devices)).prepare()
     except CycleError as error:
@@ -54,7 +56,7 @@ def switched_loop(
 
 
 def _ways(experiment: Experiment, devices: Mapping[str, Device]) -> dict[_Arc, list[_Arc]]:
-    """Return, for each direction of a link, the directions by which the switch at its end forwards a broadcast."""
+    """Return, for each direction of a link, the directions in which the switch at its end forwards a broadcast."""
     links = experiment.topology.links
     ports = [[_switched(devices, end) for end in link.ends] for link in links]
     between = [number for number, ends in enumerate(ports) if all(ends)]
@@ -75,7 +77,7 @@ def _ways(experiment: Experiment, devices: Mapping[str, Device]) -> dict[_Arc, l
 
 
 def _switched(devices: Mapping[str, Device], end: LinkEnd) -> SwitchPort | None:
-    """The port at that end, if it switches and is up."""
+    """Return the port at that end if it is a switched port and up."""
     device = devices.get(end.node)
     interface = None if device is None else device.interfaces.get(end.interface)
     if interface is None or interface.port is None or interface.shutdown or not interface.port.switched:
@@ -84,7 +86,7 @@ def _switched(devices: Mapping[str, Device], end: LinkEnd) -> SwitchPort | None:
 
 
 def _vlans(devices: Mapping[str, Device]) -> list[int]:
-    """Every VLAN that one of the switches knows."""
+    """Return every VLAN that a switch has."""
     switches = [device for device in devices.values() if device.switch is not None]
     ports = [interface.port for device in switches for interface in device.interfaces.values() if interface.port]
     known = {vlan for port in ports for vlan in (port.access_vlan, port.native_vlan)}
@@ -92,7 +94,8 @@ def _vlans(devices: Mapping[str, Device]) -> list[int]:
 
 
 def _crossing(ends: list[SwitchPort | None], far: int, vlan: int) -> int | None:
-    """The VLAN at the far end of what is in `vlan` at the near one; None if it does not leave or is not taken."""
+    """Return the VLAN at the far end of a frame in `vlan` at the near end; None if a port does not send or accept it.
+    """
     sender, receiver = ends[1 - far], ends[far]
     assert sender is not None
     assert receiver is not None

@@ -1,4 +1,4 @@
-"""Greatest memory of an experiment's queues and links on the machine that runs it."""
+"""Maximum memory of an experiment's queues and links on the machine that runs it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from qoslab.ios.model.policy import QueueLimit
 
 MOST = 2**30
-"""Bytes that the queues of a router, or the links of an experiment, may hold together."""
+"""Maximum bytes that the queues of a router, or the links of an experiment, may hold together."""
 FRAME = 1514
 """Bytes of the largest frame."""
 SHORTEST = 24
@@ -21,7 +21,7 @@ SHORTEST = 24
 
 
 def queued(device: Device) -> int:
-    """Bytes that the output queues of a router hold when all are full of the largest frames."""
+    """Return the bytes that the output queues of a router hold if all are full of the largest frames."""
     packets = 0
     for interface in device.interfaces.values():
         packets += interface.hold_queue_out or engine_defaults.FAIR_HOLD_QUEUE
@@ -50,9 +50,10 @@ def _policy(device: Device, name: str, kbps: int) -> int:
 
 
 def _packets(limit: QueueLimit | None, kbps: int) -> int:
-    """Packets that a queue holds. A limit in bytes holds more small ones, and each takes the memory of a large one.
+    """Return the number of packets that a queue holds. A limit in bytes holds more small packets, and each takes the
+    memory of a large one.
 
-    No class leaves faster than its interface, of whose bandwidth milliseconds are at most.
+    No class is faster than its interface, so a limit in milliseconds is converted at the bandwidth of the interface.
     """
     if limit is None:
         return engine_defaults.QUEUE_LIMIT
@@ -63,6 +64,6 @@ def _packets(limit: QueueLimit | None, kbps: int) -> int:
 
 
 def in_flight(link: Link) -> int:
-    """Bytes that are on a link at a time, in both directions: its rate times its delay."""
+    """Return the bytes in flight on a link in both directions: its rate times its delay."""
     longest = int(link.delay) + (int(link.jitter.size) if link.jitter is not None else 0)
     return 2 * int(link.rate) * longest // (8 * 10**9)

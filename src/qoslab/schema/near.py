@@ -8,7 +8,7 @@ from typing import Any
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`did you mean "…"?`, or nothing if no known word is near."""
+    """Return `did you mean "…"?`, or an empty string if no known word is similar."""
     if len(word) > 100:
         return ""  # comparing takes time that grows with the square
     candidates = list(dict.fromkeys(known))
@@ -18,18 +18,18 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def one_of(known: Iterable[str]) -> str:
-    """`one of a, b, c`; `a` where there is only one."""
+    """Return `one of a, b, c`; `a` if there is only one."""
     words = list(dict.fromkeys(known))
     return f"one of {', '.join(words)}" if len(words) > 1 else "".join(words) or "one, but there is none"
 
 
 def clipped(text: str) -> str:
-    """The text as a finding quotes it, shortened."""
+    """Return the text as quoted in a finding, shortened."""
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 def shown(value: Any) -> str:
-    """A value as a finding shows it, shortened."""
+    """Return a value as shown in a finding, shortened."""
     match value:
         case None:
             return "nothing"

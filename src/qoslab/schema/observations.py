@@ -1,7 +1,7 @@
-"""Check that the command of an observation only reads: known words after `show`, known filters, no keys.
+"""Check that the command of an observation only reads: known words after `show`, known filters, no control characters.
 
-An observation is typed to a router, which may be a real one. `show … | redirect URL` writes a file, a line end begins
-another command, and control characters are keys; so what is not known here is refused.
+The command is typed into a router, which may be a real one. `show … | redirect URL` writes a file, a line end begins
+another command, and control characters are editing keys. Therefore every unknown word is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from qoslab.model.metrics import COUNTERS
 from qoslab.schema.near import clipped, did_you_mean, one_of
 
 LENGTH_LIMIT = 200
-"""Characters of a command; IOS takes 254 on a line."""
+"""Maximum number of characters of a command; IOS accepts 254 on a line."""
 
 TOPICS = (
     *("access-lists", "adjacency", "arp", "atm", "buffers", "cef", "class-map", "clock", "controllers", "cpu", "diag"),
@@ -39,7 +39,7 @@ TOPICS = (
 
 
 def observation_problem(command: str) -> tuple[str, str]:
-    """Return the error of a command, and the intended one; both empty if it may be observed."""
+    """Return the error of a command and the proposed command; both are empty if the command is allowed."""
     expected = "expected a show command in full, as show policy-map interface"
     quoted = f'found "{clipped(command)}"'
     if control := re.search(r"[^ -~]", command):
@@ -67,7 +67,7 @@ def trigger_problem(trigger: Trigger) -> str:
 
 
 def _filter(words: list[str]) -> tuple[str, str]:
-    """The same for what stands behind the `|`."""
+    """Return the same for the filter after the `|`."""
     kind, expression = (*words, "", "")[:2]
     if kind not in output_filters.KINDS:
         return f'found "| {clipped(kind)}", expected {one_of(output_filters.KINDS)}', did_you_mean(

@@ -1,4 +1,4 @@
-"""Unchecked contents of an experiment file: names and titles, arms, and the parameters of its matrices."""
+"""Unchecked contents of an experiment file: names, titles, arms, and the parameters of its matrices."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ class Outline:
     """Outline of a file that may be invalid."""
 
     arms: dict[str, str]
-    """Titles, which may be empty, by name."""
+    """Titles by name of the arm; a title may be empty."""
     parameters: dict[str, tuple[str, ...]]
-    """Values as cells are named by them; of all arms, and also those of which a constraint leaves no cell."""
+    """Values of each parameter, as in names of cells: those of all arms, including values whose cells a constraint
+    excludes.
+    """
 
 
 def read_outline(path: Path) -> Outline:
-    """Read a file. `ExperimentError` if it is not YAML; anything that is no arm and no matrix in it is left out."""
+    """Read the outline of a file, and skip invalid arms and matrices. Raise `ExperimentError` if it is not YAML."""
     data = read_document(path).data
     top = data if isinstance(data, dict) else {}
     found = top.get("arms")
@@ -49,7 +51,7 @@ def read_outline(path: Path) -> Outline:
 
 @dataclass(frozen=True)
 class Names:
-    """Name, title and arms of a file that need not be valid."""
+    """Name, title and arms of a file that may be invalid."""
 
     name: str
     title: str
@@ -57,7 +59,7 @@ class Names:
 
 
 def read_names(path: Path) -> Names:
-    """Read only the names of a file, in a tenth of the time of `read_outline`. `UserError` if it is not YAML."""
+    """Read only the names of a file, in a tenth of the time of `read_outline`. Raise `UserError` if it is not YAML."""
     try:
         data = _loaded(read_bytes(path, SIZE_LIMIT))
     except (OSError, YAMLError, FileRefusedError, RecursionError, ValueError) as error:
@@ -76,7 +78,7 @@ def read_names(path: Path) -> Names:
 
 
 def _loaded(content: bytes) -> Any:
-    """Load YAML by the parser in C, which would overflow its stack for a file that is nested too deeply."""
+    """Load YAML with the C parser, whose stack would overflow on a file that is nested too deeply."""
     depth = 0
     for event in YAML(typ="safe").parse(content):
         depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
@@ -86,7 +88,7 @@ def _loaded(content: bytes) -> Any:
 
 
 def _values(raw: Any) -> Iterator[tuple[str, str]]:
-    """The values of a matrix and of the runs outside it."""
+    """Yield the values of a matrix, including those of `include`."""
     try:
         matrix = Matrix.model_validate_json(json.dumps(raw), by_alias=True, by_name=False)
     except (ValidationError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Ways of packets through a topology by the routing tables of its nodes, hop by hop."""
+"""Paths of packets through a topology by the routing tables of its nodes, hop by hop."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Fault:
-    """Reason for lost packets."""
+    """Routing fault that loses packets."""
 
     node: str
-    """The node that does not pass them on."""
+    """The node that does not forward them."""
     destination: IpAddress
     reason: str
-    """`no route from R1 to 192.168.3.2`."""
+    """Reason: `no route from R1 to 192.168.3.2`."""
     prefix: Network | None = None
     via: IpAddress | None = None
-    """Proposed next hop of a missing route, if there is one."""
+    """Proposed next hop for a missing route, if there is one."""
 
 
 @dataclass
 class Way:
-    """The way of packets to a destination."""
+    """Path of packets to a destination."""
 
     crossings: list[Crossing] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
-    """Empty if they arrive. Behind a missing route the way goes on as if it were there."""
+    """Faults on the path; empty if packets arrive. After a missing route the path continues as if the route existed."""
     first: Port | None = None
-    """The interface by which they leave their source."""
+    """The interface by which packets leave their source."""
 
 
 @dataclass(frozen=True)
@@ -60,24 +60,24 @@ class Port:
     node: str
     name: str
     port: str
-    """The end of the link; of a subinterface that of its port."""
+    """The end of the link; for a subinterface, the end of its physical interface."""
     tag: int | None
-    """The VLAN of its frames; None if they have no tag."""
+    """The VLAN tag of its frames; None if they are untagged."""
     addresses: tuple[Address, ...]
 
     def network_of(self, address: IpAddress) -> Network | None:
-        """The network of the interface that an address is in."""
+        """Return the network of the interface that contains an address."""
         return next((each.network for each in self.addresses if address in each.network), None)
 
     def crossings(self, direction: Direction) -> Iterator[Crossing]:
-        """The interface, and the port that it is on."""
+        """Yield the interface, and its physical interface."""
         for name in dict.fromkeys((self.name, self.port)):
             yield Crossing(self.node, name, direction)
 
 
 @dataclass(frozen=True)
 class _Hop:
-    """Output interface of a packet at a node, and the address of the next hop; None: any neighbour."""
+    """Output interface of a packet at a node, and the address of the next hop; None for any neighbour."""
 
     port: Port
     next_hop: IpAddress | None
@@ -92,7 +92,7 @@ class _Route:
 
 
 class RoutedNetwork:
-    """A topology with its routers as they are configured; `devices` has all of them."""
+    """A topology with its routers as configured; `devices` has all of them."""
 
     def __init__(self, topology: Topology, devices: Mapping[str, Device]) -> None:
         self._topology = topology
@@ -102,7 +102,7 @@ class RoutedNetwork:
         self._neighbours: dict[Port, list[tuple[Port, tuple[Crossing, ...]]]] = {}
 
     def way(self, source: str, destination: IpAddress) -> Way:
-        """The way from a node to an address."""
+        """Return the path from a node to an address."""
         way = Way()
         node, visited = source, [source]
         while not self._has(node, destination):
@@ -133,12 +133,12 @@ class RoutedNetwork:
         return way
 
     def source_address(self, way: Way, family: Family) -> IpAddress | None:
-        """The address that a node gives packets of its own on this way."""
+        """Return the source address that a node gives its own packets on this path."""
         addresses = () if way.first is None else way.first.addresses
         return next((each.ip for each in addresses if each.version == family), None)
 
     def _missing(self, node: str, destination: IpAddress, way: Way) -> _Hop | None:
-        """Note a missing route; the hop that it would be, if one can be proposed."""
+        """Record a missing route, and return the proposed hop if there is one."""
         proposed = self._proposal(node, destination)
         prefix, via = (None, None) if proposed is None else (proposed[0], proposed[1].next_hop)
         way.faults.append(Fault(node, destination, f"no route from {node} to {destination}", prefix, via))
@@ -180,8 +180,7 @@ class RoutedNetwork:
         return any(each.address is not None and each.address.ip == address and not each.shutdown for each in own)
 
     def _hop(self, node: str, destination: IpAddress) -> _Hop | str | None:
-        """Return the next hop of a packet by the node's table; None without a route, a reason if the route leads
-        nowhere.
+        """Return the next hop of a packet by the node's table: None without a route, a reason if the route is unusable.
         """
         fitting = [route for route in self._routes[node] if destination in route.prefix]
         if not fitting:
@@ -204,7 +203,7 @@ class RoutedNetwork:
         )
 
     def _next(self, hop: _Hop, destination: IpAddress) -> tuple[Port, tuple[Crossing, ...]] | None:
-        """The neighbour's interface, and the switch ports on the way to it."""
+        """Return the neighbour's interface, and the switch ports on the path to it."""
         neighbours = self.neighbours(hop.port)
         for port, between in neighbours:
             sought = destination if hop.next_hop is None else hop.next_hop
@@ -215,7 +214,7 @@ class RoutedNetwork:
         return neighbours[0] if hop.next_hop is None and len(neighbours) == 1 else None
 
     def neighbours(self, port: Port) -> list[tuple[Port, tuple[Crossing, ...]]]:
-        """The interfaces that frames of an interface reach, each with the switch ports on the way."""
+        """Return the interfaces that frames of an interface reach, each with the switch ports on the path."""
         if port not in self._neighbours:
             self._neighbours[port] = list(self._reached(port))
         return self._neighbours[port]
@@ -247,7 +246,7 @@ class RoutedNetwork:
                     queue.append((far.node, port, sent, (*entered, Crossing(far.node, port, "output"))))
 
     def _onward(self, entered: LinkEnd, vlan: int) -> Iterator[tuple[str, int | None]]:
-        """The other ports of a switch that a frame of a VLAN leaves by, and its tag there."""
+        """Yield the other ports of a switch by which a frame of a VLAN leaves, each with its tag there."""
         for _, near, _ in self._topology.links_of(entered.node):
             switched = self._switched(near)
             if near.interface == entered.interface or switched is None:
@@ -258,7 +257,7 @@ class RoutedNetwork:
                 yield near.interface, vlan
 
     def _switched(self, end: LinkEnd) -> SwitchPort | None:
-        """The port at that end, if it switches and is up."""
+        """Return the port at that end if it is a switched port and up."""
         device = self._devices.get(end.node)
         interface = None if device is None else device.interfaces.get(end.interface)
         if interface is None or interface.port is None or interface.shutdown or not interface.port.switched:
@@ -266,7 +265,7 @@ class RoutedNetwork:
         return interface.port
 
     def _proposal(self, node: str, destination: IpAddress) -> tuple[Network, _Hop] | None:
-        """The route that a node needs, by the fewest hops: its prefix and first hop."""
+        """Return the route that a node needs, by the fewest hops: its prefix and first hop."""
         queue: deque[tuple[str, _Hop | None]] = deque([(node, None)])
         seen = {node}
         while queue:
@@ -291,12 +290,12 @@ def _addresses(interface: Interface) -> tuple[Address, ...]:
 
 
 def _vlan_of(port: SwitchPort, tag: int | None) -> int | None:
-    """The VLAN of a frame that a switch's port takes; None if it takes none."""
+    """Return the VLAN of a frame that a switch port accepts; None if it accepts none."""
     if tag is None:
         return port.vlan
     return tag if port.mode == "trunk" or tag == port.vlan else None
 
 
 def faults_of(ways: Iterable[Way]) -> list[Fault]:
-    """The faults of some ways, each once."""
+    """Return the faults of some paths, each once."""
     return list(dict.fromkeys(fault for way in ways for fault in way.faults))

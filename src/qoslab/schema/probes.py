@@ -19,11 +19,11 @@ CONTROL_PORT = 1967
 """UDP port of the responder's control messages."""
 LIMITS_MS = {"timeout": (0, 604_800_000), "threshold": (0, 2_147_483_647), "interval": (4, 60_000)}
 FREQUENCY_S = (1, 604_800)
-"""CISCO-RTTMON-MIB."""
+"""Minimum and maximum in CISCO-RTTMON-MIB."""
 
 
 def check_probes(experiment: Experiment, document: Document) -> Iterator[Finding]:
-    """Yield the errors of the probes; unique names are checked elsewhere."""
+    """Yield the errors of the probes. Unique names are checked elsewhere."""
     numbers: dict[tuple[str, int], int] = {}
     for index, probe in enumerate(experiment.probes):
         checked = _Probe(experiment, document, probe, ("probes", index))
@@ -46,12 +46,12 @@ class _Probe:
     steps: Steps
 
     def finding(self, key: str, message: str, hint: str = "") -> Finding:
-        """About one of its keys, or about the whole if that is not in the file."""
+        """Return a finding about one of the probe's keys, or about the probe if the key is not in the file."""
         steps = (*self.steps, key)
         return self.document.finding(steps if steps in self.document.values else self.steps, message, hint)
 
     def ends(self) -> Iterator[Finding]:
-        """Yield who sends and who answers."""
+        """Check the sender and the responder."""
         probe, nodes = self.probe, self.experiment.topology.nodes
         for key, name in (("from", probe.source), ("to", probe.destination)):
             if name not in nodes:
@@ -73,7 +73,7 @@ class _Probe:
             yield from self.taken_ports()
 
     def family(self) -> Iterator[Finding]:
-        """Nodes without the version of IP, and a type that is of IPv4 alone."""
+        """Check the nodes' IP version, and refuse IPv6 for a type that supports only IPv4."""
         probe, topology = self.probe, self.experiment.topology
         ends = (probe.source, probe.destination)
         if probe.type == "icmp-jitter" and probe_family(self.experiment, probe) == 6:
@@ -83,7 +83,7 @@ class _Probe:
             yield from reachable_by(self.document, self.steps, "a probe of nodes", ends, probe.family, topology)
 
     def taken_ports(self) -> Iterator[Finding]:
-        """Traffic that wants a port of the host's responder."""
+        """Check that no traffic uses a port of the host's responder."""
         probe = self.probe
         for arm in self.experiment.arms:
             for flow in self.experiment.flows_of(arm):
@@ -118,7 +118,7 @@ class _Probe:
             yield self.finding("size", f"found {probe.size}, expected {expected}")
 
     def times(self) -> Iterator[Finding]:
-        """Check the probe's times, and that it ends within the traffic."""
+        """Check the probe's times, and that it ends before the traffic does."""
         probe, experiment = self.probe, self.experiment
         for key, (least, greatest) in LIMITS_MS.items():
             value: Duration | None = getattr(probe, key)

@@ -1,5 +1,6 @@
-"""Published figures: a CSV file with the columns arm, metric, unit, value, source, some of `FURTHER`, and any of the
-parameters."""
+"""Published values: a CSV file with the columns arm, metric, unit, value, source, some of `FURTHER`, and any of the
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +24,18 @@ from qoslab.schema.selectors import Selectors, unknown_metric
 
 COLUMNS = ("arm", "metric", "unit", "value", "source")
 FURTHER = ("resolution", "kind", "moment", "place", "remark", "compared")
-"""Columns that a table may have besides: what the last digit stands for, in the metric's unit; what kind of figure it
-is; when it was taken, and where; why nothing is expected of it as it stands; with what it is compared nevertheless."""
+"""Optional columns of a table: resolution of the last digit, in the metric's unit; kind of value; time and place of the
+measurement; reason for the absence of an expectation; other comparisons of the value.
+"""
 
 
 def published_figures(
     file: Path, experiment: Experiment, selectors: Selectors | None = None
 ) -> tuple[PublishedFigure, ...]:
-    """The figures that an experiment file names; none if it names none. `ExperimentError` if they do not hold.
+    """Return the published values that an experiment file names; empty if it names none. Raise `ExperimentError` if
+    they are invalid.
 
-    `selectors` as below.
+    `selectors` is as in `load_published`.
     """
     if experiment.compare is None or experiment.compare.published is None:
         return ()
@@ -47,14 +50,14 @@ def load_published(
     selectors: Selectors | None = None,
     parameters: Collection[str] = (),
 ) -> tuple[PublishedFigure, ...]:
-    """Read and check a published table against the experiment. `ExperimentError` lists all findings.
+    """Read and check a published table against the experiment. Raise `ExperimentError`, which lists all findings.
 
-    Further columns are those of `FURTHER`, or named as parameters; a value says which cells the figure is about, none
-    means all. A row without arm and metric is of something that is not measured; its `remark` says why.
+    Further columns are those of `FURTHER`, or named after parameters: their values select the cells of the published
+    value; none means all. A row without arm and metric has a value that is not measured; `remark` has the reason.
 
-    Selectors of metrics are checked where `selectors` knows what they may name.
+    Selectors of metrics are checked if `selectors` has the names of the experiment.
 
-    Values are in the metric's own unit; of a ratio of two arms (`A/B`) in `ratio`.
+    Values are in the metric's own unit; for a ratio of two arms (`A/B`) in `ratio`.
     """
     path = tidy(experiment_file.parent / published)
     file = str(path)
@@ -142,7 +145,7 @@ def _row(
 def _reference(
     arm: str, metric: str, unit: str, place: Place, arms: Collection[str], selectors: Selectors | None
 ) -> Reference | Finding:
-    """The metric, which must be one of these arms and in this unit."""
+    """Return the metric, or a finding if it does not fit the arms or the unit."""
     for part in arm.split("/"):
         if part not in arms:
             return place.finding("arm", f'found "{part}", expected {one_of(arms)}', did_you_mean(part, arms))
@@ -162,7 +165,7 @@ def _reference(
 
 
 def _number(text: str) -> float | None:
-    """A finite number; None for anything else."""
+    """Parse a finite number; return None for any other text."""
     try:
         number = float(text)
     except ValueError:

@@ -52,7 +52,7 @@ class _Named(Protocol):
 
 
 def check(experiment: Experiment, document: Document, file: Path) -> list[Finding]:
-    """Everything that does not fit, in the order of the file; options and other files last."""
+    """Return all inconsistencies in the order of the file; those of options and other files last."""
     checker = _Checker(experiment, document, file)
     found = [
         *checker.bounded(),
@@ -89,7 +89,7 @@ class _Checker:
         return self.document.finding(steps, message, did_you_mean(word, known))
 
     def unique(self, steps: Steps, items: Sequence[_Named]) -> Iterator[Finding]:
-        """Names of a list's items must differ."""
+        """Check that the names of a list's items differ."""
         first: dict[str, int] = {}
         for index, item in enumerate(items):
             before = first.setdefault(item.name, index)
@@ -102,7 +102,7 @@ class _Checker:
                 )
 
     def bounded(self) -> Iterator[Finding]:
-        """Quantities that no lab can have."""
+        """Check that no quantity is above what a lab can have."""
         for steps, seen in beyond(self.experiment):
             yield self.document.finding(steps, seen)
 
@@ -179,7 +179,7 @@ class _Checker:
                 )
 
     def emulation(self, index: int) -> Iterator[Finding]:
-        """Delay, jitter and loss that a link can have."""
+        """Check that the link can have its delay, jitter and loss."""
         topology = self.experiment.topology
         link = topology.links[index]
         here: Steps = ("topology", "links", index)
@@ -206,7 +206,7 @@ class _Checker:
     def addresses(
         self, index: int, family: Family, subnets: list[tuple[IPv4Network | IPv6Network, str]]
     ) -> Iterator[Finding]:
-        """Both ends in one subnet, which no other link has; a switched port needs no address."""
+        """Check that both ends are in one subnet that no other link uses; a switched port needs no address."""
         link = self.experiment.topology.links[index]
         steps: Steps = ("topology", "links", index, "ends")
         key = "address" if family == 4 else "ipv6_address"
@@ -264,7 +264,7 @@ class _Checker:
             yield self.unknown(steps, tcp, TCP_PROFILES, "settings or ")
 
     def ports(self, here: Steps, flows: tuple[Flow, ...]) -> Iterator[Finding]:
-        """Each server listens from the start on, so that a port of a host is that of one flow."""
+        """Check that each port of a host belongs to one flow: every server listens from the start."""
         for index, flow in enumerate(flows):
             for before in flows[:index] if flow.port is not None else ():
                 alike = (before.port, before.destination, before.family) == (flow.port, flow.destination, flow.family)
@@ -387,7 +387,7 @@ class _Checker:
         yield from self._many_moments()
 
     def _many_moments(self) -> Iterator[Finding]:
-        """One finding for each router that an arm would examine too often."""
+        """Return one finding for each router that an arm would examine too often."""
         seen = set()
         for arm in self.experiment.arms:
             moments: dict[str, set[Trigger]] = {}
@@ -462,7 +462,7 @@ class _Checker:
                 yield from self.metric((*steps, index), metric, (arm,))
 
     def average(self, steps: Steps, average: Average) -> Iterator[Finding]:
-        """Arm, metric and parameters must exist, and the figures be of the metric's kind."""
+        """Check that arm, metric and parameters exist, and that the values have the metric's kind."""
         yield from self.of_cells(steps, average.arm, average.metric, average.condition)
         for name in average.each:
             yield from self.parameter((*steps, "each"), name, average.arm)
@@ -477,7 +477,9 @@ class _Checker:
                 yield self.document.finding((*steps, key), error.message, error.hint)
 
     def least(self, steps: Steps, average: Average, least: MinimumParameter) -> Iterator[Finding]:
-        """Arm, metric and parameters must exist, and the parameter's values be of the average's metric's kind."""
+        """Check that arm, metric and parameters exist, and that the parameter's values have the kind of the average's
+        metric.
+        """
         yield from self.of_cells(steps, least.arm, least.metric, "")
         yield from self.metric((*steps, "metric"), least.metric, (average.arm,))
         yield from self.parameter((*steps, "parameter"), least.parameter, least.arm)
@@ -497,7 +499,7 @@ class _Checker:
                 return
 
     def pair(self, steps: Steps, pair: Pair) -> Iterator[Finding]:
-        """Arm, metric and parameter must exist, and the parameter be able to have both values."""
+        """Check that arm, metric and parameter exist, and that the parameter can have both values."""
         yield from self.of_cells(steps, pair.arm, pair.metric, pair.condition)
         yield from self.parameter((*steps, "parameter"), pair.parameter, pair.arm)
         if same(*(read_value(value) for value in pair.values)):
@@ -530,7 +532,7 @@ class _Checker:
         yield from found[asked]
 
     def holding(self, steps: Steps, arm: str, matrix: Matrix, condition: Expression) -> Iterator[Finding]:
-        """The condition must hold for some combination."""
+        """Check that the condition holds for at least one combination."""
         entries: list[Mapping[str, Scalar | tuple[Scalar, ...]]] = [
             *([matrix.parameters] if matrix.parameters else []),
             *matrix.include,
@@ -547,13 +549,13 @@ class _Checker:
             yield self.document.finding(steps, message)
 
     def parameter(self, steps: Steps, name: str, arm: str) -> Iterator[Finding]:
-        """A parameter of the arm must be called so."""
+        """Check that the arm has a parameter of this name."""
         known = parameters_of(self.experiment, (arm,))
         if name not in known:
             yield self.unknown(steps, name, known, f'a parameter of arm "{arm}", ')
 
     def enough(self) -> Iterator[Finding]:
-        """The metric must exist in every arm; and there must be repetitions to leave out."""
+        """Check that the metric exists in every arm, and that there are repetitions to leave out."""
         wanted = self.experiment.enough
         if wanted is None:
             return
@@ -566,7 +568,7 @@ class _Checker:
             )
 
     def graphs(self) -> Iterator[Finding]:
-        """Arms, metrics and parameters must exist; a graph has either curves or a map."""
+        """Check that arms, metrics and parameters exist; a graph has either curves or a map."""
         arms = [arm.name for arm in self.experiment.arms]
         for index, graph in enumerate(self.experiment.graphs):
             steps: Steps = ("graphs", index)
@@ -592,7 +594,7 @@ class _Checker:
                         yield self.unknown((*steps, key), name, known)
 
     def traces(self) -> Iterator[Finding]:
-        """Arm and parameters must exist."""
+        """Check that arm and parameters exist."""
         arms = [arm.name for arm in self.experiment.arms]
         for index, trace in enumerate(self.experiment.traces):
             if trace.arm not in arms:
@@ -614,7 +616,7 @@ class _Checker:
                 yield from self.shown((*steps, "table" if in_table else "text"), figure, arms)
 
     def answer(self) -> Iterator[Finding]:
-        """Arms, metrics and parameters must exist."""
+        """Check that arms, metrics and parameters exist."""
         answer = self.experiment.answer
         if answer is None:
             return
@@ -627,7 +629,7 @@ class _Checker:
         yield from self.bars(answer, arms)
 
     def bars(self, answer: Answer, arms: Sequence[str]) -> Iterator[Finding]:
-        """Metrics of bars must exist in the arms with an expectation of them, and have one unit."""
+        """Check that the metrics of bars exist in the arms that have an expectation of them, and have one unit."""
         compared = self.experiment.compare.expectations if self.experiment.compare else ()
         for index, name in enumerate(answer.bar_metrics):
             place: Steps = ("answer", "bars") if isinstance(answer.bars, str) else ("answer", "bars", index)
@@ -642,7 +644,7 @@ class _Checker:
                 yield self.document.finding(("answer", "bars"), message, "give the bars metrics of one unit")
 
     def shown(self, steps: Steps, figure: NoteFigure, arms: Sequence[str]) -> Iterator[Finding]:
-        """A value that a text shows: its arm, metric and parameters must exist."""
+        """Check a value in a text: its arm, metric and parameters must exist."""
         if figure.arm not in arms:
             yield self.unknown(steps, figure.arm, arms)
             return
@@ -651,7 +653,7 @@ class _Checker:
             yield from self.parameter(steps, name, figure.arm)
 
     def metric(self, steps: Steps, found: str, arms: Collection[str]) -> Iterator[Finding]:
-        """A metric must exist, and its selector name something of the arms."""
+        """Check that a metric exists, and that its selector names a part of the arms."""
         try:
             reference = Reference.parse(found)
         except KeyError:

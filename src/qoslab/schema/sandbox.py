@@ -1,10 +1,11 @@
-"""Templates of strangers: Jinja2 without anything that reads, runs or fills a machine.
+"""Sandbox for untrusted templates: Jinja2 without access to files, code or unlimited resources.
 
-Jinja2's sandbox keeps templates from Python's attributes; here little else is left either. The only function is
-`range`; there are a few filters and tests; values are texts, numbers, truth values and lists of them, and have no
-methods. What a template does is counted: each node of each turn of a loop or macro, each character or item that is made
-or examined. Beyond `WORK_LIMIT` it is refused, and beyond `CHECK_LIMIT` with all that a check renders: sooner than a
-clock would, and at the same place on every machine. Between two counts there is at most `NODE_LIMIT` nodes' work.
+Jinja2's sandbox hides Python's attributes from templates; this one removes more. The only function is `range`; there
+are a few filters and tests; values are texts, numbers, truth values and lists of them, and have no methods. The work of
+a template is counted: each node of each iteration of a loop or macro, each character or item that is created or
+examined. A template is refused above `WORK_LIMIT`, and all templates of a check together above `CHECK_LIMIT`: sooner
+than by a time limit, and at the same place on every machine. Between two counts a template does the work of at most
+`NODE_LIMIT` nodes.
 """
 
 from __future__ import annotations
@@ -27,19 +28,20 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.tests import TESTS
 
 WORK_LIMIT = 200_000
-"""Nodes that are evaluated and characters that are made; a template of this repository takes about a hundred."""
+"""Maximum number of evaluated nodes and created characters; a template of this repository needs about a hundred."""
 CHECK_LIMIT = 2_000_000
-"""The same of all renderings while a file is checked, which has a configuration for each of its combinations. Most time
-goes into parsing what they make: about a second for 600,000 characters."""
+"""The same maximum for all renderings in the check of a file, which renders a configuration for each of its
+combinations. Parsing their output takes most of the time: about a second for 600,000 characters.
+"""
 INCLUDE_WORK = 100
-"""Cost of finding another template."""
+"""Work that is counted for loading another template."""
 VALUE_LIMIT = 2**16
-"""Characters of a text, items of a list, bits of a whole number."""
+"""Maximum characters of a text, items of a list, and bits of a whole number."""
 
 RANGE_LIMIT = 10_000
-"""Numbers of `range(…)`."""
+"""Maximum length of a `range(…)`."""
 NODE_LIMIT = 5_000
-"""Nodes of a template's tree; the longest of this repository has 100."""
+"""Maximum number of nodes of a template's tree; the longest of this repository has 100."""
 
 _FILTERS = (
     *("abs", "capitalize", "d", "default", "first", "float", "int", "last", "list", "lower", "max", "min", "reverse"),
@@ -73,12 +75,12 @@ _UNKNOWN = (nodes.Dict, nodes.NSRef, nodes.Extends, nodes.ScopedEvalContextModif
 
 
 class LimitError(SecurityError):
-    """A template that does too much."""
+    """A template that exceeds a limit."""
 
 
 @dataclass
 class _Account:
-    """Work of one rendering so far; during a check of all renderings."""
+    """Work of one rendering so far, or of all renderings during a check."""
 
     limit: int = WORK_LIMIT
     does: str = "it does"
@@ -100,7 +102,7 @@ _CHECK: ContextVar[_Account | None] = ContextVar("check", default=None)
 
 @contextmanager
 def counted() -> Iterator[None]:
-    """Count the work inside as one rendering, within its limits."""
+    """Count the work of the block as one rendering, within its limits."""
     token = _ACCOUNT.set(_Account(whole=_CHECK.get()))
     try:
         yield
@@ -110,7 +112,7 @@ def counted() -> Iterator[None]:
 
 @contextmanager
 def counted_together() -> Iterator[None]:
-    """Count the work inside as all renderings of a check, within a common limit."""
+    """Count the work of the block as all renderings of a check, within a common limit."""
     token = _CHECK.set(_Account(CHECK_LIMIT, "the configurations of all combinations take"))
     try:
         yield
@@ -119,23 +121,23 @@ def counted_together() -> Iterator[None]:
 
 
 def _size(value: Any) -> int:
-    """Characters or items."""
+    """Return the number of characters or items."""
     return len(value) if isinstance(value, str | list | tuple | dict | range) else 1
 
 
 def _look(*values: Any) -> None:
-    """Count what may be examined of values: each character or item."""
+    """Count the characters or items of values that may be examined."""
     _ACCOUNT.get().charge(sum(map(_size, values)))
 
 
 def _looked(value: Any) -> Any:
-    """The value, which is examined."""
+    """Count the value as examined, and return it."""
     _look(value)
     return value
 
 
 def _made(value: Any) -> Any:
-    """The value, if it is not too large; its size is counted."""
+    """Return the value if it is not too large, and count its size."""
     match value:
         case str() | list() | tuple() | dict() | range():
             size = len(value)
@@ -150,7 +152,7 @@ def _made(value: Any) -> Any:
 
 
 def _scalar(value: Any) -> Any:
-    """The value, if it is a text, a number or a truth value."""
+    """Return the value if it is a text, a number or a truth value."""
     if isinstance(value, Undefined):
         str(value)  # raises what says its name
     if not isinstance(value, str | int | float | bool | None):
@@ -232,7 +234,7 @@ def _range(*limits: int) -> range:
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """An environment for templates of strangers. Rendering needs `counted()` around it."""
+    """Environment for untrusted templates. Rendering needs `counted()` around it."""
 
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
     # What `_Guard` puts into templates.
@@ -261,7 +263,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
     # What templates may reach
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Return whether a template may take it: a loop's own, and what another template that is imported defines."""
+        """Return whether a template may access the attribute: attributes of a loop, and definitions of an imported
+        template.
+        """
         if isinstance(obj, Undefined):
             str(obj)  # raises what says its name
         if isinstance(obj, LoopContext):
@@ -269,7 +273,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return isinstance(obj, TemplateModule) and not attr.startswith("_")
 
     def is_safe_callable(self, obj: Any) -> bool:
-        """Return whether a template may call it: `range`, macros, a loop's own, and what is put into it to count."""
+        """Return whether a template may call the object: `range`, macros, methods of a loop, and the inserted counters.
+        """
         if isinstance(obj, Macro | LoopContext | BlockReference):
             return True
         if getattr(obj, "__self__", None).__class__ is LoopContext:
@@ -277,7 +282,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return any(obj is each for each in (_range, _scalar, _made, _looked, _concatenated)) or obj == self.tick
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - as there
-        """Call what may be called. The message of a refusal shows no value, which could be of any length."""
+        """Call an allowed object. The message of a refusal shows no value, as its length is unlimited."""
         if isinstance(__obj, Undefined):
             str(__obj)
         if not __self.is_safe_callable(__obj):
@@ -287,7 +292,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return __context.call(__obj, *args, **kwargs)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """The result of an operator, if it is not too large. Texts are only added, and lists."""
+        """Return the result of an operator if it is not too large. Texts and lists only support `+`."""
         both = (left, right)
         for each in both:
             if isinstance(each, Undefined):
@@ -303,7 +308,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return _made(super().call_binop(context, operator, left, right))
 
     def tick(self, work: int) -> bool:
-        """Count a turn of a loop or a macro."""
+        """Count an iteration of a loop or a macro."""
         _ACCOUNT.get().charge(work)
         return True
 
@@ -316,7 +321,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 def _guard(tree: nodes.Template, environment: Sandbox) -> None:
-    """Refuse what no configuration needs, and put counting into all else."""
+    """Refuse syntax that no configuration needs, and insert counters into the rest."""
     for unknown in tree.find_all(_UNKNOWN):
         raise TemplateSyntaxError(f"found {type(unknown).__name__.lower()}, not supported in templates", unknown.lineno)
     for each in tree.find_all(nodes.Name):
@@ -329,10 +334,10 @@ def _guard(tree: nodes.Template, environment: Sandbox) -> None:
 
 
 class _Guard:
-    """Puts counting into a tree, from its leaves up."""
+    """Inserts counters into a tree, from the leaves up."""
 
     def visit(self, node: nodes.Node) -> int:
-        """Returns what a turn through the node costs."""
+        """Return the work of one pass through the node."""
         work = 1 + (len(node.data) if isinstance(node, nodes.TemplateData) else 0)
         for name, value in node.iter_fields():
             if isinstance(value, nodes.Node):
@@ -354,7 +359,9 @@ class _Guard:
         return work
 
     def wrapped(self, node: Any, *, item: bool = False) -> Any:
-        """The node as it is calculated: with its size counted; `item` of a list, where lists of lists could explode."""
+        """Return the node with its size counted; `item` marks an item of a list, as nested lists could grow
+        exponentially.
+        """
         if isinstance(node, nodes.Concat):
             return _call("concatenated", *node.nodes, lineno=node.lineno)
         if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Slice):

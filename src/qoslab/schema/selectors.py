@@ -27,14 +27,14 @@ CLASS_DEFAULT = "class-default"
 
 @dataclass(frozen=True)
 class Problem:
-    """Error of a metric, and the intended one."""
+    """Error of a metric, and the proposed metric."""
 
     message: str
     hint: str = ""
 
 
 def unknown_metric(found: str, expected: str) -> Problem:
-    """No metric is called so."""
+    """Return the error for an unknown metric."""
     base, at, moment = found.partition(" @ ")
     if at and base.partition("(")[0] in METRICS:
         forms = " or ".join(f"{name} {kind.EXAMPLES[0]}" for name, kind in COUNTERS.items())
@@ -56,14 +56,14 @@ def _named(whole: list[str]) -> str:
 
 
 class Selectors:
-    """Names that selectors may use in each arm. `render` gives the text of a configuration."""
+    """Names that selectors may use in each arm. `render` returns the text of a configuration."""
 
     def __init__(self, experiment: Experiment, render: Callable[[Configuration], str]) -> None:
         self.experiment = experiment
         self.render = render
 
     def problems(self, reference: Reference, arms: Collection[str]) -> Iterator[Problem]:
-        """Return the errors in the first arm with any; unknown arms are left out."""
+        """Yield the errors in the first arm that has any; unknown arms are skipped."""
         if reference.selector is None:
             return
         for arm in self.experiment.arms:
@@ -138,7 +138,9 @@ class Selectors:
                 yield Problem(message, did_you_mean(part, classes))
 
     def _classes(self, arm: Arm, router: str | None) -> list[str]:
-        """The classes of the configured policy-maps; none without a policy-map, for a router may have some."""
+        """Return the classes of the configured policy-maps; empty without a policy-map, as the router may already have
+        some.
+        """
         texts = []
         for device, layers in self.experiment.configurations_of(arm).items():
             for layer in layers if router in (None, device) else ():

@@ -1,4 +1,4 @@
-"""Plain values → the model; every key, type and bound that does not fit becomes a finding."""
+"""Conversion of plain values into the model; every invalid key, type and bound becomes a finding."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EXPECTED = {
     "tuple_type": "a list",
     "finite_number": "a finite number",
 }
-"""Pydantic's error types in the words of a file's author."""
+"""Expected values for pydantic's error types, in the words of the author of a file."""
 
 _EXPECTED_TYPES: dict[Any, str] = {
     IPv4Address | IPv6Address: "an address such as 192.168.10.1 or 2001:db8:10::1",
@@ -38,11 +38,11 @@ _EXPECTED_TYPES: dict[Any, str] = {
     IPv4Network | IPv6Network: "a network such as 192.168.10.0/24 or 2001:db8:10::/64",
     IPv6Interface: "an IPv6 address with prefix length such as 2001:db8:10::1/64",
 }
-"""The same for types of the model, where it says more."""
+"""More precise expected values for some types of the model."""
 
 
 def build(document: Document) -> tuple[Experiment | None, list[Finding]]:
-    """The experiment, or None and what does not hold."""
+    """Return the experiment and the findings; the experiment is None if it is invalid."""
     if not isinstance(document.data, dict):
         required = one_of(name for name, field in Experiment.model_fields.items() if field.is_required())
         return None, [
@@ -57,7 +57,7 @@ def build(document: Document) -> tuple[Experiment | None, list[Finding]]:
 
 
 def findings_of(document: Document, errors: Iterable[ErrorDetails]) -> Iterator[Finding]:
-    """One finding for each place; the branches of a union speak as one."""
+    """Yield one finding for each place; the errors of all branches of a union are combined."""
     grouped: dict[tuple[Steps, bool], list[ErrorDetails]] = {}
     for error in errors:
         if _counts_valid_items_only(error):
@@ -69,13 +69,15 @@ def findings_of(document: Document, errors: Iterable[ErrorDetails]) -> Iterator[
 
 
 def _counts_valid_items_only(error: ErrorDetails) -> bool:
-    """Return whether a sequence is too short only without its items that are in error, which have findings."""
+    """Return whether a sequence is too short only because its invalid items, which have findings, are not counted."""
     found = error["input"]
     return error["type"] == "too_short" and isinstance(found, list) and len(found) >= error["ctx"]["min_length"]
 
 
 def _steps(data: Any, error: ErrorDetails) -> Steps:
-    """The way to the value; pydantic's location also names union members, which are not in the file."""
+    """Return the path of the value in the file. pydantic's location also names union members, which are not in the
+    file.
+    """
     steps: list[Step] = []
     # Of a key that does not hold pydantic says so behind it; a file may have a key of that very name.
     location = error["loc"][:-1] if _is_of_a_key(error) else error["loc"]
@@ -92,7 +94,7 @@ def _steps(data: Any, error: ErrorDetails) -> Steps:
 
 
 def _is_of_a_key(error: ErrorDetails) -> bool:
-    """Return whether it is the name that does not hold, and not what the name is of."""
+    """Return whether the error is in a key, not in the value of the key."""
     return error["loc"][-1:] == ("[key]",) and error["type"] != "extra_forbidden"
 
 
@@ -151,24 +153,24 @@ _NAME = "a name: a letter, then letters, digits, _ . -, at most 40 in all"
 
 
 def _plain(message: str) -> str:
-    """pydantic's own words, made to follow `expected`."""
+    """Convert pydantic's message so that it can follow `expected`."""
     return message.removeprefix("Input should be ").removeprefix("a valid ").removeprefix("Value error, ")
 
 
 def wants_text(steps: Steps) -> bool:
-    """Return whether the model takes a text there and no number, so that a number is meant as its digits."""
+    """Return whether the model takes a text there and no number, so that a number is read as the text of its digits."""
     members = _annotations_at(steps)
     return str in members and not {int, float} & set(members)
 
 
 def _keys_at(steps: Steps) -> set[str]:
-    """The keys that the model knows there."""
+    """Return the keys that the model has there."""
     models = [each for each in _annotations_at(steps) if _is_model(each)]
     return {field.alias or name for model in models for name, field in model.model_fields.items()}
 
 
 def _annotations_at(steps: Steps) -> list[Any]:
-    """The types that the model takes there, unions taken apart."""
+    """Return the types that the model takes there, with unions split into their members."""
     annotations: list[Any] = [Experiment]
     for step in steps:
         annotations = [inner for annotation in annotations for inner in _inside(annotation, step)]
@@ -187,7 +189,7 @@ def _inside(annotation: Any, step: Step) -> Iterator[Any]:
 
 
 def _members(annotation: Any) -> Iterator[Any]:
-    """The members of a union, the inside of an `Annotated`, or the annotation itself."""
+    """Yield the members of a union, the inside of an `Annotated`, or the annotation itself."""
     origin = typing.get_origin(annotation)
     if origin is typing.Annotated:
         yield from _members(typing.get_args(annotation)[0])

@@ -1,4 +1,4 @@
-"""The ways of all declared traffic and probes of an arm, in both directions; what of it does not arrive."""
+"""Paths of all declared traffic and probes of an arm, in both directions, and the traffic that does not arrive."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from qoslab.traffic.endpoints import ends_of
 
 @dataclass(frozen=True)
 class TrafficWay:
-    """The ways of a flow's or probe's packets."""
+    """Paths of the packets of a flow or probe."""
 
     what: str
-    """`traffic "voice"`, `probe "rtt"`."""
+    """Description of the traffic: `traffic "voice"`, `probe "rtt"`."""
     forward: Way
     back: Way | None
-    """None if the answers have no address to go to, as the way there is not known."""
+    """Path of the answers; None if their destination is unknown because the forward path is unknown."""
     answered: bool
-    """True if packets go back."""
+    """True if packets are sent back."""
     acknowledged: bool = False
-    """True if only acknowledgements go back."""
+    """True if only acknowledgements are sent back."""
 
     @property
     def ways(self) -> list[Way]:
-        """Both."""
+        """Paths in both directions."""
         return [self.forward] if self.back is None else [self.forward, self.back]
 
 
 def traffic_ways(experiment: Experiment, arm: Arm, devices: Mapping[str, Device]) -> list[TrafficWay]:
-    """The ways of an arm's flows and of the probes; `devices` are all routers as the arm configures them."""
+    """Return the paths of an arm's flows and probes. `devices` are all routers as the arm configures them."""
     network = RoutedNetwork(experiment.topology, devices)
     found = []
     for flow in experiment.flows_of(arm):
@@ -54,7 +54,7 @@ def traffic_ways(experiment: Experiment, arm: Arm, devices: Mapping[str, Device]
 
 
 def used(ways: list[TrafficWay], *, by_acknowledgements: bool = True) -> set[Crossing]:
-    """Return the interfaces that packets of these ways enter and leave by."""
+    """Return the interfaces by which packets on these paths enter and leave."""
     passed = [
         way
         for each in ways
@@ -64,7 +64,7 @@ def used(ways: list[TrafficWay], *, by_acknowledgements: bool = True) -> set[Cro
 
 
 def unrouted(experiment: Experiment, document: Document, devices: Mapping[str, Mapping[str, Device]]) -> list[Finding]:
-    """Return the obstacles for declared traffic or its answers, each once; `devices` are those of each arm."""
+    """Return each routing obstacle for declared traffic or its answers once. `devices` are the devices of each arm."""
     found: dict[tuple[str, str], tuple[Fault, list[str], list[str]]] = {}
     for arm in experiment.arms:
         for each in traffic_ways(experiment, arm, devices[arm.name]):
