@@ -1,4 +1,4 @@
-"""Text of capture filters (pcap-filter(7)): bounded, and without names that libpcap would look up in the network."""
+"""Text of capture filters (pcap-filter(7)): limited, and without names that libpcap would resolve over the network."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 MOST_CHARACTERS = 2048
 MOST_TERMS = 64
-"""Tests that `and`, `or` and `not` combine: compiling takes the square of their number, or worse."""
+"""Maximum number of tests combined by `and`, `or` and `not`: compilation takes at least the square of their number."""
 
 _KEYWORDS = """
 dst src host net mask port portrange less greater proto protochain broadcast multicast inbound outbound len and or
@@ -21,10 +21,10 @@ icmp6-routersolicit icmp6-routeradvert icmp6-neighborsolicit icmp6-neighboradver
 tcp-syn tcp-rst tcp-push tcp-ack tcp-urg tcp-ece tcp-cwr
 """
 KEYWORDS = frozenset(_KEYWORDS.split())
-"""Words of the language that name no host. `gateway` is not among them: it takes a host's name only."""
+"""Words of the language that are not a host name. `gateway` is not included: it is only followed by a host name."""
 _WORD = re.compile(r"\\?[\w.:/$-]+")
 _AFTER_PORT = frozenset({"port", "portrange"})
-"""Before the name of a service, which is in a file of this machine (services(5))."""
+"""Words before the name of a service, which is resolved from a file of this machine (services(5))."""
 _JOINED = frozenset({"and", "or", "not"})
 _SERVICE = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|\d+(-\d+)?")
@@ -33,9 +33,9 @@ _MAC = re.compile(r"[0-9a-fA-F]{1,2}([:.-][0-9a-fA-F]{1,2}){5}|[0-9a-fA-F]{4}(\.
 
 
 def filter_text_problem(text: str) -> tuple[str, str]:
-    """Return the found and expected part of a filter, and a hint; both are empty if its words are valid.
+    """Return the found and expected part of a filter, and a hint; found and expected are empty if its words are valid.
 
-    Whether libpcap takes it is another question (`qoslab.capture.filters`).
+    `qoslab.capture.filters` checks whether libpcap accepts it.
     """
     if len(text) > MOST_CHARACTERS:
         return f"found a filter of {len(text)} characters, expected at most {MOST_CHARACTERS}", ""

@@ -74,21 +74,21 @@ class Average(Frozen):
 
     @property
     def unit(self) -> Unit:
-        """The metric's, or of a ratio. `KeyError` for an unknown metric."""
+        """Unit of the metric, or `ratio`. Raise `KeyError` for an unknown metric."""
         return Reference.parse(self.metric).metric.unit if self.least is None else "ratio"
 
     @property
     def of(self) -> str:
-        """Return the display title of the averaged cells."""
+        """Title of the averaged values for display."""
         least = self.least
         return self.metric if least is None else f"{self.metric} / least {least.parameter} of {least.arm}"
 
     def figure(self, bound: Bound | None) -> float | None:
-        """A bound or the published figure in `unit`. `QuantityError` if its kind does not fit."""
+        """Return a bound or the published value in `unit`. Raise `QuantityError` if its kind does not fit."""
         return None if bound is None else as_float(bound, self.unit)
 
     def holds(self, average: float, lowest: float, highest: float) -> bool | None:
-        """Return whether the figures are within the bounds; None if there is no bound."""
+        """Return whether the values are within the bounds; None if there is no bound."""
         checks = [
             (self.figure(self.at_least), average, 1),
             (self.figure(self.at_most), average, -1),
@@ -100,7 +100,7 @@ class Average(Frozen):
 
     @property
     def tolerance(self) -> str:
-        """The bounds for people: `at least 92 %, each cell at least 85 %`."""
+        """The bounds for display: `at least 92 %, each cell at least 85 %`."""
         words = (
             ("at least", self.at_least),
             ("at most", self.at_most),
@@ -167,7 +167,7 @@ class FigureTable(Frozen):
     """Columns, from left to right."""
 
     def selection(self, value: Scalar) -> str:
-        """The cells of a row, as the comparison names them."""
+        """Return the cells of a row as in the comparison."""
         return selection_text({**self.where, self.by: value})
 
 
@@ -250,7 +250,7 @@ class Note(Frozen):
 
     @property
     def figures(self) -> tuple[NoteFigure, ...]:
-        """Every figure that it shows."""
+        """Every value that the note shows."""
         named = [NoteFigure.of(match) for match in NOTE_FIGURE.finditer(self.text)]
         if self.table is not None:
             named += [NoteFigure(arm, metric) for arm in self.table.arms for metric in self.table.metrics]
@@ -279,17 +279,17 @@ class Answer(Frozen):
 
 
 NOTE_FIGURE = re.compile(r"\{(?P<arm>[^\s{}]+) +(?P<what>[^\s{}][^{}]*)\}")
-"""A figure in the text of a note: an arm, a metric, perhaps `where` and parameters. A text matches in one way only."""
+"""A value in the text of a note: an arm, a metric, and optionally `where` and parameters. The match is unambiguous."""
 
 
 @dataclass(frozen=True)
 class NoteFigure:
-    """A figure that a note shows."""
+    """A value that a note shows."""
 
     arm: str
     metric: str
     where: tuple[tuple[str, str], ...] = ()
-    """Names and values of parameters as written: the cells that count; all of the arm if empty."""
+    """Names and values of parameters as written: the selected cells; all of the arm if empty."""
 
     @classmethod
     def of(cls, match: re.Match[str]) -> NoteFigure:
@@ -301,8 +301,8 @@ class NoteFigure:
 
 OWN_REFERENCE = "own reference"
 KINDS = ("printed", "derived", "other post", OWN_REFERENCE)
-"""Kinds of published values: printed in the publication, or by a device in it; calculated from those; of another text
-of the same author; not published, but measured for this project by other means.
+"""Kinds of published values: printed in the publication or by a device in it; calculated from such values; from another
+text of the same author; not published, but measured for this project by other means.
 """
 
 
@@ -313,7 +313,7 @@ class PublishedFigure:
     arm: str
     """An arm, or `A/B` for a ratio of two arms."""
     metric: str
-    """Empty if nothing like it is measured; `remark` says why."""
+    """Metric; empty if qoslab has no such metric; `remark` has the reason."""
     unit: str
     """Unit of the metric; without a metric, the unit in the publication."""
     value: float
@@ -321,9 +321,9 @@ class PublishedFigure:
     source: str
     """Place in the publication."""
     where: Mapping[str, Scalar] = field(default_factory=dict)
-    """The parameters of the cells that it is about; all cells of the arm if empty."""
+    """Parameters that select the cells of the value; all cells of the arm if empty."""
     resolution: float = 0.0
-    """Resolution of its last digit in `unit`: a print of 841 kb/s is between 840.5 and 841.5."""
+    """Resolution of its last digit in `unit`: a printed 841 kb/s is between 840.5 and 841.5."""
     kind: str = ""
     """One of `KINDS`; empty if the table does not say."""
     moment: str = ""
@@ -337,15 +337,15 @@ class PublishedFigure:
 
     @property
     def is_published(self) -> bool:
-        """True if somebody else published it."""
+        """True if it was published, False for a measurement for this project."""
         return self.kind != OWN_REFERENCE
 
     @property
     def origin(self) -> str:
-        """Return where it stands, of what moment it is and where it was taken, for people."""
+        """Source, time and place of the value, for display."""
         return "; ".join(filter(None, (self.source, self.moment and f"moment: {self.moment}", self.place)))
 
     @property
     def selection(self) -> str:
-        """`where` for people."""
+        """`where` for display."""
         return selection_text(self.where)

@@ -43,7 +43,7 @@ Bound = Annotated[
     | Annotated[float, Tag("number")],
     Discriminator(_bound_kind),
 ]
-"""A figure: a quantity with its unit, or a plain number for metrics that are counts or ratios."""
+"""A bound: a quantity with its unit, or a plain number for metrics that are counts or ratios."""
 
 Formula = Annotated[str, Field(pattern=r"^\$\(", max_length=500)]
 """`$(EXPRESSION)`: of the parameters of the arm's cells, of `quantities`, and of the experiment's `duration`."""
@@ -57,20 +57,20 @@ Predicted = Annotated[
     | Annotated[Formula, Tag("expression")],
     Discriminator(_bound_kind),
 ]
-"""A figure, or an expression that has one for each combination of the parameters that it takes."""
+"""A bound, or an expression with a value for each combination of the parameters that it uses."""
 
 DURATION = "duration"
-"""Name of the experiment's traffic time in expressions, if no parameter has it."""
+"""Name of the experiment's traffic time in expressions, unless a parameter has this name."""
 FORMS = ("between", "at_least", "at_most", "equals", "within")
-"""Keys of an expectation that bound the figure; exactly one of them is given."""
+"""Keys of an expectation that bound the value; exactly one of them is given."""
 LOOSE_FACTOR = 3.0
-"""A bound whose greatest value is more than so many times its least is loose: a value within it shows little."""
+"""Ratio of the upper to the lower bound above which a bound is loose: a value within it proves little."""
 FIGURES = ("predicted", *FORMS, "possible")
 """Keys of an expectation that may hold expressions."""
 
 
 def formula(text: str) -> Expression:
-    """The expression of a `Formula`. `ExpressionError` if it cannot be read."""
+    """Return the expression of a `Formula`. Raise `ExpressionError` if it cannot be parsed."""
     if not text.endswith(")"):
         raise ExpressionError(f'found "{text}", expected a closing bracket after $(')
     return parse_expression(text[2:-1])
@@ -115,7 +115,7 @@ class Expectation(Frozen):
 
     @property
     def selection(self) -> str:
-        """`where` for people, and to distinguish figures of the same metric: `bucket = 31250 B, connections = 1`."""
+        """`where` for display, and to distinguish values of the same metric: `bucket = 31250 B, connections = 1`."""
         return selection_text(self.where)
 
     @property
@@ -125,12 +125,12 @@ class Expectation(Frozen):
 
     @property
     def unit(self) -> Unit:
-        """The unit of the metric, or `ratio` of two arms. `KeyError` for an unknown metric."""
+        """The unit of the metric, or `ratio` of two arms. Raise `KeyError` for an unknown metric."""
         return "ratio" if len(self.arms) == 2 else Reference.parse(self.metric).metric.unit
 
     def figure(self, bound: Predicted | None) -> float | None:
-        """Convert a bound to `unit`. `QuantityError` if its kind does not fit, `ExpressionError` for one that is not
-        `resolved`.
+        """Convert a bound to `unit`. Raise `QuantityError` if its kind does not fit, `ExpressionError` for an
+        expression that is not `resolved`.
         """
         if isinstance(bound, str):
             raise ExpressionError(f"{bound} was not resolved")
@@ -138,19 +138,21 @@ class Expectation(Frozen):
 
     @property
     def prediction(self) -> float | None:
-        """`predicted` in `unit`; the figure of `equals` where that is all that is given."""
+        """`predicted` in `unit`, else the value of `equals`."""
         return self.figure(self.predicted if self.predicted is not None else self.equals)
 
     @property
     def margin(self) -> float | None:
-        """`within` in `unit`. `QuantityError` if its kind does not fit."""
+        """`within` in `unit`. Raise `QuantityError` if its kind does not fit."""
         if isinstance(self.within, Percent) and self.unit != "fraction":
             return None if self.prediction is None else self.prediction * self.within.fraction
         return self.figure(self.within)
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:
-        """Least and greatest in `unit`, inclusive; None is open. `QuantityError` if a bound's kind does not fit."""
+        """Lower and upper bound in `unit`, inclusive; None is open. Raise `QuantityError` if a bound's kind does not
+        fit.
+        """
         if self.between is not None:
             return self.figure(self.between[0]), self.figure(self.between[1])
         if self.equals is not None:
@@ -160,8 +162,8 @@ class Expectation(Frozen):
         return self.figure(self.at_least), self.figure(self.at_most)
 
     def holds(self, measured: float, *, uncertain: float = 0.0) -> bool:
-        """Return whether a figure in `unit` is within the bounds; of one that is known to ± `uncertain`, whether it can
-        be.
+        """Return whether a value in `unit` is within the bounds. A value that is known to ± `uncertain` is within if
+        its interval overlaps the bounds.
         """
         least, greatest = self.bounds
         return (least is None or measured + uncertain >= least) and (
@@ -170,8 +172,9 @@ class Expectation(Frozen):
 
     @property
     def loose(self) -> bool:
-        """True if a value within the bounds says little: the expectation is `unproven`, the greatest bound is more than
-        `LOOSE_FACTOR` times the least, or nothing is outside them, as of a share of 0 % to 100 %."""
+        """True if a value within the bounds proves little: the expectation is `unproven`, the upper bound is more than
+        `LOOSE_FACTOR` times the lower one, or every possible value is within, such as 0 % to 100 % of a share.
+        """
         if self.unproven:
             return True
         least, greatest = self.bounds
@@ -184,7 +187,7 @@ class Expectation(Frozen):
         return greatest > LOOSE_FACTOR * least
 
     def can_be(self, measured: float) -> bool:
-        """Return whether a figure in `unit` is one that there can be at all."""
+        """Return whether a value in `unit` is physically possible."""
         if self.possible is None:
             return True
         least, greatest = (self.figure(each) for each in self.possible)
@@ -192,7 +195,7 @@ class Expectation(Frozen):
 
     @property
     def tolerance(self) -> str:
-        """The bounds for people: `93 Mb/s to 95.5 Mb/s`, `at least 1`, `31250 B`."""
+        """The bounds for display: `93 Mb/s to 95.5 Mb/s`, `at least 1`, `31250 B`."""
         if self.between is not None:
             return " to ".join(plain(bound, self.unit) for bound in self.between)
         if self.equals is not None:
@@ -204,7 +207,7 @@ class Expectation(Frozen):
         return f"at most {plain(self.at_most, self.unit)}" if self.at_most is not None else ""
 
     def formulas(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Every expression with its place: a key, or a key and 0 or 1."""
+        """Yield every expression with its path: a key, or a key and 0 or 1."""
         for key in FIGURES:
             value = getattr(self, key)
             for place, each in enumerate(value) if isinstance(value, tuple) else ((None, value),):
@@ -212,7 +215,9 @@ class Expectation(Frozen):
                     yield (key,) if place is None else (key, place), each
 
     def at(self, values: Mapping[str, Value]) -> Expectation:
-        """This with the figures that its expressions have for these values. `ExpressionError` if one has none."""
+        """Return the expectation with its expressions evaluated for these values. Raise `ExpressionError` if one has no
+        value.
+        """
 
         def figures(value: Any) -> Any:
             if isinstance(value, tuple):
@@ -223,11 +228,11 @@ class Expectation(Frozen):
 
 
 Quantities = Mapping[str, Predicted]
-"""Quantities that expressions name, in order: each may take those before it."""
+"""Quantities of expressions by name, in order: each may use those before it."""
 
 
 def quantities_at(quantities: Quantities, parameters: Mapping[str, Value]) -> dict[str, Value]:
-    """The parameters and the quantities by name. `ExpressionError` if one has no value."""
+    """Return the parameters and the quantities by name. Raise `ExpressionError` if one has no value."""
     known = dict(parameters)
     for name, value in quantities.items():
         known[name] = formula(value).figure(known) if isinstance(value, str) else value
@@ -235,8 +240,8 @@ def quantities_at(quantities: Quantities, parameters: Mapping[str, Value]) -> di
 
 
 def names_taken(expectation: Expectation, quantities: Quantities) -> frozenset[str]:
-    """Return the names in the expectation's expressions, also those by way of `quantities`. `ExpressionError` for one
-    that is none.
+    """Return the names in the expectation's expressions, including those in the `quantities` that it uses. Raise
+    `ExpressionError` for an invalid expression.
     """
     taken: set[str] = set()
     fresh = {name for _, text in expectation.formulas() for name in formula(text).names}
@@ -248,7 +253,7 @@ def names_taken(expectation: Expectation, quantities: Quantities) -> frozenset[s
 
 
 def _names(text: str) -> frozenset[str]:
-    """Return the names in an expression; none if it cannot be read (reported elsewhere)."""
+    """Return the names in an expression; empty if it cannot be parsed, which another check reports."""
     try:
         return formula(text).names
     except ExpressionError:
@@ -258,10 +263,10 @@ def _names(text: str) -> frozenset[str]:
 def expanded(
     expectation: Expectation, quantities: Quantities, cells: Iterable[Parameters]
 ) -> Iterator[tuple[Expectation, dict[str, Value]]]:
-    """The expectation of each combination of the parameters that it is about, expressions in it, and all values.
+    """Yield the expectation for each combination of its parameters, still with expressions, and all values.
 
-    `cells` are those of its arm: their parameters in the order of the file. It is one of all of them, as it stands,
-    where it takes no parameter. `ExpressionError` for an expression that cannot be read.
+    `cells` are the parameters of the cells of its arm, in the order of the file. Without parameters the expectation is
+    yielded once, unchanged. Raise `ExpressionError` for an expression that cannot be parsed.
     """
     names = names_taken(expectation, quantities) | {*expectation.each}
     about = fitting(expectation.where)
@@ -275,7 +280,7 @@ def expanded(
 
 
 def _where(expectation: Expectation, chosen: Parameters, cell: Parameters) -> dict[str, Scalar | tuple[Scalar, ...]]:
-    """The expectation's own selection with these values, in the order of the cell's parameters."""
+    """Return the expectation's selection with these values, in the order of the cell's parameters."""
     if not chosen:
         return expectation.where
     about = {**expectation.where, **as_texts(chosen)}
@@ -291,7 +296,7 @@ def resolved(
 
 
 def needed(expectation: Expectation, quantities: Quantities) -> Quantities:
-    """Return the quantities that the expectation uses: others may depend on a parameter absent from its arm."""
+    """Return the quantities that the expectation uses: others may depend on a parameter that its arm lacks."""
     taken = names_taken(expectation, quantities)
     return {name: value for name, value in quantities.items() if name in taken}
 
@@ -307,11 +312,11 @@ def selection_text(where: Mapping[str, Scalar | tuple[Scalar, ...]]) -> str:
 
 
 _LONG = 6
-"""Digits from which on a quantity is rounded for people: it was calculated."""
+"""Minimum number of digits of a quantity to be rounded for display: it was calculated."""
 
 
 def plain(bound: Predicted, unit: Unit) -> str:
-    """A figure for people, as the file has it; one that was calculated with four digits."""
+    """Format a bound for display as in the file; a calculated one with four digits."""
     if isinstance(bound, int | float):
         return format_value(bound, unit)
     text = str(bound)

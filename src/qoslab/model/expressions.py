@@ -1,10 +1,11 @@
-"""Expressions over quantities: `pir <= link`, `max(pir * rtt, 3000 B)`, `rtt / 2`, `bucket in B`. Pure.
+"""Expressions over quantities: `pir <= link`, `max(pir * rtt, 3000 B)`, `rtt / 2`, `bucket in B`. No side effects.
 
 Arithmetic is exact, with units: a rate times a duration is a size, a size over a rate a duration, a size over a
-duration a rate, a quantity over its own kind a number. Comparisons need two of a kind. Loosest first: `or`, `and`,
-`not`, comparisons (which may be chained), `in UNIT` (a plain number of that unit), `+ -`, `* /`. Functions: `min`,
-`max`, `round`, `floor` and `ceil` (to whole base units, or whole numbers), `if` (a condition, the value where it holds,
-the value where it does not). Texts stand in quotes. Nothing else is there: no attributes, no calls, no eval.
+duration a rate, a quantity over its own kind a number. Comparisons need two operands of one kind. Operators from
+loosest to tightest: `or`, `and`, `not`, comparisons (which may be chained), `in UNIT` (converts to a plain number of
+that unit), `+ -`, `* /`. Functions: `min`, `max`, `round`, `floor` and `ceil` (to whole base units, or whole numbers),
+`if` (condition, value if true, value if false). Texts are quoted. Nothing else is supported: no attributes, no calls,
+no eval.
 """
 
 from __future__ import annotations
@@ -26,23 +27,23 @@ Value: TypeAlias = Quantity | int | float | bool | str
 """Value of a parameter: a quantity, a number, a truth value, a text."""
 
 Kind: TypeAlias = "type[Quantity] | str"
-"""A class of quantities; `number`, `text`, `truth value`."""
+"""Kind of a value: a class of quantities, or `number`, `text`, `truth value`."""
 
 NUMBER, TEXT, FLAG = "number", "text", "truth value"
 
 DEPTH_LIMIT = 32
-"""Nested brackets; real expressions have one or two."""
+"""Maximum depth of nested brackets; real expressions have one or two."""
 
 DIGIT_LIMIT = 30
-"""Digits of a number; the bits of a year at a terabit per second have 20."""
+"""Maximum digits of a number; the bits of a year at a terabit per second have 20."""
 WORD_LIMIT = 500
-"""Values, names and operators of an expression; real ones have about ten."""
+"""Maximum number of values, names and operators of an expression; real ones have about ten."""
 LARGEST = 10**DIGIT_LIMIT
-"""Greatest result, in base units."""
+"""Largest result, in base units."""
 
 
 class ExpressionError(UserError):
-    """An expression that cannot be read, or that has no value."""
+    """An expression that cannot be parsed, or that has no value."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ _CLASSES: tuple[type[Quantity], ...] = (Rate, Size, Duration, Percent)
 UNITS: dict[str, tuple[type[Quantity], int]] = {
     unit: (kind, factor) for kind in _CLASSES for unit, factor in kind.UNITS.items()
 }
-"""Every unit: its kind of quantity, and its size in base units."""
+"""Every unit with its kind of quantity and its size in base units."""
 
 _UNIT = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True))
 _TOKEN = re.compile(
@@ -83,7 +84,7 @@ def _known(name: str, values: Mapping[str, Value]) -> Value:
 
 
 def typed(value: Value) -> _Typed:
-    """The value with its kind."""
+    """Return the value with its kind."""
     match value:
         case bool():
             return _Typed(FLAG, value)
@@ -98,7 +99,7 @@ def typed(value: Value) -> _Typed:
 
 
 def kind_name(value: Value) -> str:
-    """Return the name of a value's kind in messages: `rate`, `number`, …."""
+    """Return the name of a value's kind for messages: `rate`, `number`, …."""
     return _name(typed(value).kind)
 
 
@@ -129,27 +130,29 @@ _Evaluate: TypeAlias = Callable[[Mapping[str, Value]], _Typed]
 
 @dataclass(frozen=True)
 class Expression:
-    """A text that was read; `evaluate` gives its value."""
+    """A parsed expression; `evaluate` returns its value."""
 
     text: str
     names: frozenset[str]
-    """The parameters that it takes."""
+    """Names that the expression uses."""
     words: int
-    """Values, names and operators: what an evaluation takes."""
+    """Number of values, names and operators, as a measure of the work of an evaluation."""
     _evaluate: _Evaluate
 
     def evaluate(self, values: Mapping[str, Value]) -> Value:
-        """The value. `ExpressionError` if kinds do not fit, a name has no value, or a quantity is no whole number of
-        base units."""
+        """Return the value. Raise `ExpressionError` if kinds do not fit, a name has no value, or a quantity is not a
+        whole number of base units.
+        """
         try:
             return _plain(self._evaluate(values))
         except (ExpressionError, QuantityError) as error:
             raise ExpressionError(f"{self.text}: {error.message}", hint=error.hint) from error
 
     def figure(self, values: Mapping[str, Value]) -> Value:
-        """The value; a quantity as the nearest whole number of base units, zero at least. `ExpressionError` as above.
+        """Return the value, with a quantity rounded to a whole number of base units, and at least zero. Raise
+        `ExpressionError` as `evaluate` does.
 
-        For bounds, of which no one measures a nanosecond.
+        For bounds, for which a nanosecond does not matter.
         """
         try:
             found = self._evaluate(values)
@@ -160,7 +163,7 @@ class Expression:
             raise ExpressionError(f"{self.text}: {error.message}") from error
 
     def holds(self, values: Mapping[str, Value]) -> bool:
-        """The truth value. `ExpressionError` if it is none."""
+        """Return the truth value. Raise `ExpressionError` if the value is of another kind."""
         result = self.evaluate(values)
         if not isinstance(result, bool):
             raise ExpressionError(f"{self.text}: found a {kind_name(result)}, expected a comparison")
@@ -169,7 +172,7 @@ class Expression:
 
 @lru_cache(maxsize=4096)
 def parse_expression(text: str) -> Expression:
-    """Read an expression. `ExpressionError` names the place where it stops making sense."""
+    """Parse an expression. Raise `ExpressionError` with the position of the first error."""
     parser = _Parser(text)
     evaluate = parser.whole()
     return Expression(text.strip(), frozenset(parser.names), len(parser.tokens) - 1, evaluate)
@@ -217,7 +220,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 class _Parser:
-    """Recursive descent, one method for each level of binding."""
+    """Recursive descent parser with one method for each level of precedence."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -254,7 +257,7 @@ class _Parser:
         return self.logic("and", self.negation, stop=False)
 
     def logic(self, word: str, term: Callable[[], _Evaluate], *, stop: bool) -> _Evaluate:
-        """`or` stops at the first true term, `and` at the first false one."""
+        """Parse operands of `or`, which stops at the first true term, or of `and`, which stops at the first false one."""
         terms = [term()]
         while self.take(word):
             terms.append(term())
@@ -298,7 +301,7 @@ class _Parser:
         return self.calculation(self.atom, "*", "/")
 
     def calculation(self, term: Callable[[], _Evaluate], *signs: str) -> _Evaluate:
-        """Operators of one level, from left to right."""
+        """Parse operators of one level, from left to right."""
         first = term()
         further: list[tuple[str, _Evaluate]] = []
         while token := self.take(*signs):
@@ -446,9 +449,10 @@ _FOLDED = {unit.lower(): kind for unit, (kind, _) in UNITS.items()}
 
 
 def read_value(raw: str | int | float | bool) -> Value:
-    """A value as a file or an option has it: a text that is a number with a unit is that quantity.
+    """Parse a value of a file or an option: a text of a number with a unit is that quantity, any other text remains a
+    text.
 
-    `QuantityError` for a unit that is nearly one (`10 mb/s`); all else is a text.
+    Raise `QuantityError` for a misspelled unit (`10 mb/s`).
     """
     if not isinstance(raw, str):
         return raw
@@ -463,7 +467,7 @@ def read_value(raw: str | int | float | bool) -> Value:
 
 
 def show_value(value: Value) -> str:
-    """Format a value for people and files: `10 Mb/s`, `4`, `true`, `cubic`. Other numbers are other texts."""
+    """Format a value for display and files: `10 Mb/s`, `4`, `true`, `cubic`. Different numbers have different texts."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value).removesuffix(".0") if isinstance(value, float) else str(value)

@@ -1,6 +1,6 @@
-"""Framings of links: what a packet counts at a router, and what it takes on the line.
+"""Framings of links: the bytes that a router counts for a packet, and the bytes that it takes on the line.
 
-The same figures as in `crates/qos-core/src/wire/framing.rs`, which has their sources.
+The values are the same as in `crates/qos-core/src/wire/framing.rs`, which has their sources.
 """
 
 from __future__ import annotations
@@ -52,24 +52,26 @@ COUNTED_HEADER: dict[Framing, int] = {
 """Bytes of layer 2 that a router counts with an IP packet."""
 
 ETHERNET_EXTRA = 24
-"""Bytes of line time behind and before a frame: FCS 4, preamble 8, gap 12."""
+"""Bytes of line time before and after a frame: FCS 4, preamble 8, gap 12."""
 ETHERNET_LEAST = 60
 """Bytes of the shortest frame, without FCS."""
 SERIAL_EXTRA = 3
-"""FCS 2, and a flag that two frames share."""
+"""Bytes of line time in addition to a frame: FCS 2, and a flag that two frames share."""
 AAL5_TRAILER = 8
 CELL, CELL_PAYLOAD = 53, 48
-"""Bytes."""
+"""Bytes of an ATM cell and of its payload."""
 
 
 def extra_bytes(framing: Framing) -> int | None:
-    """Return the bytes of a packet on the line beyond those counted by a router; None if that depends on its length."""
+    """Return the bytes of a packet on the line in addition to those that a router counts; None if they depend on its
+    length.
+    """
     medium = MEDIUM[framing]
     return {"ethernet": ETHERNET_EXTRA, "serial": SERIAL_EXTRA, "atm": None}[medium]
 
 
 def line_bytes(framing: Framing, ip_bytes: int) -> int:
-    """Return the bytes on the line of an IP packet of so many bytes."""
+    """Return the bytes on the line of an IP packet of `ip_bytes` bytes."""
     counted = ip_bytes + COUNTED_HEADER[framing]
     match MEDIUM[framing]:
         case "ethernet":

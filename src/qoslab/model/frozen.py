@@ -7,12 +7,12 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 NAME = r"[A-Za-z][A-Za-z0-9_.-]*"
-"""Pattern of a name that the file's author gives to something."""
+"""Pattern of a name that the author of a file chooses."""
 Name = Annotated[str, Field(pattern=rf"^{NAME}$", max_length=40)]
 
 
 class Frozen(BaseModel):
-    """Immutable; unknown keys are errors, and no value is converted silently."""
+    """Immutable model; unknown keys are errors, and values are not converted silently."""
 
     model_config = ConfigDict(
         frozen=True,

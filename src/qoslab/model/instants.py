@@ -1,4 +1,4 @@
-"""Moments of a cell: how long its traffic takes, when in it `during` is, whether a counter has come to a value."""
+"""Instants of a cell: its traffic time, the instant `during`, and the counter values that trigger an observation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 DURING = Fraction(2, 3)
-"""The moment `during` as a share of the traffic time: of observations, and of metrics that end in `.during`."""
+"""The instant `during` as a share of the traffic time, for observations and for metrics that end in `.during`."""
 
 
 WINDOW_FROM = Fraction(1, 3)
-"""The share of the traffic time from which rates are counted, up to its end: by then flows have found their rate."""
+"""Start of the rate measurement as a share of the traffic time; it lasts until the end. By then flows have reached
+their steady rate.
+"""
 
 
 COUNTED_EVERY_S = 1.0
@@ -27,7 +29,7 @@ COUNTED_EVERY_S = 1.0
 
 
 def during(length: Duration) -> Duration:
-    """The moment `during` of traffic of this length."""
+    """Return the instant `during` of traffic of this length."""
     return Duration(int(length.ns * DURING))
 
 
@@ -38,7 +40,7 @@ def traffic_time(experiment: Experiment, arm: Arm) -> Duration:
 
 
 def triggers(experiment: Experiment) -> tuple[Trigger, ...]:
-    """The moments of a cell's observations that are a time or the value of a counter; it has its only arm."""
+    """Return the triggers of the observations of an experiment with one arm: a time, or the value of a counter."""
     observed = experiment.observations_of(experiment.arms[0])
     return tuple(dict.fromkeys(each for one in observed for each in one.moments if isinstance(each, Trigger)))
 
@@ -47,15 +49,15 @@ def triggers(experiment: Experiment) -> tuple[Trigger, ...]:
 class Demand:
     """Requirements of a cell's expected values on its measurement.
 
-    A cell's experiment has its arm and no expectations (`Sweep.resolve`), so that this goes with it.
+    A cell's experiment (`Sweep.resolve`) has only its arm and no expectations, so the demand is passed with it.
     """
 
     times_s: tuple[float, ...] = ()
-    """The moments of time of which a figure is expected, `@ time 6 s`, in seconds of its traffic, in order."""
+    """Instants with an expected value, such as `@ time 6 s`, in seconds of the traffic, ascending."""
     by_counter: bool = False
-    """True if a value is expected at a counter trigger, `@ bytes 1 MB`, of unknown time."""
+    """True if a value is expected at a counter trigger such as `@ bytes 1 MB`, whose time is unknown."""
     one_packet: bool = False
-    """A figure is expected that one packet decides, as the longest round trip."""
+    """True if a value that a single packet decides is expected, such as the longest round trip."""
 
 
 def demand(experiment: Experiment, arm: str) -> Demand:
@@ -70,9 +72,10 @@ def demand(experiment: Experiment, arm: str) -> Demand:
 
 
 def looks(experiment: Experiment, demand: Demand) -> tuple[Duration, ...]:
-    """The moments of a cell's traffic at which its routers are examined, in order: those of prints and of figures.
+    """Return the instants of a cell's traffic at which its routers are examined, in order: for observations and for
+    expected values.
 
-    What waits in a queue may be another a tenth of a second later, and is not known between two readings.
+    The contents of a queue may change within a tenth of a second, and are unknown between two readings.
     """
     length = traffic_time(experiment, experiment.arms[0])
     moments = {during(length).ns, *(round(each * 1e9) for each in demand.times_s)}
@@ -88,8 +91,8 @@ def _expected(experiment: Experiment, arm: str) -> Iterator[Reference]:
 
 
 def counted(trigger: Trigger, counters: program_formats.Counters) -> int:
-    """Return the value of a trigger's counter in bytes, over the classes of all output policies of a router, not of
-    nested ones.
+    """Return the value of a trigger's counter in bytes, over the classes of all output policies of a router, without
+    nested policies.
     """
     return sum(_bytes_of(entry, trigger.at.counter) for entry in _classes(counters))
 

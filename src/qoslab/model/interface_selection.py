@@ -7,14 +7,16 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 OWN = "own-"
-"""Before the name of an interface of a router's own, where the experiment calls another one so."""
+"""Prefix of the name of a router's own interface if the experiment uses that name for another interface."""
 _PORT = re.compile(r"((Fast|Gigabit|TenGigabit)?Ethernet|Serial|ATM)\d")
 
 
 def of_the_experiment(shown: Mapping[str, Any], ends: Collection[str]) -> dict[str, Any]:
-    """Return a router's output by interface, without ports that are no `ends` of the experiment's links.
+    """Return a router's output by interface, without physical interfaces that are not in `ends`, the ends of the
+    experiment's links.
 
-    These have policies that are not the experiment's. Interfaces that are no ports a configuration has made.
+    Policies on such interfaces do not belong to the experiment. Interfaces that are not physical are part of a
+    configuration, and kept.
     """
     ports = {_port(end) for end in ends}
     return {

@@ -1,4 +1,6 @@
-"""The default kind of lab, of runs from before there were several. `qoslab.lab_kinds` has the kinds."""
+"""The default kind of lab, and the kind of runs from before several kinds existed. See `qoslab.lab_kinds` for all
+kinds.
+"""
 
 from __future__ import annotations
 

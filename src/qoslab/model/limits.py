@@ -1,4 +1,4 @@
-"""Greatest quantities of an experiment, in a file and in a run's records."""
+"""Largest quantities in an experiment file and in the records of a run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pydantic import BaseModel
 from qoslab.model.units import Duration, Percent, Quantity, Rate, Size
 
 LARGEST: tuple[Quantity, ...] = (Rate(10**15), Size(10**15), Duration(366 * 86400 * 10**9), Percent(10**12))
-"""More than any line, memory or patience has."""
+"""Largest rate, size and duration: above any real line, memory or test."""
 
 
 def beyond(value: object, steps: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Quantities that no lab can have, each with its place in what they are in, and what is wrong with it."""
+    """Yield the quantities above what a lab can have, each with its path and an error message."""
     if isinstance(value, BaseModel):
         for name, field in type(value).model_fields.items():
             yield from beyond(getattr(value, name), (*steps, field.alias or name))

@@ -1,4 +1,4 @@
-"""The parameters of a sweep, and the combinations of their values. Pure."""
+"""Parameters of a sweep, and the combinations of their values. No side effects."""
 
 from __future__ import annotations
 
@@ -15,30 +15,37 @@ from qoslab.model.expressions import ExpressionError, Value, parse_expression, r
 from qoslab.model.units import Duration, Percent, Rate, Size
 
 Scalar = str | int | float | bool
-"""A parameter's value as a file has it."""
+"""A parameter's value as written in a file."""
 ParameterName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
 
 BUILT_IN = ("arm", "repetition")
 """Names in expressions in addition to the parameters."""
 RESERVED = frozenset({*BUILT_IN, "include", "exclude", "constraints", "and", "or", "not", "in", "true", "false"})
-"""Names that no parameter can have."""
+"""Names that no parameter may have."""
 
 COMBINATION_LIMIT = 200_000
-"""Combinations of all arms' parameters before any is excluded. Each is examined when the file is read, which at this
-number takes some seconds and 200 MB."""
+"""Maximum number of combinations of all arms' parameters before exclusion. Each is examined when the file is read,
+which takes some seconds and 200 MB at this number.
+"""
 CELL_LIMIT = 200_000
-"""Cells of an experiment, repetitions counted: twice what docs/sweeps.md promises. Plan and manifest name each."""
+"""Maximum number of cells of an experiment, repetitions counted: twice the number in docs/sweeps.md. Plan and manifest
+list each of them.
+"""
 VALUE_LIMIT = 1_000
-"""Values of all parameters of all arms: each is checked in an experiment of its own, which takes about 10 ms."""
+"""Maximum number of values of all parameters of all arms. Each is checked in a separate experiment, which takes about
+10 ms.
+"""
 
 WORK_LIMIT = 2_000_000
-"""Comparisons and words of expressions that are examined for all combinations of a file, which takes some seconds."""
+"""Maximum number of comparisons and words of expressions that are examined for all combinations of a file, which takes
+some seconds.
+"""
 
 Parameters = dict[str, Value]
 """A cell's parameters with their values, in the order of the file."""
 
 SLUG_LIMIT = 120
-"""Characters of a folder's name; file systems take 255 bytes."""
+"""Maximum characters of a folder's name; file systems allow 255 bytes."""
 
 
 class Matrix(BaseModel):
@@ -59,17 +66,17 @@ class Matrix(BaseModel):
 
     @property
     def parameters(self) -> dict[str, tuple[Scalar, ...]]:
-        """The values of each parameter, as the file has them; without those that only `include` names."""
+        """The values of each parameter as in the file, without parameters that only `include` names."""
         return dict(self.__pydantic_extra__ or {})
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every parameter."""
+        """Names of all parameters."""
         return tuple(dict.fromkeys([*self.parameters, *(name for entry in self.include for name in entry)]))
 
     @property
     def count(self) -> int:
-        """Combinations before any is excluded, counted without making them."""
+        """Number of combinations before exclusion, calculated without building them."""
         entries: list[Mapping[str, Scalar | tuple[Scalar, ...]]] = [
             *([self.parameters] if self.parameters else []),
             *self.include,
@@ -78,9 +85,7 @@ class Matrix(BaseModel):
 
     @property
     def tests(self) -> int:
-        """Return the number of tests of each combination before it is run: values of `exclude`, words of the
-        constraints.
-        """
+        """Number of tests for each combination before it is run: values of `exclude`, words of the constraints."""
         return sum(map(len, self.exclude)) + sum(map(_words, self.constraints))
 
 
@@ -92,7 +97,7 @@ def _words(text: str) -> int:
 
 
 def combinations(entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> Iterator[Parameters]:
-    """The cross product of the entry's values."""
+    """Yield the cross product of the entry's values."""
     values = [
         [read_value(each) for each in (value if isinstance(value, tuple) else (value,))] for value in entry.values()
     ]
@@ -101,9 +106,9 @@ def combinations(entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> Iterator[P
 
 
 def cells_of(matrix: Matrix | None, arm: str) -> Iterator[Parameters]:
-    """The combinations of an arm's matrix that are run; one empty one where it has no matrix.
+    """Yield the combinations of an arm's matrix that are run; one empty combination without a matrix.
 
-    `ExpressionError` for a constraint that cannot be read or is none.
+    Raise `ExpressionError` for a constraint that cannot be parsed or is not a truth value.
     """
     if matrix is None:
         yield {}
@@ -119,12 +124,12 @@ def cells_of(matrix: Matrix | None, arm: str) -> Iterator[Parameters]:
 
 
 def fits(parameters: Mapping[str, Value], entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> bool:
-    """Return whether the parameters have these values; one that is missing has none."""
+    """Return whether the parameters have these values; a missing parameter has none."""
     return fitting(entry)(parameters)
 
 
 def fitting(entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> Callable[[Mapping[str, Value]], bool]:
-    """`fits` for many combinations: the entry's values are read once."""
+    """Return `fits` for many combinations: the entry's values are parsed once."""
     wanted = [
         (name, frozenset(_typed(read_value(each)) for each in (value if isinstance(value, tuple) else (value,))))
         for name, value in entry.items()
@@ -133,28 +138,28 @@ def fitting(entry: Mapping[str, Scalar | tuple[Scalar, ...]]) -> Callable[[Mappi
 
 
 def excluding(matrix: Matrix) -> Callable[[Mapping[str, Value]], bool]:
-    """Return whether a combination is left out by `exclude`."""
+    """Return a function that returns whether `exclude` excludes a combination."""
     entries = [fitting(entry) for entry in matrix.exclude]
     return lambda parameters: any(each(parameters) for each in entries)
 
 
 def _typed(value: Value) -> tuple[bool, Value]:
-    """Return the values that `same` requires to be equal."""
+    """Return a key that is equal for values that are the same (see `same`)."""
     return isinstance(value, bool), value
 
 
 def same(one: Value, other: Value) -> bool:
-    """Equal and of one kind: 1 is not true."""
+    """Return whether two values are equal and of one kind: 1 is not true."""
     return isinstance(one, bool) == isinstance(other, bool) and one == other
 
 
 def parameters_text(parameters: Mapping[str, Value]) -> str:
-    """Format parameters for people: `pir = 1 Mb/s, connections = 4`."""
+    """Format parameters for display: `pir = 1 Mb/s, connections = 4`."""
     return ", ".join(f"{name} = {show_value(value)}" for name, value in parameters.items())
 
 
 def as_texts(parameters: Mapping[str, Value]) -> dict[str, Scalar]:
-    """The parameters as a record or a file has them: quantities as texts."""
+    """Return the parameters as in a record or a file: quantities as texts."""
     return {
         name: value if isinstance(value, bool | int | float | str) else show_value(value)
         for name, value in parameters.items()
@@ -167,7 +172,7 @@ def as_values(texts: Mapping[str, Scalar]) -> Parameters:
 
 
 def as_scalar(text: str) -> Scalar:
-    """Parse the text of an option or a table; `QuantityError` for a unit that is nearly one."""
+    """Parse the text of an option or a table. Raise `QuantityError` for a misspelled unit."""
     if text in ("true", "false"):
         return text == "true"
     if re.fullmatch(r"[0-9]{1,18}", text):
@@ -179,7 +184,9 @@ def as_scalar(text: str) -> Scalar:
 
 
 def as_number(value: Value) -> float | int | bool | str:
-    """The value for tables and graphs: b/s, B, ms, fractions of the whole; numbers, texts and truth values stay."""
+    """Return the value for tables and graphs: b/s, B, ms, fractions of the whole; numbers, texts and truth values
+    unchanged.
+    """
     match value:
         case Rate():
             return value.bps
@@ -195,7 +202,7 @@ def as_number(value: Value) -> float | int | bool | str:
 
 
 def slug(parameters: Mapping[str, Value]) -> str:
-    """The parameters as the name of a folder; different parameters have different names. Empty if there is none."""
+    """Return the parameters as the name of a folder, unique for each set of parameters; empty if there are none."""
     if not parameters:
         return ""
     whole = ",".join(f"{name}={show_value(value)}" for name, value in parameters.items())

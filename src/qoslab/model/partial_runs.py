@@ -1,4 +1,4 @@
-"""Runs of a part of their file (`--arm`, `--only`), and which figures they were not asked for."""
+"""Runs of a part of their file (`--arm`, `--only`), and the values that such runs leave out."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from qoslab.model.expressions import show_value
 from qoslab.model.run_figures import RunFigure
 
 PARTIAL = ("--arm", "--only")
-"""Options of a run that leaves cells out."""
+"""Options that leave cells out of a run."""
 
 
 LeftOut = Callable[[RunFigure], bool]
-"""True if a run was not asked for a figure."""
+"""Function that returns True for a value that a run left out."""
 
 
 STRICT = "--strict"
-"""The option of a run in which values that shortened traffic did not come to are failures."""
+"""Option with which values that a shortened run cannot reach count as failures."""
 
 
 def part_of(overrides: Sequence[str]) -> str:
@@ -25,10 +25,10 @@ def part_of(overrides: Sequence[str]) -> str:
 
 
 def left_out(overrides: Sequence[str], cells: Iterable[tuple[str, Mapping[str, str | int | float | bool]]]) -> LeftOut:
-    """Return whether a figure is none that a run of these options and cells was asked for.
+    """Return a function that returns True for the values that a run with these options and cells left out.
 
-    Of a run of the whole file none is left out. Of one of a part, figures of which it has no cells, by arm and
-    parameters, and averages: they would be over fewer cells.
+    A run of the whole file leaves none out. A run of a part leaves out values without cells in it, by arm and
+    parameters, and averages, which would be over fewer cells.
     """
     if not part_of(overrides):
         return lambda figure: False
@@ -47,5 +47,5 @@ def left_out(overrides: Sequence[str], cells: Iterable[tuple[str, Mapping[str, s
 
 
 def asked_of_all(figures: Iterable[RunFigure], *runs: LeftOut) -> tuple[RunFigure, ...]:
-    """The figures that each of the runs was asked for."""
+    """Return the values that none of the runs left out."""
     return tuple(each for each in figures if not any(lacks(each) for lacks in runs))

@@ -1,4 +1,4 @@
-"""The names by which an experiment refers to its nodes, to TCP profiles and to metrics."""
+"""Names by which an experiment refers to its nodes, TCP profiles and metrics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Steps = tuple[str | int, ...]
 def unknown_names(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
     """Yield the unknown names, each with its place and message.
 
-    A file with one is refused with its line (`qoslab.schema`); this is for what a run has kept of it.
+    A file with an unknown name is refused with its line (`qoslab.schema`); this check is for the records of a run.
     """
     known = experiment.topology.nodes
     for steps, name in _nodes(experiment):
@@ -44,7 +44,7 @@ def unknown_names(experiment: Experiment) -> Iterator[tuple[Steps, str]]:
 
 
 def unknown_published(published: Iterable[PublishedFigure]) -> Iterator[tuple[Steps, str]]:
-    """Metrics of published values that cannot be measured; a value may have none."""
+    """Yield the metrics of published values that cannot be measured. A published value may lack a metric."""
     for index, figure in enumerate(published):
         if figure.metric and not _is_metric(figure.metric):
             yield ("published", index, "metric"), f'found "{figure.metric}", expected a metric'
@@ -75,7 +75,7 @@ def _of_flows(here: Steps, flows: Iterable[Flow]) -> Iterator[tuple[Steps, str]]
 
 
 def _metrics(value: object, steps: Steps) -> Iterator[tuple[Steps, str]]:
-    """Each metric in it, alone and in lists, with its place; `show` lists them by arm."""
+    """Yield each metric in a value, single or in lists, with its place. `show` lists metrics by arm."""
     if isinstance(value, tuple):
         for index, inner in enumerate(value):
             yield from _metrics(inner, (*steps, index))

@@ -1,4 +1,4 @@
-"""A figure of a run, as its comparison has it, and whether it is another one than in a run before."""
+"""A value of a run in its comparison, and its change from an earlier run."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Self, cast
 from qoslab.model.metrics import Unit, format_value
 
 NEGLIGIBLE = 0.05
-"""Two figures that are nearer to one another than this share of the greater have not moved."""
+"""Share of the greater of two values; a smaller difference between them does not count as a change."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A figure, and the ends of its 95 % interval; if there is none, both are the figure itself."""
+    """A measured value, and the ends of its 95 % interval; without an interval, both ends are the value itself."""
 
     value: float
     low: float
@@ -23,7 +23,7 @@ class Measured:
 
     @classmethod
     def of(cls, value: float | None, low: float | None, high: float | None) -> Self | None:
-        """Build from the values of a table, with None and nan for missing ones; None if nothing was measured."""
+        """Build from the values of a table, with None or nan for missing ones. Return None if nothing was measured."""
         if value is None or math.isnan(value):
             return None
         if low is None or high is None or math.isnan(low) or math.isnan(high):
@@ -32,9 +32,9 @@ class Measured:
 
 
 def moved(now: Measured | None, before: Measured | None, negligible: float = NEGLIGIBLE) -> bool:
-    """Return whether it differs by more than is negligible, and the intervals have nothing in common.
+    """Return whether a value changed by more than a negligible amount, and the intervals do not overlap.
 
-    None is a figure that was not measured.
+    None is a value that was not measured.
     """
     if now is None or before is None:
         return now is not before
@@ -43,23 +43,25 @@ def moved(now: Measured | None, before: Measured | None, negligible: float = NEG
 
 
 Key = tuple[str, str, str]
-"""Arm, metric, cells in words."""
+"""Key of a value: arm, metric, description of the cells."""
 
 
 @dataclass(frozen=True)
 class RunFigure:
-    """A row of a run's comparison, or an average over its cells, or how often one of two values was better."""
+    """A value of a run's comparison: a row, an average over its cells, or the frequency of one of two values being
+    better.
+    """
 
     arm: str
     metric: str
-    """Metric, or the title of an average or of two values."""
+    """Metric, or the title of an average or of a pair of values."""
     where: str
     """Description of the cells of the arm; empty for all."""
     unit: str
     measured: float | None
     low: float | None
     high: float | None
-    """Ends of the 95 % interval, if there is one."""
+    """Upper end of the 95 % interval; None, as `low`, if there is none."""
     published: float | None
     tolerance: str
     verdict: str
@@ -68,17 +70,17 @@ class RunFigure:
     reproduction: str = ""
     """The verdict on the publication."""
     explanation: str = ""
-    """Explanation of a publication that contradicts the prediction, or of a fitted part."""
+    """Explanation of a published value that contradicts the prediction, or of a fitted part."""
     about: str = ""
-    """Subject of an average."""
+    """Statistic and metric of an average; empty for other values."""
     lowest: str = ""
-    """The lowest of what it is of, for people."""
+    """Lowest of the averaged values, formatted for display."""
 
     @classmethod
     def of(cls, row: Mapping[str, object]) -> Self:
-        """Build from `comparison.json` or `comparison.csv`, also of another version.
+        """Build from a row of `comparison.json` or `comparison.csv`, also of another version.
 
-        `KeyError` without a verdict, `ValueError` for a number that is none.
+        Raise `KeyError` for a missing verdict, `ValueError` for an invalid number.
         """
         numbers = {name: _number(row.get(name)) for name in ("measured", "low", "high", "published", "predicted")}
         names = ("arm", "metric", "where", "unit", "tolerance", "reproduction", "explanation")
@@ -89,7 +91,7 @@ class RunFigure:
 
     @classmethod
     def of_average(cls, row: Mapping[str, object]) -> Self:
-        """Build from `averages.csv`. Errors as above."""
+        """Build from a row of `averages.csv`. Raise the same errors as `of`."""
         words = {name: str(row[name]) for name in ("title", "each", "unit", "metric", "statistic")}
         about = f"{words['statistic']} of {words['metric']}"
         figure = cls.of({**row, "metric": words["title"], "where": words["each"], "measured": row["value"]})
@@ -100,26 +102,26 @@ class RunFigure:
 
     @property
     def key(self) -> Key:
-        """Return the key of the same value in another run."""
+        """Key of the same value in another run."""
         return self.arm, self.metric, self.where
 
     @property
     def place(self) -> str:
-        """Text of it for display."""
+        """Arm, cells and metric for display."""
         return " ".join(part for part in (self.arm, f"({self.where})" if self.where else "", self.metric) if part)
 
     @property
     def figure(self) -> Measured | None:
-        """Return the measured value."""
+        """The measured value with its interval."""
         return Measured.of(self.measured, self.low, self.high)
 
     def moved_from(self, before: RunFigure, negligible: float = NEGLIGIBLE) -> bool:
-        """Return whether its verdict, or the figure itself, is another than before."""
+        """Return whether the verdict or the value differs from `before`."""
         return self.verdict != before.verdict or moved(self.figure, before.figure, negligible)
 
 
 def _number(value: object) -> float | None:
-    """Parse a number of a text table, or of JSON; None if there is none."""
+    """Parse a number of a text table or of JSON; return None if there is none."""
     if isinstance(value, str):
         return float(value) if value else None
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
@@ -127,7 +129,7 @@ def _number(value: object) -> float | None:
 
 @dataclass(frozen=True)
 class Score:
-    """Wins of one value of a parameter over another, in pairs of cells that differ in nothing else."""
+    """Wins of one value of a parameter over another, in pairs of cells that are otherwise equal."""
 
     title: str
     arm: str
@@ -142,7 +144,7 @@ class Score:
 
     @classmethod
     def of(cls, row: Mapping[str, object]) -> Self:
-        """Build from `scores.csv`. `KeyError` or `ValueError` if it is no such table."""
+        """Build from a row of `scores.csv`. Raise `KeyError` or `ValueError` for another table."""
         words = {name: str(row[name]) for name in ("title", "arm", "metric", "parameter", "first", "second")}
         won, equal, lost = (int(str(row[name])) for name in ("won", "equal", "lost"))
         return cls(**words, won=won, equal=equal, lost=lost)

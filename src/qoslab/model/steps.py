@@ -1,4 +1,4 @@
-"""Steps of a run: what is done to which nodes, how long it takes, and under which key it is recorded."""
+"""Steps of a run: the action, its nodes, its duration, and the key of its record."""
 
 from __future__ import annotations
 
@@ -35,18 +35,20 @@ SIMULATION = "simulate"
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that is done."""
+    """One action of a run."""
 
     key: str
-    """The step of `cell.json` that it is part of; those of one key follow each other."""
+    """Key of its step in `cell.json`; actions with the same key are consecutive."""
     kind: StepKind
     nodes: tuple[str, ...]
-    """The nodes that it concerns."""
+    """Nodes of the action."""
     detail: str
     """Description of the details of the step."""
     seconds: float | None
     """Estimate; None if unknown."""
     after_s: float | None = None
-    """Started so long after the cell's traffic, while that goes on: takes no time of its own."""
+    """Time from the start of the cell's traffic to the start of the action in seconds; it runs during the traffic, and
+    adds no time. None for other actions.
+    """
     moment: str | None = None
     """Time of an observation."""

@@ -43,12 +43,14 @@ TRANSACTION_BYTES = 20_000
 TRANSACTION_S = 2
 """Seconds between two answers [chosen]."""
 DNS_PAYLOAD = 45
-"""Payload of a query [chosen]: the header of 12 bytes (RFC 1035), a name of 18, EDNS of 11, type and class."""
+"""Payload of a query [chosen]: header 12 bytes (RFC 1035), name 18, EDNS 11, type and class 4."""
 DNS_S = 0.5
 """Seconds between two queries of a resolver [chosen]."""
 GAME_PAYLOAD = 80
 GAME_S = 0.04
-"""Client of a first-person shooter (J. Färber, "Network game traffic modelling", NetGames 2002 [remembered])."""
+"""Interval between packets of a client of a first-person shooter (J. Färber, "Network game traffic modelling", NetGames
+2002 [remembered]).
+"""
 IMIX_PACKETS = (40, 576, 40, 40, 576, 40, 1500, 40, 576, 40, 40, 576)
 """IP packets of 40, 576 and 1500 bytes, 7 to 4 to 1 (simple IMIX; see RFC 6985)."""
 IMIX_BPS = 5_000_000
@@ -56,9 +58,9 @@ IMIX_BPS = 5_000_000
 
 
 SPREAD_SHARE = 0.95
-"""Part of the time of the traffic in which sources with a long period start."""
+"""Share of the traffic time within which sources with a long period start."""
 TCP_SPREAD_NS = 10**9
-"""Time in which connections without pause start: those of one kind do not all begin at once."""
+"""Time within which connections without pauses start, so that connections of one kind do not start all at once."""
 
 KindName = Literal[
     "voice",
@@ -94,37 +96,38 @@ class Codec:
 
 G711 = Codec("G.711 with concealment", 0, 25.1, 20)
 G729 = Codec("G.729A", 11, 19.0, 25)
-"""G.113 lists G.729A with VAD, two frames of 10 ms a packet; look-ahead of 5 ms."""
+"""G.729A with VAD and two frames of 10 ms per packet, as in G.113; look-ahead of 5 ms."""
 OPUS = Codec("Opus", 0, 25.1, 26.5, assumed=True)
-"""Impairments of G.711 with concealment are assumed; look-ahead of 6.5 ms (RFC 6716, section 2)."""
+"""Opus with the impairments of G.711 with concealment, which are assumed; look-ahead of 6.5 ms (RFC 6716, section 2).
+"""
 
 
 LARGEST_WRITE = 2**20
-"""Bytes that iperf3 writes at once at most."""
+"""Maximum bytes that iperf3 writes at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrafficKind:
-    """A kind of traffic. Sizes are bytes of transport payload; `interval_s` is the time between two sendings."""
+    """A kind of traffic. Sizes are bytes of transport payload; `interval_s` is the time between two sends."""
 
     name: KindName
     summary: str
     unit: str
-    """Word for one of it, in the plural: calls, users."""
+    """Plural noun for its sources: calls, users."""
     protocol: Literal["udp", "tcp"]
     dscp: int
     """Usual code point (RFC 4594, figure 3)."""
     port: int
     """Destination port."""
     source: str
-    """Documents behind packets and pace."""
+    """Sources of the packet sizes and intervals."""
     both_ways: bool = False
     """True if the same traffic goes in both directions."""
     sizes: tuple[int, ...] = ()
-    """Bytes of the sendings in a cycle: a datagram, a picture of a video, a page. Empty: TCP without pause."""
+    """Bytes of each send in a cycle: a datagram, a picture of a video, a page. Empty for TCP without pauses."""
     interval_s: float = 0.0
     largest: int = LARGEST_PAYLOAD
-    """Most payload of a datagram; a longer sending is a burst of several."""
+    """Maximum payload of a datagram; a larger send is a burst of several."""
     codec: Codec | None = None
     aliases: tuple[str, ...] = ()
 
@@ -137,18 +140,18 @@ class TrafficKind:
 
     @property
     def bursts(self) -> bool:
-        """True if a sending is more than one packet, or sizes change: no generator of a real lab sends this."""
+        """True if a send is more than one packet, or if sizes vary: no generator of a real lab supports this."""
         most = self.largest if self.protocol == "udp" else LARGEST_WRITE
         return bool(self.sizes) and (len(self.sizes) > 1 or self.sizes[0] > most)
 
     def interval_ns(self, rate_bps: float | None = None) -> int:
-        """Return the time between two sendings, at the catalogue's rate or at another one."""
+        """Return the time between two sends, at the catalogue's rate or at another one."""
         if rate_bps is None:
             return round(self.interval_s * 10**9)
         return round(sum(self.sizes) * 8 / len(self.sizes) / rate_bps * 10**9)
 
     def spread_ns(self, duration_ns: int, rate_bps: float | None = None) -> int:
-        """Return the time in which its sources start, each at a random time: one cycle, but no longer than the
+        """Return the time within which its sources start, each at a random time: one cycle, but no longer than the
         traffic.
         """
         if not self.sizes:
@@ -299,7 +302,7 @@ CATALOGUE: tuple[TrafficKind, ...] = (
 """All kinds of traffic."""
 
 KINDS: dict[str, TrafficKind] = {name: kind for kind in CATALOGUE for name in (kind.name, *kind.aliases)}
-"""Kinds of traffic by name and other names."""
+"""Kinds of traffic by name and alias."""
 
 
 def flow_keys(kind: TrafficKind, *, ipv6: bool = False) -> dict[str, object]:

@@ -30,18 +30,18 @@ _SHORT_RATE = re.compile(r"(\d+(?:\.\d+)?) *([kmg]?)", re.IGNORECASE)
 _FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 
 LENGTH_LIMIT = 60
-"""Characters of a quantity; a real one has about ten."""
+"""Maximum characters of a quantity; a real one has about ten."""
 
 
 class QuantityError(UserError, ValueError):
-    """A text that is no quantity, or one whose meaning is in doubt; `hint` has the proposal."""
+    """A text that is not a quantity, or an ambiguous one; `hint` has the proposal."""
 
     def __str__(self) -> str:
         return f"{self.message}; {self.hint}" if self.hint else self.message
 
 
 def _decimal(value: int, factor: int) -> str:
-    """`value / factor` exactly, without trailing zeros or exponent; `factor` is a power of ten."""
+    """Format `value / factor` exactly, without trailing zeros or exponent; `factor` is a power of ten."""
     whole, rest = divmod(value, factor)
     # One behind the factor has as many digits more as the factor has zeros.
     digits = str(factor + rest)[1:].rstrip("0")
@@ -49,10 +49,10 @@ def _decimal(value: int, factor: int) -> str:
 
 
 class Quantity:
-    """Common base of the four types; not used by itself.
+    """Common base class of the four types.
 
-    Quantities compare, add and subtract with their own kind only. `*` and `//` take an integer; `/` with the same
-    kind gives the ratio. A result below zero is a `ValueError`.
+    Quantities can be compared, added and subtracted only with their own kind. `*` and `//` take an integer; `/` with
+    the same kind returns the ratio. A result below zero raises `ValueError`.
     """
 
     __slots__ = ("_value",)
@@ -61,9 +61,9 @@ class Quantity:
     KIND: ClassVar[str]
     """Name of the quantity in messages."""
     UNITS: ClassVar[dict[str, int]]
-    """Every accepted spelling, and its size in base units; the first of each size is the proposal's."""
+    """Accepted spellings, each with its size in base units; proposals use the first spelling of each size."""
     LARGEST: ClassVar[int] = 10**36
-    """Greatest value of any text, in base units, so that none takes long to read. What can be run is far less."""
+    """Largest accepted value in base units, so that parsing is fast. Values that can be run are far smaller."""
     PATTERN: ClassVar[str]
     """Regular expression (ECMA 262) of accepted texts, for JSON Schema."""
     EXAMPLES: ClassVar[tuple[str, ...]]
@@ -77,7 +77,7 @@ class Quantity:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The quantity that the text names, exactly; `QuantityError` otherwise."""
+        """Parse a text exactly. Raise `QuantityError` if it is not a quantity."""
         if len(text) > LENGTH_LIMIT:
             long = f'found a text of {len(text)} characters, "{text[:20]}…"'
             raise QuantityError(f"{long}, expected {cls._expected()}")
@@ -123,12 +123,12 @@ class Quantity:
 
     @classmethod
     def _without_unit(cls, number: Decimal) -> str:
-        """The hint for a bare number."""
+        """Return the hint for a number without a unit."""
         raise NotImplementedError
 
     @classmethod
     def _doubtful_unit(cls, number: Decimal, unit: str) -> str:
-        """The hint for a unit that is not accepted; empty if there is nothing to propose."""
+        """Return the hint for a unit that is not accepted; empty if there is no proposal."""
         near = [known for known in cls._proposed_units() if known.lower() == unit.lower()]
         return f'did you mean "{number} {near[0]}"?' if near else ""
 
@@ -219,7 +219,7 @@ class Quantity:
 
 
 class Rate(Quantity):
-    """Bits per second. Which layer's bits is said where the rate is used."""
+    """Rate in bits per second. Each use defines the layer of the bits."""
 
     __slots__ = ()
     KIND = "rate"
@@ -264,7 +264,7 @@ class Rate(Quantity):
 
 
 class Size(Quantity):
-    """Bytes."""
+    """Size in bytes."""
 
     __slots__ = ()
     KIND = "size"
@@ -284,12 +284,12 @@ class Size(Quantity):
 
     @property
     def bytes(self) -> int:
-        """Bytes."""
+        """Number of bytes."""
         return self._value
 
     @property
     def bits(self) -> int:
-        """Bits."""
+        """Number of bits."""
         return self._value * 8
 
     def __str__(self) -> str:
@@ -315,7 +315,7 @@ class Size(Quantity):
 
 
 class Duration(Quantity):
-    """Nanoseconds."""
+    """Duration in nanoseconds."""
 
     __slots__ = ()
     KIND = "duration"
@@ -334,12 +334,12 @@ class Duration(Quantity):
 
     @property
     def ns(self) -> int:
-        """Nanoseconds."""
+        """Number of nanoseconds."""
         return self._value
 
     @property
     def seconds(self) -> float:
-        """Seconds."""
+        """Number of seconds."""
         return self._value / 10**9
 
     def __str__(self) -> str:
@@ -364,7 +364,7 @@ class Duration(Quantity):
 
 
 class Percent(Quantity):
-    """Ten-thousandths of one percent (millionths of the whole); may exceed 100 %."""
+    """Percentage in ten-thousandths of one percent (millionths of the whole); may exceed 100 %."""
 
     __slots__ = ()
     KIND = "percentage"
@@ -374,7 +374,7 @@ class Percent(Quantity):
 
     @property
     def fraction(self) -> float:
-        """1.0 is 100 %."""
+        """Fraction of the whole: 1.0 is 100 %."""
         return self._value / 10**6
 
     def __str__(self) -> str:
@@ -405,7 +405,7 @@ DSCP_NUMBERS: dict[str, int] = {
 
 
 def dscp_number(word: object) -> object:
-    """Return the code point that a name means; anything but a text unchanged. `QuantityError` for another name."""
+    """Return the code point of a name, and anything but a text unchanged. Raise `QuantityError` for an unknown name."""
     if not isinstance(word, str):
         return word
     if word.lower() not in DSCP_NUMBERS:
@@ -414,7 +414,9 @@ def dscp_number(word: object) -> object:
 
 
 def typed_rate(text: str) -> int:
-    """Return a rate as typed in an option, such as 20m or 1.5 Mb/s, in b/s. Raise QuantityError."""
+    """Return the b/s of a rate as typed in an option, such as 20m or 1.5 Mb/s. Raise `QuantityError` if it is not a
+    rate.
+    """
     short = _SHORT_RATE.fullmatch(text.strip())
     bps = round(float(short[1]) * _FACTORS[short[2].lower()]) if short else Rate.parse(text).bps
     if bps < 1:

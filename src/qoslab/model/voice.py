@@ -12,7 +12,7 @@ from math import exp, log10, sqrt
 from qoslab.model.traffic_kinds import Codec
 
 BEST_DELAYS = 200
-"""Delays of the playout buffer that are tried at most."""
+"""Maximum number of delays of the playout buffer that are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,19 +20,19 @@ class Connection:
     """Parameters of a connection with the default values of G.107, table 2."""
 
     sending_loudness_db: float = 8.0
-    """SLR."""
+    """SLR: sending loudness rating."""
     receiving_loudness_db: float = 2.0
-    """RLR."""
+    """RLR: receiving loudness rating."""
     sidetone_db: float = 15.0
-    """STMR."""
+    """STMR: sidetone masking rating."""
     sending_d_factor: float = 3.0
-    """Ds."""
+    """Ds: D-value of the telephone, sending side."""
     receiving_d_factor: float = 3.0
-    """Dr."""
+    """Dr: D-value of the telephone, receiving side."""
     talker_echo_loudness_db: float = 65.0
-    """TELR."""
+    """TELR: talker echo loudness rating."""
     listener_echo_loss_db: float = 110.0
-    """WEPL."""
+    """WEPL: weighted echo path loss."""
     one_way_delay_ms: float = 0.0
     """T: mean one-way delay of the echo path."""
     round_trip_ms: float = 0.0
@@ -40,29 +40,29 @@ class Connection:
     absolute_delay_ms: float = 0.0
     """Ta: absolute delay in echo-free connections."""
     quantization_units: float = 1.0
-    """qdu."""
+    """qdu: number of quantization distortion units."""
     equipment_impairment: float = 0.0
-    """Ie."""
+    """Ie: equipment impairment factor."""
     loss_robustness: float = 4.3
-    """Bpl."""
+    """Bpl: packet-loss robustness factor."""
     loss_percent: float = 0.0
-    """Ppl."""
+    """Ppl: random packet-loss probability."""
     burst_ratio: float = 1.0
-    """BurstR."""
+    """BurstR: burst ratio."""
     delay_sensitivity: float = 1.0
-    """sT."""
+    """sT: delay sensitivity."""
     least_delay_ms: float = 100.0
-    """mT: delay without effect."""
+    """mT: minimum perceivable delay."""
     circuit_noise_dbm0p: float = -70.0
-    """Nc."""
+    """Nc: circuit noise."""
     noise_floor_dbmp: float = -64.0
-    """Nfor."""
+    """Nfor: noise floor at the receiving side."""
     sending_room_noise_dba: float = 35.0
-    """Ps."""
+    """Ps: room noise at the sending side."""
     receiving_room_noise_dba: float = 35.0
-    """Pr."""
+    """Pr: room noise at the receiving side."""
     advantage: float = 0.0
-    """A."""
+    """A: advantage factor."""
 
     def delayed(self, delay_ms: float) -> Connection:
         """Return the connection with the same delay each way: T = Ta, Tr = 2 T."""
@@ -79,7 +79,7 @@ def rating(connection: Connection) -> float:
 
 
 def equipment(connection: Connection) -> float:
-    """Return Ie,eff (clause 7.5): impairment by the codec and by random loss of packets."""
+    """Return Ie,eff (clause 7.5): impairment by the codec and by random packet loss."""
     loss = connection.loss_percent
     base = connection.equipment_impairment
     if loss <= 0:
@@ -143,7 +143,7 @@ def _simultaneous(c: Connection, basic: float, noise: float) -> float:
 
 
 def _delay(c: Connection, basic: float, noise: float) -> float:
-    """Return Id (clause 7.4): talker echo, listener echo, and too long absolute delay."""
+    """Return Id (clause 7.4): impairment by talker echo, listener echo and absolute delay."""
     t = c.one_way_delay_ms
     echo = c.talker_echo_loudness_db - 40 * log10((1 + t / 10) / (1 + t / 150)) + 6 * exp(-0.3 * t**2)
     if c.sidetone_db < 9:
@@ -170,19 +170,19 @@ class VoiceScore:
     """Quality of calls."""
 
     rating: float
-    """R."""
+    """Rating factor R."""
     mos: float
     playout_ms: float
-    """Network delay to which the playout buffer of the receiver delays each packet."""
+    """Total network delay of each packet including its wait in the receiver's playout buffer."""
     loss_percent: float
-    """Packets that did not arrive in time for it."""
+    """Packets that did not arrive before their playout."""
 
 
 def score(codec: Codec, delays_ns: Sequence[tuple[int, int]], sent: int) -> VoiceScore | None:
-    """Return the best score that a playout buffer of constant delay reaches; None if nothing was sent.
+    """Return the best score with a playout buffer of constant delay; None if nothing was sent.
 
-    `delays_ns` are one-way delays of the network with their number of packets, ascending. A packet with a longer delay
-    than the buffer's is lost.
+    `delays_ns` has the one-way delays of the network, ascending, each with its number of packets. A packet whose delay
+    is longer than the buffer's is lost.
     """
     if sent <= 0:
         return None

@@ -29,11 +29,11 @@ MetricCheck = Callable[[Steps, str, Collection[str]], Iterator[Finding]]
 
 
 EXPANDED = 160
-"""Words of an expression that are evaluated while an expectation is filled in for a combination."""
+"""Work to fill in an expectation for a combination, counted in evaluated words of an expression."""
 
 
 class ExpectationChecker:
-    """Checks each expectation with the values of every cell that it is about."""
+    """Checker of an expectation with the values of every cell that it covers."""
 
     def __init__(self, experiment: Experiment, document: Document, metric: MetricCheck) -> None:
         self.experiment = experiment
@@ -41,10 +41,10 @@ class ExpectationChecker:
         self.metric = metric
         self.arms = [arm.name for arm in experiment.arms]
         self.bad: set[str] = set()
-        """Quantities that have no value."""
+        """Quantities without a value."""
 
     def quantities(self, compare: Comparison) -> Iterator[Finding]:
-        """Check quantities: their expressions must be readable and use only earlier ones; none may be unused."""
+        """Check quantities: their expressions must be valid and use only earlier ones; none may be unused."""
         parameters = parameters_of(self.experiment)
         known = [*parameters, DURATION]
         used: set[str] = set()
@@ -67,7 +67,7 @@ class ExpectationChecker:
             known.append(name)
 
     def readable(self, steps: Steps, text: str, known: Collection[str]) -> Iterator[Finding]:
-        """An expression over known values."""
+        """Check that an expression is valid and uses only known values."""
         try:
             names = formula(text).names
         except ExpressionError as error:
@@ -78,7 +78,7 @@ class ExpectationChecker:
             yield self.document.finding(steps, message, did_you_mean(name, known))
 
     def expectation(self, steps: Steps, expectation: Expectation, quantities: Quantities) -> Iterator[Finding]:
-        """Everything that does not fit of one."""
+        """Yield all errors of one expectation."""
         unknown = [*self.names(steps, expectation, quantities)]
         yield from unknown
         forms = [form for form in FORMS if getattr(expectation, form) is not None]
@@ -103,7 +103,7 @@ class ExpectationChecker:
         yield from known[asked]
 
     def everywhere(self, steps: Steps, expectation: Expectation, quantities: Quantities) -> Iterator[Finding]:
-        """Figures of the first combination for which one does not fit."""
+        """Yield the errors of the values of the first combination with any."""
         arm = self.experiment.arm(expectation.arms[0])
         matrix = self.experiment.matrix_of(arm)
         if matrix is not None:
@@ -119,7 +119,7 @@ class ExpectationChecker:
                 return
 
     def names(self, steps: Steps, expectation: Expectation, quantities: Quantities) -> Iterator[Finding]:
-        """Arms and parameters."""
+        """Check that arms and parameters exist."""
         arms = [arm for arm in dict.fromkeys(expectation.arms) if arm in self.arms]
         for arm in dict.fromkeys(expectation.arms):
             if arm not in self.arms:
@@ -143,7 +143,9 @@ class ExpectationChecker:
     def figures(
         self, steps: Steps, expectation: Expectation, values: Parameters, quantities: Quantities
     ) -> Iterator[Finding]:
-        """Figures of one combination must be of the metric's kind, and the lesser of two the first."""
+        """Check that the values of one combination have the metric's kind, and that a lower bound is not above the
+        upper one.
+        """
         words = f" (with {parameters_text(values)})" if values else ""
         known: dict[str, Value] = {DURATION: self.experiment.duration, **values}
         for name, value in needed(expectation, quantities).items():
@@ -180,6 +182,6 @@ class ExpectationChecker:
 
 
 def parameters_of(experiment: Experiment, arms: Collection[str] | None = None) -> tuple[str, ...]:
-    """Every parameter of these arms, or of all."""
+    """Return every parameter of these arms, or of all arms."""
     matrices = [experiment.matrix_of(arm) for arm in experiment.arms if arms is None or arm.name in arms]
     return tuple(dict.fromkeys(name for matrix in matrices if matrix is not None for name in matrix.names))

@@ -17,7 +17,7 @@ from qoslab.traffic import TOOLS
 
 
 def experiment_schema() -> dict[str, Any]:
-    """The schema (draft 2020-12). Names from the registries are listed, so that editors complete them."""
+    """Return the schema (draft 2020-12). It lists names from the registries, so that editors complete them."""
     schema = Experiment.model_json_schema(by_alias=True)
     definitions = schema["$defs"]
     for name, field, text in _field_docstrings():
@@ -40,11 +40,11 @@ def experiment_schema() -> dict[str, Any]:
 
 
 PLACEHOLDER = {"type": "string", "pattern": r"\$\(.+\)"}
-"""A parameter of a sweep, or an expression of some, may stand wherever a single value does."""
+"""A placeholder: a parameter of a sweep or an expression, allowed in place of any single value."""
 
 
 def _with_placeholders(schema: Any) -> Any:
-    """Let each property that is no free text, list or mapping be a placeholder too."""
+    """Allow a placeholder for each property that is not free text, a list or a mapping."""
     if isinstance(schema, list):
         return [_with_placeholders(each) for each in schema]
     if not isinstance(schema, dict):
@@ -67,12 +67,12 @@ def _or_placeholder(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_single(schema: dict[str, Any]) -> bool:
-    """Return whether it is that of one value of a certain form."""
+    """Return whether the schema describes a single value with a certain form."""
     return schema.get("type") in ("integer", "number", "boolean") or bool({"pattern", "enum"} & schema.keys())
 
 
 def _without_titles(schema: Any) -> Any:
-    """Drop the titles that pydantic makes of field names; a property that is called `title` stays."""
+    """Drop the titles that pydantic derives from field names, but keep properties called `title`."""
     if isinstance(schema, dict):
         kept = {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
         return {key: _without_titles(value) for key, value in kept.items()}
@@ -80,9 +80,9 @@ def _without_titles(schema: Any) -> Any:
 
 
 def _field_docstrings() -> Iterator[tuple[str, str, str]]:
-    """Class, key and docstring of each field of the model.
+    """Yield class, key and docstring of each field of the model.
 
-    pydantic could do this when the classes are made, but every start of the command would pay for it.
+    pydantic could do this on class creation, but every start of the command would take longer.
     """
     modules = (experiment, comparison, expectations, matrix)
     sources = [(module, ast.parse(inspect.getsource(module)).body) for module in modules]
@@ -102,13 +102,13 @@ def _suggest(schema: dict[str, Any], known: Mapping[str, Any]) -> None:
 
 
 def _suggest_metrics(schema: dict[str, Any]) -> None:
-    """Every metric, and every metric with a selector."""
+    """Suggest every metric, alone and with a selector."""
     names = "|".join(re.escape(name) for name in METRICS.own)
     schema["anyOf"] = [{"enum": list(METRICS.own)}, {"pattern": rf"^({names})(\([^()]+\))?( @ [a-z_]+ [^()@]+)?$"}]
 
 
 def _suggest_profiles(schema: dict[str, Any]) -> None:
-    """Profile names, at any depth the union with the settings has them."""
+    """Suggest profile names, at any nesting depth of the union with the settings."""
     for branch in (*schema.get("oneOf", ()), *schema.get("anyOf", ())):
         if branch.get("type") == "string":
             _suggest(branch, dict(TCP_PROFILES))
@@ -117,5 +117,5 @@ def _suggest_profiles(schema: dict[str, Any]) -> None:
 
 
 def schema_text() -> str:
-    """The schema as it is committed."""
+    """Return the schema as text, as in the repository."""
     return json.dumps(experiment_schema(), indent=2, ensure_ascii=False) + "\n"

@@ -1,8 +1,8 @@
-"""Files that an experiment names: templates, published figures. None of them is read from anywhere else.
+"""Files that an experiment names: templates and published values. They are read only from allowed folders.
 
-An experiment is given to others, who have files that its author must not see. So what it names must be below the folder
-of the experiment, links followed; of a project, whose experiments stand in a folder called `experiments`, all of that
-folder and the `reports/published` next to it.
+Users run experiments of other authors, who must not read the users' files. Therefore a named file must be below the
+folder of the experiment, with links resolved. In a project, whose experiments are in a folder called `experiments`, it
+may be anywhere in that folder or in the `reports/published` next to it.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import BinaryIO
 from qoslab.errors import UserError
 
 SIZE_LIMIT = 2**18
-"""Bytes of a file that an experiment names; the largest of this repository has 30 000."""
+"""Maximum bytes of a file that an experiment names; the largest of this repository has 30 000."""
 
 
 class FileRefusedError(UserError):
-    """A file that is not read; the message says why, and nothing of what is in it."""
+    """A file that must not be read. The message has the reason, and none of the file's contents."""
 
 
 def roots(experiment_file: Path) -> tuple[Path, ...]:
-    """The folders, links resolved, below which an experiment's files are."""
+    """Return the folders, with links resolved, that may contain an experiment's files."""
     folder = experiment_file.parent.resolve()
     for around in (folder, *folder.parents):
         if around.name == "experiments":
@@ -37,7 +37,9 @@ def tidy(path: Path) -> Path:
 
 
 def refusal(path: Path, allowed: tuple[Path, ...]) -> str:
-    """Return why a path must not be read; empty if it may. Says nothing of whether there is such a file."""
+    """Return the reason for refusing to read a path; empty if it is allowed. The reason does not reveal whether the
+    file exists.
+    """
     try:
         inside = any(path.resolve().is_relative_to(root) for root in allowed)
     except (OSError, RuntimeError, ValueError):  # a loop of links, a NUL
@@ -46,7 +48,7 @@ def refusal(path: Path, allowed: tuple[Path, ...]) -> str:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file for reading. `FileRefusedError` for all else, `OSError` if it cannot be opened."""
+    """Open a regular file for reading. Raise `FileRefusedError` for anything else, `OSError` if it cannot be opened."""
     # A FIFO must not be waited for.
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -56,7 +58,9 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
-    """A regular file of at most `limit` bytes. `FileRefusedError` for all else, `OSError` if it cannot be read."""
+    """Read a regular file of at most `limit` bytes. Raise `FileRefusedError` for anything else, `OSError` if it cannot
+    be read.
+    """
     with open_regular(path) as file:
         raw = file.read(limit + 1)
     if len(raw) > limit:
@@ -65,7 +69,9 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 
 def read_text(path: Path, allowed: tuple[Path, ...], limit: int = SIZE_LIMIT) -> str:
-    """The text of a file that an experiment names. `FileRefusedError` if it cannot be read; the message says why."""
+    """Return the text of a file that an experiment names. Raise `FileRefusedError` with the reason if it cannot be
+    read.
+    """
     if why := refusal(path, allowed):
         raise FileRefusedError(f"it is outside: {why}")
     try:
@@ -79,11 +85,11 @@ def read_text(path: Path, allowed: tuple[Path, ...], limit: int = SIZE_LIMIT) ->
 
 
 VALUES_MOST = 8_000_000
-"""Values of a JSON file that is read as a whole: Python takes up to a hundred bytes for each."""
+"""Maximum number of values in a JSON file that is read as a whole: Python needs up to a hundred bytes for each."""
 
 
 def check_values(path: Path | str, text: bytes) -> None:
-    """`FileRefusedError` if a JSON text may have more values than any record of a run."""
+    """Raise `FileRefusedError` if a JSON text may have more values than any record of a run."""
     # An upper limit: each value but the first of a list follows a comma, and each list or object has its bracket.
     values = sum(map(text.count, (b",", b"[", b"{")))
     if values > VALUES_MOST:

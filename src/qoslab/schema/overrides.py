@@ -1,7 +1,7 @@
 """`--set PATH=VALUE`: changes to an experiment from the command line.
 
-PATH is made of keys joined by dots: `duration`, `arms.policed.configure.R1.variables.cir`. An item of a list is named
-by its `name` or its index from 0. A first word that is no key of the file but a node stands for that node:
+PATH consists of keys joined by dots: `duration`, `arms.policed.configure.R1.variables.cir`. An item of a list is named
+by its `name` or its index from 0. If the first word is a node and no key of the file, it stands for that node:
 `R1.platform` is `topology.nodes.R1.platform`. VALUE is YAML: `10 s`, `1000000`, `[before, after]`.
 """
 
@@ -20,7 +20,7 @@ KEYS = tuple(field.alias or name for name, field in Experiment.model_fields.item
 
 
 def apply_overrides(document: Document, sets: Mapping[str, str]) -> None:
-    """Change the document in place. `ExperimentError` lists every option whose path leads nowhere."""
+    """Change the document in place. Raise `ExperimentError`, which lists every option with an unknown path."""
     findings: list[Finding] = []
     for path, text in sets.items():
         option = f"--set {path}={text}"
@@ -33,7 +33,7 @@ def apply_overrides(document: Document, sets: Mapping[str, str]) -> None:
 
 
 def parse_set(option: str) -> tuple[str, str]:
-    """Split `PATH=VALUE`. `ExperimentError` if it is not of that form."""
+    """Split `PATH=VALUE`. Raise `ExperimentError` for any other form."""
     path, equals, text = option.partition("=")
     if not equals or not path.strip() or not text.strip():
         place = Place(option=f"--set {option}")
@@ -94,7 +94,7 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _longest_key(mapping: Mapping[str, Any], words: list[str]) -> int | None:
-    """Return how many words make up a key, since names may contain dots; None if no key fits."""
+    """Return the number of words that form a key, as names may contain dots; None if no key matches."""
     return next((n for n in range(len(words), 0, -1) if ".".join(words[:n]) in mapping), None)
 
 

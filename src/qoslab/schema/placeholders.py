@@ -1,7 +1,7 @@
-"""`$(NAME)` and `$(EXPRESSION)` in an experiment file: where they are, and the values in their places.
+"""`$(NAME)` and `$(EXPRESSION)` in an experiment file: their places, and their replacement by values.
 
-A text that is nothing but one of them becomes the value itself: a quantity, a number, a truth value. Within a longer
-text the value is written out. `$$(` stands for `$(`.
+A text that consists of a single placeholder becomes the value itself: a quantity, a number, a truth value. Within a
+longer text the value is formatted. `$$(` stands for `$(`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from qoslab.schema.document import Document, Step, Steps
 _PLACEHOLDER = re.compile(r"\$?\$\(")
 
 NOT_HERE = frozenset({"name", "title", "description", "matrix", "compare", "arms", "order", "repetitions"})
-"""Keys of the file that are one for all cells. Each arm has a context of its own."""
+"""Keys of the file that are common to all cells. Each arm has its own context."""
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,15 @@ class Placeholder:
 
     steps: Steps
     parts: tuple[str | Expression, ...]
-    """Text and expressions in turn."""
+    """Text and expressions, alternating."""
 
     @property
     def names(self) -> frozenset[str]:
-        """Return the names that it uses."""
+        """The names that it uses."""
         return frozenset(name for part in self.parts if isinstance(part, Expression) for name in part.names)
 
     def value(self, values: Mapping[str, Value]) -> str | int | float | bool:
-        """The value as the file would have it. `ExpressionError` if it has none."""
+        """Return the value as written in a file. Raise `ExpressionError` if it has none."""
         if len(self.parts) == 1 and isinstance(self.parts[0], Expression):
             found = self.parts[0].evaluate(values)
             if isinstance(found, Quantity):
@@ -55,7 +55,7 @@ class Placeholder:
 
 
 def find_placeholders(document: Document) -> tuple[dict[Steps, Placeholder], list[Finding]]:
-    """All of a file, by their place; and those that cannot be read."""
+    """Return all placeholders of a file by their place, and findings about invalid ones."""
     found: dict[Steps, Placeholder] = {}
     findings: list[Finding] = []
     for steps, text in _texts(document.data, ()):
@@ -76,7 +76,7 @@ def find_placeholders(document: Document) -> tuple[dict[Steps, Placeholder], lis
 
 
 def _expected(steps: Steps) -> bool:
-    """Return whether a figure of the comparison stands there: it is calculated for each cell, not filled in."""
+    """Return whether a value of the comparison is at this place: it is calculated for each cell, not filled in."""
     return steps[:2] == ("compare", "quantities") or (
         steps[:2] == ("compare", "expectations") and steps[3:4] in {(key,) for key in FIGURES}
     )
@@ -131,9 +131,9 @@ def _closing(text: str, start: int) -> int:
 def filled(
     value: Any, steps: Steps, placeholders: Mapping[Steps, Placeholder], values: Callable[[Steps], Mapping[str, Value]]
 ) -> Any:
-    """The value at `steps` with all placeholders in it replaced; `values` returns the known values at a place.
+    """Return the value at `steps` with all its placeholders replaced; `values` returns the known values at a place.
 
-    `ExpressionError` if one has no value.
+    Raise `ExpressionError` if a placeholder has no value.
     """
     if isinstance(value, dict):
         return {key: filled(inner, (*steps, key), placeholders, values) for key, inner in value.items()}
@@ -144,5 +144,5 @@ def filled(
 
 
 def prefix(steps: Steps) -> tuple[Step, ...]:
-    """The part of the file that is filled as one: a key of the file, or one arm."""
+    """Return the path of the part of the file that is filled in as a whole: a key of the file, or one arm."""
     return steps[:2] if steps[0] == "arms" else steps[:1]

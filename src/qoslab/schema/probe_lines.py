@@ -1,4 +1,4 @@
-"""The configuration of probes on routers."""
+"""Configuration lines of probes on routers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ RESPONDER = "ip sla responder"
 
 
 def probe_lines(experiment: Experiment) -> dict[str, list[tuple[str, int]]]:
-    """The configuration lines of operations and responders by router, pushed after its own configuration.
+    """Return the configuration lines of operations and responders by router, to be pushed after its own configuration.
 
-    Each line comes with the place of its probe in the list.
+    Each line has the index of its probe in the list.
     """
     found: dict[str, list[tuple[str, int]]] = {}
     routers = routers_of(experiment.topology)
@@ -49,6 +49,6 @@ def probe_lines(experiment: Experiment) -> dict[str, list[tuple[str, int]]]:
 
 
 def probe_configuration(experiment: Experiment) -> dict[str, str]:
-    """The same as text, below a comment line."""
+    """Return the lines of each router as text, below a comment line."""
     lines = probe_lines(experiment).items()
     return {router: "!\n" + "".join(f"{text}\n" for text, _ in texts) for router, texts in lines}

@@ -1,4 +1,4 @@
-"""An experiment with its parameters: which combinations each arm has, and the experiment that each of them is."""
+"""An experiment with its parameters: the combinations of each arm, and the experiment of each combination."""
 
 from __future__ import annotations
 
@@ -50,13 +50,15 @@ from qoslab.schema.structure import build, findings_of
 from qoslab.schema.templates import render_configuration
 
 CHECKED = 400
-"""Combinations that are checked as whole experiments; beyond, every value of every parameter is, but not every pair."""
+"""Maximum number of combinations that are checked as whole experiments. Beyond it, every value of every parameter is
+checked, but not every pair.
+"""
 
 OVERRIDDEN = ("traffic", "tcp")
-"""Keys of the file that an arm may have of its own."""
+"""Keys of the file that an arm may override."""
 
 SHARED: tuple[Steps, ...] = (("configure",), *((key,) for key in OVERRIDDEN))
-"""Parts of the file that define a cell by way of its arm."""
+"""Parts of the file that define a cell through its arm."""
 
 NOT_DEFINING = frozenset(
     {
@@ -65,7 +67,7 @@ NOT_DEFINING = frozenset(
         *OVERRIDDEN,
     }
 )
-"""Keys of the file that do not define a cell, or do so by way of its arm."""
+"""Keys of the file that do not define a cell, or only through its arm."""
 NOT_DEFINING_ARM = frozenset({"title", "matrix", "configure", *OVERRIDDEN})
 
 Context = Mapping[str, Value]
@@ -74,7 +76,8 @@ Check = Callable[[Experiment, Document, Path], list[Finding]]
 
 
 CHECK_LIMIT = 250_000
-"""Values of all experiments that are checked for a matrix; a second of a processor checks some 60,000."""
+"""Maximum number of values in all experiments that are checked for a matrix; a processor checks some 60,000 per second.
+"""
 
 
 class Sweep:
@@ -109,11 +112,13 @@ class Sweep:
 
     @classmethod
     def of(cls, experiment: Experiment, file: Path | None = None) -> Sweep:
-        """An experiment without parameters."""
+        """Return the sweep of an experiment without parameters."""
         return cls(experiment, file or Path(), None, {}, {arm.name: ({},) for arm in experiment.arms})
 
     def with_experiment(self, **changes: Any) -> Sweep:
-        """The same with some keys of the experiment replaced in every cell (`duration`, `repetitions`, `order`)."""
+        """Return the sweep with some keys of the experiment replaced in every cell (`duration`, `repetitions`,
+        `order`).
+        """
         changed = self.experiment.model_copy(update=changes)
         # A placeholder of what is replaced must not stay behind as its text.
         data = None if self._data is None else {**self._data, **changed.model_dump(mode="json", include=set(changes))}
@@ -130,13 +135,13 @@ class Sweep:
         return _context(arm, self._cells[arm][0], 1)
 
     def _takes(self, arm: str, steps: Steps) -> bool:
-        """Return whether the values of an arm's cells are in what the file has there."""
+        """Return whether an arm uses the value at this place of the file, rather than its own."""
         index = self._arms[arm]
         return _arm_of(self._data, steps, index) == index
 
     @property
     def count(self) -> int:
-        """Return how many cells there are, repetitions counted."""
+        """Number of cells, repetitions counted."""
         return self.experiment.repetitions * sum(map(len, self._cells.values()))
 
     @property
@@ -145,7 +150,7 @@ class Sweep:
         return tuple(dict.fromkeys(name for cells in self._cells.values() for name in cells[0]))
 
     def names_at(self, arm: str, keys: frozenset[str]) -> tuple[str, ...]:
-        """Parameters of an arm's cells that values of these keys depend on, wherever they are."""
+        """Return the parameters of an arm's cells on which the values of these keys depend, anywhere in the file."""
         found = {
             name
             for steps, placeholder in self._placeholders.items()
@@ -155,25 +160,25 @@ class Sweep:
         return tuple(sorted(found))
 
     def names_of(self, *keys: str) -> tuple[str, ...]:
-        """Parameters that the values of these top-level keys depend on (`topology`), in all arms."""
+        """Return the parameters on which the values of these top-level keys depend (such as `topology`), in all arms."""
         return tuple(name for key in keys for name in self._names.get((key,), ()))
 
     @property
     def shuffled(self) -> bool:
-        """True if the order of cells is one at random, so that another is as good."""
+        """True if the order of the cells is random, so that another order is equivalent."""
         return self.experiment.order != "as written"
 
     @property
     def blocked(self) -> bool:
-        """True if each repetition is over before the next begins."""
+        """True if each repetition ends before the next begins."""
         return self.experiment.order == "blocked"
 
     def combinations(self, arm: str) -> Sequence[Parameters]:
-        """The parameters of an arm's cells; one empty combination if it has none."""
+        """Return the parameters of each of an arm's cells; one empty combination if it has no parameters."""
         return self._cells[arm]
 
     def resolve(self, cell: CellIdentity) -> Experiment:
-        """The experiment of one cell: its arm only, all values in their places, compared with nothing."""
+        """Return the experiment of one cell: only its arm, all values filled in, without comparison."""
         context = _context(cell.arm, cell.values, cell.repetition)
         changes: dict[str, Any] = {
             self._fields[str(part[0])]: self._part(part, context)
@@ -191,7 +196,9 @@ class Sweep:
         return arm.model_copy(update={"matrix": None})
 
     def _part(self, part: Steps, context: Context) -> Any:
-        """A part of the experiment with the values of a cell; made once for each combination that it depends on."""
+        """Return a part of the experiment with the values of a cell, built once for each combination that it depends
+        on.
+        """
         key = (part, tuple(context[name] for name in self._names[part]))
         if key not in self._parts:
             data = dict(self._base)
@@ -214,7 +221,7 @@ class Sweep:
         return self._parts[key]
 
     def configuration_text(self, experiment: Experiment, arm: Arm) -> dict[str, str]:
-        """The rendered configuration of each device that the arm configures, its layers in order."""
+        """Return the rendered configuration of each device that the arm configures, its layers in order."""
         return configuration_text(self.file, experiment, arm)
 
     def demand(self, arm: str) -> Demand:
@@ -224,9 +231,10 @@ class Sweep:
         return self._demands[arm]
 
     def digest(self, cell: CellIdentity) -> str:
-        """SHA-256 of everything in the file and its templates that defines the cell, its identity included.
+        """Return the SHA-256 of everything in the file and its templates that defines the cell, including its identity.
 
-        Titles, descriptions, expectations and other cells' parts are not: they may change without touching it.
+        Titles, descriptions, expectations and parts of other cells are not included: they may change without an effect
+        on it.
         """
         experiment = self.resolve(cell)
         arm = experiment.arms[0]
@@ -257,8 +265,9 @@ class Sweep:
 
 
 def _arm_of(data: Any, steps: Steps, index: int) -> int:
-    """The arm whose values are filled in there when the cell is one of arm `index`: that arm itself, where it takes
-    what the file has there; else the first that does, or the first of all."""
+    """Return the arm whose values are filled in at this place for a cell of arm `index`: that arm if it uses the value
+    of the file, else the first arm that does, or the first of all.
+    """
     if steps[0] == "arms":
         return int(steps[1])
     takers = [at for at, arm in enumerate(data["arms"]) if steps[0] not in OVERRIDDEN or arm.get(steps[0]) is None]
@@ -266,7 +275,7 @@ def _arm_of(data: Any, steps: Steps, index: int) -> int:
 
 
 def configuration_text(experiment_file: Path, experiment: Experiment, arm: Arm) -> dict[str, str]:
-    """The rendered configuration of each device that the arm configures, its layers in order."""
+    """Return the rendered configuration of each device that the arm configures, its layers in order."""
     return {
         device: "".join(_rendered(experiment_file, layer) for layer in layers)
         for device, layers in experiment.configurations_of(arm).items()
@@ -314,9 +323,9 @@ def _fill(data: Any, placeholders: Mapping[Steps, Placeholder], values: Any) -> 
 
 
 def make_sweep(document: Document, file: Path, also: Check | None = None) -> Sweep:
-    """The sweep of a document. `ExperimentError` lists all findings of the first phase that has any.
+    """Return the sweep of a document. Raise `ExperimentError`, which lists all findings of the first phase with any.
 
-    `also` is asked last of each experiment that is examined.
+    `also` is called last, for each experiment that is checked.
     """
     placeholders, findings = find_placeholders(document)
     names = _arm_names(document.data)
@@ -346,7 +355,7 @@ def make_sweep(document: Document, file: Path, also: Check | None = None) -> Swe
 
 
 def _bounded(document: Document, matrices: Sequence[tuple[Steps, Matrix]]) -> None:
-    """Refuse more combinations, or values to check, than a machine has room and time for: before they are made."""
+    """Refuse more combinations, or more values to check, than a machine has memory and time for, before they are built."""
     total = values = work = 0
     for steps, matrix in matrices:
         total += matrix.count
@@ -367,7 +376,7 @@ def _bounded(document: Document, matrices: Sequence[tuple[Steps, Matrix]]) -> No
 
 
 def _few_enough(sweep: Sweep, document: Document) -> Sweep:
-    """The sweep, if it has no more cells than can be planned."""
+    """Return the sweep if its number of cells can be planned. Raise `ExperimentError` otherwise."""
     if (count := sweep.count) > CELL_LIMIT:
         message = f"found {_number(count)} cells, repetitions counted, expected at most {CELL_LIMIT}"
         raise ExperimentError(findings=[document.finding(("repetitions",), message, "repeat less often")])
@@ -399,7 +408,7 @@ def _has_matrix(data: Any) -> bool:
 
 
 def _arm_names(data: Any) -> list[str] | None:
-    """The arms' names; None if the file is so wrong that its structure must be fixed first."""
+    """Return the names of the arms; None if the structure of the file must be fixed first."""
     arms = data.get("arms") if isinstance(data, dict) else None
     if not isinstance(arms, list) or not arms or not all(isinstance(arm, dict) for arm in arms):
         return None
@@ -423,7 +432,7 @@ def _matrix(document: Document, steps: Steps, found: list[Finding]) -> Matrix | 
 
 
 class _Reader:
-    """Checks matrices and takes their combinations."""
+    """Reader of matrices, which checks them and builds their combinations."""
 
     def __init__(self, document: Document, placeholders: Mapping[Steps, Placeholder]) -> None:
         self.document = document
@@ -434,7 +443,7 @@ class _Reader:
         self.findings.append(self.document.finding(steps, message, hint, at_key=at_key))
 
     def read(self, steps: Steps, matrix: Matrix) -> None:
-        """Names, kinds, expressions."""
+        """Check names, kinds of values, and expressions."""
         kinds: dict[str, str] = {}
         used = {name for placeholder in self.placeholders.values() for name in placeholder.names}
         if not matrix.names:
@@ -500,7 +509,7 @@ class _Reader:
                 self.value(place, name, raw, kinds)
 
     def value(self, steps: Steps, name: str, raw: Scalar, kinds: dict[str, str]) -> Value | None:
-        """A parameter's value; all values of a parameter are of one kind."""
+        """Return a parameter's value; None if it is not of the same kind as the parameter's other values."""
         try:
             value = read_value(raw)
         except QuantityError as error:
@@ -517,7 +526,7 @@ class _Reader:
             self.note(steps, f'found "{name}", expected a parameter, {one_of(known)}', did_you_mean(name, known))
 
     def cells(self, arm: str, index: int, matrix: tuple[Steps, Matrix] | None) -> Sequence[Parameters]:
-        """The combinations of an arm."""
+        """Return the combinations of an arm."""
         used: set[str] = set()
         for steps, placeholder in self.placeholders.items():
             if _arm_of(self.document.data, steps, index) != index:
@@ -584,7 +593,7 @@ def _build_all(
     cells: Mapping[str, Sequence[Parameters]],
     also: Check | None,
 ) -> Sweep:
-    """Check the experiments of enough combinations that every value is seen in its place."""
+    """Check the experiments of enough combinations that every value is checked in its place."""
     base: Experiment | None = None
     findings: dict[tuple[str, int, int, str], Finding] = {}
     size = _size(document.data)
@@ -629,7 +638,7 @@ def _build_all(
 
 
 def _size(data: Any) -> int:
-    """Number of values in data of lists and mappings, themselves counted; those of a matrix are not checked again."""
+    """Return the number of values in nested lists and mappings, containers included. Matrices are not counted."""
     if isinstance(data, dict):
         return 1 + sum(_size(value) for key, value in data.items() if key != "matrix")
     return 1 + sum(map(_size, data)) if isinstance(data, list) else 1
@@ -638,7 +647,9 @@ def _size(data: Any) -> int:
 def _representatives(
     placeholders: Mapping[Steps, Placeholder], names: list[str], cells: Mapping[str, Sequence[Parameters]]
 ) -> Iterator[tuple[str, Parameters]]:
-    """Combinations in which every value of every parameter occurs, then more, while there are new ones side by side."""
+    """Yield combinations with every value of every parameter, then combinations with new pairs of values, up to
+    `CHECKED`.
+    """
     together = {frozenset(each.names) for each in placeholders.values()}
     for steps in placeholders:
         # What stands in one mapping is checked together.

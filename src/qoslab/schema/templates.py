@@ -1,6 +1,7 @@
-"""IOS configuration templates (Jinja2): which variables they use, and their text once rendered.
+"""IOS configuration templates (Jinja2): the variables that they use, and their rendered text.
 
-Anybody's: `qoslab.schema.sandbox` says what they cannot do, `qoslab.schema.named_files` where they are read from.
+Templates are untrusted: see `qoslab.schema.sandbox` for their limits and `qoslab.schema.named_files` for the folders
+from which they are read.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from qoslab.schema.named_files import FileRefusedError, read_text, roots, tidy
 from qoslab.schema.sandbox import Sandbox, counted
 
 TEMPLATE_LIMIT = 2**15
-"""Bytes of a template; the longest of this repository has 700."""
+"""Maximum bytes of a template; the longest of this repository has 700."""
 TEXT_LIMIT = 2**18
-"""Characters of a rendered configuration; routers of this time keep 2^15 bytes to 2^18."""
+"""Maximum characters of a rendered configuration; routers of this time store 2^15 to 2^18 bytes."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Characters that a command line takes for keys: Ctrl-C, Ctrl-Z, Escape."""
+"""Control characters that a command line interprets as keys: Ctrl-C, Ctrl-Z, Escape."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class TemplateVariables:
 
 
 class _Loader(BaseLoader):
-    """Loads what stands below the folders that the experiment may use; names are relative to the first template's."""
+    """Loader of files below the folders that the experiment may use; names are relative to the first template."""
 
     def __init__(self, folder: Path, allowed: tuple[Path, ...]) -> None:
         self.folder = folder
@@ -70,16 +71,16 @@ def _environment(folder: Path, allowed: tuple[Path, ...]) -> Sandbox:
 
 @lru_cache
 def _taken(environment: Sandbox, text: str, name: str, file: str) -> tuple[frozenset[str], tuple[str | None, ...]]:
-    """The variables of a template, and those that it includes; None for a computed name.
+    """Return the variables of a template, and the names of included templates, None for a computed name.
 
-    The combinations of a sweep have their templates in common.
+    The combinations of a sweep share their templates.
     """
     tree = environment.parse(text, name, file)
     return frozenset(meta.find_undeclared_variables(tree)), tuple(meta.find_referenced_templates(tree))
 
 
 def template_variables(experiment_file: Path, template: str) -> TemplateVariables:
-    """The variables of a template. `ExperimentError` names the template's line if it is not Jinja2."""
+    """Return the variables of a template. Raise `ExperimentError` with the template's line if it is not valid Jinja2."""
     path, allowed = experiment_file.parent / template, roots(experiment_file)
     environment = _environment(path.parent, allowed)
     names: set[str] = set()
@@ -112,7 +113,7 @@ def template_variables(experiment_file: Path, template: str) -> TemplateVariable
 
 
 def render_configuration(experiment_file: Path, configuration: Configuration) -> str:
-    """The configuration's text. `ExperimentError` names the template's line if it cannot be rendered."""
+    """Return the text of the configuration. Raise `ExperimentError` with the template's line if it cannot be rendered."""
     path = experiment_file.parent / configuration.template
     text = _render(_environment(path.parent, roots(experiment_file)), path, configuration)
     if found := _CONTROL.search(text):
@@ -124,7 +125,7 @@ def render_configuration(experiment_file: Path, configuration: Configuration) ->
 
 
 def _render(environment: Sandbox, path: Path, configuration: Configuration, limit: int = TEXT_LIMIT) -> str:
-    """The text; any exception of a foreign template is a finding about it."""
+    """Return the text. Any exception of an untrusted template becomes a finding about it."""
     pieces: list[str] = []
     left = limit
     try:
@@ -154,7 +155,7 @@ _REASONS: dict[type[BaseException], str] = {
 
 
 def _reason(error: Exception) -> str:
-    """Return the error of a template, in a line of bounded length."""
+    """Return the error of a template as one line of limited length."""
     if isinstance(error, TemplateError | FileRefusedError):
         text = error.message or str(error)
     else:
@@ -165,11 +166,11 @@ def _reason(error: Exception) -> str:
 
 
 _MARK = re.compile("\x01([^\x01\x02]*):([0-9]+)\x02")
-"""Before each line of a template whose places are wanted: two control characters that no configuration has."""
+"""Mark before each line of a template with recorded places: two control characters that no configuration contains."""
 
 
 class _MarkingLoader(_Loader):
-    """Loads templates with a mark before each line of text."""
+    """Loader of templates that adds a mark before each line of text."""
 
     def get_source(self, environment: Environment, template: str) -> tuple[str, str, Callable[[], bool]]:
         source, filename, uptodate = super().get_source(environment, template)
@@ -193,7 +194,7 @@ def _marking_environment(folder: Path, allowed: tuple[Path, ...]) -> Sandbox:
 
 
 def render_lines(experiment_file: Path, configuration: Configuration) -> list[tuple[str, Place]]:
-    """The lines of `render_configuration` and where in the templates each comes from."""
+    """Return the lines of `render_configuration`, each with its place in the templates."""
     path = experiment_file.parent / configuration.template
     environment = _marking_environment(path.parent, roots(experiment_file))
     text = _render(environment, path, configuration, limit=16 * TEXT_LIMIT)  # marks are longer than lines
@@ -207,7 +208,7 @@ def render_lines(experiment_file: Path, configuration: Configuration) -> list[tu
 
 
 def _place_in(traceback: TracebackType | None, path: Path) -> Place:
-    """The line of the innermost template in the traceback: Jinja2 rewrites tracebacks to name template files."""
+    """Return the line of the innermost template in the traceback: Jinja2 rewrites tracebacks to name template files."""
     found = Place(str(path))
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename

@@ -1,4 +1,4 @@
-"""Files that hold a topology only: `nodes` and `links`, as under `topology` of an experiment."""
+"""Files that contain only a topology: `nodes` and `links`, as under `topology` of an experiment."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ _REST: dict[str, Any] = {
     "traffic": [],
     "arms": [{"name": "none"}],
 }
-"""Keys that complete a topology to an experiment, so that one set of checks serves both."""
+"""Keys that extend a topology to an experiment, so that the same checks apply to both."""
 
 
 def load_topology(path: Path, sets: Mapping[str, str] | None = None) -> tuple[str, Topology]:
-    """The name and the topology of an experiment file or of a topology file; `ExperimentError` lists what is wrong."""
+    """Return the name and the topology of an experiment file or a topology file. Raise `ExperimentError`, which lists
+    all errors.
+    """
     from qoslab.schema import load_experiment
 
     if not path.exists():
@@ -57,7 +59,7 @@ def load_topology(path: Path, sets: Mapping[str, str] | None = None) -> tuple[st
 
 
 def _as_experiment(document: Document) -> Document:
-    """The document with its content moved under `topology`, places and all."""
+    """Return the document with its content, and the places of the content, moved under `topology`."""
 
     def moved(places: Mapping[Steps, Place]) -> dict[Steps, Place]:
         return {("topology", *steps): place for steps, place in places.items()}
