@@ -1,4 +1,4 @@
-"""`show atm pvc VPI/VCI`: a circuit, for which Genie has no parser."""
+"""Parser of `show atm pvc VPI/VCI`. Genie has none."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEXTS = ("category", "encapsulation", "status")
 
 
 def parse_atm_pvc(text: str) -> Values:
-    """Parse `text` by interface and circuit: rates in kb/s, the ring in particles; empty for no circuit."""
+    """Parse `text` by interface and circuit: rates in kb/s, the transmit ring in particles; empty without a circuit."""
     result: Values = {}
     circuit: Values = {}
     for raw in text.splitlines():

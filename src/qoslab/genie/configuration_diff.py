@@ -1,4 +1,4 @@
-"""Two configurations of a device compared, by Genie's Diff."""
+"""Comparison of two configurations of a device by Genie's Diff."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from qoslab.genie.show_parser import IMPORTING
 
 
 def configuration_difference(before: str, after: str, volatile: Iterable[str] = ()) -> list[str]:
-    """Lines that went (`-`) and came (`+`), each below the lines in which it stands; none if nothing did.
+    """Return the removed (`-`) and added (`+`) lines, each below its parent lines; empty if there are none.
 
-    `before` and `after` are running configurations. Comments, and lines that begin with one of `volatile`, are not
-    compared. Where only the order differs, nothing does.
+    `before` and `after` are running configurations. Comments, and lines that begin with one of `volatile`, are ignored,
+    as is the order of lines.
     """
     with IMPORTING:
         from genie.utils.config import Config

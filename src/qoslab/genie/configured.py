@@ -1,11 +1,11 @@
-"""`show policy-map`, `show class-map` and `show running-config`: what is configured, into Genie's structures.
+"""Parsers of `show policy-map`, `show class-map` and `show running-config`, with Genie's structures.
 
-Genie's own parser for `show policy-map` fails on some forms of a policer; its parser for `show class-map` gives up the
-whole print when one class has only criteria that it does not know. Added keys, `show policy-map`: `set_fields` (all of
-a class's markings, of which Genie keeps the last as `set`), `fair_queue`, `bandwidth_max_threshold_packets`,
-`priority_burst_bytes`, `random_detect` (thresholds by class, `explicit_congestion_notification`), `unrecognised`; a
-bandwidth in per cent is the class's own, where Genie files it under `random_detect`. `show class-map`: criteria that
-Genie does not know are under their own word, with `not ` in front where they are negated.
+Genie's parser for `show policy-map` fails on some forms of a policer. Its parser for `show class-map` rejects the whole
+output if one class has only unknown criteria. Added keys of `show policy-map`: `set_fields` (all markings of a class,
+of which Genie keeps the last as `set`), `fair_queue`, `bandwidth_max_threshold_packets`, `priority_burst_bytes`,
+`random_detect` (thresholds by class, `explicit_congestion_notification`), `unrecognised`. A bandwidth in per cent is a
+key of the class; Genie stores it under `random_detect`. In `show class-map`, criteria unknown to Genie are stored under
+their first word, with the prefix `not ` if they are negated.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _criterion(text: str) -> Values:
 
 
 def parse_running_config(text: str) -> Values:
-    """The running configuration as nested dictionaries, by indentation; comments and the heading are left out."""
+    """Return the running configuration as nested dictionaries, by indentation, without comments and heading."""
     result: Values = {}
     levels: list[tuple[int, Values]] = [(-1, result)]
     for raw in text.splitlines():

@@ -1,4 +1,4 @@
-"""Show commands of IOS that are parsed without Genie, by the modules next to this one."""
+"""Show commands of IOS that the modules next to this one parse without Genie."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from qoslab.genie.show_parser import NOTHING_KNOWN, Parsed, failed, plain
 from qoslab.genie.vlans import parse_vlans
 
 _Parser = Callable[[str, str], dict[str, Any] | None]
-"""Function of the output and of the interface that the command names, else an empty text; its result is None if only
-Genie can parse the output."""
+"""Function of the output and of the interface in the command, or an empty text. It returns None if only Genie can parse
+the output.
+"""
 _INTERFACE = r"(?P<interface>[A-Za-z]+\d[\d/.:]*)"
 _PARSERS: tuple[tuple[re.Pattern[str], _Parser], ...] = (
     (re.compile(rf"show policy-map interface(?: {_INTERFACE}(?: input| output)?)?"), parse_policy_map_interface),
@@ -27,14 +28,14 @@ _PARSERS: tuple[tuple[re.Pattern[str], _Parser], ...] = (
 
 
 def parses(command: str) -> bool:
-    """Return whether `parse` knows the command."""
+    """Return whether `parse` supports the command."""
     return any(pattern.fullmatch(command) for pattern, _ in _PARSERS)
 
 
 def parse(command: str, text: str) -> Parsed | None:
-    """Parse the answer of a router to a command as `show_parser.parse` does; None if only Genie can.
+    """Parse a router's answer to a command as `show_parser.parse` does; return None if only Genie can.
 
-    `ValueError` for an unknown command.
+    Raise `ValueError` for an unknown command.
     """
     for pattern, parser in _PARSERS:
         if found := pattern.fullmatch(command):

@@ -1,4 +1,4 @@
-"""`show interfaces rate-limit` and `show traffic-shape`: an interface's own meters, for which Genie has no parser."""
+"""Parsers of `show interfaces rate-limit` and `show traffic-shape`, for which Genie has none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHAPED = re.compile(
 
 
 def parse_rate_limit(text: str) -> Values:
-    """Parse `show interfaces [X] rate-limit`: by interface and direction the lines in their order."""
+    """Parse `show interfaces [X] rate-limit`: the lines by interface and direction, in order."""
     result: Values = {}
     found: Values = {}
     lines: list[Values] = []
@@ -46,7 +46,7 @@ def parse_rate_limit(text: str) -> Values:
 
 
 def parse_traffic_shape_statistics(text: str) -> Values:
-    """Parse `show traffic-shape statistics [X]`: by interface the shapers in their order."""
+    """Parse `show traffic-shape statistics [X]`: the shapers by interface, in order."""
     result: Values = {}
     for line in text.splitlines():
         if match := _SHAPED.fullmatch(line.strip()):

@@ -1,7 +1,7 @@
-"""Parser of `show interfaces` for the lines that the simulated routers print of Ethernet and serial interfaces.
+"""Parser of `show interfaces` for the output of the simulated routers on Ethernet and serial interfaces.
 
-The result is that of Genie's `ShowInterfaces`, which takes a second to import. A print with any other line is left to
-Genie.
+The result is that of Genie's `ShowInterfaces`, which takes a second to import. Genie parses an output with any other
+line.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 Entry = dict[str, Any]
 """Values of one interface."""
 Words = dict[str, str]
-"""Groups of a line's pattern."""
+"""Groups of the pattern of a line."""
 
 _HEAD = re.compile(
     r"(?P<interface>(?:FastEthernet|GigabitEthernet|Serial)\d+(?:/\d+)*) is "
@@ -29,7 +29,7 @@ _NOT_TAKEN = re.compile(
     r"|(?:Open|Closed): IPCP, loopback not set"
     r"|DCD=\w+ +DSR=\w+ +DTR=\w+ +RTS=\w+ +CTS=\w+"
 )
-"""Lines that Genie's parser passes over."""
+"""Lines that Genie's parser ignores."""
 
 
 def _numbers(of: str, **names: str) -> Callable[[Entry, Words], None]:
@@ -47,7 +47,7 @@ def _counts(*names: str) -> Callable[[Entry, Words], None]:
 
 
 def _words(**fixed: Any) -> Callable[[Entry, Words], None]:
-    """Store the words of a line unchanged, and its other values."""
+    """Store the texts of a line unchanged, and the fixed values."""
 
     def keep(entry: Entry, words: Words) -> None:
         entry |= {name: word for name, word in words.items() if word is not None} | fixed
@@ -186,7 +186,7 @@ _LINES: tuple[tuple[re.Pattern[str], Callable[[Entry, Words], None]], ...] = tup
 
 
 def parse_interfaces(text: str) -> dict[str, Entry] | None:
-    """Interfaces with what the print says of each; None if it has a line of which only Genie knows the meaning."""
+    """Return the values of each interface; None if the output has a line that only Genie can parse."""
     found: dict[str, Entry] = {}
     entry: Entry | None = None
     for line in filter(None, map(str.strip, text.splitlines())):

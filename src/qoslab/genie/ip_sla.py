@@ -37,7 +37,7 @@ _TRIPLET = re.compile(r"(\d+)/(\d+)/(\d+)")
 
 
 def parse_statistics(text: str) -> dict[str, Any]:
-    """The blocks of the print by operation, in order; a triplet is {min, avg, max}. Empty if there is none."""
+    """Return the blocks of the output by operation, in order; a triplet is {min, avg, max}. Empty if there are none."""
     found: dict[str, list[dict[str, Any]]] = {}
     block: dict[str, Any] = {}
     for line in text.splitlines():

@@ -1,7 +1,7 @@
-"""`show mls qos …` and `show platform port-asic stats drop` of a Catalyst 3750, as nested dictionaries.
+"""Parsers of `show mls qos …` and `show platform port-asic stats drop` of a Catalyst 3750, with nested dictionaries.
 
-Neither Genie nor ntc-templates reads these. Queues and thresholds (weights) have the numbers of the print: from 0 in
-statistics, from 1 in what is configured. A line that nothing here knows is under `unrecognised`.
+Neither Genie nor ntc-templates parses these commands. Queues and thresholds (weights) have the numbers of the output:
+from 0 in statistics, from 1 in the configuration. Unknown lines are under `unrecognised`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _KINDS = {"Fa": "FastEthernet", "Gi": "GigabitEthernet", "Te": "TenGigabitEthern
 
 
 def parse_mls_qos(text: str) -> Values:
-    """`show mls qos`."""
+    """Parse `show mls qos`."""
     found: Values = {}
     for key, pattern in (("enabled", r"QoS is (\w+)"), ("rewrite_ip_dscp", r"QoS ip packet dscp rewrite is (\w+)")):
         if match := re.search(rf"^\s*{pattern}\s*$", text, re.MULTILINE):
@@ -26,7 +26,7 @@ def parse_mls_qos(text: str) -> Values:
 
 
 def parse_vlan(text: str) -> Values:
-    """`show mls qos vlan N`."""
+    """Parse `show mls qos vlan N`."""
     found: Values = {}
     vlan = 0
     for raw in text.splitlines():
@@ -45,7 +45,7 @@ _Line = tuple[re.Pattern[str], Callable[[re.Match[str]], Values]]
 
 
 def _by_interface(text: str, lines: list[_Line], interface: str) -> Values:
-    """Take blocks apart that begin with an interface's name on a line of its own."""
+    """Split blocks that begin with an interface's name on a separate line."""
     found: Values = {}
     values = found.setdefault(interface, {}) if interface else None
     for raw in text.splitlines():
@@ -104,12 +104,12 @@ _QUEUEING: list[_Line] = [
 
 
 def parse_interface(text: str, interface: str = "") -> Values:
-    """`show mls qos interface [X]`; `interface` is the full name asked for, which some images do not print."""
+    """Parse `show mls qos interface [X]`; `interface` is the full requested name, which some images do not print."""
     return _by_interface(text, _PORT, interface)
 
 
 def parse_queueing(text: str, interface: str = "") -> Values:
-    """`show mls qos interface [X] queueing` and `… buffers`."""
+    """Parse `show mls qos interface [X] queueing` and `… buffers`."""
     return _by_interface(text, _QUEUEING, interface)
 
 
@@ -121,7 +121,7 @@ _HEADING = re.compile(r"queue: +(threshold\d *)+")
 
 
 def parse_statistics(text: str) -> Values:
-    """`show mls qos interface [X] statistics`."""
+    """Parse `show mls qos interface [X] statistics`."""
     found: Values = {}
     values: Values | None = None
     section: Values = {}
@@ -152,7 +152,7 @@ _TABLE_ROW = re.compile(r"(\w+) *: *([\d ]+)")
 
 
 def _table(lines: list[str]) -> Values:
-    """The columns of a table by queue."""
+    """Return the columns of a table by queue."""
     rows = [(match[1].lower(), _numbers(match[2])) for line in lines if (match := _TABLE_ROW.fullmatch(line.strip()))]
     queues = next((values for name, values in rows if name == "queue"), [])
     return {
@@ -161,7 +161,7 @@ def _table(lines: list[str]) -> Values:
 
 
 def parse_queue_set(text: str) -> Values:
-    """`show mls qos queue-set [S]`."""
+    """Parse `show mls qos queue-set [S]`."""
     parts = re.split(r"^\s*Queueset *: *(\d+)\s*$", text, flags=re.MULTILINE)[1:]
     sets = {
         int(number): {"queue": _table(body.splitlines())} for number, body in zip(parts[::2], parts[1::2], strict=True)
@@ -170,7 +170,7 @@ def parse_queue_set(text: str) -> Values:
 
 
 def parse_input_queue(text: str) -> Values:
-    """`show mls qos input-queue`."""
+    """Parse `show mls qos input-queue`."""
     queues = _table(text.splitlines())
     return {"queue": queues} if queues else {}
 
@@ -201,7 +201,7 @@ def _cells(text: str) -> Iterator[Any]:
 
 
 def parse_maps(text: str) -> Values:
-    """`show mls qos maps [NAME]`: by map, then by code point, class of service or precedence."""
+    """Parse `show mls qos maps [NAME]`: by map, then by code point, class of service or precedence."""
     maps: Values = {}
     values: Values | None = None
     for raw in text.splitlines():
@@ -223,7 +223,7 @@ _AGGREGATE = re.compile(r"aggregate-policer (\S+) (\d+) (\d+) exceed-action (\S+
 
 
 def parse_aggregate_policer(text: str) -> Values:
-    """`show mls qos aggregate-policer [NAME]`."""
+    """Parse `show mls qos aggregate-policer [NAME]`."""
     found: Values = {}
     values: Values = {}
     for raw in text.splitlines():
@@ -237,7 +237,7 @@ def parse_aggregate_policer(text: str) -> Values:
 
 
 def parse_port_asic_drops(text: str) -> Values:
-    """`show platform port-asic stats drop [X]`: frames by interface, queue and weight."""
+    """Parse `show platform port-asic stats drop [X]`: frames by interface, queue and weight."""
     found: Values = {}
     queues: Values = {}
     weights: Values = {}

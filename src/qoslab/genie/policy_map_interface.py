@@ -1,13 +1,13 @@
-"""`show policy-map interface` as IOS 12.4 and 15 print it, into the structure that Genie's parser for IOS XE has.
+"""Parser of `show policy-map interface` of IOS 12.4 and 15, with the structure of Genie's parser for IOS XE.
 
-Keys of Genie's that exist mean the same here. Added are, in a class: `traffic_shaping` (the shaper's table up to 12.4),
+Keys of Genie have the same meaning. Added keys of a class: `traffic_shaping` (the shaper's table up to 12.4),
 `flow_drops`, `bytes_drops`, `queue_limit_ms`, `queue_thresholds`, `flow_based_fair_queueing`, `maximum_hashed_queues`,
-`unrecognised` (lines that nothing here knows, also of a policy-map before its first class); in `random_detect`:
-`explicit_congestion_notification`, in its classes `ecn_mark_packets` and `ecn_mark_bytes`; in `police`: `cir_percent`,
-`pir_percent`, `dynamic_bucket` (of no IOS). Where Genie files the excess burst of a policer with one line of parameters
-under `pir_bc_bytes`, it is `cir_be_bytes` here.
+`unrecognised` (unknown lines; also for a policy-map before its first class). Added in `random_detect`:
+`explicit_congestion_notification`, in its classes `ecn_mark_packets` and `ecn_mark_bytes`. Added in `police`:
+`cir_percent`, `pir_percent`, `dynamic_bucket` (in no IOS). The excess burst of a policer with one line of parameters,
+which Genie stores under `pir_bc_bytes`, is `cir_be_bytes` here.
 
-The layout: interface, `Service-policy`, `Class-map`, counters, each indented deeper than the one before; a nested
+Each of interface, `Service-policy`, `Class-map` and counters is indented deeper than the one before; a nested
 policy-map is indented deeper than its class.
 """
 
@@ -27,7 +27,7 @@ BOOLEAN_ACTIONS = frozenset({"drop", "transmit", "set_clp_transmit", "set_frde_t
 
 @dataclass
 class _Level:
-    """Something that is open, and how deep it is indented."""
+    """An open block and its indentation."""
 
     indent: int
     values: Values
@@ -48,11 +48,11 @@ class _Reader:
     match: tuple[int, str] | None = None
     """Indentation and text of the last `Match` line."""
     colour: Values | None = None
-    """The policer's colour whose actions follow."""
+    """Colour of the policer for the following actions."""
     marks: bool = False
-    """True if lines of marking follow."""
+    """True if the following lines are markings."""
     marking: Values | None = None
-    """The mark whose counter follows; None if it is not known."""
+    """The marking for the following counter; None if it is unknown."""
 
     # structure
 
@@ -94,7 +94,7 @@ class _Reader:
         self.counters = self.shared_queue.setdefault("priority_level", {}).setdefault("default", {})
 
     def part(self, *names: str) -> Values:
-        """A dictionary inside the open class; created if missing."""
+        """Return a dictionary in the open class; create it if missing."""
         assert self.counters is not None
         found = self.counters
         for name in names:
@@ -106,7 +106,7 @@ Handler = Callable[[_Reader, Match[str]], None]
 
 
 def _whole(match: Match[str]) -> Values:
-    """The named groups that took part, as whole numbers."""
+    """Return the matched named groups as whole numbers."""
     return {name: int(text) for name, text in match.groupdict().items() if text is not None}
 
 
@@ -251,7 +251,7 @@ def _priority_level(reader: _Reader, match: Match[str]) -> None:
 
 
 def _shaping_rates(reader: _Reader, match: Match[str]) -> None:
-    """The first table of a 12.4 shaper. Target and average are the same except for `shape peak`."""
+    """Store the first table of a 12.4 shaper. Target and average are equal except for `shape peak`."""
     row = _whole(match)
     reader.part("traffic_shaping").update(row)
     reader.part().update(
@@ -302,7 +302,7 @@ def _unrecognised(reader: _Reader, text: str) -> None:
 
 
 def _drop(reader: _Reader, match: Match[str]) -> None:
-    """The action of a class, or one of its policer."""
+    """Store the drop action of a class or of its policer."""
     if reader.counters is not None and reader.colour is None:
         reader.counters["drop"] = True
     elif reader.colour is not None:
@@ -312,7 +312,7 @@ def _drop(reader: _Reader, match: Match[str]) -> None:
 
 
 def _nothing(reader: _Reader, match: Match[str]) -> None:
-    """A line that carries no figure: headings."""
+    """Ignore a line without values, such as a heading."""
 
 
 _N = r"\d+"
@@ -460,21 +460,21 @@ _BODY: list[tuple[str, Handler]] = [
         _random_detect,
     ),
 ]
-"""Lines inside a class, in the order in which they are tried."""
+"""Patterns of lines inside a class, in the order of their use."""
 
 _PARTS = ("police", "priority", "qos_set", "random_detect", "traffic_shaping", "queue_stats_for_all_priority_classes")
-"""Parts of a class or policy-map that may turn out to have no line that is known."""
+"""Parts of a class or policy-map that may remain empty."""
 _BODY_LINES = [(re.compile(text), handler) for text, handler in _BODY]
 _INTERFACE = re.compile(r"(?P<name>[A-Z][A-Za-z-]*[A-Za-z]\d+(?:/\d+)*(?:[.:]\d+)*)(?P<more>:? .*)?")
-"""An interface, and what follows its name: a circuit of ATM or Frame Relay."""
+"""An interface, and the rest of its line: a circuit of ATM or Frame Relay."""
 _DLCI = re.compile(r": DLCI (?P<number>\d+)\b.*")
 _CONTROL_PLANE = re.compile(r"Control Plane(?: (?:Host|Transit|Cef-exception))?")
 
 
 def _heading(line: str, indent: int) -> str | None:
-    """Return the name of the interface that a line heads; None for another line.
+    """Return the interface of a heading; None for any other line.
 
-    Circuits of Frame Relay are distinguished by their DLCI, as `Serial4/1: DLCI 16`.
+    Circuits of Frame Relay are distinguished by their DLCI, such as `Serial4/1: DLCI 16`.
     """
     if _CONTROL_PLANE.fullmatch(line):
         return line
@@ -488,7 +488,7 @@ def _heading(line: str, indent: int) -> str | None:
 def parse_policy_map_interface(text: str, interface: str = "") -> Values:
     """Parse `text`; empty if no interface has a policy.
 
-    `interface` is the one that the command asked for: some releases do not print its name then.
+    `interface` is the interface in the command: some releases do not print its name then.
     """
     reader = _Reader()
     for raw in text.splitlines():
@@ -509,13 +509,13 @@ def parse_policy_map_interface(text: str, interface: str = "") -> Values:
 
 
 def _filled(values: Values) -> Values:
-    """Return the values without parts that have nothing in them."""
+    """Return the values without empty parts."""
     found = {name: _filled(value) if isinstance(value, dict) else value for name, value in values.items()}
     return {name: value for name, value in found.items() if value != {} or name not in _PARTS}
 
 
 def _read(reader: _Reader, line: str) -> bool:
-    """Take one line; False if it is none that belongs here."""
+    """Parse one line; return False if it does not belong to this output."""
     if found := _POLICY.fullmatch(line):
         reader.open_policy(found["direction"], found["name"])
     elif not reader.policies:

@@ -1,4 +1,4 @@
-"""`show queueing` and `show controllers serial`: the queues of interfaces, for which Genie has no parser."""
+"""Parsers of `show queueing` and `show controllers serial`: the queues of interfaces. Genie has none."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def parse_queueing_interface(text: str) -> Values:
 
 
 def parse_queue(text: str, interface: str) -> Values:
-    """Parse `show queue X` (it does not name the interface). Empty if it says nothing."""
+    """Parse `show queue X` (which does not print the interface); empty without values."""
     found = parse_queueing_interface(f"Interface {interface}\n{text}")[interface]
     del found["queueing_strategy"]
     if conversations := _conversations(text):
@@ -86,7 +86,7 @@ def parse_queue(text: str, interface: str) -> Values:
 
 
 def _conversations(text: str) -> dict[int, Values]:
-    """Conversations with their next packets, by number."""
+    """Return the conversations by number, with their next packets."""
     result: dict[int, Values] = {}
     figures: Values = {}
     now: Values = {}

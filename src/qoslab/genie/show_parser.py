@@ -1,4 +1,6 @@
-"""Parses what a router printed, with Genie's parsers and ours. Genie takes seconds to import: on first use only."""
+"""Parser of router output with the parsers of Genie and qoslab. Genie takes seconds to import, so it is imported on
+first use.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,13 @@ from typing import Any
 from qoslab.genie import OPS, PACKAGE
 
 EXTERNAL = {"PYATS_LIBS_EXTERNAL_PARSER": PACKAGE, "PYATS_LIBS_EXTERNAL_OPS": OPS}
-"""Environment variables that Genie reads for local packages, and ours."""
+"""Environment variables that Genie reads for local packages, with qoslab's packages."""
 
 IMPORTING = threading.Lock()
-"""Held while a thread imports Genie or Unicon, which import one another: two that begin at different ends deadlock.
+"""Lock for importing Genie or Unicon, which import each other: two threads that import one each would deadlock.
 
-Also while a parser is looked up: Genie fills its table of parsers at the first lookup, and imports the parser then;
-another thread would find none in a half-filled table.
+It is also held during the lookup of a parser: Genie fills its table of parsers at the first lookup and imports the
+parser then, so another thread would find no parser in a half-filled table.
 """
 
 
@@ -31,22 +33,22 @@ class Parsed:
 
     parsed: dict[str, Any] | None
     reason: str = ""
-    """Empty if `parsed` is not None."""
+    """Reason why `parsed` is None; otherwise empty."""
 
 
 NOTHING_KNOWN = Parsed(None, "nothing in it that the parser knows")
 _CLASSIC_OS = frozenset({"ios"})
-"""Operating systems, by Genie's names, whose `show interfaces` is parsed by the one class that it needs."""
+"""Operating systems, by Genie's names, whose `show interfaces` needs only one parser class."""
 _INTERFACES = re.compile(r"show interfaces(?: (?P<interface>[A-Za-z]+\d[\d/.:]*))?")
 
 
 def failed(error: Exception) -> Parsed:
-    """Return the result of a parser that failed."""
+    """Return the result for a parser that failed."""
     return Parsed(None, f"the parser failed: {type(error).__name__}: {error}")
 
 
 def register() -> None:
-    """Register qoslab's packages with Genie. Call it before the first use of Genie; it imports nothing."""
+    """Register qoslab's packages with Genie, before the first use of Genie. Does not import Genie."""
     for variable, package in EXTERNAL.items():
         packages = [name for name in os.environ.get(variable, "").split(",") if name]
         if package not in packages:
@@ -54,10 +56,10 @@ def register() -> None:
 
 
 def parse(os_name: str, command: str, text: str, device: Any = None) -> Parsed:
-    """Parse `text`, the answer to the show command `command`, as a device of the operating system `os_name` prints it.
+    """Parse `text`, the answer to the show command `command` of a device with the operating system `os_name`.
 
-    `device` is the Genie device, if there is one. A command without a parser and a print that the parser does not
-    take are no errors: the reason says so.
+    `device` is the Genie device, if there is one. A missing parser or unparsable output raises no error: `reason` has
+    the cause.
     """
     register()
     with IMPORTING:
@@ -80,7 +82,9 @@ def parse(os_name: str, command: str, text: str, device: Any = None) -> Parsed:
 
 
 def _of_interfaces(interface: str | None) -> tuple[Any, dict[str, Any]]:
-    """Return Genie's parser for interfaces: finding it in the table of all parsers takes as long as importing Genie."""
+    """Return Genie's parser for interfaces without its table of all parsers, whose lookup takes as long as importing
+    Genie.
+    """
     with IMPORTING:
         from genie.libs.parser.ios.show_interface import ShowInterfaces
     return ShowInterfaces, {} if interface is None else {"interface": interface}
@@ -103,10 +107,10 @@ def _looked_up(os_name: str, command: str, device: Any) -> tuple[Any, dict[str, 
 
 @contextmanager
 def _without_line_numbers() -> Iterator[None]:
-    """Let Genie fill its table without the lines at which qoslab's parsers begin.
+    """Fill Genie's table without the line numbers of qoslab's parsers.
 
-    It notes them for its documentation; up to Python 3.12 `inspect` parses a file for each of its classes, which took a
-    third of the time of the first lookup.
+    Genie records them for its documentation. Up to Python 3.12, `inspect` parses a file for each of its classes, which
+    took a third of the time of the first lookup.
     """
     known = inspect.getsourcelines
     inspect.getsourcelines = lambda _: ([], 0)  # type: ignore[assignment]
@@ -117,7 +121,7 @@ def _without_line_numbers() -> Iterator[None]:
 
 
 def plain(value: Any) -> Any:
-    """The value in JSON's types."""
+    """Convert a value to JSON types."""
     if isinstance(value, dict):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple | set):

@@ -1,4 +1,4 @@
-"""`show vlans` of a router: the VLANs of its subinterfaces, for which Genie has no parser."""
+"""Parser of `show vlans` of a router: the VLANs of its subinterfaces. Genie has none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TOTAL = re.compile(r"(\d+) packets, (\d+) bytes (input|output)")
 
 
 def parse_vlans(text: str) -> Values:
-    """Parse `text` by VLAN: `interfaces` and `native` (names), `counters` of each; empty without VLANs."""
+    """Parse `text` by VLAN: `interfaces`, `native` (names), `counters` of each; empty without VLANs."""
     result: Values = {}
     vlan: Values = {}
     native = False

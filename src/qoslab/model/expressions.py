@@ -257,7 +257,9 @@ class _Parser:
         return self.logic("and", self.negation, stop=False)
 
     def logic(self, word: str, term: Callable[[], _Evaluate], *, stop: bool) -> _Evaluate:
-        """Parse operands of `or`, which stops at the first true term, or of `and`, which stops at the first false one."""
+        """Parse operands of `or`, which stops at the first true term, or of `and`, which stops at the first
+        false one.
+        """
         terms = [term()]
         while self.take(word):
             terms.append(term())

@@ -1,4 +1,4 @@
-"""The answer to a pasted configuration: values, findings and lines that were not read."""
+"""The answer to a pasted configuration: values, findings and unread lines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Answer:
     notes: tuple[str, ...]
     policies: tuple[PolicyValues, ...]
     ports: tuple[str, ...]
-    """Ports of a switch with QoS settings, a line each."""
+    """Ports of a switch with QoS settings, one line each."""
     findings: tuple[PolicyFinding, ...]
     ignored: tuple[Ignored, ...]
 
@@ -48,7 +48,7 @@ def answer(
     generation: Generation | None = None,
     source: str = "input",
 ) -> Answer:
-    """Answer for a pasted configuration. Raise UserError if it has no policy of Cisco IOS."""
+    """Return the answer for a pasted configuration. Raise UserError if it has no policy of Cisco IOS."""
     configuration = read_configuration(pasted, family=family, generation=generation, source=source)
     policies = effective_policies(configuration, rate_bps)
     device = configuration.device
@@ -75,7 +75,7 @@ def _notes(configuration: Configuration, *, chosen: bool) -> Iterator[str]:
 
 
 def _ports(configuration: Configuration) -> Iterator[str]:
-    """Yield the QoS settings of a switch's ports, those of equal ports in one line."""
+    """Yield the QoS settings of a switch's ports; ports with equal settings share a line."""
     device = configuration.device
     if device.switch is None or not device.switch.enabled:
         return
@@ -96,7 +96,7 @@ def _ports(configuration: Configuration) -> Iterator[str]:
 
 
 def to_json(answered: Answer) -> dict[str, Any]:
-    """Return the answer as plain values; rates are b/s, or the part of a line that is not known."""
+    """Return the answer as plain values; a rate is in b/s, or a share of a line whose rate is unknown."""
 
     def plain(items: list[tuple[str, Any]]) -> dict[str, Any]:
         return dict(items)

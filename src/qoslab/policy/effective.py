@@ -1,7 +1,7 @@
 """Effective values of attached policy-maps: rates, bursts, queues and waits, with defaults filled in.
 
-Sizes are bytes if nothing else is said, of IP packets of the interface's MTU with the layer 2 header that the router
-counts. Rates depend on the interface's `bandwidth`, and waits on its line.
+Sizes are in bytes unless stated otherwise, for IP packets of the interface's MTU with the layer 2 header that the
+router counts. Rates depend on the interface's `bandwidth`, and waits on its line rate.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LINE = Rate(line=1.0)
 
 @dataclass(frozen=True)
 class PoliceValues:
-    """A policer in force. Bursts are None if they depend on a rate that is not known."""
+    """An effective policer. Bursts are None if they depend on an unknown rate."""
 
     cir: Rate
     bc_bytes: int | None
@@ -49,7 +49,7 @@ class PoliceValues:
 
 @dataclass(frozen=True)
 class ShapeValues:
-    """A shaper in force."""
+    """An effective shaper."""
 
     mode: str
     rate: Rate
@@ -58,9 +58,9 @@ class ShapeValues:
     tc_ms: float | None
     default_burst: bool
     unconfirmed: bool
-    """True if the default rests on a rounding that is not confirmed."""
+    """True if the default is based on an unconfirmed rounding rule."""
     spaced: bool = False
-    """True if packets leave one by one, and the bursts are printed only."""
+    """True if packets leave one by one, and the bursts are only shown."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,12 @@ class QueueValues:
     flows: int | None = None
     per_flow_packets: int | None = None
     given_ms: float | None = None
-    """`queue-limit N ms`, or the default in ms, where the rate that it is of is not known."""
+    """Limit of `queue-limit N ms` or of the default in ms, if the rate to convert it is unknown."""
 
 
 @dataclass(frozen=True)
 class RedRow:
-    """Thresholds of early detection for a precedence or code point."""
+    """Thresholds of random early detection for a precedence or code point."""
 
     value: str
     minimum: int
@@ -104,20 +104,20 @@ class RedValues:
 
 @dataclass(frozen=True)
 class ClassValues:
-    """A class with the values in force."""
+    """A class with its effective values."""
 
     path: tuple[str, ...]
-    """Names of the classes above it and its own."""
+    """Names of the parent classes, and the name of the class."""
     policy: str
     priority: int | None = None
     """Priority level, from 1."""
     guaranteed: Rate | None = None
     maximum: Rate | None = None
-    """Upper limit with the limits of the classes above it; None: the line."""
+    """Upper limit, including the limits of the parent classes; None for the line rate."""
     busy: Rate | None = None
     """Rate when all classes are busy; None if it depends on the line or has no limit."""
     joins_default: bool = False
-    """True if it has no queue and shares that of class-default."""
+    """True if it has no queue and shares the queue of class-default."""
     wait_ms: float | None = None
     wait_unconfirmed: bool = False
     """True if the length of the queue or of the transmit ring is not confirmed."""
@@ -129,21 +129,21 @@ class ClassValues:
     drop: bool = False
     trust: str | None = None
     account: str = ""
-    """Length of packets for a rate, if it is not the counted one."""
+    """Packet length that a rate counts, if it differs from the usual one."""
     estimate: bool = False
-    """True if the share rests on constants that are not confirmed."""
+    """True if the share is based on unconfirmed constants."""
     without_effect: tuple[str, ...] = ()
     """Lines of the class that are not modelled."""
 
     @property
     def name(self) -> str:
-        """The class."""
+        """Name of the class."""
         return self.path[-1]
 
 
 @dataclass(frozen=True)
 class PolicyValues:
-    """A policy-map on an interface, or an outermost one that is on none."""
+    """A policy-map on an interface, or an outermost policy-map that is not attached."""
 
     policy: str
     interface: str
@@ -156,18 +156,18 @@ class PolicyValues:
     line: Rate
     line_source: str
     header_bytes: int | None
-    """Layer 2 header that is counted; None if the kind of interface is not known."""
+    """Counted layer 2 header in bytes; None if the kind of interface is unknown."""
     queues: bool
-    """True if it has queues, and the interface's are replaced."""
+    """True if the policy has queues, which replace the queues of the interface."""
     classes: tuple[ClassValues, ...]
     number: int = 0
     """Line of `service-policy`, or of the policy-map."""
     switch: bool = False
     """True if the device is a switch."""
     place: str = ""
-    """Other place of the configuration with the policy-map, such as `control-plane`; empty on an interface."""
+    """Another location of the policy-map, such as `control-plane`; empty on an interface."""
     tunnel_notes: tuple[str, ...] = ()
-    """Sentences on the bytes that are counted for packets in tunnels."""
+    """Sentences on the counted bytes of packets in tunnels."""
 
 
 @dataclass(frozen=True)
@@ -181,11 +181,11 @@ class _Here:
     queues: bool
     path: tuple[str, ...] = ()
     ring_ms: float | None = 0.0
-    """Longest wait behind the queues: transmit ring, or interval of a parent's shaper."""
+    """Longest wait after the queues: transmit ring, or interval of a parent's shaper."""
     reservable: float = 1.0
     ring_unconfirmed: bool = False
     ceiling: Rate | None = None
-    """Rate of the shapers and policers above; None is the line."""
+    """Rate of the parent shapers and policers; None for the line rate."""
 
 
 @dataclass
@@ -208,9 +208,9 @@ class _Context:
 
 
 def effective_policies(configuration: Configuration, rate_bps: int | None = None) -> list[PolicyValues]:
-    """Return the values of each attached policy-map; of the outermost ones if none is attached.
+    """Return the values of each attached policy-map; of the outermost policy-maps if none is attached.
 
-    `rate_bps` is the rate of the line, in place of the interface's own.
+    `rate_bps` replaces the line rate of the interface.
     """
     device = configuration.device
     attached = [each for each in configuration.attachments if each.policy in device.policy_maps]
@@ -223,7 +223,7 @@ def effective_policies(configuration: Configuration, rate_bps: int | None = None
 
 
 def _elsewhere(configuration: Configuration, name: str) -> Attachment:
-    """Return the place of a policy-map that is on no interface."""
+    """Return the location of a policy-map that is not on an interface."""
     found = configuration.attached_elsewhere(name)
     if found is not None:
         return Attachment("", found[1], name, found[2], place=found[0])
@@ -280,7 +280,7 @@ def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) 
 def base_rate(
     interface: Interface | None, at: Attachment, rate_bps: int | None, speed_mbps: int | None
 ) -> tuple[Rate, str]:
-    """Return the base of percentages, and what it comes from: `bandwidth`, else the speed or kind of the port."""
+    """Return the base of percentages and its source: `bandwidth`, else the speed or kind of the port."""
     if interface is not None:
         if interface.bandwidth_kbps is None and speed_mbps is not None:
             return Rate(speed_mbps * 1e6), f"speed {speed_mbps}"
@@ -297,7 +297,7 @@ def base_rate(
 def line_rate(
     device: Device, interface: Interface | None, rate_bps: int | None, speed_mbps: int | None
 ) -> tuple[Rate, str] | None:
-    """Return the rate of the line, and what it comes from; None if only `bandwidth` says anything."""
+    """Return the line rate and its source; None if only `bandwidth` is known."""
     if rate_bps is not None:
         return Rate(float(rate_bps)), "--rate"
     if interface is None:
@@ -313,7 +313,7 @@ def line_rate(
 
 
 def counted_header(interface: Interface | None) -> int | None:
-    """Return the bytes of layer 2 that are counted with an IP packet; None if the interface is not known."""
+    """Return the bytes of layer 2 that are counted with an IP packet; None if the interface is unknown."""
     if interface is None:
         return None
     if interface.atm:
@@ -371,12 +371,14 @@ def _walk(context: _Context, policy: PolicyMap, here: _Here) -> None:
 
 
 def _behind(context: _Context, shape: ShapeValues) -> float | None:
-    """Return the longest wait for a shaper of a packet that leads: its interval, or where it spaces packets one."""
+    """Return the longest wait of the first packet in a shaper: its interval, or one packet time if it spaces
+    packets.
+    """
     return _ms(context.frame, shape.rate) if context.qos.tx_ring is not None else shape.tc_ms
 
 
 def _below(context: _Context, here: _Here, each: PolicyClass, made: ClassValues, busy: Rate | None) -> _Here:
-    """Return the place of a child policy-map: percentages are of the parent's shaper, else of its bandwidth."""
+    """Return the position of a child policy-map: percentages refer to the parent's shaper, else to its bandwidth."""
     shape = None if made.shape is None else made.shape.rate
     capacity = busy or shape or here.capacity
     tc_ms = here.ring_ms if made.shape is None else _behind(context, made.shape)
@@ -435,7 +437,7 @@ def _class(
 
 
 def _cap(each: PolicyClass, base: Rate) -> Rate | None:
-    """Return the most that a class can send; None without a limit."""
+    """Return the maximum rate of a class; None without a limit."""
     limits = []
     if each.drop:
         return Rate()
@@ -468,7 +470,7 @@ def _bps(rate: Rate) -> int | None:
 
 
 def _ms(size: int, rate: Rate | None) -> float | None:
-    """Return the time that bytes take at a rate."""
+    """Return the transmission time of some bytes at a rate in milliseconds."""
     return None if rate is None or not rate.known or rate.bps <= 0 else size * 8000 / rate.bps
 
 
@@ -596,7 +598,7 @@ def _queue(context: _Context, each: PolicyClass, here: _Here, busy: Rate | None)
 
 
 def _wait(context: _Context, each: PolicyClass, here: _Here, queue: QueueValues) -> float | None:
-    """Return the longest wait of a packet that is not dropped, while all classes are busy."""
+    """Return the longest wait of a packet that is not dropped while all classes are busy."""
     behind = here.ring_ms
     if each.priority is None:
         if queue.per_flow_packets is not None and queue.ms is not None and queue.packets:
@@ -645,7 +647,7 @@ COMPARED = ("priority", "guaranteed", "maximum", "busy", "wait_ms", "police", "s
 
 
 def flattened(values: PolicyValues) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], str]]:
-    """Yield path, name and text of each value of each class, to compare two configurations."""
+    """Yield path, name and text of each value of each class, for comparing two configurations."""
     for each in values.classes:
         for name in COMPARED:
             value = getattr(each, name)

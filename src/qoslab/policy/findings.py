@@ -1,5 +1,4 @@
-"""Findings about a policy: settings that a router refuses, that have no effect, or that spoil what "
-"they are meant for."""
+"""Findings about a policy: settings that a router refuses, that have no effect, or that defeat their own purpose."""
 
 from __future__ import annotations
 
@@ -26,16 +25,16 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 EF = 46
 LONGEST_MS = 1000.0
 SHORT_BURST_MS = 100.0
-"""Burst of a policer, as a time of its rate, below which round trips of the Internet matter."""
+"""Burst of a policer, as a time at its rate, below which it limits TCP at usual Internet round trip times."""
 SEGMENT = 1500
-"""Bytes of an IP packet of a full TCP segment."""
+"""Bytes of an IP packet with a full TCP segment."""
 VIRTUAL = ("Tunnel", "Dialer", "Virtual-Template", "Loopback", "Vlan", "BVI")
-"""Interfaces without a transmit queue of their own: nothing there says that the line is congested."""
+"""Interfaces without a transmit queue, where nothing indicates congestion."""
 MAYBE = ("Dialer", "Virtual-Template")
 """Interfaces with a possible ATM queue."""
 
 SYSTEM = ("system-cpp-", "non-client-")
-"""Names of class-maps and policy-maps that a Catalyst 9000 has by itself."""
+"""Prefixes of built-in class-maps and policy-maps of a Catalyst 9000."""
 ONLY_ON_OUTPUT = "output feature only"
 ARITHMETIC = "arithmetic"
 RFC_2697 = "RFC 2697, section 2: a bucket holds the largest packet"
@@ -51,14 +50,14 @@ SWITCH = "Cisco Catalyst 3750 Software Configuration Guide 12.2(55)SE, Configuri
 
 @dataclass(frozen=True)
 class PolicyFinding:
-    """A finding with its reason, its source and the line of the input that it is about."""
+    """A finding with its reason, its source and its line of the input."""
 
     severity: Severity
     code: str
     message: str
     source: str
     line: int = 0
-    """Line from 1; 0 if no single line is the cause."""
+    """Line, from 1; 0 if no single line is the cause."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +81,13 @@ class Subject:
         )
 
     def typed(self, each: ClassValues) -> PolicyClass | None:
-        """Return a class as it is typed."""
+        """Return a class as configured."""
         policy = self.configuration.device.policy_maps.get(each.policy)
         return None if policy is None else policy.find(each.name)
 
 
 def find_all(subject: Subject) -> list[PolicyFinding]:
-    """Return the findings, each once, the most severe ones first."""
+    """Return the findings, each once, most severe first."""
     found = dict.fromkeys(each for rule in RULES for each in rule(subject))
     return sorted(found, key=lambda each: (SEVERITIES.index(each.severity), each.line))
 
@@ -105,7 +104,7 @@ def _of(each: ClassValues) -> str:
 
 
 def refused_lines(subject: Subject) -> Iterator[PolicyFinding]:
-    """Lines that the rules of the generation refuse, and that are therefore not in force."""
+    """Yield findings about lines that the rules of the generation refuse, and that therefore have no effect."""
     for unread in subject.configuration.reading.unread:
         if not is_refusal(unread.reason) or not _is_qos(unread.place, unread.text):
             continue
@@ -123,7 +122,7 @@ def _is_qos(place: tuple[str, ...], text: str) -> bool:
 
 
 def queueing_on_input(subject: Subject) -> Iterator[PolicyFinding]:
-    """Policies with shapers or queues on the input of an interface."""
+    """Yield findings about policies with shapers or queues on the input of an interface."""
     device = subject.configuration.device
     for at in subject.configuration.attachments:
         policy = device.policy_maps.get(at.policy)
@@ -141,7 +140,7 @@ def queueing_on_input(subject: Subject) -> Iterator[PolicyFinding]:
 
 
 def missing_objects(subject: Subject) -> Iterator[PolicyFinding]:
-    """Class-maps and policy-maps that are named and not configured."""
+    """Yield findings about class-maps and policy-maps that are referred to and not configured."""
     configuration = subject.configuration
     has_maps = set(configuration.device.class_maps) - configuration.missing_classes
     missing = sorted(configuration.missing_classes)
@@ -173,7 +172,7 @@ _PERCENT = re.compile(r"(?:bandwidth|priority(?: level \d)?) percent (\d+)")
 
 
 def oversubscribed(subject: Subject) -> Iterator[PolicyFinding]:
-    """Sums of priority and bandwidth above the share that classes may reserve."""
+    """Yield findings about sums of priority and bandwidth above the share that classes may reserve."""
     added = subject.configuration.device.hardware.qos.reservable_percent
     for unread in subject.configuration.reading.unread:
         found = _PERCENT.match(unread.text)
@@ -219,7 +218,7 @@ def _classic_percent(subject: Subject, policy: PolicyValues) -> int:
 
 
 def _levels(policy: PolicyValues) -> Iterator[tuple[ClassValues | None, list[ClassValues]]]:
-    """Yield the classes of each policy-map of a hierarchy with the class above them."""
+    """Yield the classes of each policy-map of a hierarchy with their parent class."""
     for path in dict.fromkeys(each.path[:-1] for each in policy.classes):
         group = [each for each in policy.classes if each.path[:-1] == path]
         yield next((each for each in policy.classes if each.path == path), None), group
@@ -240,7 +239,7 @@ def _base_of(policy: PolicyValues, above: ClassValues | None) -> Rate:
 
 
 def small_bursts(subject: Subject) -> Iterator[PolicyFinding]:
-    """Policer bursts below one packet, or below rate x RTT."""
+    """Yield findings about policer bursts below one packet, or below rate x RTT."""
     for policy, each in subject.classes():
         police = each.police
         if police is None or police.bc_bytes is None:
@@ -266,7 +265,7 @@ def small_bursts(subject: Subject) -> Iterator[PolicyFinding]:
 
 
 def _burst_time(subject: Subject, each: ClassValues, police: PoliceValues) -> Iterator[PolicyFinding]:
-    """Yield a note about a typed burst that a TCP connection with a usual round trip cannot live with."""
+    """Yield a note about a configured burst that is too small for a TCP connection with a usual round trip time."""
     ms = (police.bc_bytes or 0) * 8000 / police.cir.bps if police.cir.bps else SHORT_BURST_MS
     if each.priority or ms >= SHORT_BURST_MS:
         return
@@ -292,7 +291,7 @@ def _rtt_message(each: ClassValues, burst: int, product: float, bps: float, rtt_
 
 
 def policer_before_shaper(subject: Subject) -> Iterator[PolicyFinding]:
-    """A policer that drops what the shaper behind it would delay."""
+    """Yield findings about a policer that drops packets which the shaper after it would delay."""
     for policy, each in subject.classes():
         police = each.police
         if police is None or "drop" not in police.exceed or each.priority:
@@ -322,7 +321,7 @@ def policer_before_shaper(subject: Subject) -> Iterator[PolicyFinding]:
 
 
 def fast_shapers(subject: Subject) -> Iterator[PolicyFinding]:
-    """Shapers above the line, or above the shaper that they are below: they never delay."""
+    """Yield findings about shapers above the line rate or above a parent shaper, which never delay."""
     for policy, each in subject.classes():
         if each.shape is None:
             continue
@@ -342,7 +341,7 @@ def fast_shapers(subject: Subject) -> Iterator[PolicyFinding]:
 
 
 def long_queues(subject: Subject) -> Iterator[PolicyFinding]:
-    """Queues that delay a packet by more than a second."""
+    """Yield findings about queues that delay a packet by more than a second."""
     conversations = not subject.configuration.device.hardware.qos.separate_queues
     for _, each in subject.classes():
         queue = each.queue
@@ -366,7 +365,7 @@ def long_queues(subject: Subject) -> Iterator[PolicyFinding]:
 
 
 def thresholds_above_limit(subject: Subject) -> Iterator[PolicyFinding]:
-    """Early detection whose thresholds are above the queue limit: the queue is full first."""
+    """Yield findings about early detection with thresholds above the queue limit: the queue is full first."""
     for _, each in subject.classes():
         red, queue = each.red, each.queue
         if red is None or queue is None or queue.flows is not None:
@@ -385,7 +384,7 @@ def thresholds_above_limit(subject: Subject) -> Iterator[PolicyFinding]:
 
 
 def bandwidth_below_line(subject: Subject) -> Iterator[PolicyFinding]:
-    """Queues without a shaper on a port whose `bandwidth` is below the rate of the line."""
+    """Yield findings about queues without a shaper on a port whose `bandwidth` is below the line rate."""
     for policy in subject.policies:
         slow = policy.line.known and policy.base.known and policy.base.bps < policy.line.bps
         if not policy.queues or not slow or policy.base_source != "bandwidth":
@@ -400,8 +399,9 @@ def bandwidth_below_line(subject: Subject) -> Iterator[PolicyFinding]:
 
 
 def remaining_of_nothing(subject: Subject) -> Iterator[PolicyFinding]:
-    """`bandwidth remaining` without a shaper above it and without a line that is known; queues on "
-    "virtual interfaces."""
+    """Yield findings about `bandwidth remaining` without a parent shaper and without a known line rate, and about
+    queues on virtual interfaces.
+    """
     for policy in subject.policies:
         if not policy.queues:
             continue
@@ -429,7 +429,7 @@ def remaining_of_nothing(subject: Subject) -> Iterator[PolicyFinding]:
 
 
 def priority_without_limit(subject: Subject) -> Iterator[PolicyFinding]:
-    """Priority classes that may take the whole line."""
+    """Yield findings about priority classes that may take the whole line."""
     for policy, each in subject.classes():
         typed = subject.typed(each)
         if policy.queues and typed and typed.priority and typed.priority.unit == "strict" and typed.police is None:
@@ -438,7 +438,7 @@ def priority_without_limit(subject: Subject) -> Iterator[PolicyFinding]:
 
 
 def percent_of_default(subject: Subject) -> Iterator[PolicyFinding]:
-    """Percentages of an interface's default bandwidth that is not the rate of its line."""
+    """Yield findings about percentages of an interface's default bandwidth that differs from its line rate."""
     for policy in subject.policies:
         interface = subject.configuration.device.interfaces.get(policy.interface)
         if interface is None or interface.bandwidth_kbps is not None or interface.circuit is not None:
@@ -464,7 +464,7 @@ def _percent(typed: PolicyClass | None) -> bool:
 
 
 def ef_without_priority(subject: Subject) -> Iterator[PolicyFinding]:
-    """EF in a class without priority, next to other queues."""
+    """Yield findings about EF in a class without priority, next to other queues."""
     device = completed(subject.configuration)
     for policy in subject.policies:
         if not policy.queues:
@@ -488,7 +488,7 @@ def ef_without_priority(subject: Subject) -> Iterator[PolicyFinding]:
 
 
 def classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
-    """Classes that can match no packet, and classes that others take all packets of."""
+    """Yield findings about classes that can match no packet, and classes after others that take all their packets."""
     configuration = subject.configuration
     device = completed(configuration)
     for name, class_map in device.class_maps.items():
@@ -510,7 +510,7 @@ def classes_without_packets(subject: Subject) -> Iterator[PolicyFinding]:
 
 
 def classes_behind_tunnels(subject: Subject) -> Iterator[PolicyFinding]:
-    """Classes on the port below tunnels that match by fields of the inner headers."""
+    """Yield findings about classes on the port below tunnels that match by fields of the inner headers."""
     configuration = subject.configuration
     for at in configuration.attachments:
         found = encapsulation_of(configuration, at)
@@ -526,7 +526,7 @@ def classes_behind_tunnels(subject: Subject) -> Iterator[PolicyFinding]:
 
 
 def _unread_match(configuration: Configuration, name: str) -> bool:
-    """Return whether a class-map has a line that was not read."""
+    """Return whether a class-map has an unread line."""
     return any(name in each.place[0].split()[1:] for each in configuration.reading.unread if each.place)
 
 
@@ -534,7 +534,7 @@ def _unread_match(configuration: Configuration, name: str) -> bool:
 
 
 def untrusted_ports(subject: Subject) -> Iterator[PolicyFinding]:
-    """Ports of a switch that reset marks, where marked traffic is matched."""
+    """Yield findings about ports of a switch that reset marks on traffic that is matched by its marks."""
     device = subject.configuration.device
     if device.switch is None:
         return
@@ -575,7 +575,7 @@ def untrusted_ports(subject: Subject) -> Iterator[PolicyFinding]:
 
 
 def unattached(subject: Subject) -> Iterator[PolicyFinding]:
-    """Policy-maps that are on no interface of a configuration that attaches others."""
+    """Yield findings about policy-maps that are not attached in a configuration that attaches others."""
     configuration = subject.configuration
     device = configuration.device
     if not configuration.attachments:
@@ -593,7 +593,7 @@ def unattached(subject: Subject) -> Iterator[PolicyFinding]:
 
 
 def other_limits(subject: Subject) -> Iterator[PolicyFinding]:
-    """Limiters and queues of an interface that no policy-map has, and that are not in the values."""
+    """Yield findings about limiters and queues of an interface outside policy-maps, which the values do not include."""
     configuration = subject.configuration
     for interface in configuration.device.interfaces.values():
         commands = {

@@ -1,4 +1,4 @@
-"""QoS lines of the input that are not read, with the values that they could change."""
+"""Unread QoS lines of the input, with the values that they could change."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _EFFECTS = (
     (r"drop|estimate|netflow|fragment|compression", "the packets that leave the class"),
 )
 _OTHER_TYPE = re.compile(r"\btype (?!queueing\b|qos\b)\S+")
-"""Class-maps and policy-maps of firewalls and the like."""
+"""Class-maps and policy-maps of firewalls and similar features."""
 _IN_POLICY = ("policy-map", "class-map")
 
 
 @dataclass(frozen=True)
 class Ignored:
-    """A line that was not read."""
+    """An unread line."""
 
     line: int
     text: str
@@ -45,12 +45,12 @@ class Ignored:
 
 
 def ignored_lines(configuration: Configuration) -> list[Ignored]:
-    """Return the QoS lines that were not read or decide nothing here, in order; secrets are replaced."""
+    """Return the QoS lines that were not read or have no effect here, in order, with secrets replaced."""
     return sorted((*_ignored(configuration), *_undecided(configuration)), key=lambda each: each.line)
 
 
 def _undecided(configuration: Configuration) -> Iterator[Ignored]:
-    """Yield the lines that decide something on a device that the values do not have."""
+    """Yield the lines with an effect on a device that the values do not include."""
     for carried in configuration.reading.carried:
         place = ", ".join(place_of(carried.position)) if carried.position.mode != INERT else carried.position.names[0]
         for remark in carried.remarks:
@@ -80,7 +80,7 @@ def _ignored(configuration: Configuration) -> Iterator[Ignored]:
 
 
 def _effect(unread: Unread) -> str:
-    """Return what a line could change; empty if it is no line of QoS."""
+    """Return the values that a line could change; empty if it is not a QoS line."""
     text = unread.text.removeprefix("no ")
     if any(_OTHER_TYPE.search(each) for each in (text, *unread.place)):
         return ""

@@ -1,4 +1,4 @@
-"""Plan of a pasted configuration, for a Linux computer in the place of the router."""
+"""Kernel plan of a pasted configuration, for a Linux computer in place of the router."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ if TYPE_CHECKING:
     from qoslab.ios.model.device import Interface
 
 DEVICE = re.compile(r"[^\s/]{1,15}")
-"""Name of a network device: no blank, no slash, at most 15 bytes (IFNAMSIZ)."""
+"""Name of a network device: no blanks, no slashes, at most 15 bytes (IFNAMSIZ)."""
 NOT_ATTACHED = "line"
-"""Interface of a policy-map that the input attaches to none."""
+"""Interface of a policy-map that the input does not attach."""
 
 
 def plan_pasted(configuration: Configuration, rate_bps: int | None, devices: Mapping[str, str]) -> Plan:
-    """Return the plan of the attached policy-maps, or of the outermost ones on a line of its own each.
+    """Return the plan of the attached policy-maps; if there are none, of the outermost policy-maps, each on a separate
+    line.
 
-    `devices` are names of the kernel by IOS interface; others are eth0, eth1 and so on, or ppp0 on serial lines. Raise
-    UserError if a device has no interface, or if the rate of a line is not known.
+    `devices` are kernel names by IOS interface; other interfaces become eth0, eth1 and so on, or ppp0 for serial lines.
+    Raise UserError if a device has no interface, or if the rate of a line is unknown.
     """
     device = configuration.device
     config: dict[str, Any] = dict(engine_config(compile_device(device)))
@@ -70,7 +71,7 @@ def plan_pasted(configuration: Configuration, rate_bps: int | None, devices: Map
 
 
 def _port(interfaces: Mapping[str, Interface], at: Attachment) -> str | None:
-    """Return the port of an attachment, which of a subinterface is its parent; None if its kind is not modelled."""
+    """Return the physical port of an attachment, for a subinterface its parent; None if its kind is not modelled."""
     interface = interfaces.get(at.interface)
     return None if interface is None else interface.parent or interface.name
 
@@ -97,7 +98,7 @@ def _check_devices(devices: Mapping[str, str], names: list[str]) -> None:
 
 
 def _unattached(config: dict[str, Any], rate_bps: int | None, devices: Mapping[str, str]) -> Plan:
-    """Return the plan of outermost policy-maps, each on an Ethernet line with the rate `rate_bps`."""
+    """Return the plan of the outermost policy-maps, each on an Ethernet line with the rate `rate_bps`."""
     if rate_bps is None:
         raise UserError(
             "found no policy-map on an interface, expected the rate of the line for --kernel",

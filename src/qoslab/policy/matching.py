@@ -1,4 +1,4 @@
-"""The device of a pasted configuration for questions about packets: names without a definition may match any packet."""
+"""The device of a pasted configuration for questions about packets: undefined names may match any packet."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from qoslab.policy.pasted_configuration import Configuration
 
 
 def completed(configuration: Configuration) -> Device:
-    """Return the device with interfaces that the text leaves out, without missing class-maps and with undecided
-    criteria in place of access lists that are missing or not read as a whole.
+    """Return the device for matching, with interfaces that the text lacks, without missing class-maps, and with
+    undecided criteria in place of access lists that are missing or incompletely read.
     """
     device = configuration.device
     known = device.access_lists.keys() - set(_unread_lists(configuration))
@@ -32,7 +32,7 @@ def completed(configuration: Configuration) -> Device:
 
 
 def _unread_lists(configuration: Configuration) -> Iterator[str]:
-    """Yield the words of lines of access lists that were not read, among them the names of the lists."""
+    """Yield the words of unread lines of access lists, including the names of the lists."""
     for each in configuration.reading.unread:
         line = each.place[0] if each.place else each.text
         if "access-list" in line:

@@ -1,6 +1,6 @@
-"""Text of a terminal to text of a configuration: prompts, paging, wrapped lines and other marks are removed.
+"""Conversion of terminal text to configuration text: prompts, pager prompts, wrapped lines and quote marks are removed.
 
-Each line of the result has the number that it has in the input.
+Each line of the result has its line number in the input.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from itertools import pairwise
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78cDEHMNOZ])")
 _MORE = re.compile(r" ?(?:<-+ *|-+ *)More *-+>?(?: {9}| ?)", re.IGNORECASE)
-"""Pager prompt; with nine spaces if the terminal's erasing characters are left."""
+"""Pager prompt; followed by nine blanks if the characters with which the terminal erased it are still there."""
 _PROMPT = re.compile(r"^ ?[A-Za-z][\w.:/@-]{0,62}(?:\(([a-z][\w-]*)\))?[#>] ?")
 _CONFIGURING = re.compile(r"^ ?[A-Za-z][\w.:/@-]{0,62}\(config[\w-]*\)# ?(.*)$")
 _LOG = re.compile(
@@ -31,7 +31,7 @@ _TEXT = re.compile(
     r"(?P<head> *(?:[\w.-]+\(config\)# ?)?(?:(?:banner \S+|menu \S+ (?:title|prompt)|aaa authentication "
     r"(?:banner|fail-message)) +(?=[^\w\s])|macro name \S+$))(?P<end>\^.|\S)?(?P<text>.*)"
 )
-"""Beginning of a text with its delimiter, which routers print as `^C`. A macro ends with `@`."""
+"""Beginning of a text with its delimiter, which routers print as `^C`. The text of a macro ends with `@`."""
 _INTERFACE = re.compile(r"^( *)int(?:e|er|erf|erfa|erfac)? +(?=[A-Za-z-]+ ?\d)")
 _DIRECTION = re.compile(r"^( *(?:no )?)(?:service-policy|service-pol|serv) (in|out)(?:p|pu)? +(?=\S)")
 _WIDTHS = (80, 132)
@@ -39,7 +39,7 @@ _WIDTHS = (80, 132)
 
 
 def configuration_text(pasted: str) -> str:
-    """Return the configuration that was pasted, line by line; a line that is none of it is empty."""
+    """Return the pasted configuration line by line; other lines are empty."""
     lines = [_spelled_out(_command(line)) for line in _without_banners(terminal_lines(pasted))]
     return "\n".join(_dedented(_joined(lines))) + "\n"
 
@@ -116,7 +116,7 @@ def _without_banners(lines: list[str]) -> list[str]:
 
 
 def _command(line: str) -> str:
-    """Return the command of a line without its prompt; empty if it is a message or a command of EXEC mode."""
+    """Return the command of a line without its prompt; empty for a message or a command of EXEC mode."""
     if _LOG.match(line) or _ANSWERS.match(line) or _FENCE.match(line):
         return ""
     if (configuring := _CONFIGURING.match(line)) is not None:
@@ -128,13 +128,13 @@ def _command(line: str) -> str:
 
 
 def _spelled_out(line: str) -> str:
-    """Return a line with the words that people shorten most: `int gi0/0`, `service-policy out NAME`."""
+    """Return a line with the most common abbreviations expanded: `int gi0/0`, `service-policy out NAME`."""
     line = _INTERFACE.sub(r"\1interface ", line)
     return _DIRECTION.sub(lambda found: f"{found[1]}service-policy {found[2]}put ", line)
 
 
 def _joined(lines: list[str]) -> list[str]:
-    """Join lines that a terminal has wrapped: full ones, whose next line is no command."""
+    """Join lines that a terminal wrapped: full lines whose next line is not a command."""
     made = list(lines)
     for index in range(len(made) - 1, 0, -1):
         before, line = made[index - 1], made[index]

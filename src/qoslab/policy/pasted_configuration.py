@@ -1,4 +1,4 @@
-"""A pasted configuration, read: the device, its attached policies, and the QoS lines that were not read."""
+"""A parsed pasted configuration: the device, its attached policies, and the unread QoS lines."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ ATTACHING = re.compile(r"service-policy (input|output) (\S+)")
 _ELSEWHERE = re.compile(r"(?:^| )service-policy (input|output) (\S+)$")
 _BANDWIDTH = re.compile(r"bandwidth (\d+)")
 _WITHOUT_QOS = re.compile(r"(?m)^ip(?:v6)? route .*$")
-"""Many in large configurations, and never a part of a policy."""
+"""Static routes: frequent in large configurations, and never a part of a policy."""
 _INNER = re.compile(r"(?:class|match|police|shape|priority|random-detect|service-policy)\b")
-"""Commands that stand below others."""
+"""Commands that are only valid below other commands."""
 _SPEED = re.compile(r"speed (\d+)")
 _XE = re.compile(
     r"(?im)^(?:platform (?:qfp|console|punt-keepalive|hardware throughput)"
@@ -53,7 +53,7 @@ _SHOWN = re.compile(r"(?m)^ *(?:Service-policy (?:input|output)\s*:|Class-map: \
 _CONFIGURED = re.compile(
     r"(?:policy-map|class-map|interface|hostname|version|ip|access-list|service|router|Building|Current) \S"
 )
-"""Beginnings of lines of a configuration, which are not indented."""
+"""Beginnings of configuration lines that are not indented."""
 _OTHERS = (
     (
         r"(?m)^set (?:class-of-service|firewall|interfaces) |^\s*(?:class-of-service|schedulers|firewall) \{",
@@ -79,15 +79,15 @@ class Attachment:
     direction: str
     policy: str
     line: int
-    """Line of the input, from 1; 0 if it is not known."""
+    """Line of the input, from 1; 0 if unknown."""
     refused: str = ""
-    """Reason of the router's refusal; empty if it accepts the line."""
+    """Reason why the router refuses the line; empty if it accepts the line."""
     bandwidth_kbps: int | None = None
     """`bandwidth` of an interface whose kind is not modelled."""
     members: int = 0
-    """Ports of a bundle, whose rates together are `bandwidth_kbps`; 0 for another interface."""
+    """Number of ports of a bundle, whose rates add up to `bandwidth_kbps`; 0 for other interfaces."""
     place: str = ""
-    """Other place of the configuration with the policy-map, such as `control-plane`; empty on an interface."""
+    """Another location of the policy-map, such as `control-plane`; empty on an interface."""
 
 
 @dataclass
@@ -98,21 +98,21 @@ class Configuration:
     release: str = ""
     """Release in the `version` line; empty without one."""
     missing_classes: frozenset[str] = frozenset()
-    """Class-maps that classes name and the input lacks."""
+    """Class-maps that classes refer to and that the input lacks."""
     missing_policies: frozenset[str] = frozenset()
     attachments: list[Attachment] = field(default_factory=list)
 
     @property
     def device(self) -> Device:
-        """The device."""
+        """The configured device."""
         return self.reading.device
 
     def line_of(self, *names: str, command: str = "") -> int:
-        """See `Reading.line_of`."""
+        """Return the line of a command; see `Reading.line_of`."""
         return self.reading.line_of(*names, command=command)
 
     def attached_elsewhere(self, policy: str) -> tuple[str, str, int] | None:
-        """Return place, direction and line of a policy-map that is on no interface: control plane, map-class."""
+        """Return location, direction and line of a policy-map that is not on an interface: control plane, map-class."""
         rows = [
             (" ".join(each.position.names[:1]) if each.position.mode == INERT else "", each.text, each.number)
             for each in self.reading.carried
@@ -125,18 +125,18 @@ class Configuration:
         return None
 
     def speed_mbps(self, interface: str) -> int | None:
-        """Return a forced `speed` of a port, also one that the model of its kind does not have."""
+        """Return a forced `speed` of a port, even if the port's model lacks it."""
         texts = [each.text for each in self.reading.unread if each.place == (f"interface {interface}",)]
         texts += [each.text for each in self.reading.carried if each.position.names[:1] == (interface,)]
         found = (_SPEED.fullmatch(text) for text in texts)
         return next((int(each[1]) for each in found if each), None)
 
     def class_map_line(self, name: str) -> int:
-        """See `Reading.class_map_line`."""
+        """Return the line of a class-map; see `Reading.class_map_line`."""
         return self.reading.class_map_line(name)
 
     def interface_line(self, interface: str, command: str) -> int:
-        """See `Reading.interface_line`."""
+        """Return the line of a command of an interface; see `Reading.interface_line`."""
         return self.reading.interface_line(interface, command)
 
 
@@ -149,7 +149,7 @@ def read_configuration(
     routes: bool = False,
     policy_needed: bool = True,
 ) -> Configuration:
-    """Read what was pasted, static routes only on request. Raise UserError, one sentence, if it has no policy.
+    """Parse pasted text, static routes only on request. Raise UserError with one sentence if it has no policy.
 
     Without `policy_needed` a configuration may lack policy-maps.
     """
@@ -187,7 +187,7 @@ def read_configuration(
 
 
 def _without_shown_policies(text: str) -> str:
-    """Empty the lines of `show policy-map interface` in a paste that has a policy-map, too."""
+    """Empty the lines of `show policy-map interface` in a paste that also has a policy-map."""
     if not _SHOWN.search(text) or not _POLICY.search(text):
         return text
     lines = text.split("\n")
@@ -208,12 +208,14 @@ def _without_shown_policies(text: str) -> str:
 
 
 def _unknown(configuration: Configuration) -> int:
-    """Return the number of lines that the release does not know; what it refuses, it knows."""
+    """Return the number of lines that the release does not have. Lines that it has but refuses are not counted."""
     return sum(not is_refusal(each.reason) for each in configuration.reading.unread)
 
 
 def check_vendor(text: str, source: str, *, policy_needed: bool = True) -> None:
-    """Refuse, in one sentence, text that is no configuration of Cisco IOS, or lacks a policy that is needed."""
+    """Raise UserError, with one sentence, for text that is not a Cisco IOS configuration, or that lacks a required
+    policy.
+    """
     if not text.strip():
         raise UserError(f"{source}: found no text, {_EXPECTED}", hint="paste a policy-map or a running configuration")
     for pattern, name in _OTHERS:
@@ -246,7 +248,7 @@ def _read(text: str, family: Family, generation: Generation, *, indented: bool) 
 
 
 def _without_placeholders(configuration: Configuration) -> Configuration:
-    """Remove class-maps and policy-maps that are only named; a class keeps an empty one."""
+    """Remove class-maps and policy-maps that are only referred to; a class keeps an empty class-map."""
     device = configuration.device
     defined = {each.position for each in configuration.reading.carried}
     policies = {name for name in device.policy_maps if Position("policy-map", (name,)) in defined}
@@ -266,7 +268,7 @@ def _without_placeholders(configuration: Configuration) -> Configuration:
 
 
 def outermost(device: Device) -> list[str]:
-    """Return the policy-maps that are no child of another one."""
+    """Return the policy-maps that are not a child of another one."""
     return [name for name in device.policy_maps if name not in _children(device)]
 
 
@@ -291,7 +293,7 @@ def _attachments(configuration: Configuration) -> Iterator[Attachment]:
 
 
 def _on_virtual_interfaces(configuration: Configuration) -> Iterator[Attachment]:
-    """Yield the policies of interfaces that are kept as text."""
+    """Yield the policies of interfaces that are stored only as text."""
     below = [
         (each.position.names[0].removeprefix("interface "), each)
         for each in configuration.reading.carried
@@ -337,6 +339,8 @@ def _refused(unread: Unread, direction: str, policy: str, others: list[Unread]) 
 
 
 def is_refusal(reason: str) -> bool:
-    """Return whether a router that knows the command refuses it, as opposed to a line that is not modelled."""
+    """Return whether the reason is a refusal by a router that has the command, as opposed to a line that is not
+    modelled.
+    """
     unknown = ("% Invalid input", "% Incomplete", "% Ambiguous", "% Not supported", "the line above", "it is not known")
     return not reason.startswith(unknown)

@@ -1,4 +1,4 @@
-"""Rates that may depend on a line whose rate is not known, and texts of numbers and names."""
+"""Rates that may depend on a line of unknown rate, and texts of numbers and names."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _CLOSE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A rate: b/s, plus a part of a line whose rate is not known."""
+    """A rate: b/s, plus a share of a line of unknown rate."""
 
     bps: float = 0.0
     line: float = 0.0
-    """The part: 0.3 is 30 % of the line."""
+    """Share of the line: 0.3 is 30 %."""
 
     @property
     def known(self) -> bool:
-        """True if it is a number of b/s."""
+        """True if the rate does not depend on the line."""
         return abs(self.line) < _CLOSE
 
     def __add__(self, other: Rate) -> Rate:
@@ -29,11 +29,11 @@ class Rate:
         return Rate(self.bps - other.bps, self.line - other.line)
 
     def times(self, factor: float) -> Rate:
-        """Return a part or a multiple."""
+        """Return the rate multiplied by a factor."""
         return Rate(self.bps * factor, self.line * factor)
 
     def ratio(self, whole: Rate) -> float | None:
-        """Return this as a part of another; None if that depends on the line."""
+        """Return the ratio of this rate to another; None if it depends on the line."""
         if self.known and whole.known:
             return self.bps / whole.bps if whole.bps > 0 else None
         if abs(self.bps) < _CLOSE and abs(whole.bps) < _CLOSE and whole.line > 0:
@@ -41,7 +41,7 @@ class Rate:
         return 1.0 if self == whole else None
 
     def least(self, other: Rate) -> Rate | None:
-        """Return the lower of two; None if that depends on the line."""
+        """Return the lower of two rates; None if that depends on the line."""
         if self.known and other.known:
             return min(self, other, key=lambda each: each.bps)
         if abs(self.bps) < _CLOSE and abs(other.bps) < _CLOSE:
@@ -60,7 +60,7 @@ class Rate:
 
 
 def bps_text(bps: float) -> str:
-    """Return a number of b/s with at most four digits that count, as 1.544 Mb/s."""
+    """Return a number of b/s with at most four significant digits, such as 1.544 Mb/s."""
     for size, unit in UNITS:
         if bps >= size:
             return f"{number(bps / size)} {unit}"
@@ -68,13 +68,13 @@ def bps_text(bps: float) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number with at most that many significant digits, never in powers of ten."""
+    """Return a number with at most `digits` significant digits, never in scientific notation."""
     if abs(value) >= 10**digits:
         return f"{value:.0f}"
     return f"{float(f'{value:.{digits}g}'):f}".rstrip("0").rstrip(".")
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
-    """Return names, the first ones of many."""
+    """Return the names as a list, truncated after `most` names."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

@@ -15,7 +15,7 @@ from qoslab.policy.rate import listed, number
 
 WIDTH = 80
 NAME = 24
-"""Columns of a class name; a longer one is cut."""
+"""Columns of a class name; a longer name is truncated."""
 DEFAULT = "*"
 UNCONFIRMED = "?"
 HEAD = ("class", "guaranteed", "maximum", "all busy", "queue", "max wait")
@@ -42,7 +42,7 @@ def answer_text(answer: Answer) -> str:
 
 
 def _grouped(policies: Sequence[PolicyValues]) -> list[PolicyValues]:
-    """Return policies once that are the same on several interfaces; their names are joined."""
+    """Return each policy once, with the interfaces of equal policies joined."""
     groups: dict[PolicyValues, list[str]] = {}
     for each in policies:
         groups.setdefault(replace(each, interface="", number=0), []).append(each.interface)
@@ -140,7 +140,7 @@ def _ms(value: float) -> str:
 
 
 def _details(policy: PolicyValues, each: ClassValues) -> Iterator[str]:
-    """Yield the lines below the table that belong to a class."""
+    """Yield the lines of a class below the table."""
     lines = []
     if each.priority is not None:
         lines.append(f"priority: level {each.priority}")

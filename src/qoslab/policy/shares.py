@@ -1,4 +1,4 @@
-"""Division of a rate between the classes of a policy-map when all of them are busy.
+"""Division of a rate among the classes of a policy-map when all of them are busy.
 
 The rules are those of the engine: `crates/qos-core/src/compile/class_tree.rs`, `weights` and `factors`.
 """
@@ -16,28 +16,28 @@ from qoslab.model.generation import Generation
 from qoslab.policy.rate import Rate
 
 LEAST_PART = (100 - engine_defaults.HQF_RESERVABLE_PERCENT) / 100
-"""Part of the rate that HQF leaves to classes without bandwidth."""
+"""Share of the rate that HQF leaves to classes without bandwidth."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """The classes of one policy-map that have queues, and the rates that they divide."""
+    """The classes of one policy-map that have queues, and the rates to divide among them."""
 
     generation: Generation
     classes: Sequence[PolicyClass]
-    """Classes with rates and defaults filled in, class-default among them."""
+    """Classes with rates and defaults filled in, including class-default."""
     base: Rate
     """Base of percentages of bandwidth."""
     capacity: Rate
-    """Rate at which the classes leave together."""
+    """Total rate of the classes."""
     reservable: float
-    """Part of the base that the classic generation may reserve."""
+    """Share of the base that the classic generation may reserve."""
     caps: Mapping[str, Rate]
-    """Most that a class can send: its shaper or policer."""
+    """Maximum rate of a class: its shaper or policer."""
 
 
 def reserved_rate(each: PolicyClass, base: Rate) -> Rate | None:
-    """Return the rate of `bandwidth` or `priority`; None without, and with `remaining`."""
+    """Return the rate of `bandwidth` or `priority`; None if neither is configured, or if it is `remaining`."""
     for given in (each.bandwidth, each.priority):
         if given is not None and given.number is not None:
             if given.unit == "kbps":
@@ -48,7 +48,7 @@ def reserved_rate(each: PolicyClass, base: Rate) -> Rate | None:
 
 
 def priority_limit(each: PolicyClass, base: Rate, caps: Mapping[str, Rate]) -> Rate | None:
-    """Return the most that a priority class takes from others when all are busy; None without a limit."""
+    """Return the maximum rate of a priority class when all classes are busy; None without a limit."""
     own, cap = reserved_rate(each, base), caps.get(each.name)
     return cap if own is None else own if cap is None else own.least(cap) or own
 
@@ -72,7 +72,7 @@ def busy_rates(level: Level) -> dict[str, Rate | None]:
 
 
 def _excess(classes: Sequence[PolicyClass], level: Level, left: Rate) -> dict[str, Rate | None]:
-    """Rates of IOS-XE: the minimum of each class, and a part of what the minimums leave."""
+    """Return the rates of IOS-XE: the minimum of each class, and a share of the remaining rate."""
     minimums = {each.name: reserved_rate(each, level.base) or Rate() for each in classes}
     for name, cap in level.caps.items():
         if name in minimums:
@@ -89,7 +89,7 @@ def _excess(classes: Sequence[PolicyClass], level: Level, left: Rate) -> dict[st
 
 
 def _excess_weights(classes: Sequence[PolicyClass]) -> dict[str, Rate]:
-    """Weights of what the minimums leave: 1, or what `bandwidth remaining` says."""
+    """Return the weights for the remaining rate: 1, or the value of `bandwidth remaining`."""
     given = {each.name: each.bandwidth for each in classes if each.bandwidth is not None}
     percent = sum(each.number for each in given.values() if each.unit == "remaining_percent")
     other = max(100 - percent, 1) / max(len(classes) - len(given), 1) if percent else engine_defaults.XE_EXCESS_WEIGHT
@@ -102,7 +102,7 @@ def _excess_weights(classes: Sequence[PolicyClass]) -> dict[str, Rate]:
 
 
 def _separate(classes: Sequence[PolicyClass], base: Rate, priority: Rate) -> dict[str, Rate]:
-    """Weights of separate queues: the configured bandwidth; the rest in equal parts for classes without."""
+    """Return the weights of separate queues: the configured bandwidth; classes without it share the rest equally."""
     bandwidths = {each.name: each.bandwidth for each in classes}
     without = max(sum(each is None for each in bandwidths.values()), 1)
     given = [each for each in bandwidths.values() if each is not None]
@@ -129,7 +129,7 @@ def _separate(classes: Sequence[PolicyClass], base: Rate, priority: Rate) -> dic
 
 
 def _conversations(classes: Sequence[PolicyClass], level: Level, priority: Rate) -> dict[str, Rate]:
-    """Weights of conversations: a class by its bandwidth, class-default as one flow of precedence 0."""
+    """Return the weights of conversations: of a class, its bandwidth; of class-default, one flow of precedence 0."""
     left = level.base.times(level.reservable) - priority
     default = next((each for each in level.classes if each.name == CLASS_DEFAULT), None)
     queues = None if default is None or default.fair_queue is None else default.fair_queue.queues
@@ -148,7 +148,7 @@ def _conversations(classes: Sequence[PolicyClass], level: Level, priority: Rate)
 
 
 def _divided(left: Rate, weights: Mapping[str, Rate], caps: Mapping[str, Rate]) -> dict[str, Rate | None]:
-    """Divide a rate by weights; what a class may not take goes to the others."""
+    """Divide a rate by weights; other classes get the part that exceeds a class's cap."""
     shares: dict[str, Rate | None] = {}
     open_ones = dict(weights)
     while open_ones:

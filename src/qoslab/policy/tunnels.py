@@ -1,8 +1,8 @@
 """Tunnels of a pasted configuration, and the bytes that they add to packets.
 
-Sources: RFC 2784 and 2890 (GRE), RFC 4303 (ESP), RFC 2405, 2451, 3602 and 4106 (initialization vectors and blocks),
-RFC 2403, 2404 and 4868 (authentication data). Not counted: UDP encapsulation (8 bytes, RFC 3948), because only the
-session knows about the translation of addresses.
+Sources: RFC 2784 and 2890 (GRE), RFC 4303 (ESP), RFC 2405, 2451, 3602 and 4106 (initialization vectors and blocks), RFC
+2403, 2404 and 4868 (authentication data). UDP encapsulation (8 bytes, RFC 3948) is not counted, because whether
+addresses are translated is only known during the session.
 """
 
 from __future__ import annotations
@@ -19,19 +19,22 @@ from qoslab.policy.rate import Rate, listed
 
 TUNNEL_BYTES_ARE_COUNTED = True
 """[I] Queues, shapers and policers of a tunnel interface count packets as they leave: with the headers of the tunnel
-and of IPsec. Documented is only that they count no layer 2 header of the port below."""
+and of IPsec. The documentation only states that they do not count the layer 2 header of the port below.
+"""
 DEFAULT_TRANSFORMS = ("esp-aes", "esp-sha-hmac")
 """[R] Transforms of a profile without `set transform-set`, in transport mode."""
 IPV4, IPV6, GRE, GRE_OPTION = 20, 40, 4, 4
 ESP, ESP_TRAILER, AH = 8, 2, 12
 MODES = ("gre", "ipip", "ipsec", "ipv6", "ipv6ip")
-"""Modes that put packets into packets of IP."""
+"""Modes that encapsulate packets in IP packets."""
 VOICE_PACKET = 200
 """Bytes of an IP packet with 20 ms of G.711."""
 FULL_PACKET = 1400
-"""Bytes of a full packet: the `ip mtu` that Cisco's design guides give tunnels."""
+"""Bytes of a full packet: the `ip mtu` for tunnels in Cisco's design guides."""
 OUTER_FIELDS = frozenset(("access_group", "protocol", "packet_length", "rtp_ports"))
-"""Criteria by fields that encapsulation hides or changes; DSCP, precedence and ECN are copied to the outer header."""
+"""Criteria that match fields which encapsulation hides or changes; DSCP, precedence and ECN are copied to the outer
+header.
+"""
 _CIPHERS = {
     "esp-des": (8, 8),
     "esp-3des": (8, 8),
@@ -40,7 +43,7 @@ _CIPHERS = {
     "esp-gmac": (8, 4),
     "esp-null": (0, 4),
 }
-"""Initialization vector and block of a cipher in bytes; ESP aligns to 4 at least."""
+"""Bytes of the initialization vector and block of a cipher; ESP aligns to at least 4."""
 _CHECKS = {
     "esp-md5-hmac": 12,
     "esp-sha-hmac": 12,
@@ -50,7 +53,7 @@ _CHECKS = {
     "esp-gcm": 16,
     "esp-gmac": 16,
 }
-"""Authentication data of ESP, bytes."""
+"""Bytes of ESP authentication data."""
 _HEADER_CHECKS = {
     "ah-md5-hmac": 12,
     "ah-sha-hmac": 12,
@@ -69,15 +72,15 @@ class Ipsec:
 
     transforms: tuple[str, ...]
     transport: bool
-    """True for transport mode: no IP header is added."""
+    """True for transport mode, which adds no IP header."""
     text: str
     """The transforms as typed, with key lengths."""
     known: bool = True
-    """False if the transform set is not in the input, and the default is assumed."""
+    """False if the transform set is missing in the input, so that the default is assumed."""
 
     @property
     def block(self) -> int:
-        """Length to which packets are padded, bytes; 1 without ESP."""
+        """Block length in bytes to which packets are padded; 1 without ESP."""
         return max((max(_CIPHERS[each][1], 4) for each in self.transforms if each in _CIPHERS), default=1)
 
     @property
@@ -101,17 +104,17 @@ class Tunnel:
 
     name: str
     source: str
-    """Interface by which its packets leave; empty if it is not in the input."""
+    """Interface by which its packets leave; empty if it is missing in the input."""
     outer_bytes: int
-    """Outermost IP header."""
+    """Bytes of the outermost IP header."""
     inner_bytes: int
-    """Header behind it, before the packet: GRE."""
+    """Bytes of the header between the outer IP header and the packet: GRE."""
     ipsec: Ipsec | None
     pre_classify: bool
-    """True with `qos pre-classify`: policies of the port below see the inner headers."""
+    """True with `qos pre-classify`, by which policies of the port below see the inner headers."""
 
     def overhead_bytes(self, packet_bytes: int) -> int:
-        """Return the bytes that are added to an IP packet of some length."""
+        """Return the bytes that are added to an IP packet of `packet_bytes` bytes."""
         total = self.outer_bytes + self.inner_bytes
         if self.ipsec is None:
             return total
@@ -125,17 +128,17 @@ class Tunnel:
 
     @property
     def least_bytes(self) -> int:
-        """Fewest bytes that are added to a packet."""
+        """Minimum bytes that are added to a packet."""
         return min(self.overhead_bytes(size) for size in self._sizes)
 
     @property
     def most_bytes(self) -> int:
-        """Most bytes that are added to a packet."""
+        """Maximum bytes that are added to a packet."""
         return max(self.overhead_bytes(size) for size in self._sizes)
 
     @property
     def mean_bytes(self) -> int:
-        """Bytes that are added to packets of all lengths on average, rounded."""
+        """Bytes that are added to a packet on average over all lengths, rounded."""
         return round((self.least_bytes + self.most_bytes) / 2)
 
     @property
@@ -144,7 +147,7 @@ class Tunnel:
 
     @property
     def title(self) -> str:
-        """Encapsulation in words."""
+        """Encapsulation as text."""
         ip = "IPv6" if self.outer_bytes == IPV6 else "IPv4"
         base = f"GRE over {ip}" if self.inner_bytes else f"IP in {ip}"
         if self.ipsec is None:
@@ -155,35 +158,37 @@ class Tunnel:
 
     @property
     def bytes_text(self) -> str:
-        """Added bytes in words."""
+        """Added bytes as text."""
         least, most = self.least_bytes, self.most_bytes
         return f"{least} bytes" if least == most else f"{least} to {most} bytes"
 
 
 @dataclass(frozen=True)
 class Encapsulation:
-    """The tunnels whose packets meet a policy."""
+    """The tunnels whose packets a policy handles."""
 
     tunnels: tuple[Tunnel, ...]
     below: bool
     """True if the policy is on the port below the tunnels."""
     others: bool = False
-    """True if the port has packets outside the tunnels, too."""
+    """True if the port also has packets outside the tunnels."""
 
     @property
     def hides_fields(self) -> bool:
-        """True if classes see outer headers only, at least those of one tunnel."""
+        """True if classes see only the outer headers of at least one tunnel."""
         return self.below and not all(each.pre_classify for each in self.tunnels)
 
     @property
     def mean_bytes(self) -> int:
-        """Bytes that the policy counts for a packet above its length, on average and without layer 2."""
+        """Average bytes that the policy counts for a packet in addition to its length, without layer 2."""
         if not self.tunnels or not (self.below or TUNNEL_BYTES_ARE_COUNTED):
             return 0
         return round(sum(each.mean_bytes for each in self.tunnels) / len(self.tunnels))
 
     def counted_bytes(self, tunnel: Tunnel, packet_bytes: int, header_bytes: int) -> int:
-        """Return the bytes that the policy counts for an IP packet in a tunnel; `header_bytes` are those of layer 2."""
+        """Return the bytes that the policy counts for an IP packet in a tunnel, including a layer 2 header of
+        `header_bytes`.
+        """
         if not self.below:
             return packet_bytes + (tunnel.overhead_bytes(packet_bytes) if TUNNEL_BYTES_ARE_COUNTED else 0)
         return packet_bytes + tunnel.overhead_bytes(packet_bytes) + header_bytes
@@ -191,14 +196,14 @@ class Encapsulation:
 
 @dataclass
 class _Lines:
-    """Lines of the input below their heads."""
+    """Lines of the input by the line above them."""
 
     heads: list[str] = field(default_factory=list)
     below: dict[str, list[str]] = field(default_factory=dict)
 
 
 def tunnels_of(configuration: Configuration) -> list[Tunnel]:
-    """Return the tunnels that are not shut down; IPsec of `crypto map` on a port is not read."""
+    """Return the tunnels that are not shut down. IPsec by `crypto map` on a port is not read."""
     lines = _lines(configuration)
     sets = dict(_transform_sets(lines))
     profiles = {found[1]: lines.below.get(head, []) for head in lines.heads if (found := _PROFILE.fullmatch(head))}
@@ -211,9 +216,9 @@ def tunnels_of(configuration: Configuration) -> list[Tunnel]:
 
 
 def encapsulation_of(configuration: Configuration, at: Attachment) -> Encapsulation | None:
-    """Return the tunnels whose packets an output policy meets; None without one.
+    """Return the tunnels whose packets an output policy handles; None without one.
 
-    A port below tunnels has packets outside them if a line such as `ip nat outside` says so.
+    A port below tunnels has packets outside them if a line such as `ip nat outside` shows it.
     """
     if at.direction == "input" or configuration.device.switch is not None:
         return None
@@ -233,7 +238,7 @@ def _port_of(source: str) -> str:
 
 
 def hidden_classes(configuration: Configuration, policy: str) -> list[str]:
-    """Return the classes of a policy-map, and of those below it, that match by fields of inner headers."""
+    """Return the classes of a policy-map and of its children that match by fields of inner headers."""
     device = configuration.device
     names = [one.name for part in descendants(device, device.policy_maps[policy]) for one in part.classes]
     maps = (device.class_maps[name] for name in dict.fromkeys(names) if name in device.class_maps)
@@ -241,7 +246,7 @@ def hidden_classes(configuration: Configuration, policy: str) -> list[str]:
 
 
 def tunnel_notes(found: Encapsulation | None, rate: Rate, header_bytes: int | None) -> tuple[str, ...]:
-    """Return sentences on the bytes that a policy counts for packets in tunnels; `rate` is that of its shaper."""
+    """Return sentences on the bytes that a policy counts for packets in tunnels; `rate` is the rate of its shaper."""
     if found is None:
         return ()
     notes = []
@@ -295,7 +300,7 @@ def _transform_sets(lines: _Lines) -> Iterator[tuple[str, Ipsec]]:
 def _tunnel(
     configuration: Configuration, name: str, below: Iterable[str], ipsec: tuple[dict[str, Ipsec], dict[str, list[str]]]
 ) -> Tunnel | None:
-    """Return a tunnel; None for a mode without an IP header of its own, such as MPLS."""
+    """Return a tunnel; None for a mode without a separate IP header, such as MPLS."""
     values = {" ".join(each.split()[:2]): each.split()[2:] for each in below if each.startswith("tunnel ")}
     mode = values.get("tunnel mode") or ["gre", "ip"]
     if mode[0] not in MODES:
@@ -323,7 +328,7 @@ def _of_profile(profile: str, ipsec: tuple[dict[str, Ipsec], dict[str, list[str]
 
 
 def _port(configuration: Configuration, source: str) -> str:
-    """Return the interface of `tunnel source`, which is a name or an address."""
+    """Return the interface of `tunnel source`, which may be a name or an address."""
     for each in configuration.device.interfaces.values():
         if each.address is not None and str(each.address.ip) == source:
             return each.name

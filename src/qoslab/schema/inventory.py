@@ -130,7 +130,9 @@ class Reader:
         return kind(**given)
 
     def read_emulated_by(self, variables: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-        """Read the sources of delay, jitter and loss of links. `variables` are all variables of the inventory, by node."""
+        """Read the sources of delay, jitter and loss of links. `variables` are all variables of the inventory,
+        by node.
+        """
         made_by: dict[str, str] = {}
         known = (LINE, *variables)
         for node, values in variables.items():

@@ -94,7 +94,9 @@ def _vlans(devices: Mapping[str, Device]) -> list[int]:
 
 
 def _crossing(ends: list[SwitchPort | None], far: int, vlan: int) -> int | None:
-    """Return the VLAN at the far end of a frame in `vlan` at the near end; None if a port does not send or accept it."""
+    """Return the VLAN at the far end of a frame in `vlan` at the near end; None if a port does not send or
+    accept it.
+    """
     sender, receiver = ends[1 - far], ends[far]
     assert sender is not None
     assert receiver is not None

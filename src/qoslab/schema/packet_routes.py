@@ -180,7 +180,9 @@ class RoutedNetwork:
         return any(each.address is not None and each.address.ip == address and not each.shutdown for each in own)
 
     def _hop(self, node: str, destination: IpAddress) -> _Hop | str | None:
-        """Return the next hop of a packet by the node's table: None without a route, a reason if the route is unusable."""
+        """Return the next hop of a packet by the node's table: None without a route, a reason if the route is
+        unusable.
+        """
         fitting = [route for route in self._routes[node] if destination in route.prefix]
         if not fitting:
             return None

@@ -273,7 +273,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return isinstance(obj, TemplateModule) and not attr.startswith("_")
 
     def is_safe_callable(self, obj: Any) -> bool:
-        """Return whether a template may call the object: `range`, macros, methods of a loop, and the inserted counters."""
+        """Return whether a template may call the object: `range`, macros, methods of a loop, and the inserted
+        counters.
+        """
         if isinstance(obj, Macro | LoopContext | BlockReference):
             return True
         if getattr(obj, "__self__", None).__class__ is LoopContext:

@@ -160,7 +160,9 @@ class Sweep:
         return tuple(sorted(found))
 
     def names_of(self, *keys: str) -> tuple[str, ...]:
-        """Return the parameters on which the values of these top-level keys depend (such as `topology`), in all arms."""
+        """Return the parameters on which the values of these top-level keys depend (such as `topology`), in all
+        arms.
+        """
         return tuple(name for key in keys for name in self._names.get((key,), ()))
 
     @property
@@ -355,7 +357,9 @@ def make_sweep(document: Document, file: Path, also: Check | None = None) -> Swe
 
 
 def _bounded(document: Document, matrices: Sequence[tuple[Steps, Matrix]]) -> None:
-    """Refuse more combinations, or more values to check, than a machine has memory and time for, before they are built."""
+    """Refuse more combinations, or more values to check, than a machine has memory and time for, before they
+    are built.
+    """
     total = values = work = 0
     for steps, matrix in matrices:
         total += matrix.count

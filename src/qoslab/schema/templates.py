@@ -80,7 +80,9 @@ def _taken(environment: Sandbox, text: str, name: str, file: str) -> tuple[froze
 
 
 def template_variables(experiment_file: Path, template: str) -> TemplateVariables:
-    """Return the variables of a template. Raise `ExperimentError` with the template's line if it is not valid Jinja2."""
+    """Return the variables of a template. Raise `ExperimentError` with the template's line if it is not valid
+    Jinja2.
+    """
     path, allowed = experiment_file.parent / template, roots(experiment_file)
     environment = _environment(path.parent, allowed)
     names: set[str] = set()
@@ -113,7 +115,9 @@ def template_variables(experiment_file: Path, template: str) -> TemplateVariable
 
 
 def render_configuration(experiment_file: Path, configuration: Configuration) -> str:
-    """Return the text of the configuration. Raise `ExperimentError` with the template's line if it cannot be rendered."""
+    """Return the text of the configuration. Raise `ExperimentError` with the template's line if it cannot be
+    rendered.
+    """
     path = experiment_file.parent / configuration.template
     text = _render(_environment(path.parent, roots(experiment_file)), path, configuration)
     if found := _CONTROL.search(text):

@@ -50,7 +50,9 @@ def try_policy(
     seconds: float,
     rtt_s: float,
 ) -> Trial:
-    """Return the results of the configuration, and of the changed one. Raise UserError for a change that is refused."""
+    """Return the results of the configuration and of the changed configuration. Raise UserError for a refused
+    change.
+    """
     devices: list[tuple[str, Device]] = [("before" if changes else "", edge.device)]
     lines: tuple[str, ...] = ()
     if changes:
@@ -80,7 +82,7 @@ def try_policy(
 
 
 def class_path(kind: KindResult, direction: str) -> Path:
-    """Return the class of the tried policy that a kind of traffic met; in the other direction that of any policy."""
+    """Return the class of the tried policy for a kind of traffic; in the other direction, the class of any policy."""
     if kind.reverse:
         return kind.path or kind.input_path
     return kind.path if direction == "output" else kind.input_path
@@ -123,7 +125,7 @@ REASONS = {
     "aqm": "active queue management",
     "purged": "interface shut down",
 }
-"""Words for the reasons of drops."""
+"""Reasons for drops as text."""
 
 
 def _drops(classes: Sequence[ClassResult], place: str) -> Iterator[str]:
@@ -139,7 +141,7 @@ def _drops(classes: Sequence[ClassResult], place: str) -> Iterator[str]:
 
 
 def to_json(trial: Trial) -> dict[str, Any]:
-    """Return the trial as plain values; rates are b/s, delays milliseconds, losses parts of 1."""
+    """Return the trial as plain values; rates are in b/s, delays in milliseconds, losses fractions of 1."""
     made = asdict(trial)
     for plain, variant in zip(made["variants"], trial.variants, strict=True):
         for kind in plain["kinds"]:

@@ -1,4 +1,4 @@
-"""Changes to a configuration: lines that are typed with their position, or a line alone that fits one place."""
+"""Changes to a configuration: lines with their position, or a single line that fits only one place."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qoslab.ios.running_config import render
 from qoslab.policy.rate import listed
 
 _HEADS = ("policy-map", "class-map", "interface", "ip access-list", "access-list", "ipv6 access-list")
-"""First words of lines that are typed in global configuration mode."""
+"""First words of lines in global configuration mode."""
 
 
 @dataclass(frozen=True)
@@ -25,22 +25,22 @@ class Changed:
 
     device: Device
     lines: tuple[str, ...]
-    """The lines with the lines above them that give their position."""
+    """The lines, each with the lines above it that determine its position."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The parts of a configuration that have an effect on what is tried."""
+    """The parts of a configuration that have an effect on the trial."""
 
     interfaces: tuple[str, ...]
     policies: tuple[str, ...]
 
 
 def apply_changes(device: Device, changes: Sequence[str], scope: Scope) -> Changed:
-    """Return the device after the lines, and where they were typed. Raise UserError naming the line that is refused.
+    """Return the device after the lines, and their positions. Raise UserError with the refused line.
 
-    Lines are separated by `;` or new lines. Without a head such as `policy-map`, a line is typed in the only place of
-    the scope where it fits, or in the only class that has this command already.
+    Lines are separated by `;` or line ends. Without a line such as `policy-map` above it, a line is entered in the only
+    place of the scope where it fits, or in the only class that already has this command.
     """
     made = device.copy()
     typed: list[str] = []
@@ -55,7 +55,7 @@ def apply_changes(device: Device, changes: Sequence[str], scope: Scope) -> Chang
 
 
 def _type(device: Device, line: str, position: Position | None, into: tuple[list[str], Scope]) -> Position:
-    """Type a line, at a position or where it fits; return the position after it."""
+    """Enter a line at a position or where it fits, and return the position after it."""
     typed, scope = into
     if position is None and not line.removeprefix("no ").startswith(_HEADS):
         position = _class_place(device, line, scope) or _place(device, line, scope)
@@ -73,7 +73,7 @@ def _type(device: Device, line: str, position: Position | None, into: tuple[list
 
 
 def _execute(session: ConfigSession, line: str) -> None:
-    """Type a line. A policy that is attached gives way to another one. Raise CliError if the device refuses it."""
+    """Enter a line. It replaces an attached policy. Raise CliError if the device refuses it."""
     words = line.split()
     if session.position.mode in ("interface", "subinterface") and len(words) == 3 and words[0] == "service-policy":
         attribute = f"service_policy_{words[1]}"
@@ -98,7 +98,7 @@ def _class_place(device: Device, line: str, scope: Scope) -> Position | None:
 
 
 def _check_names(device: Device, session: ConfigSession, line: str) -> None:
-    """Refuse a head that names no policy-map or class of the configuration: it is a typing mistake."""
+    """Refuse a line that names a missing policy-map or class: it is a typing error."""
     words = line.split()
     if len(words) != 2:
         return
@@ -119,7 +119,7 @@ def _refusal(line: str, error: CliError) -> UserError:
 
 
 def _places(device: Device, scope: Scope) -> Iterator[Position]:
-    """Yield the positions at which a line may be typed, innermost first."""
+    """Yield the positions at which a line may be entered, innermost first."""
     policies = [device.policy_maps[name] for name in scope.policies]
     for policy in policies:
         for each in policy.classes:
@@ -134,7 +134,7 @@ def _places(device: Device, scope: Scope) -> Iterator[Position]:
 
 
 def _place(device: Device, line: str, scope: Scope) -> Position:
-    """Return the place if a line without a head fits. Raise UserError if there is none, or more than one."""
+    """Return the position for a line without a head. Raise UserError if there is none, or more than one."""
     before = render(device)
     accepted: list[Position] = []
     first: CliError | None = None
@@ -179,11 +179,11 @@ _COMMANDS = {
     "service-policy": "service_policy",
     "set": "marks",
 }
-"""Attribute of a class in which the first word of a command is stored."""
+"""Attribute of a class for the first word of a command."""
 
 
 def _has(device: Device, position: Position, line: str) -> bool:
-    """Return whether a class has the command of a line already."""
+    """Return whether a class already has the command of a line."""
     attribute = _COMMANDS.get(line.removeprefix("no ").split()[0])
     if position.mode != "policy-class" or attribute is None:
         return False

@@ -1,4 +1,4 @@
-"""Traffic in words, such as `voice 20 calls, video 4, web 50, backup`."""
+"""Traffic as text, such as `voice 20 calls, video 4, web 50, backup`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from qoslab.model.traffic_kinds import CATALOGUE, KINDS, TrafficKind
 from qoslab.model.units import DSCP_NUMBERS, QuantityError, dscp_number, typed_rate
 
 Way = Literal["", "out", "in"]
-"""Direction at the tried interface: leaving by it, arriving at it; "": that of the tried policy."""
+"""Direction at the tried interface: `out` leaves by it, `in` arrives at it, "" is the direction of the tried policy."""
 OWN_NETWORK = IPv4Network("198.18.0.0/15")
-"""Network of the trial itself (RFC 2544)."""
+"""Network of the trial (RFC 2544)."""
 MOST_SOURCES = 2000
-"""Sources of all kinds together."""
+"""Maximum number of sources of all kinds."""
 WAYS: dict[str, tuple[Way, ...]] = {"out": ("out",), "in": ("in",), "both": ("out", "in")}
-"""Words before a colon, for the parts of the list behind them."""
+"""Directions by the word before a colon, for the entries after it."""
 _FORM = "KIND [COUNT] [rate RATE] [dscp DSCP] [port PORT] [from ADDRESS] [to ADDRESS]"
 
 
@@ -28,25 +28,25 @@ class Demand:
     """One kind of traffic with its number of sources."""
 
     name: str
-    """Unique among the demands."""
+    """Name, unique among the demands."""
     kind: TrafficKind
     count: int
     dscp: int
     port: int
     rate_bps: int | None = None
-    """Payload rate of each source in place of the catalogue's; None: as in the catalogue."""
+    """Payload rate of each source; None for the rate of the catalogue."""
     source: IPv4Address | None = None
-    """Address of the sender, for access lists; None: any."""
+    """Address of the sender, for access lists; None for any."""
     destination: IPv4Address | None = None
     way: Way = ""
 
     def reverse(self, direction: str) -> bool:
-        """Return whether the traffic goes against the direction of the tried policy, input or output."""
+        """Return whether the traffic is against the direction of the tried policy, input or output."""
         return self.way not in ("", "out" if direction == "output" else "in")
 
 
 def parse_traffic(text: str) -> list[Demand]:
-    """Return the demands of a list in words. Raise UserError naming the part that is not understood."""
+    """Parse a list of demands. Raise UserError with the invalid part."""
     found: list[Demand] = []
     ways: tuple[Way, ...] = ("",)
     for part in re.split(r"[,;\n]", text):
@@ -116,7 +116,7 @@ def _demand(part: str, way: Way, names: set[str], ports: set[int]) -> Demand:
 
 
 def _units(kind: TrafficKind) -> set[str]:
-    """Return the words that may follow a count."""
+    """Return the nouns that may follow a count."""
     words = {kind.unit, "flows", "streams", "sources"}
     return words | {word.removesuffix("s") for word in words}
 

@@ -1,4 +1,4 @@
-"""The interface whose policy is tried: found in a pasted configuration, or assumed for a lone policy-map."""
+"""The interface with the tried policy: found in a pasted configuration, or assumed for a single policy-map."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from qoslab.policy.tunnels import OUTER_FIELDS, encapsulation_of
 from qoslab.trial.change import Scope
 
 ASSUMED = "GigabitEthernet0/0/0"
-"""Interface of a lone policy-map, or in place of one without a line of its own."""
+"""Interface of a single policy-map, or substitute for an interface without a physical line."""
 LAN = "TenGigabitEthernet0/9/9"
 """Interface to the senders if the configuration has none with an input policy."""
 LAN_ADDRESS = IPv4Interface("198.18.0.1/30")
 WAN_ADDRESS = IPv4Interface("198.18.0.5/30")
 """Addresses of the tried router (RFC 2544, appendix C.2.2: network for benchmarks)."""
 LAN_RATES_BPS = (1_000_000_000, 10_000_000_000, 100_000_000_000)
-"""Rates of the line from the senders: the first that is above that of the tried interface."""
+"""Rates of the line from the senders; the first one above the rate of the tried interface is used."""
 MOST_ACCOUNTED = 63
-"""Bytes that `account user-defined` adds at most before IOS-XE."""
+"""Maximum bytes that `account user-defined` adds before IOS-XE."""
 MOST_UNREAD = 3
-"""Lines that are not read, in the notes."""
+"""Maximum number of unread lines in the notes."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Edge:
     wan: str
     """Interface by which the traffic leaves."""
     lan: str
-    """Interface by which the traffic comes in."""
+    """Interface by which the traffic arrives."""
     direction: str
     """Direction of the tried policy."""
     policy: str
@@ -57,25 +57,25 @@ class Edge:
     subinterface: str | None = None
     """Subinterface of `wan` by which the traffic leaves, with its VLAN tag."""
     two_way: bool = False
-    """True if traffic goes in the other direction, too."""
+    """True if there is also traffic in the other direction."""
     tunnel_bytes: int = 0
-    """Bytes that shapers and shares of the tried policy count for a packet above those of the line's frame."""
+    """Bytes that shapers and shares of the tried policy count for a packet in addition to the line's frame."""
     outer_headers: bool = False
-    """True if classes of the tried policy see the outer headers of a tunnel only."""
+    """True if classes of the tried policy see only the outer headers of a tunnel."""
 
     @property
     def tried(self) -> str:
-        """The interface of the policy."""
+        """The interface with the tried policy."""
         return (self.subinterface or self.wan) if self.direction == "output" else self.lan
 
     @property
     def far_router(self) -> bool:
-        """True if a second router is needed: a host takes neither a serial line nor a VLAN tag."""
+        """True if a second router is needed, as a host supports neither a serial line nor a VLAN tag."""
         return self.framing != "ethernet" or self.subinterface is not None
 
     @property
     def tried_bps(self) -> int:
-        """Rate of the line of this interface."""
+        """Line rate of the interface with the tried policy."""
         return self.line_bps if self.direction == "output" else self.lan_bps
 
     @property
@@ -98,7 +98,7 @@ def find_edge(
 ) -> Edge:
     """Return the interface to try: the named one, or the only possible one. Raise UserError if there is none.
 
-    With traffic in two directions, the policies of the interface on the other side count, too.
+    With traffic in two directions, the policies of the interface on the other side are included.
     """
     if configuration.device.switch is not None:
         raise UserError("found a configuration of a Catalyst switch, expected one of a router")
@@ -125,7 +125,7 @@ def find_edge(
 
 
 def _with_tunnel(configuration: Configuration, edge: Edge, at: Attachment) -> Edge:
-    """Count the bytes of the tunnels whose packets meet the policy."""
+    """Add the bytes of the tunnels whose packets the policy handles."""
     found = encapsulation_of(configuration, at)
     if found is None:
         return edge
@@ -157,7 +157,7 @@ def _of_catalyst_9000(device: Device) -> str | None:
 
 
 def _unread(configuration: Configuration) -> tuple[str, ...]:
-    """Return notes on lines of policies and classes that are refused, or not read."""
+    """Return notes on refused or unread lines of policies and classes."""
     own = [
         each
         for each in configuration.reading.unread
@@ -209,7 +209,7 @@ def _lone(configuration: Configuration) -> Attachment:
 
 
 def _shaped(policy: PolicyMap) -> bool:
-    """Return whether a policy limits everything by a shaper in b/s: the rate of the line matters little."""
+    """Return whether a policy limits all traffic by a shaper in b/s, so that the line rate matters little."""
     default = policy.find(CLASS_DEFAULT)
     return default is not None and default.shape is not None and default.shape.rate.unit == "bps"
 
@@ -246,7 +246,7 @@ def _edge(
     *,
     two_way: bool,
 ) -> Edge:
-    """Return the edge of two interfaces with the rates of their lines; traffic meets the policy in its direction."""
+    """Return the edge of two interfaces with their line rates; the traffic passes the policy in its direction."""
     (wan, line_bps), (lan, lan_bps) = (tried, other) if at.direction == "output" else (other, tried)
     return Edge(
         device=device,
@@ -292,7 +292,7 @@ def _of_subinterface(
 def _tried_interface(
     configuration: Configuration, device: Device, at: Attachment, rate_bps: int | None, notes: list[str]
 ) -> tuple[Interface, float]:
-    """Return the interface with the policy, and its bandwidth in kb/s; one is made where the input has none."""
+    """Return the interface with the policy, and its bandwidth in kb/s; create one if the input has none."""
     found = device.interfaces.get(at.interface)
     if found is not None and found.parent is None:
         base, _ = base_rate(found, at, rate_bps, configuration.speed_mbps(found.name))
@@ -334,7 +334,7 @@ def _new_interface(device: Device, name: str) -> Interface:
 
 
 def _attach(device: Device, port: Interface, at: Attachment) -> None:
-    """Type `service-policy` at an interface. Raise UserError if the device refuses it."""
+    """Enter `service-policy` at an interface. Raise UserError if the device refuses it."""
     port.service_policy_input = port.service_policy_output = None
     session = ConfigSession(device)
     session.position = Position("interface", (port.name,))
@@ -358,9 +358,9 @@ def _other_interface(
     *,
     two_way: bool,
 ) -> tuple[Interface, int]:
-    """Return the interface on the other side, and its rate; one with an input policy if there is one.
+    """Return the interface on the other side, and its rate; preferably one with an input policy.
 
-    With traffic in two directions it is the one with most policies, with the rate of its own line.
+    With traffic in two directions it is the interface with the most policies, at its line rate.
     """
     rate = next((each for each in LAN_RATES_BPS if each > line_bps), LAN_RATES_BPS[-1])
     matched = _matched_interface(device, tried.name)
@@ -386,7 +386,7 @@ def _other_interface(
 
 
 def _policed(configuration: Configuration, device: Device, tried: str) -> list[str]:
-    """Return the other Ethernet interfaces of the attached policies, once for each policy."""
+    """Return the other Ethernet interfaces with attached policies, once for each policy."""
     names = [each.interface for each in configuration.attachments if not each.refused and each.interface != tried]
     ports = (device.interfaces[name] for name in names if name in device.interfaces)
     return [each.name for each in ports if each.parent is None and each.kind.endswith(("Ethernet", "GigE"))]
@@ -400,7 +400,7 @@ def _matched_interface(device: Device, tried: str) -> Interface | None:
 
 
 def without_other_inputs(device: Device, wired: Sequence[str]) -> Device:
-    """Return the device without `match input-interface` of interfaces that are not part of the trial."""
+    """Return the device without `match input-interface` for interfaces that are not part of the trial."""
     made = device.copy()
     for name, class_map in device.class_maps.items():
         criteria = tuple(
@@ -414,7 +414,7 @@ def without_other_inputs(device: Device, wired: Sequence[str]) -> Device:
 
 
 def with_tunnel(device: Device, edge: Edge) -> Device:
-    """Return the device whose tried policy counts the bytes of a tunnel, and sees its headers."""
+    """Return the device with a tried policy that counts the bytes of a tunnel, and sees its headers."""
     if not edge.tunnel_bytes and not edge.outer_headers:
         return device
     made = device.copy()
@@ -433,7 +433,7 @@ def with_tunnel(device: Device, edge: Edge) -> Device:
 
 
 def _accounted(each: PolicyClass, offset: int) -> PolicyClass:
-    """Return a class whose shaper, share and policer count some bytes more for each packet."""
+    """Return a class whose shaper, share and policer count `offset` more bytes for each packet."""
 
     def more(account: Account | None) -> UserDefined:
         own = account if isinstance(account, UserDefined) else UserDefined(0)
@@ -448,12 +448,12 @@ def _accounted(each: PolicyClass, offset: int) -> PolicyClass:
 
 
 def _of_outer_header(criterion: Criterion) -> Criterion:
-    """Return a criterion that matches no packet where encapsulation hides its field."""
+    """Return a criterion that matches no packet if encapsulation hides its field."""
     return replace(criterion, type="unseen", name=NOTHING) if criterion.type in OUTER_FIELDS else criterion
 
 
 def _connect(device: Device, interface: Interface, address: IPv4Interface) -> None:
-    """Put an interface into the network of the trial: up, with an address, without filters."""
+    """Connect an interface to the network of the trial: up, with an address, without filters."""
     for each in (*device.interfaces.values(),):
         if each.name != interface.name and each.address is not None and each.address.network.overlaps(address.network):
             each.address = None

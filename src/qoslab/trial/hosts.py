@@ -1,4 +1,4 @@
-"""Hosts with the addresses that the traffic of a trial asks for, each behind a router without policies."""
+"""Hosts with the addresses of the traffic of a trial, each behind a router without policies."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 BPS = 100_000_000_000
-"""Rate of the lines to the hosts: nothing waits there."""
+"""Rate of the lines to the hosts, at which no packet waits."""
 UPLINK = "uplink"
 
 
 def host_name(host: str, address: IPv4Address | None) -> str:
-    """Return the name of the host with an address; that of the ordinary host without."""
+    """Return the name of the host with an address, or of the default host without one."""
     return host if address is None else f"{host}-{address}"
 
 
@@ -29,10 +29,10 @@ def add_hosts(
     addresses: Sequence[IPv4Address],
     chain: Sequence[tuple[str, str]],
 ) -> None:
-    """Put a router between a link and its host, and hosts with further addresses behind the router.
+    """Add a router between a link and its host, and hosts with further addresses behind the router.
 
-    `network` is the router's address towards the ordinary host, and `chain` has the routers on the way to the new one
-    with the next hop of each. Raise UserError for addresses that are too close to each other.
+    `network` is the router's address towards the default host. `chain` has the routers on the path to the new router,
+    each with its next hop. Raise UserError for addresses that are too close to each other.
     """
     name = f"{host}-router"
     own, other = sorted(link["ends"], key=lambda each: each["node"] != host)

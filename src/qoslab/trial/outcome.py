@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 Path = tuple[str, ...]
-"""Names of the classes above a class, and its own."""
+"""Names of the parent classes of a class, and its own name."""
 
 
 @dataclass(frozen=True)
@@ -37,36 +37,36 @@ class KindResult:
     count: int
     dscp: int
     way: Way
-    """Direction at the tried interface; "" where all traffic has that of the tried policy."""
+    """Direction at the tried interface; "" if all traffic has the direction of the tried policy."""
     reverse: bool
     """True if it goes against the direction of the tried policy."""
     path: Path
-    """Class of the output policy that it met; empty without a class."""
+    """Class of the output policy for this traffic; empty without a class."""
     input_path: Path
-    """Class of the input policy that it met."""
+    """Class of the input policy for this traffic."""
     sent_bps: float
-    """UDP: rate of IP packets sent. TCP: payload that the sender sent first."""
+    """UDP: rate of IP packets sent. TCP: payload sent, without retransmissions."""
     received_bps: float
-    """UDP: rate of IP packets received. TCP: payload."""
+    """UDP: rate of IP packets received. TCP: payload received."""
     loss: float | None
-    """Part of the datagrams that did not arrive; None for TCP."""
+    """Share of the datagrams that did not arrive; None for TCP."""
     retransmits: int | None
-    """TCP segments sent again."""
+    """Number of retransmitted TCP segments."""
     delay: Delays | None
     jitter_ms: float | None
-    """Interarrival jitter of RFC 3550, the greatest of the sources."""
+    """Interarrival jitter of RFC 3550, maximum over the sources."""
     voice: VoiceScore | None
     voice_assumed: bool
-    """True if the score rests on assumed values of the codec."""
+    """True if the score is based on assumed values of the codec."""
     pages: Delays | None
     """TCP with pauses: time from a write to the arrival of its last byte."""
     histogram: tuple[tuple[int, int], ...] = field(repr=False, default=())
-    """Delays in nanoseconds with their number of packets."""
+    """Delays in nanoseconds, each with its number of packets."""
 
 
 @dataclass(frozen=True)
 class ClassResult:
-    """Values of a class during the time of the traffic. Bytes are those that the router counts."""
+    """Values of a class during the traffic time, in bytes as the router counts them."""
 
     path: Path
     offered_bps: float
@@ -80,19 +80,19 @@ class ClassResult:
 
     @property
     def loss(self) -> float:
-        """Part of the packets that were dropped."""
+        """Share of the packets that were dropped."""
         return self.dropped_packets / self.offered_packets if self.offered_packets else 0.0
 
 
 @dataclass(frozen=True)
 class PolicyResult:
-    """Classes of a policy other than the tried one that the traffic met."""
+    """Classes of a policy other than the tried one that handled traffic."""
 
     interface: str
     direction: str
     policy: str
     reverse: bool
-    """True if it applies to the traffic that goes against the direction of the tried policy."""
+    """True if it applies to the traffic against the direction of the tried policy."""
     classes: tuple[ClassResult, ...]
 
 
@@ -104,18 +104,18 @@ class Outcome:
     kinds: tuple[KindResult, ...]
     classes: tuple[ClassResult, ...]
     others: tuple[PolicyResult, ...]
-    """Other policies that the traffic met."""
+    """Other policies that handled the traffic."""
     line_bps: float
-    """Bits per second that the interface sent, as the router counts them."""
+    """Bits per second sent by the interface, as the router counts them."""
     line_in_bps: float
-    """Bits per second that the interface received, as the router counts them."""
+    """Bits per second received by the interface, as the router counts them."""
     events: int
 
 
 def paths_of(
     report: program_formats.SimulationReport, edge: Edge, demands: Sequence[Demand]
 ) -> list[tuple[Path, Path]]:
-    """Return the classes of the output and of the input policy that each kind of traffic met alone."""
+    """Return the classes of the output and the input policy that each kind of traffic passed when sent alone."""
     samples = report["routers"][ROUTER]["samples"]
     found = []
     for number, demand in enumerate(demands):
@@ -139,7 +139,7 @@ def _policy(
 
 
 def _grown(before: program_formats.PolicyCounters | None, after: program_formats.PolicyCounters | None) -> Path:
-    """Return the path of the innermost class that has counted packets."""
+    """Return the path of the innermost class whose packet counter increased."""
     if before is None or after is None:
         return ()
     for one, other in zip(before["classes"], after["classes"], strict=True):
@@ -181,9 +181,9 @@ def outcome(
 
 
 def policies_of(edge: Edge) -> Iterator[tuple[str, Literal["input", "output"], bool]]:
-    """Yield interface and direction of the policies that traffic can meet, and whether it is the reverse traffic.
+    """Yield interface and direction of the policies that traffic can pass, and whether it is the reverse traffic.
 
-    Those of an input policy's own traffic end with it: it is simulated without queues behind it.
+    If an input policy is tried in one direction, the path ends at it: it is simulated without queues after it.
     """
     yield edge.lan, "input", False
     if edge.direction == "output" or edge.two_way:
@@ -259,7 +259,7 @@ def _classes(
 
 
 def merged(kinds: Sequence[KindResult]) -> Delays | None:
-    """Return the delays of the packets of several kinds of traffic together."""
+    """Return the combined delays of several kinds of traffic."""
     counts: dict[int, int] = {}
     for each in kinds:
         for delay, packets in each.histogram:

@@ -17,7 +17,7 @@ ROW = 18
 PLOT_HEIGHT = 260
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b", "#e377c2", "#17becf", "#bcbd22", "#7f7f7f")
 DASHES = ("", "6 3")
-"""Lines of the variants: without the change, and with it."""
+"""Line styles of the variants: without the change, and with it."""
 OPACITIES = (0.45, 1.0)
 LEAST_MS = 0.01
 
@@ -69,7 +69,7 @@ def _rows(trial: Trial) -> Iterator[tuple[str, int, Outcome, ClassResult]]:
 
 
 def _bars(trial: Trial) -> Iterator[str]:
-    """Yield the bars: sent, and dropped behind it."""
+    """Yield the bars: sent bytes, followed by dropped bytes."""
     rows = list(_rows(trial))
     most = max((each.offered_bps for _, _, _, each in rows), default=0) or 1
     scale = (WIDTH - LEFT - RIGHT - 150) / most
@@ -88,7 +88,7 @@ def _bars(trial: Trial) -> Iterator[str]:
 
 
 def _curves(trial: Trial, top: float) -> Iterator[str]:
-    """Yield the distribution functions of the delays, over a logarithmic axis."""
+    """Yield the distribution functions of the delays on a logarithmic axis."""
     kinds = [each for variant in trial.variants for each in variant.kinds if each.histogram]
     yield _text(LEFT - 120, top, "share of packets with a one-way delay up to", weight="bold")
     if not kinds:
@@ -125,7 +125,7 @@ def _curves(trial: Trial, top: float) -> Iterator[str]:
 
 
 def _distribution(each: KindResult) -> Iterator[tuple[float, float]]:
-    """Yield delays in milliseconds with the part of the packets up to them."""
+    """Yield delays in milliseconds, each with the share of the packets up to it."""
     total, below = sum(packets for _, packets in each.histogram), 0
     yield each.histogram[0][0] / 1e6, 0.0
     for delay, packets in each.histogram:

@@ -12,11 +12,11 @@ from qoslab.trial.outcome import ClassResult, Delays, KindResult
 
 WIDTH = 80
 NAME = 20
-"""Columns of the name of a class; a longer one is cut."""
+"""Columns of a class name; a longer name is truncated."""
 KIND_NAME = 16
 KIND_CLASS = 12
 FOR_WAY = 4
-"""Columns that the name takes from the class where it begins with a direction."""
+"""Columns by which the class is narrowed in favour of the name, if names begin with a direction."""
 AFTER = "after"
 CLASS_HEAD = ("class", "offered", "sent", "dropped", "p50", "p99", "max")
 KIND_HEAD = ("traffic", "class", "received", "lost", "p99", "time", "R", "MOS")
@@ -46,7 +46,7 @@ def _wrapped(text: str, indent: str = "  ") -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> str:
-    """Return a table; the first `left` columns are flush left, empty columns are left out."""
+    """Return a table; the first `left` columns are left-aligned, empty columns are omitted."""
     used = [index for index in range(len(head)) if index < left or any(row[index] not in ("", "-") for row in rows)]
     lines = [[line[index] for index in used] for line in (head, *rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -161,7 +161,7 @@ def _ms(value: float) -> str:
 
 
 def _rate(bps: float) -> str:
-    """Return a rate with three digits that count."""
+    """Return a rate with three significant digits."""
     for size, unit in UNITS:
         if bps >= size:
             return f"{number(bps / size, 3)} {unit}"

@@ -26,21 +26,21 @@ FAR_ADDRESS = IPv4Interface("198.18.0.9/30")
 """Address of the second router towards the receiver."""
 FAR_PORT, FAR_LAN = "TenGigabitEthernet0/0", "TenGigabitEthernet0/1"
 BEHIND_LAN, BEHIND_WAN = IPv4Interface("198.18.0.13/30"), IPv4Interface("198.18.0.17/30")
-"""Addresses of the routers in front of hosts with addresses of their own."""
+"""Addresses of the routers in front of hosts with additional addresses."""
 FAR_BPS = 100_000_000_000
 SECOND_NS = 10**9
 SEED = 1
 CUT_OFF_NS = SECOND_NS
-"""Time after the end of the traffic at which a connection is closed that is not done."""
+"""Time after the end of the traffic at which an unfinished connection is closed."""
 SLOT_NS = 2 * SECOND_NS
-"""Time of each kind of traffic when its class is looked up."""
+"""Duration of each kind of traffic in the lookup of its class."""
 LOOK_UP_BYTES = 100
 
 
 def traffic_scenario(
     edge: Edge, device: Device, demands: Sequence[Demand], *, seconds: float, rtt_s: float
 ) -> program_formats.Scenario:
-    """Return the scenario in which all sources send for some seconds."""
+    """Return the scenario in which all sources send for `seconds`."""
     duration_ns = round(seconds * SECOND_NS)
     made = _network(edge, device, rtt_s, demands)
     made["flows"] = [_flow(each, _hosts(each, edge), duration_ns) for each in demands]
@@ -50,9 +50,9 @@ def traffic_scenario(
 
 
 def look_up_scenario(edge: Edge, device: Device, demands: Sequence[Demand]) -> program_formats.Scenario:
-    """Return the scenario in which each kind of traffic sends alone: the counters of its slot show its class.
+    """Return the scenario in which each kind of traffic sends alone, so that the counters of its slot show its class.
 
-    Sample 2 n is before the slot of demand n, sample 2 n + 1 after it, behind the first sample.
+    Sample 2 n is before the slot of demand n, sample 2 n + 1 after it, following the first sample.
     """
     made = _network(edge, device, 0.001, demands)
     made["host_jitter_ns"] = made["start_jitter_ns"] = 0
@@ -117,14 +117,14 @@ def _host(gateway: IPv4Interface) -> program_formats.NodeConfig:
 
 
 def _engine(device: Device, wired: Sequence[str]) -> program_formats.RouterConfig:
-    """Return the configuration of a router's data plane, of the interfaces with a link."""
+    """Return the configuration of a router's data plane, with the interfaces that have a link."""
     engine = engine_config(compile_device(without_other_inputs(device, wired)))
     engine["interfaces"] = {name: port for name, port in engine["interfaces"].items() if name in wired}
     return engine
 
 
 def _add_far_router(made: program_formats.Scenario, edge: Edge, device: Device, peer: IPv4Interface) -> None:
-    """Put a router without policies between the tried line and the receiver."""
+    """Add a router without policies between the tried line and the receiver."""
     wan = made["links"][1]
     near, far = wan["ends"][0], wan["ends"][1]
     port = edge.wan if edge.framing != "ethernet" else FAR_PORT
@@ -178,7 +178,7 @@ def _add_far_router(made: program_formats.Scenario, edge: Edge, device: Device, 
 
 
 def _hosts(demand: Demand, edge: Edge) -> tuple[str, str]:
-    """Return the hosts that send and receive."""
+    """Return the sending and the receiving host."""
     near, far = (RECEIVER, SENDER) if demand.reverse(edge.direction) else (SENDER, RECEIVER)
     return host_name(near, demand.source), host_name(far, demand.destination)
 

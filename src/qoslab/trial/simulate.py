@@ -1,4 +1,4 @@
-"""Runs of `qos-sim` for a trial: its scenarios side by side, one process each."""
+"""Runs of `qos-sim` for a trial: its scenarios in parallel, one process each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 LIMIT_S = 600
-"""Seconds that a simulation may take."""
+"""Maximum duration of a simulation in seconds."""
 
 
 def simulate(scenarios: Sequence[program_formats.Scenario]) -> list[program_formats.SimulationReport]:
@@ -28,7 +28,7 @@ def simulate(scenarios: Sequence[program_formats.Scenario]) -> list[program_form
 def call_simulator(
     arguments: Sequence[str], scenario: program_formats.Scenario, folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Return the ended simulator, which reads a scenario and writes its captures to a folder. Raise UserError."""
+    """Run the simulator on a scenario, with captures in a folder, and return its result. Raise UserError."""
     try:
         return subprocess.run(
             [str(own_program(SIMULATOR)), *arguments],

@@ -1,4 +1,4 @@
-"""A local ops package for Genie: one folder for each feature that `device.learn` takes, in it one for each system."""
+"""A local ops package for Genie: one folder for each feature of `device.learn`, with one folder for each system."""
 
 from genie import abstract
 

@@ -1,4 +1,4 @@
-"""Common part of ops classes: commands without an answer leave their part out."""
+"""Common functions of ops classes: a command without an answer leaves its part out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from genie.metaparser.util.exceptions import SchemaEmptyParserError
 
 
 def parsed(device: Any, command: str) -> dict[str, Any]:
-    """Return a device's parsed answer to a show command; empty if there is nothing in it."""
+    """Return a device's parsed answer to a show command; empty if the answer is empty."""
     try:
         found: dict[str, Any] = device.parse(command)
     except SchemaEmptyParserError:

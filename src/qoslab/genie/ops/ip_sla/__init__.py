@@ -1,1 +1,1 @@
-"""`device.learn("ip_sla")`: the operations of a device, and what they have measured."""
+"""`device.learn("ip_sla")`: the IP SLA operations of a device, and their measurements."""

@@ -1,4 +1,4 @@
-"""The feature `ip_sla` of any system: what of it are counters."""
+"""The feature `ip_sla` of any system, with its counters."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ class IpSla(Base):  # type: ignore[misc]
     """IP SLA operations of a device."""
 
     exclude: ClassVar[list[str]] = ["latest", "aggregated"]
-    """Keys that Genie's Diff leaves out: all that an operation has measured."""
+    """Keys that Genie's Diff ignores: all measurements of an operation."""

@@ -1,1 +1,1 @@
-"""`device.learn("qos")`: classes, policies, if they are attached, and what they have counted."""
+"""`device.learn("qos")`: classes, policies and their attachments and counters."""

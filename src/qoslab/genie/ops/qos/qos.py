@@ -1,4 +1,4 @@
-"""The feature `qos` of any system: what of it are counters."""
+"""The feature `qos` of any system, with its counters."""
 
 from __future__ import annotations
 
@@ -45,4 +45,4 @@ class Qos(Base):  # type: ignore[misc]
         "ecn_mark_packets",
         "ecn_mark_bytes",
     ]
-    """Keys that Genie's Diff leaves out: they differ from one second to the next."""
+    """Keys that Genie's Diff ignores, as they change every second."""

@@ -1,4 +1,4 @@
-"""`show class-map`: Genie has a parser for IOS XE only."""
+"""Parser of `show class-map`; Genie only has one for IOS XE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`show ip sla statistics`, of which Genie's parser passes over everything about jitter."""
+"""Parsers of `show ip sla statistics`; Genie's parser ignores all jitter values."""
 
 from __future__ import annotations
 

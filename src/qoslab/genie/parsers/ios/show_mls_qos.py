@@ -1,4 +1,4 @@
-"""`show mls qos …` and `show platform port-asic stats drop` of a Catalyst 3750: Genie has no parser for them."""
+"""Parsers of `show mls qos …` and `show platform port-asic stats drop` of a Catalyst 3750; Genie has none."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _UNRECOGNISED = {Optional("unrecognised"): ListOf(str)}
 
 
 class _Parser(MetaParser):  # type: ignore[misc]
-    """Base class of the parsers: asks the device unless the output is given."""
+    """Base class of the parsers; queries the device unless the output is given."""
 
     schema: ClassVar[dict[Any, Any]] = {}
 
     def text(self, output: str | None, interface: str, command: str, plain: str) -> tuple[str, str]:
-        """Return the print and the full name of the interface that was asked for, or an empty one."""
+        """Return the output and the full name of the requested interface, or an empty name."""
         if output is None:
             output = self.device.execute(command.format(interface=interface) if interface else plain)
         return output, Common.convert_intf_name(interface) if interface else ""

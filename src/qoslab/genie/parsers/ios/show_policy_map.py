@@ -1,4 +1,4 @@
-"""`show policy-map` and its relatives: Genie has parsers for IOS XE only."""
+"""Parsers of `show policy-map` and its variants; Genie only has parsers for IOS XE."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from qoslab.genie.configured import parse_policy_map
 from qoslab.genie.policy_map_interface import parse_policy_map_interface
 
 LEVELS = 3
-"""Policy-maps nest this deep (Cisco, MQC Three-Level Hierarchical Policer)."""
+"""Maximum nesting depth of policy-maps (Cisco, MQC Three-Level Hierarchical Policer)."""
 
 _COLOUR = {
     **{Optional(name): int for name in ("packets", "bytes", "bps")},
@@ -79,7 +79,7 @@ _SHAPING_NUMBERS = (
 
 
 def _class_schema(levels: int) -> dict[Any, Any]:
-    """The schema of a class that has policy-maps nested `levels` deep inside."""
+    """Return the schema of a class with policy-maps nested `levels` deep."""
     schema: dict[Any, Any] = {"match_evaluation": str, **_queue_schema()}
     if levels:
         schema[Optional("child_policy_name")] = {AnyKey(): _policy_schema(levels - 1)}
@@ -87,7 +87,7 @@ def _class_schema(levels: int) -> dict[Any, Any]:
 
 
 def _queue_schema() -> dict[Any, Any]:
-    """The schema of what a class has, or the queue that all priority classes share."""
+    """Return the schema of the values of a class, or of the queue that all priority classes share."""
     return {
         Optional("match"): ListOf(str),
         Optional("match_stats"): {
@@ -162,7 +162,7 @@ class ShowPolicyMapInterface(ShowPolicyMapInterfaceSchema):
 
 
 class ShowPolicyMapControlPlane(ShowPolicyMapInterfaceSchema):
-    """Parser for `show policy-map control-plane`, as that of an interface called `Control Plane`."""
+    """Parser for `show policy-map control-plane`; the result has an interface called `Control Plane`."""
 
     cli_command: ClassVar[str] = "show policy-map control-plane"
 

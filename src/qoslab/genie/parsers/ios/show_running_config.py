@@ -1,4 +1,4 @@
-"""`show running-config`, which Genie parses only in parts."""
+"""Parser of `show running-config`, of which Genie parses only parts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from qoslab.genie.configured import parse_running_config
 
 
 class ShowRunningConfig(MetaParser):  # type: ignore[misc]
-    """Parser for `show running-config`: lines, nested as they are indented."""
+    """Parser for `show running-config`: lines nested by indentation."""
 
     schema: ClassVar[dict[Any, Any]] = {AnyKey(): dict}
     cli_command: ClassVar[list[str]] = ["show running-config"]

@@ -8,14 +8,16 @@ from qoslab.genie.ops.ip_sla.ip_sla import IpSla as AnyIpSla
 from qoslab.genie.ops.learning import parsed
 
 PARTS = {"latest": "show ip sla statistics", "aggregated": "show ip sla statistics aggregated"}
-"""Command by the part of each operation that it shows."""
+"""Command for each part of an operation."""
 
 
 class IpSla(AnyIpSla):
-    """`info`: `operation` by number; of each `type`, the `latest` group, and the `aggregated` ones."""
+    """Operations in `info`: `operation` by number, each with `type`, the `latest` group, and the `aggregated`
+    groups.
+    """
 
     def learn(self) -> None:
-        """Ask the device."""
+        """Learn the operations from the device."""
         operations: dict[str, dict[str, Any]] = {}
         for part, command in PARTS.items():
             for number, shown in parsed(self.device, command).get("operations", {}).items():

@@ -6,4 +6,6 @@ from qoslab.genie.ops.ip_sla.ios.ip_sla import IpSla as IosIpSla
 
 
 class IpSla(IosIpSla):
-    """`info`: `operation` by number; of each `type`, the `latest` group, and the `aggregated` ones."""
+    """Operations in `info`: `operation` by number, each with `type`, the `latest` group, and the `aggregated`
+    groups.
+    """

@@ -10,16 +10,18 @@ PARTS = {
     "policy_map": ("show policy-map", "policy_map"),
     "interface": ("show policy-map interface", ""),
 }
-"""Command and key of its answer by part of `info`; the whole answer if the key is empty."""
+"""Command and key of its answer for each part of `info`; an empty key stands for the whole answer."""
 SWITCH_PARTS = {"mls_qos": ("show mls qos", "")}
-"""Further ones of a device of the type `switch`."""
+"""Additional parts for a device of the type `switch`."""
 
 
 class Qos(AnyQos):
-    """`info`: `class_map` by name, `policy_map` by name, `interface` by name with the counters of its policies."""
+    """Contents of `info`: `class_map` by name, `policy_map` by name, `interface` by name with the counters of its
+    policies.
+    """
 
     def learn(self) -> None:
-        """Ask the device."""
+        """Learn classes, policies and counters from the device."""
         parts = {**PARTS, **(SWITCH_PARTS if self.device.type == "switch" else {})}
         answers = {part: (parsed(self.device, command), key) for part, (command, key) in parts.items()}
         self.info = {part: answer[key] if key else answer for part, (answer, key) in answers.items() if answer}

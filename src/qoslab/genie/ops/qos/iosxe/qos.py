@@ -6,4 +6,6 @@ from qoslab.genie.ops.qos.ios.qos import Qos as IosQos
 
 
 class Qos(IosQos):
-    """`info`: `class_map` by name, `policy_map` by name, `interface` by name with the counters of its policies."""
+    """Contents of `info`: `class_map` by name, `policy_map` by name, `interface` by name with the counters of its
+    policies.
+    """
