@@ -1,9 +1,9 @@
 """The command line: one file per subcommand, imported only when it is called.
 
-Data goes to stdout, talk to stderr. The exit status is that of `qoslab.errors.ExitStatus`: a subcommand returns one
-(nothing means done), or raises. To add a subcommand, write `cli/NAME.py` (not the name of a builtin, which the imported
-module would hide here) with a click command named `command`, and add its line to `SUBCOMMANDS`; what is slow to import
-(pandas, Ansible, pyATS) belongs inside the command's function.
+Data goes to standard output, messages to standard error. The exit status is that of `qoslab.errors.ExitStatus`: a
+subcommand returns one (None means success), or raises. To add a subcommand, write `cli/NAME.py` (not the name of a
+builtin, which the imported module would hide here) with a click command named `command`, and add its line to
+`SUBCOMMANDS`. Slow imports (pandas, Ansible, pyATS) belong inside the command's function.
 """
 
 from __future__ import annotations
@@ -56,23 +56,23 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "schema": ("qoslab.cli.schema", "Print the JSON Schema of experiment files."),
     "generate": ("qoslab.cli.generate", "Regenerate the generated files of a checkout."),
 }
-"""Each subcommand's module, and its line in `qoslab --help`."""
+"""Module of each subcommand, and its line in `qoslab --help`."""
 
 # Looking for installed pydantic plugins, of which we use none, reads the metadata of every installed package.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 SHOWN = 200
-"""Characters of a name in a message."""
+"""Maximum characters of a name in a message."""
 BROKEN_PIPE = 141
-"""128 + SIGPIPE: the reader of our output has gone, which is no mistake of anyone's."""
+"""Exit status if the reader closed our output: 128 + SIGPIPE. It is not an error."""
 
 
 class ReaderGoneError(Exception):
-    """The reader of our output has closed it. Not an OSError, since click would turn that into exit status 1."""
+    """The reader closed our output. Not an OSError, which click would turn into exit status 1."""
 
 
 class LazyGroup(click.Group):
-    """A group that imports a subcommand's module when it is called, not before."""
+    """A click group that imports a subcommand's module only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order of the table."""
@@ -93,7 +93,7 @@ class LazyGroup(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The table's own lines, and options, for the shell."""
+        """Return the subcommands of the table, and options, as shell completions."""
         from click.shell_completion import CompletionItem
 
         named = [
@@ -111,14 +111,14 @@ class LazyGroup(click.Group):
             raise ReaderGoneError from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The table's own lines, so that `--help` imports nothing."""
+        """Write the lines of the table, so that `--help` imports no subcommand."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, help_line) for name, (_, help_line) in SUBCOMMANDS.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Like click's, with near matches for a misspelt name."""
+        """Resolve a command as click does, but propose similar names for a misspelled one."""
         name = args[0] if args else ""
         if not name.startswith("-") and name not in SUBCOMMANDS:
             from difflib import get_close_matches
@@ -153,7 +153,7 @@ def _say(text: str) -> None:
 
 
 def _say_what_was_left_out() -> None:
-    """Name what other packages add and what did not load, where the command went on without it."""
+    """Print the plug-ins that did not load and were skipped."""
     if (plugins := sys.modules.get("qoslab.system.plugins")) is None:
         return
     for error in plugins.LEFT_OUT.values():
@@ -161,7 +161,7 @@ def _say_what_was_left_out() -> None:
 
 
 def _refuse_line_ends(words: Sequence[str]) -> None:
-    """Refuse names with line ends, which messages and results would print as lines of their own."""
+    """Refuse names with line ends, which messages and results would print as separate lines."""
     for place, text in (*(("on the command line", word) for word in words), ("as the current folder", _folder())):
         if "\n" in text:
             shown = one_line(text if len(text) < SHOWN else f"{text[:SHOWN]}…")
@@ -227,7 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _removed(damaged: str) -> int:
-    """Remove a damaged file of compiled Python, which Python writes again."""
+    """Remove a damaged file of compiled Python, which Python then writes again."""
     _say(f"qoslab: found {one_line(damaged)} cut off, as by a full disk or a limit of file sizes")
     try:
         Path(damaged).unlink()

@@ -1,4 +1,4 @@
-"""`qoslab advise`: how many repetitions would show a difference."""
+"""`qoslab advise`: number of repetitions needed to detect a difference."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _advice(figures: pd.DataFrame, *, relative: bool, least: float) -> list[dict
 
 
 def _difference(text: str, unit: Unit) -> tuple[bool, float]:
-    """Return whether it is a share of the figure, and how much."""
+    """Return whether the difference is a share of the value, and its size."""
     if text.rstrip().endswith("%") and unit != "fraction":
         return True, _positive(Percent.parse(text).fraction, text)
     try:

@@ -1,4 +1,4 @@
-"""`qoslab baseline`: keep a full run in the tree, and the document of results with it."""
+"""`qoslab baseline`: save a complete run as a baseline, and update the results page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from qoslab.results import RunFolder
 
 HARMLESS = ("--lab ", "--repetitions ", "--strict")
-"""Options of a run that is whole all the same."""
+"""Options with which a run is still complete."""
 
 
 @click.command()
@@ -69,7 +69,7 @@ def _experiments() -> list[str]:
 
 
 def _measured(context: click.Context, name: str, lab: str | None, repetitions: int | None, top: Path) -> bool:
-    """Run an experiment and keep it; whether it could be kept. What is wrong is printed."""
+    """Run an experiment, save it if possible, and return whether it was saved. Problems are printed."""
     from qoslab.cli.run import command as run
 
     echo(f"{name}:")
@@ -84,9 +84,9 @@ def _measured(context: click.Context, name: str, lab: str | None, repetitions: i
 
 
 def _keep(run: str | None, top: Path, *, trusted: bool = False) -> None:
-    """Save a run as a baseline and write the document. `UserError` if it does not qualify.
+    """Save a run as a baseline and write the document. Raise `UserError` if it does not qualify.
 
-    `trusted`: its outputs have been examined and hold.
+    `trusted` skips the check of its outputs, which have already been checked.
     """
     from qoslab.generate import FILES, RESULTS
     from qoslab.results import find_run
@@ -106,7 +106,7 @@ def _keep(run: str | None, top: Path, *, trusted: bool = False) -> None:
 
 
 def _unfit(folder: RunFolder, top: Path) -> str:
-    """Return why a run is no baseline; empty if it is one."""
+    """Return the reason why a run cannot be a baseline; empty if it can."""
     manifest = folder.manifest()
     if manifest.lab not in LABS:
         return f"found a run in the lab {manifest.lab}"
@@ -126,7 +126,7 @@ def _unfit(folder: RunFolder, top: Path) -> str:
 
 
 def _untrusted(folder: RunFolder) -> str:
-    """Return the fault that a run's outputs show, but not its records; none for a baseline, since it has no outputs."""
+    """Return the error in a run's outputs that its records do not show; empty for a baseline, which has no outputs."""
     from qoslab.analysis import analyse
 
     reasons = analyse(folder).reasons if (folder.path / "cells").is_dir() else ()

@@ -1,7 +1,8 @@
 """Completion for bash: click's method, except for words that bash splits.
 
-Bash ends a word at each character of `COMP_WORDBREAKS`, of which `=` and `:` stand in ours, and replaces only what is
-behind the last of them. So the line is read here as it was typed, and of each proposal that part is given back.
+Bash ends a word at each character of `COMP_WORDBREAKS`, two of which (`=` and `:`) occur in qoslab's words, and
+replaces only the part after the last one. Therefore this module parses the line as typed, and returns only that part of
+each proposal.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _SOURCE = """\
 complete -o nosort -F %(complete_func)s %(prog_name)s
 """
 _SPECIAL = re.compile(r"([^\w@%+=:,./~^-])")
-"""Characters with a special meaning for bash outside of quotes."""
+"""Characters with a special meaning in bash outside quotes."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,11 @@ class Typed:
     words: tuple[str, ...]
     """Complete words, without quotes."""
     incomplete: str
-    """The word at the cursor, with the same rules."""
+    """The incomplete word at the cursor, parsed in the same way."""
     kept: int
-    """Number of characters of the word that stay; bash replaces the rest."""
+    """Number of characters of the word that remain; bash replaces the rest."""
     quote: str
-    """The quote that is open; empty if none is."""
+    """The open quote; empty if there is none."""
 
     def rest(self, proposal: str) -> str:
         """Return the part of a proposal that replaces the end of the word."""
@@ -61,7 +62,7 @@ class Typed:
 
 
 def typed(line: str, breaks: str) -> Typed:
-    """Take a line apart as bash does; `breaks` is its `COMP_WORDBREAKS`."""
+    """Split a line as bash does; `breaks` is its `COMP_WORDBREAKS`."""
     words: list[str] = []
     word: str | None = None
     kept, quote, escaped = 0, "", False
@@ -88,17 +89,17 @@ def typed(line: str, breaks: str) -> Typed:
 
 @add_completion_class
 class Bash(BashComplete):
-    """Completion in bash, also of `KEY=VALUE` and of values with blanks."""
+    """Completion in bash that supports `KEY=VALUE` and values with blanks."""
 
     source_template = _SOURCE
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words behind the program's name that are complete, and the one at the cursor."""
+        """Return the complete words after the program's name, and the incomplete word at the cursor."""
         self._typed = typed(os.environ["COMP_LINE"], os.environ.get("COMP_WORDBREAKS", ""))
         return list(self._typed.words[1:]), self._typed.incomplete
 
     def format_completion(self, item: CompletionItem[Any]) -> str:
-        """`TYPE,VALUE`, as the script above reads it."""
+        """Return `TYPE,VALUE`, the form that the script above reads."""
         # Of --lab=si click completes what is behind the sign.
         option = re.match(r"--[\w-]+=", self._typed.incomplete)
         proposal = f"{option.group() if option else ''}{item.value}"

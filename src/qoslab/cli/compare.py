@@ -1,4 +1,4 @@
-"""`qoslab compare`: what of a run is not as in a baseline."""
+"""`qoslab compare`: differences between a run and a baseline."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _percent(text: str) -> float:
 
 
 def _saved(name: str, lab: str, run: Path) -> Path:
-    """The folder of what is kept of a run's experiment in this project, or in the checkout that runs."""
+    """Return the folder of the saved baseline of a run's experiment, in this project or in the running checkout."""
     from qoslab.results import RunFolder
     from qoslab.results.baselines import AVERAGES, BASELINES, COMPARISON, MANIFEST, SAVED, SCORES
 

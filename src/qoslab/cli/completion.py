@@ -1,6 +1,6 @@
-"""Completions in the shell: experiments, arms, parameters and their values, runs.
+"""Shell completions: experiments, arms, parameters and their values, runs.
 
-It is asked by click (`_QOSLAB_COMPLETE=bash_source qoslab`). A file that does not hold offers nothing, and no message.
+Called by click (`_QOSLAB_COMPLETE=bash_source qoslab`). An invalid file yields no proposals and no message.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from qoslab.schema.outline import Outline
 
 REPORT_MOST = 50 * 2**20
-"""Bytes of a report in which graphs are looked for."""
+"""Maximum bytes of a report that is searched for graphs."""
 ROWS_MOST = 2**22
-"""Greatest number of table rows that are searched for names."""
+"""Maximum number of table rows that are searched for names."""
 _GRAPH = re.compile(rb'<div class="graph" id="([^"]+)"')
 
 Items = list[CompletionItem]
@@ -36,20 +36,20 @@ def _starting(words: Iterable[str], incomplete: str) -> Items:
 
 
 def experiments(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """Names of experiments here and of shipped ones; else files."""
+    """Return the names of experiments here and of shipped ones; without a match, propose files."""
     found = [file.stem for folder in (EXPERIMENTS, shipped("experiments")) for file in sorted(folder.glob("*.yml"))]
     return _starting(found, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 def runs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """Experiments that have a finished run, and the folders of runs, newest first."""
+    """Return experiments that have a finished run, and run folders, newest first."""
     named = [link.parent.name for link in sorted(RUNS.glob("*/latest"))]
     folders = sorted((folder for folder in RUNS.glob("*/*Z*")), key=lambda folder: folder.name, reverse=True)
     return _starting([*named, *map(str, folders)], incomplete) or [CompletionItem(incomplete, type="dir")]
 
 
 def _outline(ctx: click.Context) -> Outline:
-    """Return the outline of the experiment on the line; none if it cannot be read."""
+    """Return the outline of the experiment on the line; an empty one if it cannot be read."""
     from qoslab.schema.outline import Outline, read_outline
 
     # Behind an option that still lacks its value click leaves what it has read as it is.
@@ -62,13 +62,13 @@ def _outline(ctx: click.Context) -> Outline:
 
 
 def arms(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """Arms of the experiment that the line names."""
+    """Return the arms of the experiment on the line."""
     found = _outline(ctx).arms.items()
     return [CompletionItem(name, help=title or None) for name, title in found if name.startswith(incomplete)]
 
 
 def parameters(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """Parameters of the experiment that the line names, as `rtt=`; behind that their values."""
+    """Return the parameters of the experiment on the line, such as `rtt=`; after the `=`, their values."""
     found = _outline(ctx).parameters
     name, equals, _ = incomplete.partition("=")
     if not equals:
@@ -77,12 +77,12 @@ def parameters(ctx: click.Context, parameter: click.Parameter, incomplete: str) 
 
 
 def metrics(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """Metrics of the run that the line names."""
+    """Return the metrics of the run on the line."""
     return _starting(_metrics(_run(ctx)), incomplete)
 
 
 def figures(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """Graphs of the run's report, figures of other packages, and the run's metrics."""
+    """Return the graphs of the run's report, figures of other packages, and the run's metrics."""
     from qoslab.exchange.plugin_figures import FIGURES
 
     run = _run(ctx)
@@ -95,13 +95,13 @@ def figures(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> 
 
 
 def _run(ctx: click.Context) -> Path:
-    """The folder of the run that the line names; it need not be one."""
+    """Return the path of the run on the line; it may not exist."""
     given = str(ctx.params.get("run") or next(iter(ctx.args), ""))
     return next((run for run in (RUNS / given / "latest", RUNS / given) if run.exists()), Path(given))
 
 
 def _metrics(run: Path) -> list[str]:
-    """Metrics of which a run has a figure."""
+    """Return the metrics with a value in a run."""
     import pyarrow.lib  # type: ignore[import-untyped]
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
@@ -118,6 +118,6 @@ def _metrics(run: Path) -> list[str]:
 
 
 def labs(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """Kinds of labs; else files, for inventories."""
+    """Return the kinds of labs; without a match, propose files, for inventories."""
     words = [name for name, kind in LABS.items() if not kind.placed]
     return _starting(words, incomplete) or [CompletionItem(incomplete, type="file")]

@@ -1,4 +1,4 @@
-"""`qoslab doctor`: whether this machine has what qoslab needs."""
+"""`qoslab doctor`: check of this machine for the requirements of qoslab."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from qoslab.virtual_lab import Lab
 
 State = Literal["ok", "missing", "optional"]
-"""`optional`: it is absent, and only what `what_to_do` names needs it."""
+"""Result of a check. `optional`: missing, and only needed for the uses in `what_to_do`."""
 
 RUST_MINIMUM = (1, 85)
 DISK_MINIMUM = 1_000_000_000
-"""Free bytes in the working directory: some runs of the longest experiments, captures included."""
+"""Minimum free bytes in the working directory: enough for some runs of the longest experiments, captures included."""
 PATIENCE = 20.0
 """Timeout of version commands in seconds."""
 
 MODERN_QDISCS = ("cake", "codel", "fq_codel", "pie", "red", "sfq")
-"""Qdiscs that an experiment with a Linux router often has."""
+"""Qdiscs that experiments with a Linux router often use."""
 
 TOOLS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
     *((name, ("--version",), name, "required") for name in INSTALLED),
@@ -53,12 +53,12 @@ TOOLS: tuple[tuple[str, tuple[str, ...], str, str], ...] = (
     ("tc", ("-V",), "iproute2", "optional: for routers of platform tc, and to look at queues in `qoslab lab shell`"),
     ("ethtool", ("--version",), "ethtool", "optional: the tests read offloads back with it"),
 )
-"""Program, how it says its version, Debian's package, whether it is needed."""
+"""Program, its version option, its Debian package, and its use."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was examined."""
+    """Result of one check."""
 
     name: str
     state: State
@@ -89,7 +89,7 @@ def command(as_json: bool) -> ExitStatus:
 
 
 def examine() -> Iterator[Check]:
-    """Every check, in order."""
+    """Yield every check, in order."""
     yield from _tools()
     yield _chromium()
     yield from _rust()
@@ -103,7 +103,7 @@ def examine() -> Iterator[Check]:
 
 
 def _version(argv: list[str]) -> str:
-    """First line of the version output of a tool."""
+    """Return the first line of the version output of a tool."""
     try:
         done = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -172,7 +172,7 @@ def _python() -> Iterator[Check]:
 
 
 def _plugins() -> Iterator[Check]:
-    """Check the additions of other packages, each loaded."""
+    """Check the plug-ins of other packages by loading each."""
     from qoslab.exchange.plugin_figures import FIGURES
     from qoslab.model.metrics import METRICS
     from qoslab.platforms import PLATFORMS
@@ -212,7 +212,7 @@ def _disk() -> Check:
 
 
 def _lab() -> Iterator[Check]:
-    """Bring up two hosts on a link, and try in them what a run needs."""
+    """Start two hosts on a link, and check that they support everything that a run needs."""
     from qoslab.model.experiment import Topology
 
     ends = [{"node": node, "interface": "eth0", "address": f"10.0.0.{n}/24"} for n, node in ((1, "a"), (2, "b"))]
@@ -241,7 +241,7 @@ def _lab() -> Iterator[Check]:
 
 
 def _qdiscs() -> Check:
-    """Return where routers of platform tc would run, and the qdiscs that they can have."""
+    """Return the place where routers of platform tc would run, and their qdiscs."""
     from qoslab.tc.kernel_kinds import probe_machine
     from qoslab.tc.user_mode_linux import HINT, find
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 INVENTORY = "inventory"
 FORMS = ("svg", "mermaid", INVENTORY)
-"""Formats of `qoslab.report.drawing.FORMATS` by name (a test compares them), and the one that is no picture."""
+"""Formats of `qoslab.report.drawing.FORMATS` by name (a test compares them), and the inventory."""
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""`qoslab explain`: the way of one packet through a router, with the configuration lines that decide."""
+"""`qoslab explain`: the path of one packet through a router, with the configuration lines that decide it."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _arguments(
 ) -> tuple[str, str | None, str | None]:
     """Return the name of the router, the packet, and the configuration file, if there is one.
 
-    A packet alone stands for both with `--config`; the name of the router may be that of a file.
+    With `--config`, a single argument is the packet. The router argument may also be a file.
     """
     if config is not None:
         return ("", router, config) if packet is None and captured is None else (router or "", packet, config)
@@ -194,7 +194,7 @@ def _of_run(given: str, router: str, arm: str | None) -> tuple[Subject, Cell]:
 def _packet(
     text: str | None, captured: str | None, at: str | None, subject: Subject, cell: Cell | None
 ) -> tuple[Packet, Arrival | None]:
-    """Return the packet, and its arrival at the router if it is one of a capture of the run."""
+    """Return the packet, and its arrival at the router if it is from a capture of the run."""
     from qoslab.explain.packet import EXAMPLE, parse_packet
 
     if captured is None:

@@ -13,9 +13,9 @@ from qoslab.cli.places import RUNS
 from qoslab.system.printing import echo
 
 FORMATS = ("csv", "parquet", "flent", "ro-crate")
-"""`qoslab.exchange.EXPORTS` by name; a test compares. Importing it would load pandas for a page of help."""
+"""Names in `qoslab.exchange.EXPORTS`; a test compares them. Importing it would load pandas for a help page."""
 SIGNED = ("csv", "ro-crate")
-"""Formats with a place for a licence and authors; a test compares them, too."""
+"""Formats with a licence and authors; a test compares them as well."""
 
 
 @click.command()

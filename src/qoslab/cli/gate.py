@@ -1,4 +1,4 @@
-"""Options of commands that stand in front of a change: files for a forge, and what has moved since a run before."""
+"""Options for commands in CI pipelines: output files for a forge, and changes since an earlier run."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Gate:
     junit: Path | None = None
     summary: Path | None = None
     before: RunSummary | None = None
-    """The run to compare with."""
+    """Earlier run to compare with."""
 
     def check(self, name: str) -> None:
-        """Raise `UserError` if the run to compare with is of another experiment: they have no figure in common."""
+        """Raise `UserError` if the earlier run is of another experiment: the runs then have no common values."""
         if self.before is not None and self.before.name != name:
             raise UserError(
                 f"--compare {self.before.folder}: found a run of {self.before.name or 'no experiment with a name'}, "
@@ -45,7 +45,7 @@ class Gate:
             )
 
     def write(self, folder: RunFolder, outcome: Outcome) -> None:
-        """Write the files, and notes for GitHub where it is GitHub that runs us."""
+        """Write the files; on GitHub, also write annotations."""
         from qoslab.report import gate
 
         manifest = folder.manifest()
@@ -77,7 +77,7 @@ class Gate:
 
 
 def gate_options(function: _F) -> _F:
-    """`--junit`, `--summary`, `--compare` as one argument `gate`. `UserError` before anything is run."""
+    """Add `--junit`, `--summary` and `--compare` as one argument `gate`. Raise `UserError` before the run starts."""
 
     @functools.wraps(function)
     def gathered(*, junit: Path | None, summary: Path | None, compare: str | None, **rest: Any) -> Any:
@@ -104,7 +104,7 @@ def gate_options(function: _F) -> _F:
 
 
 def _missing(path: Path) -> str:
-    """Return the obstacle to writing a file; a draft is written next to it, except for a device or pipe."""
+    """Return the reason why a file cannot be written. A draft is written next to it, except for a device or pipe."""
     from qoslab.results.file_access import no_file
 
     if no_file(path):
@@ -130,7 +130,7 @@ def _before(given: str) -> RunSummary:
 
 
 def _moved(now: RunSummary, before: RunSummary) -> str:
-    """Return how many figures moved, are gone or new, and whether what they are compared with can be trusted."""
+    """Return the number of changed, missing and new values, and whether the earlier run was valid."""
     moved = len(now.moved_since(before))
     words = f"{moved} value{'' if moved == 1 else 's'} changed since {before.folder}"
     for count, word in ((len(now.lacking_of(before)), "gone"), (len(before.lacking_of(now)), "new")):
@@ -139,7 +139,7 @@ def _moved(now: RunSummary, before: RunSummary) -> str:
 
 
 def artifacts(environment: Mapping[str, str]) -> str:
-    """Return where the forge that runs us shows the files of this run; empty elsewhere."""
+    """Return the URL of this job's files on the forge; empty elsewhere."""
     if on_github(environment):
         parts = (environment.get(f"GITHUB_{name}", "") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID"))
         server, repository, number = parts
@@ -149,19 +149,19 @@ def artifacts(environment: Mapping[str, str]) -> str:
 
 
 def on_github(environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether a workflow of GitHub (or a forge that does the same) runs us."""
+    """Return whether qoslab runs in a workflow of GitHub or a compatible forge."""
     return environment.get("GITHUB_ACTIONS") == "true"
 
 
 def in_repository(file: str, environment: Mapping[str, str] = os.environ) -> str:
-    """The path by which the forge that runs us knows a file, without one from here; empty if it is not in there."""
+    """Return the path of a file relative to the forge's checkout; empty if it is outside."""
     top = environment.get("GITHUB_WORKSPACE") or environment.get("CI_PROJECT_DIR") or ""
     path, known = Path(file).resolve(), Path(top).resolve()
     return path.relative_to(known).as_posix() if file and path.is_relative_to(known) else ""
 
 
 def _file_of(folder: RunFolder) -> str:
-    """The experiment's file as the run was given it; empty if the run does not know it any more."""
+    """Return the experiment file as given to the run; empty if the run has no record of it."""
     try:
         return folder.options().file
     except UserError:
@@ -176,7 +176,7 @@ def annotate_findings(findings: Sequence[Finding]) -> None:
 
 
 def _annotate(file: str, notes: Sequence[tuple[int, int, str, str]], level: str = "error") -> None:
-    """Workflow commands on standard error, where GitHub reads them, too; `level` is `error` or `warning`."""
+    """Print workflow commands to standard error, where GitHub also reads them; `level` is `error` or `warning`."""
     known = in_repository(file)
     for line, column, title, text in notes:
         place = f"file={_property(known)},line={line},col={column}," if known else ""

@@ -1,4 +1,4 @@
-"""`qoslab generate`: write the files of a checkout that are made from others."""
+"""`qoslab generate`: regenerate the generated files of a checkout."""
 
 from __future__ import annotations
 

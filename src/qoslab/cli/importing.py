@@ -14,10 +14,10 @@ from qoslab.errors import UserError
 from qoslab.system.printing import echo
 
 FORMS = ("capture", "iperf3", "irtt", "flent", "iperf", "csv", "router")
-"""`qoslab.exchange.readers.FORMS`; a test compares. Importing it would load pandas for a page of help."""
+"""Names in `qoslab.exchange.readers.FORMS`; a test compares them. Importing it would load pandas for a help page."""
 ROUTER = "router"
 SHOWN = 20
-"""Lines of a list that are printed."""
+"""Maximum number of lines of a list that are printed."""
 
 
 @click.command()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from qoslab.analysis.limiter_inference import Joined, Limiter
 
 _ROWS = 20
-"""Flows that are shown."""
+"""Maximum number of flows that are shown."""
 
 
 @click.command()

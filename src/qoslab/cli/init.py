@@ -18,7 +18,7 @@ from qoslab.system.shipped import shipped
 _RENAMED = {"gitignore": ".gitignore"}
 """Files with a meaning for git, shipped under other names."""
 _OTHER = ("inventory/hardware.example.yml",)
-"""Shipped files that a project has, too."""
+"""Additional shipped files of a project."""
 
 
 @click.command()
@@ -36,7 +36,7 @@ def command(folder: Path) -> None:
 
 
 def make_project(folder: Path) -> None:
-    """Write a project; all of it, or nothing. `UserError` if the folder has something in it or cannot be written."""
+    """Write a complete project or nothing. Raise `UserError` if the folder is not empty or cannot be written."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         what = "a folder with something in it" if folder.is_dir() else "a file"
         raise UserError(f"{folder}: found {what}, expected none", hint="Name a folder that does not exist yet.")
@@ -47,7 +47,7 @@ def make_project(folder: Path) -> None:
 
 
 def _files() -> Iterator[tuple[str, Path]]:
-    """Names in a project, each with the shipped file that it is a copy of."""
+    """Yield the file names of a project, each with the shipped file to copy."""
     top = shipped("project")
     for file in sorted(top.rglob("*")):
         if file.is_file():

@@ -1,4 +1,4 @@
-"""`qoslab job`: the file that `pyats run job` takes."""
+"""`qoslab job`: the path of the file for `pyats run job`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`qoslab lab`: bring virtual labs up, look around in them, take them down."""
+"""`qoslab lab`: start, inspect and stop virtual labs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 CONFIGURATION_MOST = 16 * 2**20
-"""Bytes of a configuration in a file."""
+"""Maximum bytes of a configuration file."""
 
 
 @click.group()
@@ -263,7 +263,7 @@ def rescue(inventory: Path, consoles: Sequence[str], ask: bool) -> None:
 
 
 def _console(text: str) -> tuple[str, tuple[str, int] | None]:
-    """Router and console address as typed; None to use the inventory."""
+    """Return router and console address as typed; the address is None if the inventory has it."""
     router, equals, place = text.partition("=")
     if router and not equals:
         return router, None
@@ -280,7 +280,7 @@ def _has_command_line(lab: Lab, node: str) -> bool:
 
 
 def _ssh_argv(lab: Lab, router: str) -> list[str]:
-    """Command line of ssh that logs in to a router of the lab without questions and without touching known_hosts."""
+    """Return the ssh command line that logs in to a router of the lab without prompts and without using known_hosts."""
     from qoslab.run.devices.old_ssh import OPENSSH_OLD
     from qoslab.system.openssh import with_host_keys
 

@@ -1,4 +1,4 @@
-"""Several labs' runs of one experiment side by side: the page, the tables as CSV, and the same on the terminal."""
+"""Comparison of one experiment's runs in several labs: the page, the tables as CSV, and the same on the terminal."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _STYLE = {"within": "green", "outside": "bold red", "informative": "dim"}
 
 
 def lay_across(chosen: MatchingRuns, root: Path, *, as_json: bool) -> tuple[ExitStatus, Path]:
-    """Analyse the runs, write page and tables to the experiment's folder below `root`, print; status and page.
+    """Analyse the runs, write page and tables to the experiment's folder below `root`, and print them. Return status
+    and page.
 
-    The status is `OUTSIDE` where labs contradict each other in a figure of which something is expected.
+    The status is `OUTSIDE` if labs contradict each other in a value with an expectation.
     """
     from qoslab.analysis.lab_comparison import LabRun, across, fidelity_table, figures_table
     from qoslab.analysis.parallel import analyse_by_helpers
@@ -137,7 +138,7 @@ def _measured(each: LabFigure, unit: Unit) -> str:
 
 
 def _fidelity(found: LabComparison) -> Table:
-    """Print the fidelity of metrics with an expectation; the page has all."""
+    """Return the table of the fidelity of metrics with an expectation; the page has all metrics."""
     from qoslab.report import text
 
     table = _table("metric", "lab", "median difference", "greatest", "of", "figures")
@@ -157,5 +158,5 @@ def _table(*names: str) -> Table:
 
 
 def _add(table: Table, style: str, *cells: str) -> None:
-    """Add a row, with long texts folded, never cut off."""
+    """Add a row with long texts folded, never truncated."""
     table.add_row(*(Text(printable(cell), overflow="fold") for cell in cells), style=style)

@@ -15,7 +15,7 @@ from qoslab.overview import RunSummary, read_runs
 from qoslab.system.printing import echo, one_line
 
 WIDTH = 300
-"""Characters of a message that are shown."""
+"""Maximum characters of a message that are shown."""
 
 
 @click.command()

@@ -35,13 +35,15 @@ def command(to: Path | None) -> None:
 
 
 def user_folder() -> Path:
-    """Return the folder of the user's manual pages: `man` searches it if ~/.local/bin is in PATH."""
+    """Return the user's folder of manual pages, which `man` searches if ~/.local/bin is in PATH."""
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(data) / "man" / "man1"
 
 
 def write_pages(folder: Path) -> int:
-    """Write a page for each command; how many there are. `UserError` if they cannot be; old ones stay then."""
+    """Write a page for each command and return the number of pages. Raise `UserError` if writing fails; old pages then
+    remain.
+    """
     texts = pages()
     with draft_folder(folder / "qoslab.1") as place:
         for name, text in texts.items():
@@ -55,7 +57,9 @@ def write_pages(folder: Path) -> int:
 
 
 def pages() -> dict[str, str]:
-    """The page of each command by its file's name, in the order of these; without a date, so always the same."""
+    """Return the page of each command by file name, in the order of names; without a date, so that pages are
+    reproducible.
+    """
     from qoslab.cli import group
 
     return dict(sorted(_pages("qoslab", _eager(group, click.Context(group)), None)))
@@ -75,7 +79,7 @@ def _pages(name: str, command: click.Command, parent: click.Context | None) -> I
 
 
 def _eager(found: click.Command, context: click.Context) -> click.Command:
-    """The same with all subcommands loaded, which is where click-man looks for them, and texts as troff takes them."""
+    """Return the command with all subcommands loaded, as click-man requires, and with texts escaped for troff."""
     page = copy.copy(found)
     page.help = re.sub(
         r"^(?=['.])",

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 VOICE = Rate.parse("80 kb/s")
-"""A call of G.711 with 20 ms a packet: 50 IP packets of 200 bytes a second, with 160 bytes of speech each."""
+"""Rate of a G.711 call with 20 ms per packet: 50 IP packets of 200 bytes per second, with 160 bytes of speech each."""
 POLICIES = {
     "police": ("Policed to {rate}", "a policer drops the excess traffic"),
     "shape": ("Shaped to {rate}", "a shaper delays the excess traffic"),
     "fair": ("Shaped to {rate}, a queue for each flow", "a shaper, and fair queueing of the waiting packets"),
     "priority": ("Shaped to {rate}, voice first", "a shaper, and a priority queue for packets marked EF"),
 }
-"""The title of the arm, and what it does in words."""
+"""Title of the arm, and description of its effect."""
 TRAFFIC = ("tcp", "voice", "both")
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 
@@ -50,7 +50,7 @@ class Answers:
     rate: Rate
     traffic: str
     streams: int
-    """TCP connections; 0 if there is no TCP."""
+    """Number of TCP connections; 0 without TCP."""
     delay: Duration
     duration: Duration
     model: str = DEFAULT_MODEL
@@ -174,9 +174,9 @@ def _asked(given: T | None, question: str, default: T, kind: click.ParamType[T])
 
 
 def make_experiment(answers: Answers, folder: Path) -> tuple[Path, Path]:
-    """Write an experiment and its template below `folder`, and check them; both, or nothing.
+    """Write an experiment and its template below `folder`, and check them; write both files or neither.
 
-    `UserError` for a name that an experiment cannot have, and where one of the files is there already.
+    Raise `UserError` for an invalid experiment name, and if one of the files already exists.
     """
     if _NAME.fullmatch(answers.name) is None:
         raise UserError(
@@ -206,7 +206,7 @@ def make_experiment(answers: Answers, folder: Path) -> tuple[Path, Path]:
 
 
 def _texts(answers: Answers) -> tuple[str, str]:
-    """The experiment and the template of R1's configuration."""
+    """Return the experiment and the template of R1's configuration."""
     from jinja2 import Environment, StrictUndefined
 
     own = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
@@ -234,12 +234,12 @@ def _texts(answers: Answers) -> tuple[str, str]:
 
 
 def _bucket(rate: Rate) -> int:
-    """Bytes of a quarter of a second: TCP sends on while it lasts."""
+    """Return the bytes of a quarter of a second at a rate: TCP continues to send for that time."""
     return int(rate.bps) // 32
 
 
 def _template(answers: Answers) -> str:
-    """IOS commands; `rate` is in bits per second and stays a variable of the template that is written."""
+    """Return IOS commands; `rate` is in bits per second and remains a variable of the template."""
     action = f"police cir {{{{ rate }}}} bc {_bucket(answers.rate)}" if answers.policy == "police" else _SHAPE
     below = "" if answers.policy in ("police", "shape") else "  service-policy Waiting\n"
     uplink = f"policy-map Uplink\n class class-default\n  {action}\n{below}"

@@ -62,7 +62,7 @@ def command(experiment: str | None, run: str | None, no_browser: bool) -> None:
 
 
 def simulate_unless_run(experiment: str) -> None:
-    """Simulate the whole experiment where it has no finished run, so that its notebook has something to show."""
+    """Simulate the whole experiment if it has no finished run, so that its notebook has results to show."""
     from qoslab.report.view import RUN_VARIABLE
 
     if os.environ.get(RUN_VARIABLE) or (RUNS / experiment / "latest").exists():
@@ -83,9 +83,10 @@ def tell_of_a_part(run: Path) -> None:
 
 
 def find_notebook(experiment: str | None) -> Path:
-    """The notebook of an experiment; `UserError` if there is none, or several and no name.
+    """Return the notebook of an experiment. Raise `UserError` if there is none, or if there are several and no name.
 
-    A shipped one is copied into `analysis/` first, if the user has none of that name, so that he can work in it.
+    A shipped notebook is first copied into `analysis/`, unless the user has one with that name, so that it can be
+    edited.
     """
     known = {path.stem: path for folder in (shipped("analysis"), NOTEBOOKS) for path in sorted(folder.glob("*.ipynb"))}
     wanted = Path(experiment).stem if experiment is not None else next(iter(known)) if len(known) == 1 else None

@@ -40,7 +40,7 @@ class QuantityType(click.ParamType[_Q]):
         self._kind: type[_Q] = kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> _Q:
-        """Parse it, or fail with the proposal."""
+        """Parse the value, or fail with the proposal."""
         if isinstance(value, self._kind):
             return value
         try:
@@ -65,12 +65,12 @@ set_option = click.option(
 
 
 class LabType(click.ParamType[str]):
-    """A kind of lab, or the path of one that is there."""
+    """A kind of lab, or the path of an existing one."""
 
     name = "lab"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The word, or the absolute path."""
+        """Return the kind, or the absolute path."""
         word = str(value)
         if not kind_at(word).placed:
             return word
@@ -102,7 +102,7 @@ class JobsType(click.ParamType[int | str]):
     name = "jobs"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        """A number from 1, or the word."""
+        """Return a number of at least 1, or `auto`."""
         text = str(value)
         if text == "auto":
             return text
@@ -124,9 +124,9 @@ class Choice:
     repetitions: int | None = None
     order: Order | None = None
     lab: str | None = None
-    """A kind's name, or the place of a lab; None if it was not said."""
+    """Kind of lab, or location of a lab; None if not given."""
     strict: bool = False
-    """True if values that a shortened run did not come to are failures."""
+    """True if values that a shortened run did not reach count as failures."""
 
     @property
     def kind(self) -> LabKind:
@@ -135,11 +135,11 @@ class Choice:
 
     @property
     def place(self) -> str:
-        """Return where the lab is, of kinds that are `placed`."""
+        """Location of the lab, for kinds that are `placed`; else empty."""
         return (self.lab or "") if self.kind.placed else ""
 
     def plan(self, sweep: Sweep) -> Plan:
-        """Return the plan of a run. `ExperimentError` for options that it cannot follow."""
+        """Return the plan of a run. Raise `ExperimentError` for options that do not fit the experiment."""
         if self.kind.real_time:
             return make_plan(sweep, self.options())
         from qoslab.run.costs import learnt_costs  # it loads what reads run folders
@@ -147,7 +147,7 @@ class Choice:
         return make_plan(sweep, self.options(learnt_costs(RUNS, sweep.experiment.name)))
 
     def options(self, costs: Mapping[str, float] = MappingProxyType({})) -> Options:
-        """Convert the choice to options of the plan. `ExperimentError` for an `--only` that is not KEY=VALUE."""
+        """Convert the choice to options of the plan. Raise `ExperimentError` for an `--only` that is not KEY=VALUE."""
         only = []
         for each in self.only:
             name, equals, value = each.partition("=")
@@ -176,7 +176,7 @@ class Choice:
         return tuple(found)
 
     def recorded(self, file: Path, sets: Sequence[str]) -> RunOptions:
-        """Convert the choice to its record for an experiment; `after` takes it."""
+        """Convert the choice to the record of an experiment's run, from which `after` reads it."""
         from qoslab.results import RunOptions
 
         return RunOptions(
@@ -192,8 +192,8 @@ class Choice:
         )
 
     def after(self, recorded: RunOptions) -> Choice:
-        """Return the recorded choice with new options applied. `UserError` for another lab: results of two are not
-        mixed.
+        """Return the recorded choice with new options applied. Raise `UserError` for another lab: results of different
+        labs are not mixed.
         """
         if self.lab not in (None, recorded.lab):
             raise UserError(
@@ -212,7 +212,7 @@ class Choice:
 
 
 def cell_options(function: _F) -> _F:
-    """`--arm`, `--only`, `--duration`, `--repetitions`, `--order`, `--lab`, as one argument `choice`."""
+    """Add `--arm`, `--only`, `--duration`, `--repetitions`, `--order`, `--lab` as one argument `choice`."""
 
     @functools.wraps(function)
     def gathered(
@@ -256,7 +256,9 @@ def cell_options(function: _F) -> _F:
 
 
 def tls_options(function: _F) -> _F:
-    """`--tls-ca-file`, `--tls-cert`, `--tls-key` as one argument `tls`, by `ca_file`, `cert` and `key`."""
+    """Add `--tls-ca-file`, `--tls-cert`, `--tls-key` as one argument `tls` with the keys `ca_file`, `cert` and
+    `key`.
+    """
 
     @functools.wraps(function)
     def gathered(*, tls_ca_file: Path | None, tls_cert: Path | None, tls_key: Path | None, **rest: Any) -> Any:
@@ -283,12 +285,12 @@ class LiveChoice:
 
     @property
     def wanted(self) -> bool:
-        """True if anything is."""
+        """True if any of the options is given."""
         return self.browser or self.metrics is not None
 
 
 def live_options(function: _F) -> _F:
-    """`--live`, `--port`, `--metrics` as one argument `live`, a `LiveChoice`."""
+    """Add `--live`, `--port`, `--metrics` as one argument `live`, a `LiveChoice`."""
 
     @functools.wraps(function)
     def gathered(*, live: bool, port: int | None, metrics: int | None, **rest: Any) -> Any:

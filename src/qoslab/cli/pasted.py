@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 LARGEST = 16_000_000
-"""Bytes of input that are read at most."""
+"""Maximum bytes of input."""
 
 
 def read_pasted(name: str) -> str:
-    """Return the text of a file, or of standard input. Raise UserError if it is no text."""
+    """Return the text of a file or of standard input. Raise UserError if it is not text."""
     try:
         if name == STDIN:
             if sys.stdin.isatty():
@@ -45,7 +45,7 @@ def source_of(name: str) -> str:
 
 
 def rate_of(text: str | None) -> int | None:
-    """Return the rate of --rate in b/s. Raise UserError."""
+    """Return the rate of --rate in b/s. Raise UserError if it is not a rate."""
     if text is None:
         return None
     from qoslab.model.units import QuantityError, typed_rate
@@ -57,7 +57,7 @@ def rate_of(text: str | None) -> int | None:
 
 
 def rtt_of(text: str | None) -> float | None:
-    """Return the time of --rtt in seconds. Raise UserError."""
+    """Return the time of --rtt in seconds. Raise UserError if it is not a duration."""
     if text is None:
         return None
     from qoslab.model.units import Duration, QuantityError

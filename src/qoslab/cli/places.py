@@ -22,7 +22,7 @@ RUNS = Path("runs")
 
 
 def experiment_file(given: str) -> Path:
-    """The file that an argument means: a path, or the name of a file in `experiments/`, or of a shipped experiment."""
+    """Return the file of an argument: a path, or the name of a file in `experiments/` or of a shipped experiment."""
     path = Path(given)
     try:
         there = path.exists()
@@ -41,7 +41,7 @@ def experiment_file(given: str) -> Path:
 def open_sweep(given: str, sets: Sequence[str], lab: str = DEFAULT_LAB) -> tuple[Path, Sweep]:
     """Read and check an experiment, with `--set` options.
 
-    `ExperimentError` if it does not hold, or a lab of this kind cannot run it.
+    Raise `ExperimentError` if it is invalid, or if a lab of this kind cannot run it.
     """
     from qoslab.schema import load_sweep, parse_set  # commands that only read runs need none of the checks
 

@@ -1,4 +1,4 @@
-"""`qoslab plan`: what a run would do."""
+"""`qoslab plan`: the steps of a run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def command(
 
 
 def sent_to_devices(choice: Choice, plan: Plan) -> list[str]:
-    """Lines that are sent to the devices of an inventory; `UserError` if that cannot be used for the plan."""
+    """Return the lines that are sent to the devices of an inventory. Raise `UserError` if it cannot be used for the
+    plan.
+    """
     if not choice.kind.placed:
         return []
     from qoslab.run.workers import machinery
@@ -58,9 +60,9 @@ def sent_to_devices(choice: Choice, plan: Plan) -> list[str]:
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
-    """The plan as text: one block for each cell, one line for each step.
+    """Yield the plan as text: one block for each cell, one line for each step.
 
-    Of an arm's cells with different parameters only the first has its steps.
+    Steps are only listed for the first of an arm's cells with different parameters.
     """
     yield _headline(plan)
     yield from _block(plan.before)

@@ -96,7 +96,7 @@ def _kernel(file: str, rate: str | None, model: str | None, devices: tuple[str, 
 
 
 def _device(text: str) -> tuple[str, str]:
-    """Return interface and device of --device. Raise UserError."""
+    """Return interface and device of --device. Raise UserError if it has another form."""
     from qoslab.ios.model.ios_names import interface_name
 
     interface, found, name = text.partition("=")

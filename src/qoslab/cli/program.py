@@ -1,4 +1,4 @@
-"""Command line that calls qoslab again, from any folder."""
+"""Command line to call qoslab again, from any folder."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 
 def program() -> str:
-    """Return the command as it works when typed: `qoslab` where the shell finds this one, else an absolute path.
+    """Return the command as the user can type it: `qoslab` if the shell finds this installation, else an absolute path.
 
-    In a clone that is the script at its top, which also builds what is missing.
+    In a clone it is the script at its top, which also builds missing programs.
     """
     running, wrapper = Path(sys.argv[0]), Path(__file__).parents[3] / "qoslab"
     found = shutil.which("qoslab")

@@ -1,4 +1,4 @@
-"""`qoslab report`: the report of a run, written again from its raw results."""
+"""`qoslab report`: the report of a run, regenerated from its raw results."""
 
 from __future__ import annotations
 

@@ -26,15 +26,15 @@ from qoslab.results import RunFolder
 from qoslab.system.printing import echo, one_line, printable
 
 WIDTH = 200
-"""Columns of output that is no terminal, unless COLUMNS says otherwise."""
+"""Columns of output that is not a terminal, unless COLUMNS is set."""
 METRIC_WIDTH, VERDICT_WIDTH = 25, 12
-"""Columns at least for the name of a metric, and for a verdict ("not measured")."""
+"""Minimum columns for the name of a metric, and for a verdict ("not measured")."""
 WITH_PUBLISHED, WITH_ALL = 110, 150
-"""Columns from which the table has the published values and their difference, and all that it can have."""
+"""Minimum columns of the output to show the published values and their difference, and to show all columns."""
 _SAME_UNIT = re.compile(r"^(\S+) (\S+) to (\S+) \2$")
-"""A range of which both ends have the same unit."""
+"""A range with the same unit at both ends."""
 NAMED_MOST = 3
-"""Metrics that the reason for missing values names."""
+"""Maximum number of metrics listed with the reason for missing values."""
 
 _STYLE = {
     "within": "green",
@@ -48,7 +48,7 @@ _STYLE = {
 
 
 def print_notes(outcome: Outcome) -> None:
-    """Print which saved results were not used, to standard error."""
+    """Print the saved results that were not used to standard error."""
     for note in outcome.notes:
         echo(one_line(f"qoslab: {note}"), err=True)
 
@@ -56,7 +56,7 @@ def print_notes(outcome: Outcome) -> None:
 def print_outcome(outcome: Outcome, folder: RunFolder, *, as_json: bool, verbose: bool = False) -> None:
     """Print the comparison and the path of the report: as tables, or as one JSON object.
 
-    Columns beyond metric, measured and expected value and verdict are shown where the width allows, or if `verbose`.
+    Columns beyond metric, measured and expected value and verdict are shown if the width allows, or if `verbose`.
     """
     print_notes(outcome)
     if as_json:
@@ -125,7 +125,9 @@ def _as_json(outcome: Outcome, folder: RunFolder) -> dict[str, Any]:
 
 
 def _comparison(comparison: pd.DataFrame, found: str, width: int) -> Table:
-    """A row for each metric, below its arm; `found` is the heading of what was measured, or simulated."""
+    """Return a table with a row for each metric, below its arm. `found` is the heading of measured or simulated
+    values.
+    """
     rows = comparison.to_dict("records")
     # Where nothing is expected there is no verdict; without a publication its columns would be empty.
     judged = not (comparison["verdict"] == INFORMATIVE).all()
@@ -165,7 +167,7 @@ def _value(row: Mapping[Any, Any], key: str) -> str:
 
 
 def _missing(comparison: pd.DataFrame) -> Iterator[str]:
-    """Each reason for missing values once, with the metrics that lack them."""
+    """Yield each reason for missing values once, with the affected metrics."""
     metrics: dict[str, list[str]] = {}
     for row in comparison.to_dict("records"):
         if row["missing"]:
@@ -176,7 +178,7 @@ def _missing(comparison: pd.DataFrame) -> Iterator[str]:
 
 
 def _print_averages(console: Console, averages: pd.DataFrame, found: str, width: int) -> None:
-    """A table for each average, with a row for each combination of its `each`."""
+    """Print a table for each average, with a row for each combination of its `each`."""
     row = averages.iloc[0].to_dict()
     about = f"{row['statistic']} of {row['metric']} over cells of {row['arm']}"
     about += f" with {row['condition']}" if row["condition"] else ""
@@ -206,14 +208,15 @@ def _print_averages(console: Console, averages: pd.DataFrame, found: str, width:
 
 
 def _add_row(table: Table, *cells: str, style: str) -> None:
-    """Names in the cells are a file's, and no markup; what is too long for a column is folded, never cut off."""
+    """Add a row. Names in the cells are from a file and not markup; long texts are folded, never truncated."""
     table.add_row(*(Text(printable(cell), overflow="fold") for cell in cells), style=style)
 
 
 def _score(pairs: pd.DataFrame) -> str:
-    """`Title: dynamic against default, goodput.of_pir: won 40, equal 90, lost 26 of 156 pairs of cells`.
+    """Return the score of pairs: `Title: dynamic against default, goodput.of_pir: won 40, equal 90, lost 26 of 156
+    pairs of cells`.
 
-    Behind it what the publication has, if that is known.
+    The published result follows, if there is one.
     """
     won, equal, lost = score(pairs)
     row = pairs.iloc[0]
@@ -225,12 +228,12 @@ def _score(pairs: pd.DataFrame) -> str:
 
 
 def _pairs(row: dict[Any, Any]) -> str:
-    """Describe the number of pairs of cells in a ratio of two arms."""
+    """Return the number of pairs of cells in a ratio of two arms."""
     return f" ({row['n']} pair{'' if row['n'] == 1 else 's'})" if "/" in row["arm"] else ""
 
 
 def _interval(row: dict[Any, Any]) -> str:
-    """The 95 % interval, if there is one."""
+    """Return the 95 % interval, or an empty text if there is none."""
     if pd.isna(row["low"]):
         return ""
     low, high = (format_value(row[key], row["unit"]) for key in ("low", "high"))
@@ -244,5 +247,5 @@ def _difference(published: float, measured: float) -> str:
 
 
 def _near(path: Path) -> str:
-    """The path as seen from the working directory, if that is shorter."""
+    """Return the path relative to the working directory, if that is shorter."""
     return min(str(path), os.path.relpath(path), key=len)

@@ -54,12 +54,14 @@ if TYPE_CHECKING:
     from qoslab.schema import Sweep
 
 ATTEMPTS = 3
-"""Number of attempts for a cell that a busy machine, as with parallel cells, or a failed lab made invalid."""
+"""Maximum number of attempts for a cell that was invalid because of a busy machine (as with parallel cells) or a failed
+lab.
+"""
 
 FIGURES_EVERY_S = 1.0
 """Shortest interval between updates of the values for viewers."""
 FIGURES_MOST_SHARE = 20
-"""Between two times lie so many times what the first took."""
+"""Minimum ratio of the time between two updates of the values to the duration of an update."""
 
 NEWEST = ""
 """Value of `--resume` without a run."""
@@ -170,11 +172,11 @@ def command(
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run that can begin."""
+    """A run that is ready to start."""
 
     request: Request
     expected: int
-    """The number of labs that it is estimated with."""
+    """Number of labs in the estimate of the duration."""
     analysis: RunAnalysis
 
 
@@ -222,9 +224,9 @@ def prepare(
 
 @contextlib.contextmanager
 def _serving(live: LiveChoice) -> Iterator[Callable[[RunFolder, Callable[[str], None]], None]]:
-    """Have the ports for those who watch, and what has them see a run once it has begun; see `Request.watched`.
+    """Open the ports for viewers, and yield the function that serves a run once it has started; see `Request.watched`.
 
-    `UserError` if a port is taken: by then there is nothing of a run that could be left behind.
+    Raise `UserError` if a port is in use, before any part of the run exists.
     """
     if not live.wanted:
         yield lambda folder, note: None
@@ -243,7 +245,7 @@ def _serving(live: LiveChoice) -> Iterator[Callable[[RunFolder, Callable[[str], 
 
 
 class RunAnalysis:
-    """Analysis of a run's cells while others run."""
+    """Analysis of finished cells while other cells run."""
 
     def __init__(self, experiment: Experiment, published: tuple[PublishedFigure, ...], lab: str) -> None:
         self._experiment = experiment
@@ -256,8 +258,8 @@ class RunAnalysis:
         """Readings of the cells so far; None without any."""
 
     def begin(self) -> Callable[[Cell], Figures]:
-        """Import what comes after the traffic, which takes a second; what reads each cell, and says what it makes of
-        the figures so far.
+        """Import the modules for the analysis, which takes a second, and return the function that reads each cell and
+        returns the values so far.
         """
         # In this order: cells load the analysis, too, each in its thread, and may wait for it as a whole only.
         from qoslab.analysis import Readings, references
@@ -284,7 +286,7 @@ class RunAnalysis:
 
 
 def _carry_out(prepared: Prepared, gate: Gate, *, as_json: bool, verbose: bool) -> ExitStatus:
-    """Run it and show what came of it."""
+    """Carry out the run and show its results."""
     from qoslab.run.progress_lines import RUN, RunProgress
     from qoslab.run.runner import carry_out
 
@@ -305,7 +307,7 @@ def _carry_out(prepared: Prepared, gate: Gate, *, as_json: bool, verbose: bool) 
 
 
 def _ask(choice: Choice, experiment: Experiment) -> None:
-    """Ask for passwords before there is any thread: a terminal belongs to one."""
+    """Ask for passwords before any thread starts: a terminal can only serve one."""
     if not choice.kind.placed:
         raise click.UsageError(f"found --ask for {choice.kind.title}, expected --lab with an inventory: none is needed")
     from qoslab.run.devices.password_prompt import ask_for
@@ -314,7 +316,7 @@ def _ask(choice: Choice, experiment: Experiment) -> None:
 
 
 def _check_scheduler(scheduler: str | None, jobs: int | str | None, tls: Mapping[str, Path | None]) -> None:
-    """Raise `UsageError` for options that do not go with the scheduler."""
+    """Raise `UsageError` for options that are incompatible with the scheduler."""
     if scheduler not in (None, "local") and jobs is not None:
         raise click.UsageError(
             "found --jobs with --scheduler, expected one of them: a cluster has as many labs as threads"
@@ -324,7 +326,7 @@ def _check_scheduler(scheduler: str | None, jobs: int | str | None, tls: Mapping
 
 
 def _check_one_at_a_time(kind: LabKind, jobs: int | str | None, scheduler: str | None) -> None:
-    """Raise `UsageError` for options that need more labs than there are."""
+    """Raise `UsageError` for options that need more labs than available."""
     if kind.most is None:
         return
     if scheduler is not None:
@@ -334,7 +336,7 @@ def _check_one_at_a_time(kind: LabKind, jobs: int | str | None, scheduler: str |
 
 
 def _check_filters(plan: Plan) -> None:
-    """Raise `UserError` for a capture filter that does not hold: before there is a lab, and not in its first cell."""
+    """Raise `UserError` for an invalid capture filter before a lab starts, not in its first cell."""
     from qoslab.capture.filters import filter_problem
 
     for point in plan.experiment.captures:
@@ -349,7 +351,7 @@ def _check_filters(plan: Plan) -> None:
 
 
 def _side_by_side(jobs: int | str | None, scheduler: str | None, plan: Plan, kind: LabKind) -> int | None:
-    """Cells at a time; None: as many as turn out to be possible. `UsageError` if more are wanted than can be."""
+    """Return the number of parallel cells; None for as many as possible. Raise `UsageError` for more than possible."""
     _check_one_at_a_time(kind, jobs, scheduler)
     if not kind.real_time and jobs in (None, "auto"):
         # Nothing has to be punctual: as many as there are processors, at most one for each cell.
@@ -362,7 +364,7 @@ def _side_by_side(jobs: int | str | None, scheduler: str | None, plan: Plan, kin
 
 
 def end_as_by_ctrl_c() -> None:
-    """Have SIGTERM and SIGHUP end the run as Ctrl-C does; a SIGHUP that is ignored, as by nohup, stays ignored."""
+    """Make SIGTERM and SIGHUP end the run as Ctrl-C does; an ignored SIGHUP (as with nohup) stays ignored."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGHUP:
@@ -375,7 +377,7 @@ def end_as_by_ctrl_c() -> None:
 
 
 def _forget_terminal() -> None:
-    """Print nothing any more to a terminal, which is gone or about to go: it would fail."""
+    """Stop printing to a terminal that is closed or about to close: printing would fail."""
     for stream in (1, 2):
         with contextlib.suppress(OSError):
             poll = select.poll()
@@ -388,7 +390,7 @@ def _forget_terminal() -> None:
 
 
 def report_of(made: RunFolder, readings: Readings | None = None) -> Outcome:
-    """Analyse a run, except for what was read of it in the meantime, and write its report."""
+    """Analyse a run, except for the cells in `readings`, and write its report."""
     from qoslab.analysis.parallel import analyse_by_helpers
     from qoslab.report import render
 
@@ -398,7 +400,7 @@ def report_of(made: RunFolder, readings: Readings | None = None) -> Outcome:
 
 
 def _report_what_there_is(made: RunFolder) -> None:
-    """Report a run that the user ended: it ends as wanted, even if a part cannot be shown."""
+    """Write the report of a run that the user interrupted. The run ends as requested even if a part cannot be shown."""
     try:
         report_of(made)
     except QoslabError as error:
@@ -427,7 +429,8 @@ def _after(
 ) -> tuple[str, Sequence[str], Choice]:
     """Return the recorded options of the run, with new ones applied.
 
-    In a lab that is at a place the user says himself what is run and where, so that no folder of another does.
+    For the lab of an inventory, the user must give experiment and lab again, so that a run folder from another user
+    cannot choose them.
     """
     from qoslab.run.request import resuming
 

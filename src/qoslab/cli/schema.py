@@ -1,4 +1,4 @@
-"""`qoslab schema`: the JSON Schema of experiment files, and the metrics that they may name."""
+"""`qoslab schema`: the JSON Schema of experiment files, and the available metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`qoslab unparsed`: what routers printed in a run and no parser took."""
+"""`qoslab unparsed`: router output of a run that no parser recognised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`qoslab verify`: whether the files of a run are what it wrote."""
+"""`qoslab verify`: check of a run's files against their recorded checksums."""
 
 from __future__ import annotations
 

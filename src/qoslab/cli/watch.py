@@ -1,4 +1,4 @@
-"""`qoslab watch`: a run while it goes on."""
+"""`qoslab watch`: the progress of a run."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def command(run: str | None, live: LiveChoice, as_json: bool) -> ExitStatus:
 
 
 def _watch(run: WatchedRun, view: LiveView | None, *, as_json: bool) -> None:
-    """Watch until the run is over."""
+    """Watch until the run ends."""
     from rich.console import Console
     from rich.live import Live
 

@@ -1,6 +1,6 @@
-"""Runs in the formats of other tools: what `qoslab export` writes.
+"""Export of runs to the formats of other tools, for `qoslab export`.
 
-To add a format, write a module with a function that fills an empty place, and add its line to `EXPORTS`.
+To add a format, write a module with a function that writes to a new path, and add its line to `EXPORTS`.
 """
 
 from __future__ import annotations
@@ -27,4 +27,4 @@ EXPORTS: dict[str, Export] = {
         Export("ro-crate", "the run's folder as an RO-Crate, a ZIP file", ".crate.zip", write_crate, signed=True),
     )
 }
-"""The formats, by name."""
+"""Formats by name."""

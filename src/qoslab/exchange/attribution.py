@@ -1,4 +1,4 @@
-"""Licence and authors of results, for formats with a place for them."""
+"""Licence and authors of results, for formats that include them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
 @dataclass(frozen=True)
 class Author:
-    """Author of the measurement."""
+    """An author of the measurement."""
 
     name: str
     address: str
-    """Address of a page, such as an ORCID; empty if not given."""
+    """URL of a page, such as an ORCID; empty if not given."""
 
 
 def author_of(text: str) -> Author:
-    """Read `NAME`, or `NAME <ORCID or address of a page>`. `UserError` for other texts."""
+    """Parse `NAME`, or `NAME <ORCID or URL of a page>`. Raise `UserError` for other texts."""
     found = _AUTHOR.fullmatch(text.strip())
     if found is None:
         raise UserError(
@@ -34,7 +34,7 @@ def author_of(text: str) -> Author:
 
 
 def check_signed(licence: str, authors: Iterable[str]) -> None:
-    """Raise `UserError` for a licence that is none of SPDX by its form, and for an author that cannot be read."""
+    """Raise `UserError` for a licence that does not have the form of an SPDX identifier, and for an invalid author."""
     if licence and not _SPDX.fullmatch(licence):
         raise UserError(
             f'--licence: found "{licence}", expected an SPDX identifier, such as CC-BY-4.0',

@@ -1,4 +1,4 @@
-"""Interface of an export format, and its atomic output."""
+"""Interface of an export format, with atomic output."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from qoslab.results.file_access import drafted
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """A run that is written in another format."""
+    """Request to export a run."""
 
     folder: RunFolder
     outcome: Outcome
-    """Outcome of the same run: its tables are as fresh as it."""
+    """Outcome of the same run, computed together with its tables."""
     licence: str = ""
     """SPDX identifier of the licence of the results; empty if not given."""
     authors: tuple[str, ...] = ()
@@ -29,22 +29,22 @@ class ExportRequest:
 
 @dataclass(frozen=True)
 class Export:
-    """A format: its word on the command line, what it makes, and who makes it."""
+    """An export format: its name on the command line, its description and its function."""
 
     name: str
     help: str
     ending: str
-    """Ending of the default name."""
+    """Suffix of the default name."""
     write: Callable[[ExportRequest, Path], None]
-    """Write the run to a place if nothing is: a file or a folder, as the format has it."""
+    """Function that writes the run to a path that does not exist: a file or a folder, depending on the format."""
     signed: bool = False
-    """True if it has a place for a licence and authors."""
+    """True if the format has a licence and authors."""
 
 
 def write_export(export: Export, request: ExportRequest, to: Path) -> Path:
-    """Write a run in a format; `to` is there afterwards, whole, or as before.
+    """Write a run in a format. Afterwards `to` is complete, or unchanged on failure.
 
-    `UserError` if something is there, and for a licence or an author that cannot be read.
+    Raise `UserError` if `to` exists, and for an invalid licence or author.
     """
     check_signed(request.licence, request.authors)
     with whole(to) as draft:
@@ -54,7 +54,7 @@ def write_export(export: Export, request: ExportRequest, to: Path) -> Path:
 
 @contextmanager
 def whole(to: Path) -> Iterator[Path]:
-    """A place for a file or folder that is named `to` in the end. `UserError` if something is there already."""
+    """Yield a temporary path that is renamed to `to` at the end. Raise `UserError` if `to` exists."""
     if to.exists() or to.is_symlink():
         what = "an existing folder" if to.is_dir() else "an existing file"
         raise UserError(f"{to}: found {what}, expected none", hint="name another place with --to")

@@ -1,7 +1,7 @@
 """A run's tables as CSV or Parquet, with a description of types and units.
 
-CSV comes as a Data Package (specs.frictionlessdata.io, version 1): `datapackage.json` names files, columns, types, and
-as `unit` what a number counts. Empty fields are what is missing.
+CSV files form a Data Package (specs.frictionlessdata.io, version 1): `datapackage.json` has files, columns, types and
+units (`unit`). Empty fields are missing values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TYPES = {"int": "integer", "Int": "integer", "float": "number", "Float": "numbe
 
 
 def write_csv(request: ExportRequest, to: Path) -> None:
-    """A folder: `TABLE.csv` for each table that has rows, `comparison.csv`, and `datapackage.json`."""
+    """Write a folder: `TABLE.csv` for each table that has rows, `comparison.csv`, and `datapackage.json`."""
     to.mkdir()
     resources = []
     for name, table in _tables(request):
@@ -52,7 +52,7 @@ def _contributor(author: Author) -> dict[str, str]:
 
 
 def write_parquet(request: ExportRequest, to: Path) -> None:
-    """A folder: `TABLE.parquet` for each table that has rows; a column's metadata has its `unit`."""
+    """Write a folder: `TABLE.parquet` for each table that has rows; each column's metadata has its `unit`."""
     to.mkdir()
     for name, table in _tables(request):
         units = tables.column_units(request.folder, table)

@@ -1,8 +1,8 @@
-"""A run's cells as data files of flent (format 4), which `flent` and `flent-gui` open.
+"""A run's cells as flent data files (format 4), for `flent` and `flent-gui`.
 
-Each cell is a test `tcp_nup`: its TCP streams are the series `TCP upload::1`, …, in Mb/s as the receivers counted them;
-streams of datagrams and probes are series of their own names, for which flent's tests have no plot. Values stand at the
-middles of the receivers' intervals (`raw_values`), and at the steps of the whole file (`x_values`, `results`).
+Each cell is a test `tcp_nup`: its TCP streams are the series `TCP upload::1`, …, in Mb/s as counted by the receivers.
+Streams of datagrams and probes are series with their own names, for which flent's tests have no plot. Values are placed
+at the middle of the receivers' intervals (`raw_values`), and at the steps of the whole file (`x_values`, `results`).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from qoslab.traffic.endpoints import family_of
 FORMAT = 4
 """Format version of flent 2."""
 TEST = "tcp_nup"
-"""The test of flent whose plots fit: any number of uploads."""
+"""flent test whose plots fit: any number of uploads."""
 _UPLOAD = "TCP upload"
 _NAMESPACE = uuid.UUID("6d5c2f0e-7a50-5f5b-9d55-6f1a4f0c7a1d")
 """Namespace for stable identifiers of runs."""
 
 
 def write_flent(request: ExportRequest, to: Path) -> None:
-    """A folder: `EXPERIMENT-CELL.flent.gz` for each cell with intervals. `UserError` if no cell has any."""
+    """Write a folder: `EXPERIMENT-CELL.flent.gz` for each cell with intervals. Raise `UserError` if no cell has any."""
     run = request.folder.open()
     manifest = run.manifest
     intervals = tables.read_table(request.folder, "intervals")
@@ -58,7 +58,7 @@ def write_flent(request: ExportRequest, to: Path) -> None:
 def data_file(
     manifest: Manifest, summary: CellSummary, cell: CellFiles, intervals: pd.DataFrame, flows: pd.DataFrame
 ) -> dict[str, Any]:
-    """The content of a data file, as JSON has it."""
+    """Return the content of a data file as JSON values."""
     started = cell.record().traffic_started or manifest.started
     zero = started.timestamp()
     protocols = {(str(row["traffic"]), int(row["stream"])): str(row["protocol"]) for row in flows.to_dict("records")}
@@ -91,13 +91,13 @@ def data_file(
 
 
 def _at(grid: np.ndarray, times: np.ndarray, values: np.ndarray) -> list[float | None]:
-    """A series at the steps between its first and last value; None outside."""
+    """Return a series at the steps between its first and last value; None outside."""
     found = np.interp(grid, times, values, left=np.nan, right=np.nan)
     return [None if np.isnan(value) else round(float(value), 6) for value in found]
 
 
 def _together(uploads: list[list[float | None]]) -> Mapping[str, list[float | None]]:
-    """Add the series that flent's test computes from its streams: their sum and their mean."""
+    """Return the series that flent's test computes from its streams: their sum and their mean."""
     if not uploads:
         return {}
     known = [[value for value in values if value is not None] for values in zip(*uploads, strict=True)]
@@ -148,5 +148,5 @@ def _metadata(
 
 
 def _time(when: datetime) -> str:
-    """Format a time for flent: always with microseconds."""
+    """Format a time for flent, always with microseconds."""
     return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

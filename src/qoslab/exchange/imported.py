@@ -32,14 +32,14 @@ from qoslab.results.checksums import seal_of
 from qoslab.system.printing import one_line
 
 _MOST_LINES = 12
-"""Flows of a capture that are drawn one by one."""
+"""Maximum number of flows of a capture that are drawn separately."""
 _MOST_EACH = 50
-"""Traffics of a file that have metrics by themselves: each takes a tenth of a second."""
+"""Maximum number of traffic entries of a file with separate metrics: each takes a tenth of a second."""
 
 
 @dataclass(frozen=True)
 class ImportedArm:
-    """A file, as the page has it."""
+    """A file on the page."""
 
     name: str
     form: str
@@ -51,22 +51,23 @@ class ImportedArm:
 
 @dataclass(frozen=True)
 class ImportedPage:
-    """The page."""
+    """The page of an import."""
 
     version: str
     title: str
     arms: tuple[ImportedArm, ...]
     lead: Graph | None
-    """All files over one another."""
+    """Throughput of all files in one graph; None with fewer than two files with throughput."""
 
     @property
     def graphs(self) -> list[Graph]:
-        """All of them."""
+        """All graphs of the page."""
         return [*([self.lead] if self.lead is not None else []), *(graph for arm in self.arms for graph in arm.graphs)]
 
 
 def import_files(files: Sequence[Path], to: Path, form: str | None = None, interfaces: Sequence[str] = ()) -> Path:
-    """Read files and write the folder `to`; it is there afterwards, whole, or as before. `UserError` otherwise.
+    """Read files and write the folder `to`. Afterwards it is complete, or unchanged on failure. Raise `UserError` on
+    failure.
 
     `interfaces` selects interfaces of captures that have several, by name or number.
     """
@@ -78,7 +79,7 @@ def import_files(files: Sequence[Path], to: Path, form: str | None = None, inter
 
 
 def _named(found: list[Foreign]) -> list[Foreign]:
-    """Arms have names of their own."""
+    """Give the arms unique names."""
     own = {each.name for each in found}
     taken: set[str] = set()
     for each in found:
@@ -189,7 +190,7 @@ def _frames(place: int, each: Foreign) -> list[Graph]:
 
 
 def _delays(place: int, each: Foreign) -> list[Graph]:
-    """One graph a unit."""
+    """Return one graph for each unit."""
     graphs = []
     samples = pd.DataFrame(each.samples, columns=["series", "unit", "time_s", "value"])
     for number, (_, table) in enumerate(samples.groupby("unit", sort=False)):
@@ -223,7 +224,7 @@ def _summaries(each: Foreign) -> list[tuple[str, str]]:
 
 
 def _lead(found: Sequence[Foreign], made: dict[str, pd.DataFrame]) -> Graph | None:
-    """All files with throughput over one another; None with fewer than two."""
+    """Return the throughput of all files in one graph; None with fewer than two."""
     lines = {}
     for each in found:
         flows, intervals = (made[name][made[name]["cell"] == each.name] for name in ("flows", "intervals"))

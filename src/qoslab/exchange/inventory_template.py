@@ -1,4 +1,4 @@
-"""A topology as an inventory to fill in: what the experiment knows of a lab stands there, the rest is marked. Pure."""
+"""Inventory template of a topology: known values are filled in, the others are marked. No side effects."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from qoslab.model.inventory import EMULATED_BY, LINE
 from qoslab.platforms import platform_of
 
 MARK = "fill in"
-"""Mark behind each value to fill in."""
+"""Mark after each value to fill in."""
 NOWHERE = ".fill-in.invalid"
-"""Addresses until they are filled in: no name server knows such a name (RFC 2606), so that nothing else is reached."""
+"""Placeholder for addresses: no name server resolves it (RFC 2606), so that no other machine is contacted."""
 HOSTS = "host"
-"""The group of nodes for which no role pushes anything."""
+"""Group of nodes for which no role pushes a configuration."""
 
 _HEAD = """\
 ---
@@ -30,12 +30,12 @@ all:
 
 @dataclass(frozen=True)
 class _Group:
-    """A group of nodes, with the variables that all of them have."""
+    """A group of nodes with common variables."""
 
     name: str
     variables: tuple[str, ...]
     child: str | None = None
-    """A group within it."""
+    """Nested group."""
 
 
 _GROUPS = (
@@ -74,17 +74,19 @@ _GROUPS = (
 """Groups in the order of the inventory."""
 _PLAIN = re.compile(r"[A-Za-z][\w./-]*", re.ASCII)
 _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
-"""Plain words that YAML takes for something else."""
+"""Plain words that YAML interprets as other values."""
 
 
 def inventory(topology: Topology, name: str) -> str:
-    """An inventory in YAML with the nodes, interfaces and addresses of a topology that is called `name`."""
+    """Return an inventory in YAML with the nodes, interfaces and addresses of a topology; `name` is the name of the
+    topology.
+    """
     lines = [*_emulated(topology), "children:", *_inside(_children(topology))]
     return _HEAD.format(name=" ".join(name.split()), mark=MARK) + "\n".join(_inside(lines)) + "\n"
 
 
 def _emulated(topology: Topology) -> Iterator[str]:
-    """Links that the lab has to delay, or make lossy."""
+    """Yield the links that the lab must delay, or make lossy."""
     links = [link for link in topology.links if link.emulated]
     if links:
         yield "vars:"
@@ -125,13 +127,13 @@ def _hosts(topology: Topology, names: list[str]) -> Iterator[str]:
 
 
 def _about(link: Link, near: LinkEnd, far: LinkEnd) -> str:
-    """An interface as the experiment has it: its addresses, and what it is cabled to."""
+    """Return a description of an interface of the experiment: its addresses, and its peer."""
     addresses = " ".join(map(str, near.addresses)) or "no address"
     return f"{addresses}, {link.name} to {far.node} {far.interface}, {link.rate}"
 
 
 def _key(text: str) -> str:
-    """A text as YAML has it, in quotes if it could be taken for something else."""
+    """Return a text for YAML, quoted if it could be interpreted differently."""
     return text if _PLAIN.fullmatch(text) and text.lower() not in _WORDS else json.dumps(text)
 
 

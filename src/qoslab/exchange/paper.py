@@ -1,6 +1,6 @@
 """Figures for papers: graphs of a report, and the distribution of a metric, drawn by matplotlib.
 
-The same run gives the same file again: no time of writing stands in it. Text of SVG and PDF stays text.
+The same run always produces the same file, which contains no creation time. Text in SVG and PDF remains text.
 """
 
 from __future__ import annotations
@@ -34,22 +34,23 @@ if TYPE_CHECKING:
 Kind = Literal["ecdf", "box", "bar"]
 KINDS: tuple[Kind, ...] = ("ecdf", "box", "bar")
 MM = 25.4
-"""Millimetre in inches."""
+"""Millimetres per inch."""
 POINT = 72.0
-"""Point in inches."""
+"""Points per inch."""
 LETTER = 0.58
-"""Width of a letter of the font (DejaVu Sans) as a part of its size, on average of names; measured over those of the
-experiments."""
+"""Average width of a letter of the font (DejaVu Sans) as a share of its size, measured over the names in the
+experiments.
+"""
 LINE = 1.25
-"""Height of a line as a part of the font's size."""
+"""Height of a line as a multiple of the font's size."""
 FONT, SMALL = 8.0, 7.0
-"""Sizes of the font in points: of axes, of the legend."""
+"""Font sizes in points: of axes, of the legend."""
 MARGIN = 50.0
-"""Points of a figure's height that the axis of values takes, and a legend of one line."""
+"""Height in points of the value axis and a legend of one line."""
 LEAST = 1.6
-"""Inches of a figure's height for each pair of axes, at least."""
+"""Minimum height in inches of each pair of axes."""
 _NO_BREAK = "\0"
-"""A space at which no line ends."""
+"""Placeholder for a non-breaking space."""
 _DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 _NO_TIME: Mapping[str, dict[str, Any]] = {
     "svg": {"metadata": {"Date": None}},
@@ -82,7 +83,7 @@ _PGF_ALONE = (
 
 
 def set_style() -> None:
-    """Fonts, grid and lines of what is drawn and written from here on, in the whole process."""
+    """Set fonts, grid and lines for all later drawings of the process."""
     import matplotlib
 
     # A `matplotlibrc` of the current folder has been read by now.
@@ -91,7 +92,9 @@ def set_style() -> None:
 
 
 def draw_graph(graph: Graph, width_mm: float) -> Figure:
-    """A graph of the report: lines, in one pair of axes or in two, one above the other. Bins are joined as there."""
+    """Draw a graph of the report: lines in one pair of axes, or in two above each other. Bins are joined as in the
+    report.
+    """
     content = graph.figure
     layout = content["layout"]
     pairs = [("x", "y"), *([("x2", "y2")] if "yaxis2" in layout else [])]
@@ -125,7 +128,9 @@ def _draw_line(axes: Axes, trace: Mapping[str, Any], bins: int) -> None:
 
 
 def _joined(times: list[Any], values: list[float], bins: int) -> tuple[list[Any], list[float]]:
-    """Means of so many bins each, counted from time 0; those that the series covers in part are left out."""
+    """Return the means of `bins` bins each, counted from time 0; groups that the series covers only in part are
+    omitted.
+    """
     if bins == 1 or len(times) < 2:
         return times, values
     width = (times[-1] - times[0]) / (len(times) - 1)
@@ -149,11 +154,11 @@ def _describe_axis(axes: Axes, x: Mapping[str, Any], y: Mapping[str, Any]) -> No
 def draw_metric(
     folder: RunFolder, manifest: Manifest, outcome: Outcome, metric: str, kind: Kind, width_mm: float
 ) -> Figure:
-    """Return how a metric is distributed over the valid cells of each arm.
+    """Draw the distribution of a metric over the valid cells of each arm.
 
-    `ecdf`: the share of the cells with at most so much; `box`: quartiles, with every cell as a point; `bar`: the figure
-    of the comparison with its interval, and where the publication has one, its figure. `UserError` for a metric of no
-    valid cell.
+    `ecdf`: the share of the cells with at most this value; `box`: quartiles, with every cell as a point; `bar`: the
+    value of the comparison with its interval, and the published value if there is one. Raise `UserError` for a metric
+    without a valid cell.
     """
     table = tables.read_table(folder, "metrics")
     table = table[table["value"].notna()]
@@ -204,22 +209,22 @@ def _box(figure: Figure, axes: Axes, values: Mapping[str, np.ndarray], label: st
 
 
 def _whole_pairs(where: str) -> str:
-    """Return which cells they are, with no line ending between a parameter and its value."""
+    """Return the description of the cells, with no line break between a parameter and its value."""
     return where.replace(" ", _NO_BREAK).replace(f",{_NO_BREAK}", ", ")
 
 
 def _letters(width: float, size: float) -> int:
-    """Return how many letters of a size have room in so many inches."""
+    """Return the number of letters of a size that fit in a width in inches."""
     return int(width * POINT / (LETTER * size))
 
 
 def _name_values(figure: Figure, axes: Axes, label: str, part: float) -> None:
-    """Label the axis of values, in lines no wider than the figure."""
+    """Label the value axis, in lines no wider than the figure."""
     axes.set_xlabel(textwrap.fill(label, _letters(part * figure.get_figwidth(), FONT)))
 
 
 def _name_rows(figure: Figure, axes: Axes, places: Sequence[float], names: Sequence[tuple[str, ...]]) -> None:
-    """Names next to the rows, in lines that take less than half of the width; the figure is as high as they need."""
+    """Add names next to the rows, in lines of less than half the width; the height of the figure is adapted."""
     letters = _letters(0.4 * figure.get_figwidth(), FONT)
     lines = [
         [line for part in parts for line in textwrap.wrap(part, letters, break_long_words=False)] for parts in names
@@ -230,7 +235,7 @@ def _name_rows(figure: Figure, axes: Axes, places: Sequence[float], names: Seque
 
 
 def _along(figure: Figure, axes: Axes, label: str, values: np.ndarray) -> None:
-    """The axis of the values, with the first arm on top; logarithmic where one would hide the others."""
+    """Set up the value axis, with the first arm on top; logarithmic if small values would not be visible."""
     axes.invert_yaxis()
     _name_values(figure, axes, label, 0.5)
     axes.grid(visible=False, axis="y")
@@ -248,7 +253,7 @@ def _needs_log(values: np.ndarray) -> bool:
 def _bar(
     figure: Figure, axes: Axes, comparison: pd.DataFrame, manifest: Manifest, metric: str, factor: float, label: str
 ) -> None:
-    """Rows of the comparison: one for each arm and choice of cells."""
+    """Draw rows of the comparison: one for each arm and selection of cells."""
     arms = {arm.name: arm.title or arm.name for arm in manifest.experiment.arms}
     rows = comparison[(comparison["metric"] == metric) & comparison["arm"].isin(arms) & comparison["measured"].notna()]
     if rows.empty:
@@ -308,7 +313,9 @@ def _legend(figure: Figure, axes: Axes) -> None:
 
 
 def save(figure: Figure, to: Path) -> None:
-    """Write a figure; its format is the name's ending. `UserError` for another one, `MachineError` without LaTeX."""
+    """Write a figure in the format of the name's suffix. Raise `UserError` for another suffix, `MachineError` without
+    LaTeX.
+    """
     form = to.suffix.removeprefix(".").lower()
     if form not in FORMATS:
         endings = ", ".join(f".{each}" for each in FORMATS)

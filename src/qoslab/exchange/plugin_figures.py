@@ -1,4 +1,4 @@
-"""Figures for papers that other packages draw: `qoslab figure RUN NAME`."""
+"""Figures for papers from plug-ins: `qoslab figure RUN NAME`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class AddedFigure(Protocol):
 
     @property
     def title(self) -> str:
-        """One line, for the list of a run's figures."""
+        """Title in one line, for the list of a run's figures."""
 
     def draw(self, run: RunView, width_mm: float) -> Figure:
-        """The figure, so wide. `UserError` for a run that has not what it shows."""
+        """Draw the figure at this width. Raise `UserError` for a run without the data that it shows."""
 
 
 FIGURES: Registry[AddedFigure] = Registry("figures", {}, partial(lacking, AddedFigure))
-"""Added figures by name; qoslab's own figures are the graphs of a report and its metrics."""
+"""Figures of plug-ins by name; qoslab's own figures are the graphs of a report and its metrics."""

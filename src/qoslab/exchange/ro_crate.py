@@ -1,8 +1,8 @@
 """A run as an RO-Crate 1.1 (w3id.org/ro/crate/1.1), packed into a ZIP file.
 
-`ro-crate-metadata.json` says what each file is, its size and SHA-256, who measured with what, and which publication the
-run is compared with. The rest is the run's folder as it is, so that a crate, unpacked, is a run: `qoslab verify`
-compares its files with this list too, and `qoslab report` reads it.
+`ro-crate-metadata.json` has a description of each file with its size and SHA-256, the authors and tools of the
+measurement, and the publication with which the run is compared. The rest is the run's folder unchanged, so that an
+unpacked crate is a run: `qoslab verify` also compares its files with this list, and `qoslab report` reads it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from qoslab.results.folder import LOCK
 
 _CONFORMS = "https://w3id.org/ro/crate/1.1"
 _TERMS = {"sha256": "https://schema.org/sha256"}
-"""Our terms that the context of RO-Crate 1.1 lacks."""
+"""Terms that the context of RO-Crate 1.1 lacks."""
 _KINDS = {
     ".json": "application/json",
     ".jsonl": "application/jsonl",
@@ -38,11 +38,11 @@ _KINDS = {
     ".parquet": "application/vnd.apache.parquet",
 }
 _FIRST = (1980, 1, 1, 0, 0, 0)
-"""The time of all members, the earliest that ZIP knows: the same run is the same file."""
+"""Time of all members, the earliest that ZIP supports, so that the same run produces the same file."""
 
 
 def write_crate(request: ExportRequest, to: Path) -> None:
-    """A ZIP file."""
+    """Write a ZIP file."""
     metadata = json.dumps(describe(request), indent=2, ensure_ascii=False) + "\n"
     with zipfile.ZipFile(to, "x", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(_member(CRATE), metadata)
@@ -53,7 +53,7 @@ def write_crate(request: ExportRequest, to: Path) -> None:
 
 
 def describe(request: ExportRequest) -> dict[str, Any]:
-    """The content of `ro-crate-metadata.json`."""
+    """Return the content of `ro-crate-metadata.json`."""
     manifest = request.folder.manifest()
     authors = [_author(text) for text in request.authors]
     files = [_file(name, path) for name, path in _files(request.folder.path)]
@@ -105,13 +105,13 @@ def _licence(name: str) -> dict[str, Any]:
 
 
 def _together(names: Iterable[str]) -> Any:
-    """References; one that stands alone is in no list, as RO-Crate 1.1 has it."""
+    """Return references; a single one is not in a list, as RO-Crate 1.1 requires."""
     found = [{"@id": name} for name in names]
     return found[0] if len(found) == 1 else found
 
 
 def _context(manifest: Manifest) -> Iterator[dict[str, Any]]:
-    """The run as an action of qoslab, and what it was done with."""
+    """Yield the run as an action of qoslab, and its instruments."""
     used = manifest.versions
     for name, version in used.items():
         yield {"@id": f"#{quote(name)}", "@type": "SoftwareApplication", "name": name, "version": version}
@@ -156,7 +156,7 @@ def _file(name: str, path: Path) -> dict[str, Any]:
 
 
 def _reference(name: str) -> str:
-    """A file's name as a relative URI; `qoslab.results.verify` reads it back."""
+    """Return a file's name as a relative URI, which `qoslab.results.verify` decodes."""
     return quote(name, safe="/!$&'()*+,;=@")
 
 

@@ -12,7 +12,7 @@ class Near(NamedTuple):
     """An interface of a node: the node and address at the other end, and its network."""
 
     other: str
-    """Empty if nothing is known there."""
+    """Node at the other end; empty if none is known."""
     address: IPv4Address
     network: IPv4Network
 
@@ -20,7 +20,7 @@ class Near(NamedTuple):
 def shortest_routes(
     routers: Iterable[str], near: Mapping[str, Sequence[Near]]
 ) -> dict[str, dict[IPv4Network, IPv4Address]]:
-    """Return the routes by router: for each remote network the next router on a shortest path."""
+    """Return the routes by router: for each remote network, the next router on a shortest path."""
     found: dict[str, dict[IPv4Network, IPv4Address]] = {name: {} for name in routers}
     for router, routes in found.items():
         own = {each.network for each in near[router]}

@@ -1,7 +1,7 @@
-"""Files of other tools → the tables of a run.
+"""Conversion of files of other tools to the tables of a run.
 
-To read another format, write a module with a function that recognises a file by its beginning, and one that
-reads it, and add its line to `READERS`.
+To read another format, write a module with a function that recognises a file by its beginning and one that reads it,
+and add its line to `READERS`.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ READERS: tuple[Reader, ...] = (
         csv_series.read,
     ),
 )
-"""Readers in the order of their use."""
+"""Readers in the order in which they are tried."""
 ROUTER = "router"
-"""Output of routers, which `exchange.routers` reads: it becomes an experiment, not tables."""
+"""Format of router output, which `exchange.routers` reads: it becomes an experiment, not tables."""
 FORMS = (*(each.name for each in READERS), ROUTER)
-"""Names of all forms."""
+"""Names of all formats."""
 _LINE_OF_ROUTER = re.compile(
     r"(?m)^[ >\d:|]*(?:\S{1,63}[#>] ?sh\w* |!|(?:Building|Current|Using \d+) |version \d|hostname |interface \S"
     r"|policy-map |class-map |ip (?:route|address) |service |Cisco (?:IOS|Internetwork) |.* is .*, line protocol is "
@@ -48,7 +48,7 @@ _LINE_OF_ROUTER = re.compile(
 
 
 def form_of(path: Path) -> str:
-    """Return the form of a file by its beginning; `ROUTER` for lines that a router prints. `UserError` otherwise."""
+    """Return the format of a file by its beginning; `ROUTER` for router output. Raise `UserError` otherwise."""
     head = head_of(path)
     found = next((each.name for each in READERS if each.knows(head)), None)
     if found is not None:
@@ -65,7 +65,8 @@ def _unknown(path: Path) -> UserError:
 
 
 def read_foreign(path: Path, form: str | None = None, interfaces: Sequence[str] = ()) -> Foreign:
-    """Read a file in the format `form`, by default detected from its content. `UserError` if unknown or damaged.
+    """Read a file in the format `form`, by default detected from its content. Raise `UserError` if it is unknown or
+    damaged.
 
     `interfaces` selects interfaces of a capture that has several; files of other formats have none.
     """

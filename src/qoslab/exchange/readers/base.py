@@ -1,4 +1,4 @@
-"""Interface of readers of foreign files, and bounded reading."""
+"""Interface of readers of foreign files, and reading with limits."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from qoslab.schema.near import shown
 from qoslab.system.printing import one_line
 
 MOST_BYTES = 256 * 2**20
-"""Greatest size of an unpacked text: a test of hours with many streams stays below it."""
+"""Maximum bytes of an unpacked text: a test of hours with many streams stays below it."""
 MOST_VALUES = 5_000_000
-"""Greatest number of values of a text, counted by their separators. Each takes about 100 bytes of memory once it is
-read.
+"""Maximum number of values of a text, counted by their separators. Each takes about 100 bytes of memory after
+reading.
 """
 MOST_LINES = 8_000_000
-"""Greatest number of lines of a text."""
+"""Maximum number of lines of a text."""
 MOST_POINTS = 500_000
-"""Intervals and samples of one file together."""
+"""Maximum number of intervals and samples of one file together."""
 MOST_SERIES = 2_000
-"""Streams, columns or series of one file."""
+"""Maximum number of streams, columns or series of one file."""
 _CHUNK = 2**20
 _HEAD = 4096
 _GZIP = b"\x1f\x8b"
@@ -50,9 +50,9 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-"""Byte order marks and the encodings that they stand for."""
+"""Byte order marks and their encodings."""
 _LONG_NUMBER = re.compile(r"\d{4301}")
-"""More digits than Python converts."""
+"""A number with more digits than Python converts."""
 
 SAMPLES = pa.schema(
     [
@@ -63,11 +63,11 @@ SAMPLES = pa.schema(
         ("value", pa.float64()),
     ]
 )
-"""The table `samples`: what other tools measured that no table of a run has, such as each round trip of irtt."""
+"""The table `samples`: measurements of other tools without a table of a run, such as each round trip of irtt."""
 
 
 class LimitError(Exception):
-    """More of something than a file may have; `read_foreign` adds the file's name."""
+    """More items than a file may have; `read_foreign` adds the file's name."""
 
     def __init__(self, most: int, what: str) -> None:
         super().__init__(f"found more than {most} {what}, expected at most that")
@@ -80,22 +80,22 @@ class Foreign:
     name: str
     """Name of the arm."""
     form: str
-    """The tool and its version, if the file has them."""
+    """The tool and its version, if recorded in the file."""
     rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
-    """Rows by table of a run; without arm, repetition and cell."""
+    """Rows by table of a run, without arm, repetition and cell."""
     packets: pd.DataFrame | None = None
     """Packets in the form of `qoslab.analysis.packets.bin_packets`, with `capture`."""
     samples: list[dict[str, object]] = field(default_factory=list)
     """Rows of `SAMPLES` without the arm."""
     seconds: float = 0.0
-    """Length in seconds."""
+    """Duration in seconds."""
     notes: list[str] = field(default_factory=list)
     """Notes for readers of the values."""
 
     def flow(self, stream: int, seconds: float, count: int, *, traffic: str | None = None, **more: object) -> None:
-        """Add a stream that had `count` bytes; `traffic` is the file's name if absent. See `_held`.
+        """Add a stream with `count` bytes; `traffic` is the file's name by default. See `_held`.
 
-        Raise LimitError beyond `MOST_SERIES`.
+        Raise LimitError above `MOST_SERIES`.
         """
         flows = self.rows.setdefault("flows", [])
         if len(flows) >= MOST_SERIES:
@@ -107,9 +107,9 @@ class Foreign:
     def interval(
         self, stream: int, start_s: float, end_s: float, count: int, bps: float, *, traffic: str | None = None
     ) -> None:
-        """Add what a stream had in a part of the time; one that takes none is left out. See `_held`.
+        """Add an interval of a stream, unless its duration is zero. See `_held`.
 
-        Raise LimitError beyond `MOST_POINTS`.
+        Raise LimitError above `MOST_POINTS`.
         """
         if end_s > start_s:
             self._check_points()
@@ -117,7 +117,7 @@ class Foreign:
             self.rows.setdefault("intervals", []).append(_held({**row, "start_s": start_s, "end_s": end_s}))
 
     def place_streams(self) -> None:
-        """Start each stream with its first interval, as far as its total duration permits."""
+        """Move the start of each stream to its first interval, as far as its total duration permits."""
         reported: dict[tuple[object, object], list[dict[str, Any]]] = {}
         for row in self.rows.get("intervals", ()):
             reported.setdefault((row["traffic"], row["stream"]), []).append(row)
@@ -133,12 +133,12 @@ class Foreign:
                 each["start_s"], each["end_s"] = each["start_s"] - offset, each["end_s"] - offset
 
     def sample(self, series: str, unit: str, time_s: float, value: float) -> None:
-        """Add a row of `SAMPLES`. Raise LimitError beyond `MOST_POINTS`."""
+        """Add a row of `SAMPLES`. Raise LimitError above `MOST_POINTS`."""
         self._check_points()
         self.samples.append({"series": series, "unit": unit, "time_s": time_s, "value": value})
 
     def escape_texts(self) -> None:
-        """Escape control characters, line ends and what is no character in all texts, which are names of others."""
+        """Escape control characters, line ends and invalid characters in all texts, which are foreign names."""
         escaped = functools.cache(one_line)
         self.name, self.form, self.notes = escaped(self.name), escaped(self.form), [*map(escaped, self.notes)]
         for row in (*self.samples, *(row for rows in self.rows.values() for row in rows)):
@@ -147,7 +147,7 @@ class Foreign:
                     row[name] = escaped(value)
 
     def loss(self, lost: int | None, stream: int) -> int | None:
-        """Return the lost datagrams of a stream; None, with a note, for a number below 0."""
+        """Return the lost datagrams of a stream; None, with a note, for a negative number."""
         if lost is None or lost >= 0:
             return lost
         self.notes.append(
@@ -157,7 +157,7 @@ class Foreign:
         return None
 
     def interval_losses(self, stream: int, losses: Iterator[tuple[float, int | None]]) -> None:
-        """Add a note where intervals of a stream, each by its start in seconds, have a negative number of losses."""
+        """Add a note if intervals of a stream, each with its start in seconds, have a negative number of losses."""
         negative = [(start, lost) for start, lost in losses if lost is not None and lost < 0]
         if negative:
             start, lost = negative[0]
@@ -172,7 +172,7 @@ class Foreign:
 
 
 def _held(row: dict[str, object]) -> dict[str, object]:
-    """The row; `OverflowError` for a number that a table has no place for."""
+    """Return the row. Raise `OverflowError` for a number that does not fit in a table."""
     for name, value in row.items():
         if (isinstance(value, int) and abs(value) >= 2**63) or (isinstance(value, float) and not math.isfinite(value)):
             raise OverflowError(f"{value:.3g} for {name}")
@@ -181,25 +181,28 @@ def _held(row: dict[str, object]) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Reader:
-    """A format: its recognition by a file's beginning, and its reader."""
+    """A format: the function that recognises a file by its beginning, and the function that reads it."""
 
     name: str
     help: str
     knows: Callable[[bytes], bool]
     """Function that recognises the first bytes of the unpacked file."""
     read: Callable[[Path], Foreign]
-    """`UserError` if the file is damaged or of another version."""
+    """Function that reads the file. It raises `UserError` if the file is damaged or of another version."""
     read_interfaces: Callable[[Path, Sequence[str]], Foreign] | None = None
-    """Read some interfaces of a file that can have several, by name or number; None for other formats."""
+    """Function that reads some interfaces, by name or number, of a file that can have several; None for other
+    formats.
+    """
 
 
 def arm_of(path: Path) -> str:
-    """The name of the arm that a file becomes: its own without its ending, compressed or not."""
+    """Return the name of the arm of a file: the file's name without its suffixes."""
     return Path(path.name.removesuffix(".gz")).stem
 
 
 def head_of(path: Path) -> bytes:
-    """Return the first bytes of a file, unpacked if it is compressed, a text with a byte order mark as UTF-8 without.
+    """Return the first bytes of a file, unpacked if it is compressed, and converted to UTF-8 if it has a byte order
+    mark.
 
     Raise UserError if the file cannot be read or is empty.
     """
@@ -215,7 +218,9 @@ def head_of(path: Path) -> bytes:
 
 @contextmanager
 def opened(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
-    """Open a regular file, unpacked if it is compressed; UserError if it cannot be read, there or in the block."""
+    """Open a regular file, unpacked if it is compressed. Raise UserError if it cannot be read, on opening or in the
+    block.
+    """
     try:
         with open_regular(path) as handle:
             packed = handle.read(2) == _GZIP
@@ -231,7 +236,7 @@ def opened(path: Path) -> Iterator[gzip.GzipFile | BinaryIO]:
 def text_of(path: Path) -> str:
     """Return the whole text, unpacked and without a byte order mark.
 
-    Raise UserError if it is cut off, or larger than `MOST_BYTES`, `MOST_LINES` and `MOST_VALUES` allow.
+    Raise UserError if it is truncated, or exceeds `MOST_BYTES`, `MOST_LINES` or `MOST_VALUES`.
     """
     parts: list[str] = []
     size = lines = values = 0
@@ -258,9 +263,9 @@ def text_of(path: Path) -> str:
 
 
 def lines_of(path: Path, most_characters: int) -> Iterator[str]:
-    """Yield the lines of a text one by one, without a byte order mark and with `\\n` at their ends.
+    """Yield the lines of a text one by one, without a byte order mark and ending in a newline.
 
-    Raise UserError if it is cut off or has more characters.
+    Raise UserError if the text is truncated or exceeds `most_characters`.
     """
     with opened(path) as handle:
         mark, encoding = _encoding(handle.read(4))
@@ -275,7 +280,7 @@ def lines_of(path: Path, most_characters: int) -> Iterator[str]:
 
 
 def _encoding(head: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark at the beginning and its encoding; nothing and UTF-8 without one."""
+    """Return the byte order mark at the beginning and its encoding; an empty mark and UTF-8 without one."""
     return next(((mark, encoding) for mark, encoding in _MARKS if head.startswith(mark)), (b"", "utf-8"))
 
 
@@ -284,7 +289,7 @@ def _reason(error: Exception) -> str:
 
 
 def document_of(path: Path, what: str) -> dict[str, Any]:
-    """Return the JSON object in a file; UserError with the place where it stops being one."""
+    """Return the JSON object in a file. Raise UserError with the position of the first error."""
     text = text_of(path)
     try:
         found = json.loads(text)
@@ -302,14 +307,14 @@ def document_of(path: Path, what: str) -> dict[str, Any]:
 
 
 def whole(text: str) -> int:
-    """Return a whole number of at most 18 digits; `ValueError` otherwise."""
+    """Return a whole number of at most 18 digits. Raise `ValueError` otherwise."""
     if len(text) > 19:
         raise ValueError(f"found a number of {len(text)} digits, expected 18 at most")
     return int(text)
 
 
 def number(value: object) -> float:
-    """A finite number; `ValueError` otherwise."""
+    """Return a finite number. Raise `ValueError` otherwise."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(f"found {shown(value)}, expected a number")
     try:

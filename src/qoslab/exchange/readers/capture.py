@@ -1,4 +1,4 @@
-"""Captures of others: packets and bytes of each flow over time."""
+"""Reader of foreign captures: packets and bytes of each flow over time."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def knows(head: bytes) -> bool:
 
 
 def read(path: Path, interfaces: Sequence[str] = ()) -> Foreign:
-    """Whole frames in bins of 0.1 s since the first packet; each interface is a capture named after it.
+    """Return whole frames in bins of 0.1 s since the first packet; each interface is a capture with its name.
 
-    `interfaces` selects some of several interfaces, by name or number; without it all are read.
+    `interfaces` selects some of several interfaces, by name or number; by default all are read.
     """
     name = path.name.split(".")[0]
     try:
@@ -53,7 +53,7 @@ def read(path: Path, interfaces: Sequence[str] = ()) -> Foreign:
 
 
 def _apart(path: Path, name: str, packets: pd.DataFrame, interfaces: dict[int, str]) -> pd.DataFrame:
-    """The bins of each interface, as a capture named after it. `UserError` if one has packets twice."""
+    """Return the bins of each interface as a capture with its name. Raise `UserError` if one has duplicate packets."""
     first_ns = int(packets["time_ns"].min())
     tables = []
     for number, label in interfaces.items():

@@ -1,4 +1,4 @@
-"""CSV with a column of times and columns of rates or delays, as spreadsheets and own scripts write it."""
+"""Reader of CSV with a column of times and columns of rates or delays, such as from spreadsheets and scripts."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _DELAY = {"ms": 1.0, "us": 1e-3, "s": 1e3}
 
 _OTHER_SIGNS = {";": "semicolons", "\t": "tabs"}
 MOST_CHARACTERS = 64 * 2**20
-"""Greatest size of an unpacked file."""
+"""Maximum bytes of an unpacked file."""
 MOST = 1e11
-"""Greatest number in a file. Unix times in seconds are less, those in milliseconds more."""
+"""Largest number in a file. Unix times in seconds are smaller, those in milliseconds larger."""
 
 
 def knows(head: bytes) -> bool:
@@ -37,7 +37,9 @@ def knows(head: bytes) -> bool:
 
 
 def read(path: Path) -> Foreign:
-    """Rates become streams, delays samples. A rate counts from the one before it in its column to its own time."""
+    """Return rates as streams and delays as samples. A rate applies from the previous value in its column to its own
+    time.
+    """
     rows = _rows(path)
     line, names = next(rows, (0, []))
     if not names:
@@ -72,13 +74,15 @@ def read(path: Path) -> Foreign:
 
 
 def _before(times: Sequence[float]) -> float:
-    """Return the start of the first interval: as far before the first time as the second is behind it, at least 0."""
+    """Return the start of the first interval: one step before the first time, at least 0; a step is the first time
+    difference.
+    """
     step = times[1] - times[0] if len(times) > 1 else 0.0
     return max(times[0] - step, min(times[0], 0.0))
 
 
 def _values(path: Path, line: int, row: list[str], names: list[str]) -> list[float | None]:
-    """The numbers of a row; None for fields that are empty."""
+    """Return the numbers of a row; None for empty fields."""
     if len(row) != len(names):
         raise UserError(f"{path}:{line}: found {len(row)} fields, expected {len(names)}")
     try:
@@ -92,7 +96,7 @@ def _values(path: Path, line: int, row: list[str], names: list[str]) -> list[flo
 
 
 def _time(path: Path, line: int, time: float | None, before: Sequence[float]) -> float:
-    """Return the time of a row, which is after those before it."""
+    """Return the time of a row. It must be later than all times before it."""
     if time is None:
         raise UserError(f"{path}:{line}: found no time, expected one after the row before")
     if before and time <= before[-1]:
@@ -101,7 +105,7 @@ def _time(path: Path, line: int, time: float | None, before: Sequence[float]) ->
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows that are not blank, each with the line on which it ends; the first is the header."""
+    """Yield the rows that are not blank, each with the number of its last line; the first is the header."""
     reader = csv.reader(lines_of(path, MOST_CHARACTERS))
     try:
         for row in reader:
@@ -115,7 +119,7 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _columns(path: Path, line: int, head: list[str]) -> list[tuple[str, str]]:
-    """Name and unit of each column but the times."""
+    """Return name and unit of each column except the times."""
     for sign, what in _OTHER_SIGNS.items():
         if len(head) == 1 and sign in head[0]:
             raise UserError(
@@ -148,7 +152,7 @@ def _columns(path: Path, line: int, head: list[str]) -> list[tuple[str, str]]:
 
 
 def _number(cell: str) -> float:
-    """A number of a size that sums and products of some do not leave; `ValueError` otherwise."""
+    """Parse a number whose sums and products do not overflow. Raise `ValueError` otherwise."""
     try:
         found = number(cell)
     except ValueError:

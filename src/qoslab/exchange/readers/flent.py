@@ -1,4 +1,4 @@
-"""Data files of flent, format 4."""
+"""Reader of flent data files, format 4."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONVERTED = (
 _COMPUTED = ("sum", "avg", "fairness", "totals")
 _NUMBERED = re.compile(r"\d+")
 _KEY = re.compile(r"(?:tcp|owd|ipdv)_\w+|ipdv|delay|loss|jitter|induced_delay|bitrate")
-"""Names of further values that flent's runners report of a stream or a ping."""
+"""Names of further values that flent's runners report for a stream or a ping."""
 _KEY_UNITS = {
     "tcp_cwnd": "segments",
     "tcp_delivery_rate": "Mbits/s",
@@ -35,9 +35,9 @@ def knows(head: bytes) -> bool:
 
 
 def read(path: Path) -> Foreign:
-    """Return series in Mb/s as streams with intervals, all others as samples, without those that flent computed.
+    """Return series in Mb/s as streams with intervals, and all others as samples, without series that flent computed.
 
-    A sub-series, which has further values of a series (`TCP upload::tcp_rtt`), is samples regardless of its unit.
+    A sub-series, which has further values of a series (`TCP upload::tcp_rtt`), becomes samples regardless of its unit.
     """
     document = document_of(path, "flent")
     version = document.get("version")
@@ -91,9 +91,9 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
 
 
 def _key_of(name: str, known: Collection[str]) -> str:
-    """Return the last part of a sub-series' name; empty for a series, as `TCP upload::1` among several.
+    """Return the last part of a sub-series' name; empty for a series, such as `TCP upload::1` among several.
 
-    flent names a sub-series by the series that it belongs to, which has an entry in `SERIES_META` or values of its own.
+    flent names a sub-series after its series, which has an entry in `SERIES_META` or values of its own.
     """
     parts = name.split("::")
     if len(parts) == 1 or _NUMBERED.fullmatch(parts[-1]):
@@ -103,7 +103,7 @@ def _key_of(name: str, known: Collection[str]) -> str:
 
 
 def _unit_by(name: str) -> str:
-    """Return where the file does not say, as flent's own tests have it."""
+    """Return the unit by the name, as in flent's own tests, for a file that lacks it."""
     if name.startswith(("TCP upload", "TCP download")):
         return "Mbits/s"
     return "ms" if "ping" in name.lower() or "(ms)" in name or "rtt" in name.lower() else ""
@@ -112,9 +112,9 @@ def _unit_by(name: str) -> str:
 def _stream(
     found: Foreign, number_of: int, name: str, points: list[tuple[float, float]], step: float, own: dict[str, Any]
 ) -> None:
-    """Add a stream. Where values are missing between two points, the later one counts since the earlier one.
+    """Add a stream. If values are missing between two points, the later one applies since the earlier one.
 
-    Totals of netperf, which flent keeps in the metadata of a series, are taken where they are there.
+    Totals of netperf are used if flent recorded them in the metadata of the series.
     """
     count, seconds = 0, 0.0
     before: float | None = None

@@ -1,4 +1,4 @@
-"""Text reports of iperf 2, of one side; `iperf2_csv` reads those of `-y C`."""
+"""Reader of text reports of iperf 2, of one side; `iperf2_csv` reads reports of `-y C`."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ _LINE = re.compile(rb"^\[\s*(?:\d+|ID|SUM)\]", re.MULTILINE)
 _ROW = re.compile(r"^\[ *(?P<id>\d+)\] +(?:(?P<connected>local )|\d+\.\d+- *(?P<end>\d+\.\d+) sec )")
 _SUM = re.compile(r"^\[SUM\] +(?P<start>\d+\.\d+)- *\d+\.\d+ sec ", re.MULTILINE)
 _MEASURED = re.compile(r"\d+\.\d\d(?!00)\d\d")
-"""An end measured by a clock: intervals last hundredths of a second at least."""
+"""An end measured by a clock: intervals last at least hundredths of a second."""
 _ROUNDED = re.compile(r"- *\d+\.\d\d? sec ")
 _WHOLE = "is the file complete, and did the test run to its end?"
 
 
 def knows(head: bytes) -> bool:
-    """Recognise a line of its report; iperf3 with its similar lines is tried before."""
+    """Recognise a line of its report. iperf3, which has similar lines, is tried first."""
     return _LINE.search(head) is not None or iperf2_csv.knows(head)
 
 
 def read(path: Path) -> Foreign:
-    """Streams with a line over the whole test, and the lines of their intervals. The rates are those of the side."""
+    """Return streams with a line over the whole test, and the lines of their intervals. The rates are those of this
+    side.
+    """
     if iperf2_csv.knows(head_of(path)):
         return iperf2_csv.read(path)
     text = text_of(path)
@@ -72,7 +74,7 @@ def read(path: Path) -> Foreign:
 
 
 def _malformed(text: str, report: Report) -> str:
-    """Return the line of the first malformed number and a finding about it; nothing if there is none."""
+    """Return the line of the first malformed number and a finding about it; empty if there is none."""
     if not report.malformed:
         return ""
     line = report.malformed[0]
@@ -80,7 +82,7 @@ def _malformed(text: str, report: Report) -> str:
 
 
 def _check_one_test(path: Path, text: str) -> None:
-    """`UserError` if streams come one after the other, as those of a server's tests do."""
+    """Raise `UserError` if streams are consecutive, as in the tests of a server."""
     ended: set[str] = set()
     rows = [(place, row) for place, row in enumerate(map(_ROW.match, text.splitlines())) if row]
     last = {row["id"]: place for place, row in rows if row["end"]}
@@ -96,7 +98,7 @@ def _check_one_test(path: Path, text: str) -> None:
 
 
 def _check_whole(path: Path, text: str, report: Report, totals: dict[int, Line]) -> None:
-    """`UserError` for what can be known to be cut off: its first intervals would be taken for whole tests."""
+    """Raise `UserError` for a truncated report, whose first intervals would count as whole tests."""
     for stream in sorted(report.lines.keys() | report.local_ports.keys()):
         if stream not in totals or _first_alone(report.lines[stream], totals[stream], report):
             reason = f"found no summary line of stream [{stream}], expected one"
@@ -126,8 +128,8 @@ def _check_whole(path: Path, text: str, report: Report, totals: dict[int, Line])
 
 
 def _first_alone(own: Sequence[Line], total: Line, report: Report) -> bool:
-    """Return whether a stream's last line that begins at 0 is its first interval: others follow, or do so of other
-    streams.
+    """Return whether a stream's last line that begins at 0 is its first interval: later lines of this or another stream
+    show it.
     """
     if len(own) == 1:
         return any(len(lines) > 1 and lines[0].end_s == total.end_s for lines in report.lines.values())
@@ -135,7 +137,7 @@ def _first_alone(own: Sequence[Line], total: Line, report: Report) -> bool:
 
 
 def _may_be_first(text: str, report: Report) -> bool:
-    """Return whether each stream has only one line, which could be that of a first interval."""
+    """Return whether each stream has only one line, which could be a first interval."""
     ends = {row["end"] for row in map(_ROW.match, text.splitlines()) if row and row["end"]}
     alone = all(len(lines) == 1 for lines in report.lines.values())
     return alone and len(ends) == 1 and not _MEASURED.fullmatch(ends.pop())

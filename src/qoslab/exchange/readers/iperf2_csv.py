@@ -1,9 +1,10 @@
-"""Reports of iperf 2 as comma-separated values (`-y C`), of one side.
+"""Reader of comma-separated reports of iperf 2 (`-y C`), of one side.
 
-A row has time, local address and port, remote address and port, stream, interval, bytes and bits per second; of a
-receiver of datagrams also jitter in milliseconds, lost and all datagrams, percentage and those out of order. From 2.2
-on `-e` prints a header, begin and end of the interval in two columns, and further columns. Sums have the stream -1. At
-the end each stream has a row over the whole test; a client of datagrams may print two, the second is its server's.
+A row has time, local address and port, remote address and port, stream, interval, bytes and bits per second. For a
+receiver of datagrams it also has jitter in milliseconds, lost and all datagrams, percentage and out-of-order datagrams.
+From 2.2 on `-e` prints a header, begin and end of the interval in two columns, and further columns. Sums have the
+stream -1. At the end each stream has a row over the whole test; a client of datagrams may print two, the second from
+its server.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ _PLAIN = (
     *("time", "srcaddress", "srcport", "dstaddr", "dstport", "transferid", "interval", "bytes", "speed"),
     *("jitter", "errors", "datagrams", "errpercent", "outoforder"),
 )
-"""Columns where no header names them; the last five are those of datagrams."""
+"""Columns of a file without a header; the last five are only for datagrams."""
 _SUM = -1
 _DIFFERENT = 0.5
-"""Allowed difference of a printed rate from that of the printed interval: short ends are rounded a lot."""
+"""Allowed difference of a printed rate from the rate in the printed interval: the ends of short intervals are
+rounded.
+"""
 _SLACK_S = 0.15
-"""Ends are printed to tenths of a second."""
+"""Tolerance of times, which are printed to tenths of a second."""
 _WHOLE = "is the file complete, and did the test run to its end?"
 
 
@@ -39,9 +42,9 @@ _WHOLE = "is the file complete, and did the test run to its end?"
 class _Row:
     line: int
     key: tuple[str, ...]
-    """Addresses, ports and stream: numbers of streams alone may be those of both directions."""
+    """Addresses, ports and stream: stream numbers are not unique across directions."""
     printed_s: float
-    """Printed time, on any clock."""
+    """Printed time of an unspecified clock."""
     start_s: float
     end_s: float
     bytes: int
@@ -66,7 +69,7 @@ class _Stream:
     rows: list[_Row] = field(default_factory=list)
     """Rows of its intervals."""
     totals: list[_Row] = field(default_factory=list)
-    """Rows over the whole test: its own, then that of its server."""
+    """Rows over the whole test: its own, followed by that of its server."""
 
     @property
     def total(self) -> _Row:
@@ -179,7 +182,7 @@ def _seconds(text: str) -> float:
 
 
 def _take(path: Path, stream: _Stream, row: _Row) -> None:
-    """Add a row to its stream: one that begins at 0 after another one is over the whole test."""
+    """Add a row to its stream: a row that begins at 0 after another one covers the whole test."""
     if stream.totals and row.start_s > 0:
         raise _not_one_test(path, row, "an interval after the summary row")
     (stream.totals if row.start_s == 0 and stream.rows else stream.rows).append(row)
@@ -215,7 +218,7 @@ def _end(path: Path, key: tuple[str, ...], stream: _Stream) -> None:
 
 
 def _check_one_test(path: Path, streams: list[_Stream]) -> None:
-    """Raise UserError if streams, or rows of a stream, come one after the other as those of several tests do."""
+    """Raise UserError if streams, or rows of a stream, are consecutive, as in several tests."""
     first = min((stream.total for stream in streams), key=lambda total: total.printed_s)
     latest = first.printed_s - first.end_s / 2 + 0.5
     for row in (row for stream in streams for row in (*stream.rows, *stream.totals)):

@@ -1,4 +1,4 @@
-"""Output of one side of `iperf3`: JSON of `-J`, events of `--json-stream`, or text."""
+"""Reader of the output of one side of `iperf3`: JSON of `-J`, events of `--json-stream`, or text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EVENT = re.compile(r'\s*\{"event":')
 _VISIBLE = re.compile(r"\S")
 _ENDED = "interrupt - the server has terminated"
 _APART_S = 1e-5
-"""Greatest difference of rounded times."""
+"""Maximum difference between rounded times."""
 
 
 def knows(head: bytes) -> bool:
@@ -27,7 +27,7 @@ def knows(head: bytes) -> bool:
 
 
 def read(path: Path) -> Foreign:
-    """Streams and intervals. Bytes and rates are the receiver's where the file has them, else the sender's."""
+    """Return streams and intervals. Bytes and rates are the receiver's if the file has them, else the sender's."""
     if not head_of(path).lstrip().startswith(b"{"):
         return iperf3_text.read(path)
     document = _of_one_test(path)
@@ -44,7 +44,7 @@ def _json(head: bytes) -> bool:
 
 
 def _of_one_test(path: Path) -> dict[str, Any]:
-    """Return the JSON document of a file with one test: a single document, or the events of one."""
+    """Return the JSON document of a file with one test: a single document, or the events of one test."""
     text = text_of(path)
     if _EVENT.match(text):
         return _of_events(path, text)
@@ -59,7 +59,7 @@ def _of_one_test(path: Path) -> dict[str, Any]:
 
 
 def _documents(text: str) -> list[dict[str, Any]]:
-    """Return the successive documents of a text; none if one is incomplete."""
+    """Return the successive documents of a text; empty if one is incomplete."""
     decoder = json.JSONDecoder()
     found: list[dict[str, Any]] = []
     place = 0
@@ -75,7 +75,9 @@ def _documents(text: str) -> list[dict[str, Any]]:
 
 
 def _of_events(path: Path, text: str) -> dict[str, Any]:
-    """The document of the events of `--json-stream`, one a line: start, each interval, then end or an error."""
+    """Return the document of the events of `--json-stream`, one per line: start, each interval, then end or an
+    error.
+    """
     document: dict[str, Any] = {"intervals": []}
     for line, row in enumerate(text.splitlines(), start=1):
         if not row.strip():
@@ -107,10 +109,12 @@ def _of_events(path: Path, text: str) -> dict[str, Any]:
 @dataclass(frozen=True)
 class _Stream:
     place: int
-    """Among those of the test, from 1."""
+    """Number among the streams of the test, from 1."""
     port: int
     traffic: str
-    """Name of the traffic, as of a text: in a test of both directions the file's name with the direction, as `TX-C`."""
+    """Name of the traffic, as for text output: in a bidirectional test, the file's name with the direction, such as
+    `TX-C`.
+    """
 
 
 def _read(path: Path, document: dict[str, Any]) -> Foreign:
@@ -160,7 +164,7 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
 
 
 def _of_receiver(each: dict[str, Any], *, server: bool) -> dict[str, Any]:
-    """Return the receiver's end of a TCP stream; the sender's if a server has zeros for its client's received data."""
+    """Return the receiver's end of a TCP stream, or the sender's if a server has zeros for the data from its client."""
     entry: dict[str, Any] = each["receiver"]
     return each["sender"] if server and entry.get("sender") and not entry["bytes"] else entry
 
@@ -168,8 +172,8 @@ def _of_receiver(each: dict[str, Any], *, server: bool) -> dict[str, Any]:
 def _streams(
     name: str, connected: list[dict[str, Any]], ends: list[dict[str, Any]], *, side: str
 ) -> dict[int, _Stream]:
-    """Return the streams by socket. Whether a test was in both directions is not in its start before iperf3 3.13: its
-    streams show.
+    """Return the streams by socket. Before iperf3 3.13 the start does not have the direction of a test, so
+    bidirectional tests are recognised by their streams.
     """
     sends = {entry["socket"]: bool(entry.get("sender")) for entry in ends}
     both_ways = len(set(sends.values())) > 1
@@ -182,7 +186,7 @@ def _streams(
 
 
 def _add_intervals(found: Foreign, intervals: list[dict[str, Any]], streams: dict[int, _Stream]) -> Counter[int]:
-    """Returns the bytes of each stream in them, by its place."""
+    """Add the intervals, and return the number of bytes in them by stream number."""
     sender = False
     counted: Counter[int] = Counter()
     losses: dict[int, list[tuple[float, int | None]]] = {}

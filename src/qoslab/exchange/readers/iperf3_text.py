@@ -1,8 +1,9 @@
-"""Text output of one side of iperf3.
+"""Reader of the text output of one side of iperf3.
 
-Seen with 3.12: a line over the whole test ends with `sender` or `receiver`; a client prints both, a server its own.
-Parts that were to be omitted count from 0 as the test does. KBytes are 1024 bytes, Kbits 1000 bits. What the other side
-printed (`--get-server-output`) repeats the figures under other numbers of streams. A server prints test after test.
+As seen with 3.12: a line over the whole test ends with `sender` or `receiver`; a client prints both, a server only its
+own. The times of omitted intervals count from 0, as do those of the test. KBytes are 1024 bytes, Kbits 1000 bits. The
+output of the other side (`--get-server-output`) repeats the values under different stream numbers. A server prints one
+test after another.
 """
 
 from __future__ import annotations
@@ -49,17 +50,17 @@ class _Line:
     lost: int | None
     datagrams: int | None
     retransmits: int | None
-    """None also if the line is a receiver's."""
+    """Retransmissions; None also for a line of a receiver."""
 
 
 @dataclass
 class _Stream:
     role: str
-    """Role in a test of both directions, as `TX-C`."""
+    """Role in a bidirectional test, such as `TX-C`."""
     port: int | None = None
     udp: bool = False
     omitted: bool = False
-    """True if parts of it were to be omitted (`-O`)."""
+    """True if parts of it were omitted (`-O`)."""
     intervals: list[_Line] = field(default_factory=list)
     sender: _Line | None = None
     receiver: _Line | None = None
@@ -71,7 +72,7 @@ class _Test:
     client: bool = False
     reverse: bool = False
     sent: bool = False
-    """True if its intervals have what only a sender prints."""
+    """True if its intervals have values that only a sender prints."""
 
 
 def knows(head: bytes) -> bool:
@@ -80,7 +81,7 @@ def knows(head: bytes) -> bool:
 
 
 def read(path: Path) -> Foreign:
-    """Streams and intervals. Bytes and rates are the receiver's where the file has them, else the sender's."""
+    """Return streams and intervals. Bytes and rates are the receiver's if the file has them, else the sender's."""
     text = text_of(path)
     tests = _tests(path, text)
     measured = [test for test in tests if test.streams]
@@ -104,7 +105,7 @@ def read(path: Path) -> Foreign:
 
 
 def _tests(path: Path, text: str) -> list[_Test]:
-    """Return the tests of a server one after the other, or the only one of a client."""
+    """Return the consecutive tests of a server, or the only test of a client."""
     tests = [_Test()]
     for line, row in _own(text):
         try:
@@ -132,7 +133,7 @@ def _take_row(tests: list[_Test], row: str) -> None:
 
 
 def _own(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the rows, numbered from 1, without those of the other side, which end with an empty one."""
+    """Yield the lines, numbered from 1, without the output of the other side, which ends with an empty line."""
     others = False
     for line, row in enumerate(text.splitlines(), start=1):
         others = "Server output:" in row or (others and bool(row.strip()))

@@ -1,4 +1,4 @@
-"""Output of `irtt client -o`: a stamp for each packet, in nanoseconds."""
+"""Reader of `irtt client -o`: timestamps of each packet, in nanoseconds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from qoslab.errors import UserError
 from qoslab.exchange.readers.base import Foreign, document_of, not_as_written, number
 
 _FORMAT = 1
-"""Format version of its JSON, as written by 0.9."""
+"""Version of its JSON format, as written by 0.9."""
 _DELAYS = {"rtt": "round trip", "send": "one way, out", "receive": "one way, back"}
 
 
@@ -19,7 +19,7 @@ def knows(head: bytes) -> bool:
 
 
 def read(path: Path) -> Foreign:
-    """Each packet's round trip, and its ways out and back where the server stamped it, over the time of sending."""
+    """Return the round trip of each packet by its send time, and both one-way delays if the server added timestamps."""
     document = document_of(path, "irtt")
     version = document.get("version")
     form = version.get("json_format") if isinstance(version, dict) else None

@@ -1,7 +1,8 @@
-"""Output of routers, as pasted from a terminal → a topology, policies and an experiment.
+"""Conversion of pasted router output to a topology, policies and an experiment.
 
-`printed` splits files into the outputs of show commands, `show` and `ports` read them, `chassis` selects the models,
-`network` joins the devices, `templates` writes the policies, `load` the traffic, and `ignored` lists the other lines.
+`terminal_text` splits files into the outputs of show commands, `show_values` and `configured_interfaces` parse them,
+`chassis` selects the models, `network` connects the devices, `policy_template` writes the policies, `load` the traffic,
+and `ignored` lists the other lines.
 """
 
 from qoslab.exchange.routers.convert import Choices, import_routers

@@ -1,8 +1,8 @@
-"""Configurations and counters without names, descriptions and addresses.
+"""Anonymisation of names, descriptions and addresses in configurations and counters.
 
-The same name or address always has the same substitute. IPv4 addresses keep their common prefixes: two addresses whose
-first n bits are equal have substitutes with n equal bits. Private, documentation and other special blocks stay
-themselves, and so do the last eight bits.
+Equal names or addresses have equal substitutes. IPv4 addresses keep their common prefixes: two addresses with the same
+first n bits have substitutes with n equal bits. Private, documentation and other special blocks and the last eight bits
+are unchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SPECIAL = tuple(
         ),
     )
 )
-"""Blocks that stay themselves (RFC 1918, 3927, 5737, 6598 and others)."""
+"""Unchanged address blocks (RFC 1918, 3927, 5737, 6598 and others)."""
 MAPPED_BITS = 24
 _ADDRESS = r"(?<![\d.])(\d{1,3}(?:\.\d{1,3}){3})(?![\d.])"
 _IPV4 = re.compile(rf"{_ADDRESS}(?:( +(?:mask +)?){_ADDRESS})?")
@@ -58,20 +58,20 @@ _DEFINED: tuple[tuple[str, str], ...] = (
     (r"\s*Class-map: (?!class-default)(\S+)", "CLASS"),
     (r"\s*route-map (\S+)", "MAP"),
 )
-"""Lines that name something, and the word of its substitute."""
+"""Lines that define a name, and the prefix of its substitute."""
 _PLAIN_AFTER = re.compile(r"(?:license udi pid|cisco) +$", re.IGNORECASE)
 _SIZED = re.compile(
     r"\s*(?:(?:\d+ )?(?:permit|deny) |access-list"
     r"|police|shape|priority|bandwidth|queue|rate-limit|traffic-shape|clock|random|conform|exceed|violate|cir|pir"
     r"|bc|be|vbr|cbr|ubr|set|fair|compress|mtu|ip mtu|buffers|logging buffered|Current|Using)"
 )
-"""Lines whose long numbers are rates and sizes."""
+"""Lines in which long numbers are rates and sizes."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
 
 @cache
 def _keywords() -> frozenset[str]:
-    """Return the words of commands, which stay themselves."""
+    """Return the words of commands, which remain unchanged."""
     texts = [form.text for mode in MODES for form in CONFIG.forms(mode)]
     found = {word for text in texts for word in _WORD.findall(re.sub(r"<[^>]*>", " ", text))}
     found |= {*DSCP_NUMBERS, *PRECEDENCE_NUMBERS, *BY_NUMBER, *PROTOCOLS, *MODES, *TCP_PORTS, *UDP_PORTS}
@@ -83,7 +83,7 @@ class Anonymiser:
     """Substitutes for the names and addresses of some routers."""
 
     def __init__(self, key: bytes | None = None) -> None:
-        """`key` generates the substitutes of addresses; random by default."""
+        """Create substitutes; `key` determines those of addresses, and is random by default."""
         self._key = key or secrets.token_bytes(32)
         self._names: dict[str, str] = {}
         self._counts: dict[str, int] = {}
@@ -112,7 +112,7 @@ class Anonymiser:
                 return
 
     def name(self, name: str, word: str = "NAME") -> str:
-        """Return the substitute of a name; `word` and a number for a new one."""
+        """Return the substitute of a name; a new one consists of `word` and a number."""
         if name not in self._names:
             self._counts[word] = self._counts.get(word, 0) + 1
             self._names[name] = f"{word}{self._counts[word]}"
@@ -142,7 +142,7 @@ class Anonymiser:
         return made
 
     def line(self, line: str) -> str:
-        """Return a line of a configuration: keywords and numbers stay, all other words have substitutes."""
+        """Return a line of a configuration with all words replaced except keywords and numbers."""
         if line.strip().startswith("!"):
             return "!"
         if HEADING.fullmatch(line.strip()):
@@ -180,7 +180,7 @@ class Anonymiser:
         )
 
     def _printed(self, line: str) -> str:
-        """Return a line of `show` output: names that are known and addresses have substitutes."""
+        """Return a line of `show` output with known names and addresses replaced."""
         line = self._addresses(line)
         if re.match(r"\s*Description: ", line):
             return "  Description: removed"
@@ -192,7 +192,7 @@ class Anonymiser:
         return _IPV6.sub(lambda found: self._ipv6(found[1]), line)
 
     def _ipv4(self, found: re.Match[str]) -> str:
-        """Return the substitutes of an address and of the mask or address behind it."""
+        """Return the substitutes of an address and of the following mask or address."""
         address, other = _number(found[1]), _number(found[3] or "")
         if other is None or not _is_mask(other):
             rest = "" if found[3] is None else found[2] + self._one(found[3])
@@ -248,6 +248,6 @@ def _number(text: str) -> int | None:
 
 
 def _is_mask(value: int) -> bool:
-    """Return whether a number is a mask or a wildcard: ones on one side alone, and no address of a host."""
+    """Return whether a number is a mask or a wildcard: all ones on one side, and not a host address."""
     other = value ^ (2**32 - 1)
     return value >> 24 in (0, 255) and ((other & (other + 1)) == 0 or (value & (value + 1)) == 0)

@@ -1,4 +1,4 @@
-"""Models and releases: the model here that is nearest to a router, and the rules of its release."""
+"""Models and releases: the supported model nearest to a router, and the rules of its release."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROUTER_LINES = re.compile(
     r"(?m)^interface (?:Serial|Dialer|ATM|Tunnel|Multilink|Virtual-Template)|^(?:controller|dial-peer|vpdn|crypto map) "
     r"|^ *ip nat (?:inside|outside)|^ +shape "
 )
-"""Lines of routers, also of those with the ports of a switch module."""
+"""Lines that only routers have, including routers with switch modules."""
 _OTHER_SYSTEMS = (
     (r"(?m)^(?:ASA|PIX) Version |^ +nameif \S+ *$", "a configuration of a Cisco ASA or PIX firewall"),
     (r"(?m)^! (?:device|boot system): .*EOS|^transceiver qsfp |^service routing protocols model ", "an Arista EOS one"),
@@ -33,14 +33,14 @@ _OTHER_SYSTEMS = (
     (r"(?m)^interfaces \{|^set deviceconfig |^set system host-name ", "a configuration of another vendor"),
     (r"(?m)^!Command: show running-config|^version \d+\.\d+\(\d+\)[A-Z]\d+\(", "an NX-OS configuration"),
 )
-"""Marks of other systems whose interfaces look like those of IOS."""
+"""Lines of other systems with interface names similar to IOS."""
 _FEWEST_SWITCH_PORTS = 8
 _CATALYST_3750 = re.compile(r"(?i)(?:ws-)?c?3750")
 
 
 @dataclass(frozen=True)
 class Chassis:
-    """The model that stands for a device."""
+    """The model that represents a device."""
 
     found: str
     """Model in the input; empty if it is not printed."""
@@ -66,9 +66,9 @@ class Chassis:
 def chassis_of(
     text: str, version: Version, read: Generation, wanted: str | None, ports: Collection[str] = ()
 ) -> Chassis:
-    """Select the model of a router, by `show version`, the licence line, or the release and the ports.
+    """Select the model of a router by `show version`, by the licence line, or by the release and the ports.
 
-    `read` is the generation that knows most lines of the configuration; `wanted` is the user's choice.
+    `read` is the generation that recognises most lines of the configuration; `wanted` is the user's choice.
     """
     udi = _UDI.search(text)
     found = version.model or (udi[1].removesuffix("/K9") if udi else "")
@@ -96,7 +96,9 @@ def _has(model: str, ports: Collection[str]) -> bool:
 
 
 def refuse_others(text: str, source: str) -> None:
-    """Refuse the configuration of another operating system with the interfaces of IOS, in one sentence."""
+    """Raise an error with one sentence for the configuration of another operating system with interfaces similar to
+    IOS.
+    """
     for pattern, name in _OTHER_SYSTEMS:
         if re.search(pattern, text):
             raise UserError(
@@ -106,7 +108,7 @@ def refuse_others(text: str, source: str) -> None:
 
 
 def refuse_switch(text: str, source: str) -> None:
-    """Refuse the configuration of a Catalyst switch, in one sentence."""
+    """Raise an error with one sentence for the configuration of a Catalyst switch."""
     named = _SWITCH_MODELS.search(text)
     ports = len(_PORTS_OF_SWITCH.findall(text))
     if named is None and not (_SWITCH_LINES.search(text) and ports >= _FEWEST_SWITCH_PORTS):

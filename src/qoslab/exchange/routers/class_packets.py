@@ -1,4 +1,4 @@
-"""Packets of the classes of a router: which class a packet is of, and a packet for a class."""
+"""Packets of the classes of a router: the class of a packet, and a packet for a class."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from qoslab.ios.packet_sets import FULL, IPV4, Box, PacketSet, class_packets
 
 NUMBERS = {"udp": 17, "tcp": 6}
 SOURCE_PORT = 40_000
-"""A source port as traffic generators have them."""
+"""Source port in the range of traffic generators."""
 FIRST_PORT = 5001
 MARKS = ("dscp", "ip_dscp", "precedence", "ip_precedence")
 MOST_BOXES = 20
-"""Boxes of a class that are tried."""
+"""Maximum number of packet sets of a class that are tried."""
 WITHOUT_TAG = ("cos", "vlan", "qos_group", "discard_class")
 
 
@@ -31,7 +31,7 @@ class Packet:
     dscp: int
     port: int
     size: int
-    """Bytes of IP."""
+    """Bytes of the IP packet."""
 
     def box(self, entered: int) -> Box:
         """Return the packet as a set; `entered` is the number of its input interface."""
@@ -47,7 +47,7 @@ class Packet:
 
 
 class Classifier:
-    """The classes of a router, as its packets meet them."""
+    """Classifier of packets by the classes of a router."""
 
     def __init__(self, device: Device) -> None:
         self.device = _decided(device)
@@ -61,7 +61,7 @@ class Classifier:
         taken: Set[int | None],
         entered: tuple[str, str],
     ) -> Packet | None:
-        """Return a packet of a class, with a port that is not taken; None if none is known.
+        """Return a packet of a class, with an unused port; None if none is found.
 
         `place` is a policy-map and the path of a class, `entered` the input interface and its input policy.
         """
@@ -69,7 +69,7 @@ class Classifier:
         return next((each for each in found if self.is_of(each, place, entered)), None)
 
     def is_of(self, packet: Packet, place: tuple[str, Sequence[str]], entered: tuple[str, str]) -> bool:
-        """Return whether a packet is of a class of a policy-map, after the input policy has marked it."""
+        """Return whether a packet belongs to a class of a policy-map, after the input policy has marked it."""
         names = list(self.device.interfaces)
         number = names.index(entered[0]) + 1 if entered[0] in names else 0
         policy = self.device.policy_maps.get(entered[1])
@@ -104,7 +104,7 @@ class Classifier:
         taken: Set[int | None],
         policy: str,
     ) -> Iterator[Packet]:
-        """Yield packets that may be of a class: datagrams first, as they keep their rate."""
+        """Yield packets that may belong to a class: datagrams first, as their rate is constant."""
         known = self.device.policy_maps.get(policy)
         marked = known is not None and any(each.marks or each.marks_from for each in known.classes)
         own = {"network": (IPV4, 0)}
@@ -123,7 +123,7 @@ class Classifier:
 
 
 def _decided(device: Device) -> Device:
-    """Return a device whose class-maps have no criteria that only payloads decide: no packet of a lab meets those."""
+    """Return a device without criteria that only payloads decide: no packet of a lab matches them."""
     maps = {}
     for name, each in device.class_maps.items():
         known = tuple(one for one in each.criteria if not one.undecided)

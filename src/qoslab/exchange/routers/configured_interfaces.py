@@ -1,4 +1,4 @@
-"""Interfaces, routes and names of a configuration, also of kinds that the device model does not have."""
+"""Interfaces, routes and names of a configuration, including kinds of interfaces that the device model lacks."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ WITHOUT_LINE = (
     "Group-Async",
     "VirtualPortGroup",
 )
-"""Kinds of interfaces that are no end of a link."""
+"""Kinds of interfaces that are not the end of a link."""
 ETHERNETS = (
     *("Ethernet", "FastEthernet", "GigabitEthernet", "TwoGigabitEthernet", "FiveGigabitEthernet"),
     *("TenGigabitEthernet", "TwentyFiveGigE", "FortyGigabitEthernet", "HundredGigE"),
 )
 LINES = (*ETHERNETS, "Serial", "ATM")
-"""Kinds of interfaces with a line of their own."""
+"""Kinds of interfaces with a physical line."""
 BRIDGED = ("Vlan", "BDI", "BVI")
 """Kinds of interfaces whose frames leave by the ports of a VLAN, a bridge domain or a bridge group."""
 MANAGEMENT = re.compile(r"mgmt|management|oob", re.IGNORECASE)
@@ -53,10 +53,10 @@ class Port:
     name: str
     line: int
     lines: dict[int, str] = field(default_factory=dict)
-    """Lines of the interface by their numbers, with one blank between words."""
+    """Lines of the interface by number, with single blanks between words."""
 
     def value(self, pattern: str) -> str | None:
-        """Return the first group of the last line that matches; None without one."""
+        """Return the first group of the last line that matches; None without a match."""
         found = None
         for text in self.lines.values():
             if match := re.match(pattern, text):
@@ -64,17 +64,17 @@ class Port:
         return found
 
     def number_of(self, beginning: str) -> int:
-        """Return the number of the last line that begins so, or of the interface's own."""
+        """Return the number of the last line with this beginning, or of the interface line."""
         return max((number for number, text in self.lines.items() if text.startswith(beginning)), default=self.line)
 
     @property
     def kind(self) -> str:
-        """Type of the interface: FastEthernet, Dialer."""
+        """Kind of the interface: FastEthernet, Dialer."""
         return interface_kind(self.name)
 
     @property
     def parent(self) -> str | None:
-        """Port of a subinterface."""
+        """Port of a subinterface; None for other interfaces."""
         port, dot, _ = self.name.partition(".")
         return port if dot else None
 
@@ -85,7 +85,7 @@ class Port:
 
     @property
     def address(self) -> IPv4Interface | None:
-        """Primary address; None without one, or with one of a single host."""
+        """Primary address; None without one, or if it is a host address (/32)."""
         for text in self.lines.values():
             found = _ADDRESS.fullmatch(text)
             if found and not found[3]:
@@ -97,7 +97,7 @@ class Port:
 
     @property
     def ipv6_address(self) -> IPv6Interface | None:
-        """First global IPv6 address, except one that ends in an interface identifier (`eui-64`) or has a name."""
+        """First global IPv6 address, except one with an interface identifier (`eui-64`) or a prefix name."""
         return None if (found := self.ipv6_line) is None else found[1]
 
     @property
@@ -116,7 +116,7 @@ class Port:
 
     @property
     def dynamic(self) -> str:
-        """Source of an address that the configuration does not have: `dhcp`, `negotiated`, `unnumbered Loopback0`."""
+        """Source of an address that is not in the configuration: `dhcp`, `negotiated`, `unnumbered Loopback0`."""
         found = next((text for text in self.lines.values() if _DYNAMIC.fullmatch(text)), "")
         return found.removeprefix("ip ").removeprefix("address ")
 
@@ -136,12 +136,12 @@ class Port:
 
     @property
     def has_network(self) -> bool:
-        """True if packets are routed to and from it: an address, its own or given by another device."""
+        """True if packets are routed to and from it: it has its own address or gets one from another device."""
         return not self.shutdown and (self.address is not None or bool(self.dynamic) or self.ipv6_address is not None)
 
     @property
     def management(self) -> bool:
-        """True if it is for the management of the device alone."""
+        """True if it is only for management of the device."""
         return bool(MANAGEMENT.search(self.vrf)) or (self.name == "GigabitEthernet0" and bool(self.vrf))
 
 
@@ -156,7 +156,7 @@ class StaticRoute:
 
 @dataclass
 class Layout:
-    """The parts of a configuration that a topology is made of."""
+    """The parts of a configuration that determine a topology."""
 
     hostname: str = ""
     ports: dict[str, Port] = field(default_factory=dict)
@@ -182,7 +182,9 @@ class Layout:
         return found
 
     def _carries_vlan(self, port: Port, number: int) -> bool:
-        """Return whether a switched port has a VLAN: the first one without a line, the allowed ones of a trunk."""
+        """Return whether a switched port carries a VLAN: the default VLAN without a line, the allowed VLANs of
+        a trunk.
+        """
         if port.value(r"switchport") is None or port.address is not None:
             return number == 1 and is_switched(port)
         if port.value(r"switchport mode trunk") is not None:
@@ -192,7 +194,7 @@ class Layout:
 
 
 def is_switched(port: Port) -> bool:
-    """Return whether a port without an address is one of a switch module: three numbers, and no `no ip address`."""
+    """Return whether a port without an address belongs to a switch module: three numbers, and no `no ip address`."""
     return port.kind in ETHERNETS and not port.has_network and "no ip address" not in port.lines.values()
 
 
@@ -206,7 +208,7 @@ def _numbers(ranges: str) -> set[int]:
 
 
 def read_layout(text: str) -> Layout:
-    """Return hostname, interfaces and routes of a configuration, with or without indentation."""
+    """Return hostname, interfaces and routes of a configuration with or without indentation."""
     found = Layout()
     current: Port | None = None
     indented = is_indented(text)

@@ -41,11 +41,11 @@ from qoslab.policy.pasted_configuration import check_vendor, read_configuration
 from qoslab.results.checksums import seal_of
 
 LARGEST = 64_000_000
-"""Characters of all files together."""
+"""Maximum characters of all files together."""
 BEHIND_BPS = 1_000_000_000
-"""Rate of the link between a host and the router at the other end of its line."""
+"""Rate of the link between a host and the router at the far end of a serial, ATM or PPPoE line."""
 _SWITCH_MODULE = re.compile(r"(?m)^ *(?:mls qos|srr-queue|priority-queue out|auto qos voip).*$")
-"""Lines of the switch ports of a router, which is no Catalyst for them."""
+"""Lines for the switch ports of a router, which do not make it a Catalyst switch."""
 _NAME = re.compile(r"[^A-Za-z0-9.-]+")
 
 
@@ -54,12 +54,12 @@ class Choices:
     """Options of the import of routers."""
 
     model: str | None = None
-    """Model of all routers; by default the nearest to each."""
+    """Model of all routers; by default the nearest model for each."""
     anonymous: bool = False
 
 
 def import_routers(files: Sequence[Path], to: Path, choices: Choices) -> Imported:
-    """Read the output of routers and write the folder `to`; it is there afterwards, whole, or as before.
+    """Read the output of routers and write the folder `to`. Afterwards it is complete, or unchanged on failure.
 
     Raise UserError if a file has no configuration or counters of a router with IOS or IOS-XE.
     """
@@ -89,7 +89,7 @@ def import_routers(files: Sequence[Path], to: Path, choices: Choices) -> Importe
 
 
 def _joined(outputs: Sequence[Output]) -> list[Output]:
-    """Join parts of a configuration in one file, as `show running-config | section` and `interface` print them."""
+    """Join parts of a configuration in one file, such as from `show running-config | section` and `interface`."""
     made: list[Output] = []
     for each in outputs:
         whole_one = any(line.startswith(("hostname ", "version ")) for _, line in each.lines)
@@ -104,7 +104,7 @@ def _joined(outputs: Sequence[Output]) -> list[Output]:
 
 
 def _place(outputs: Sequence[Output]) -> None:
-    """Fill in the routers of outputs without a prompt: by the only configuration, the file, or the file's name."""
+    """Assign routers to outputs without a prompt: by the only configuration, by the file, or by the file's name."""
     owners = [each for each in outputs if each.kind == "configuration"]
     for each in outputs:
         if each.host or each.kind == "configuration":
@@ -127,7 +127,7 @@ def _replace_names(outputs: Sequence[Output], labels: Mapping[str, str]) -> None
 
 
 def _routers(outputs: Sequence[Output], choices: Choices) -> tuple[list[Router], list[str], list[Left]]:
-    """Return the routers of the outputs, remarks, and outputs that belong to none."""
+    """Return the routers of the outputs, remarks, and outputs without a router."""
     configurations = [each for each in outputs if each.kind == "configuration"]
     if not configurations:
         name = outputs[0].file
@@ -197,7 +197,7 @@ def _of(outputs: Sequence[Output], router: Router, routers: Sequence[Router], ki
 
 
 def _owner(output: Output, routers: Sequence[Router]) -> Router | None:
-    """Return the router of an output, by its name; of one without a name the only router."""
+    """Return the router of an output by its name; without a name, the only router."""
     if not output.host and len(routers) == 1:
         return routers[0]
     host = output.host.lower()
@@ -229,7 +229,7 @@ def _add_output(output: Output, routers: Sequence[Router], notes: list[str], oth
 
 
 def topology_of(network: Network) -> Topology:
-    """Return the topology as an experiment has it."""
+    """Return the topology as a model."""
     nodes: dict[str, Node] = {}
     for name, router in network.routers.items():
         routes = (
@@ -316,7 +316,9 @@ def _write(
 
 
 def _file(name: str, file: Path) -> dict[str, Any]:
-    """Return a file of the input; without its checksum where it has another name, as that would identify it."""
+    """Return the record of an input file; without its checksum if the file was renamed, as the checksum would identify
+    it.
+    """
     return {"file": name, **(seal_of(file).model_dump(exclude={"lines"}) if name == str(file) else {})}
 
 

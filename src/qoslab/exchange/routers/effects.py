@@ -1,4 +1,4 @@
-"""Results that a line of a configuration could change, by its first words."""
+"""Results that a configuration line could change, by its first words."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _BLOCKS: tuple[tuple[str, str], ...] = (
         NOTHING,
     ),
 )
-"""Effects of lines by the beginnings of their block."""
+"""Effects of lines by the beginning of their block."""
 _OF_INTERFACE: tuple[tuple[str, str], ...] = (
     (
         "description|snmp|logging|load-interval|cdp|lldp|shutdown|negotiation auto|duplex auto|speed auto|media|mdix"
@@ -121,7 +121,7 @@ _OF_INTERFACE: tuple[tuple[str, str], ...] = (
     ),
     ("ip ", NOTHING),
 )
-"""Effects of the lines of an interface by their beginnings."""
+"""Effects of the lines of an interface by their beginning."""
 
 
 def _compiled(table: tuple[tuple[str, str], ...]) -> tuple[tuple[re.Pattern[str], str], ...]:
@@ -137,7 +137,7 @@ def effect_of_block(head: str) -> str:
 
 
 def effect_of_line(text: str) -> str:
-    """Return the effect of a line of an interface; what it turns off has the same effect."""
+    """Return the effect of a line of an interface; its `no` form has the same effect."""
     if text == "no ip address":
         return NOTHING
     bare = text.removeprefix("no ").strip()

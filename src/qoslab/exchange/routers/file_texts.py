@@ -1,4 +1,4 @@
-"""Texts of the files that an import of routers writes."""
+"""Texts of the files of an imported router configuration."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from qoslab.schema.templates import TEMPLATE_LIMIT
 
 LONGEST_S = 10
 MOST_PACKETS = 2_000_000
-"""Packets of the load above which the traffic is shorter."""
+"""Maximum packets of the load; the traffic is shortened above it."""
 PART_BYTES = TEMPLATE_LIMIT - 1024
 _BRACES = re.compile(r"\{[{%#]")
-"""Characters that a template takes for its own."""
+"""Characters with a special meaning in templates."""
 
 
 def template_files(name: str, text: str) -> dict[str, str]:
-    """Return the files of a template by name; a long one includes its parts."""
+    """Return the files of a template by name; a long template includes its parts."""
     lines = [_BRACES.sub(r"{{ '\g<0>' }}", line) for line in text.splitlines(keepends=True)]
     parts = [""]
     for line in lines:
@@ -37,7 +37,7 @@ def template_files(name: str, text: str) -> dict[str, str]:
 
 
 def topology_text(topology: Topology) -> str:
-    """Return a topology file."""
+    """Return the text of a topology file."""
     return "\n".join(["# Made by qoslab import.", *_topology(topology)]) + "\n"
 
 
@@ -69,12 +69,12 @@ def _topology(topology: Topology) -> Iterator[str]:
 
 
 def _text(address: object) -> str:
-    """Return an address as YAML takes it: one of IPv6 in quotation marks."""
+    """Return an address for YAML: an IPv6 address in quotation marks."""
     return f'"{address}"' if ":" in str(address) else str(address)
 
 
 def experiment_text(made: Imported, topology: Topology, templates: dict[str, Template], idle: Sequence[str]) -> str:
-    """Return the experiment file."""
+    """Return the text of the experiment file."""
     names = ", ".join(made.network.routers)
     seconds = _seconds(made.offered.flows)
     lines = [
@@ -135,7 +135,7 @@ def _flows(flows: Sequence[Load]) -> Iterator[str]:
 
 
 def ignored_text(made: Imported) -> str:
-    """Return the list of lines that are left out."""
+    """Return the list of omitted lines as text."""
     changing = [each for each in made.left if each.matters]
     others = [each for each in made.left if not each.matters]
     lines = [f"Lines that could change a result: {sum(each.last - each.first + 1 for each in changing)}", ""]

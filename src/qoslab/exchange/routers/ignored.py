@@ -1,4 +1,4 @@
-"""Lines of the input that are not in the topology or the policies, with the results that they could change."""
+"""Input lines that are not in the topology or the policies, with the results that they could change."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _PLACED = re.compile(
     r"ip address|ip unnumbered|no shutdown|speed|clock ?rate|encapsulation (?:ppp|aal5)|no ip address|bandwidth \d|pvc "
     r"|vbr|cbr|ubr|pppoe|dialer pool|ppp multilink$|ppp multilink group|multilink-group|channel-group|switchport access"
 )
-"""Lines of an interface that the topology has."""
+"""Lines of an interface that the topology includes."""
 
 
 @dataclass(frozen=True)
 class Left:
-    """Lines that are left out; several if all below a line have the same reason."""
+    """Omitted lines; several if all lines of a block have the same reason."""
 
     file: str
     first: int
@@ -83,7 +83,7 @@ class _Lister:
             yield self.left((rest[0][0], rest[-1][0]), rest[0][1], "", reason, effect)
 
     def of_list(self, head: str) -> str:
-        """Return the effect of an access list by the lines that name it; empty for other blocks."""
+        """Return the effect of an access list by the lines that refer to it; empty for other blocks."""
         found = _LIST.match(head)
         if found is None:
             return ""
@@ -129,14 +129,14 @@ class _Lister:
 
 
 def left_lines(router: Router, template: Template) -> list[Left]:
-    """Return the lines of a router that are left out, without secrets."""
+    """Return the omitted lines of a router, without secrets."""
     lister = _Lister(router, template)
     found = [each for block in _blocks(router.text) for each in lister.of_block(block)]
     return sorted(found, key=lambda each: each.first)
 
 
 def _used(router: Router) -> set[int]:
-    """Return the numbers of the lines that the topology is made of."""
+    """Return the numbers of the lines that the topology includes."""
     found: set[int] = set()
     for attached in router.attached:
         port = router.layout.ports.get(attached.port)
@@ -161,7 +161,7 @@ def _ipv6_lines(port: Port, attached: Attached) -> set[int]:
 
 
 def _blocks(text: str) -> Iterator[_Block]:
-    """Yield the blocks of a configuration: a line, and the indented lines below it; a banner is one."""
+    """Yield the blocks of a configuration: a line and the indented lines below it; a banner is one block."""
     current: _Block | None = None
     delimiter = ""
     for number, line in enumerate(text.splitlines(), 1):

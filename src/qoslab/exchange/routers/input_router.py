@@ -17,7 +17,7 @@ from qoslab.policy.pasted_configuration import Configuration
 
 @dataclass(frozen=True)
 class Attached:
-    """An interface with packets, at the interface of the topology that carries them."""
+    """An interface of the input, with the interface of the topology that carries its packets."""
 
     router: str
     port: str
@@ -39,7 +39,7 @@ class Router:
     name: str
     file: str
     text: str
-    """Configuration, at the lines that it has in the file."""
+    """Configuration, with each line at its line number in the file."""
     layout: Layout
     configuration: Configuration
     chassis: Chassis
@@ -48,7 +48,7 @@ class Router:
     table: dict[IPv4Network, IPv4Address] = field(default_factory=dict)
     attached: list[Attached] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
-    """Reasons by interface that is not in the topology."""
+    """Reasons by interface that is omitted from the topology."""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -76,13 +76,13 @@ class Router:
         return next((each for each in self.attached if each.port == port), None)
 
     def networks(self) -> Iterator[Port]:
-        """Yield the interfaces with an address that can be ends of links, in order."""
+        """Yield the interfaces with an address that can be the end of a link, in order."""
         for port in self.layout.ports.values():
             if not port.management and (port.has_network or self._only_policy(port)):
                 yield port
 
     def _only_policy(self, port: Port) -> bool:
-        """Return whether a port has a policy, no IPv4 address, and no other interface that stands for it."""
+        """Return whether a port has a policy, no IPv4 address, and no other interface that represents it."""
         if not port.policies or port.shutdown or port.kind not in LINES or port.parent is not None:
             return False
         others = (each for each in self.layout.ports.values() if each.has_network)

@@ -18,18 +18,18 @@ from qoslab.model.framing import COUNTED_HEADER
 from qoslab.model.metrics import prefixed
 
 DEFAULT_PART = 0.5
-"""Load of a line without counters, as a part of its rate or of the shaper's, shared equally by the classes."""
+"""Load of a line without counters, as a share of its rate or of the shaper's, divided equally among the classes."""
 MOST_DEFAULT_BPS = 100_000_000
 DEFAULT_PACKET = 500
-"""Bytes of IP packets where the counters give no mean size."""
+"""Default bytes of IP packets if the counters have no mean size."""
 LEAST_PACKET, MOST_PACKET = 64, 1500
 LEAST_BPS = 1000
-"""Bits a second of IP below which a flow is left out."""
+"""Minimum bits per second of IP; smaller flows are omitted."""
 FROM_PART = 0.01
-"""Part of an interface's rate below which the rest of other flows is not made up for."""
+"""Share of an interface's rate; a smaller remaining rate gets no additional flow."""
 NO_PACKET = "no UDP or TCP packet between the hosts of the topology is known to match this class"
 TRIES = 12
-"""Pairs of hosts that are tried for the packets of a class."""
+"""Maximum number of pairs of hosts that are tried for the packets of a class."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Load:
     destination: Host
     protocol: str
     bps: int
-    """Bits of IP packets a second."""
+    """Bits of IP packets per second."""
     size: int
     """Bytes of an IP packet."""
     dscp: int
@@ -57,7 +57,7 @@ class Offered:
     flows: list[Load] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     idle: set[str] = field(default_factory=set)
-    """Classes whose rate has no packets here."""
+    """Classes with a counted rate but without packets in the topology."""
     loaded: set[str] = field(default_factory=set)
     """Classes with a flow."""
     classifiers: dict[str, Classifier] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Offered:
 
 
 def offered_load(network: Network, templates: dict[str, Template]) -> Offered:
-    """Return the load: by class, else by interface, else by default."""
+    """Return the load: by class, else by interface, else the default load."""
     found = Offered()
     for name, router in network.routers.items():
         policies = templates[name].policies
@@ -96,7 +96,7 @@ def offered_load(network: Network, templates: dict[str, Template]) -> Offered:
 
 
 def _counted(router: Router, attached: Attached, direction: str) -> list[ClassCounters]:
-    """Return the counters of the lowest classes of a policy."""
+    """Return the counters of the innermost classes of a policy."""
     own = [
         each
         for each in router.classes
@@ -148,7 +148,7 @@ def _by_interface(network: Network, router: Router, attached: Attached, found: O
 
 
 def _by_default(network: Network, templates: dict[str, Template], found: Offered) -> None:
-    """Add half of the rate of each line with a policy, or of the first line, in equal parts for its classes."""
+    """Add half of the rate of each line with a policy, or of the first line, divided equally among its classes."""
     policies = [each for template in templates.values() for each in template.policies if each[1] == "output"]
     policies = policies or [each for template in templates.values() for each in template.policies]
     about = f"default, no counters in the input: {DEFAULT_PART:.0%} of the rate, in equal parts"
@@ -189,7 +189,7 @@ def _leads_out(network: Network, host: Host) -> bool:
 
 
 def _least_rate(device: Device, policy: str) -> float:
-    """Return the rate of the shaper of class-default; infinite without one."""
+    """Return the rate of the shaper of class-default; infinite without a shaper."""
     each = device.policy_maps[policy].find(CLASS_DEFAULT) if policy in device.policy_maps else None
     shape = None if each is None else each.shape
     return shape.rate.number if shape is not None and shape.rate.unit == "bps" else float("inf")
@@ -214,7 +214,7 @@ def _flow(
     rate: tuple[int, int, str],
     offered: Offered,
 ) -> Load | None:
-    """Return a flow of packets of a class; None if no packet between two hosts is of it.
+    """Return a flow of packets of a class; None if no packet between two hosts belongs to it.
 
     `place` is direction, policy-map and classes; `rate` is b/s, bytes of a packet and the source of both.
     """
@@ -235,7 +235,7 @@ def _flow(
 
 
 def _pairs(network: Network, attached: Attached, direction: str) -> Iterator[tuple[Host, Host]]:
-    """Yield sources and destinations whose packets leave, or enter, by an interface; those nearby first."""
+    """Yield sources and destinations whose packets leave or enter by an interface, nearest hosts first."""
     near = sorted(network.hosts, key=lambda each: each.at.router != attached.router)
     here = [each for each in near if each.at == attached]
     for one in here or near:

@@ -1,4 +1,4 @@
-"""Routers joined by their subnets, with hosts in the subnets that have no other router."""
+"""Routers connected by their subnets, with hosts in subnets without another router."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ POOL = [
     for block in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "198.18.0.0/16")
     for each in IPv4Network(block).subnets(new_prefix=30)
 ]
-"""Subnets for interfaces whose address the input does not have (RFC 5737, RFC 2544)."""
+"""Subnets for interfaces whose address is missing in the input (RFC 5737, RFC 2544)."""
 MOST_PLAIN = 4
-"""Subinterfaces of one port, or VLAN interfaces, without a policy in a topology."""
+"""Maximum number of subinterfaces of one port, or of VLAN interfaces, without a policy in a topology."""
 MOST_ATTACHED = 24
-"""Interfaces of one router in a topology."""
+"""Maximum number of interfaces of one router in a topology."""
 DEFAULT_PREFIX = IPv4Network("0.0.0.0/0")
 SPARE = "GigabitEthernet0/{}"
 _LINKED = re.compile(rf"(?:{'|'.join(LINES)})\d+(?:/\d+){{0,2}}")
@@ -35,15 +35,15 @@ _LINKED = re.compile(rf"(?:{'|'.join(LINES)})\d+(?:/\d+){{0,2}}")
 
 @dataclass(frozen=True)
 class Far:
-    """The router at the other end of a line that no host can have: serial, ATM, PPPoE."""
+    """The router at the other end of a line that hosts do not support: serial, ATM, PPPoE."""
 
     name: str
     address: IPv4Interface
     """Address on the line."""
     port: str
-    """Towards the host."""
+    """Port towards the host."""
     gateway: IPv4Interface
-    """Address of that port."""
+    """Address of the port towards the host."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Host:
     address: IPv4Interface
     at: Attached
     far: Far | None = None
-    """Router between the line and the host; None if the host is on the line."""
+    """Router between the line and the host; None if the host is directly on the line."""
     ipv6: IPv6Interface | None = None
 
 
@@ -83,7 +83,7 @@ class Network:
                     yield near, far
 
     def path(self, source: Host, destination: Host) -> list[tuple[Attached, Attached]]:
-        """Return the routers between two hosts: the end at which packets enter, and the end by which they leave."""
+        """Return the routers between two hosts, each with its input and output end."""
         at, entered = source.at.router, source.at
         found: list[tuple[Attached, Attached]] = []
         while at != destination.at.router and len(found) <= len(self.routers):
@@ -97,7 +97,7 @@ class Network:
 
 
 def join(routers: Sequence[Router]) -> Network:
-    """Attach the interfaces of the routers, join them by subnet, and place hosts and routes."""
+    """Attach the interfaces of the routers, connect them by subnet, and add hosts and routes."""
     free = _free(routers)
     for router in routers:
         _attach(router, free)
@@ -119,7 +119,7 @@ def _free(routers: Iterable[Router]) -> Iterator[IPv4Network]:
 
 
 def _attach(router: Router, free: Iterator[IPv4Network]) -> None:
-    """Choose the interfaces of a router that are in the topology, those with policies first."""
+    """Choose the interfaces of a router for the topology, those with policies first."""
     uplinks = {each.port for each in router.layout.routes if each.prefix == DEFAULT_PREFIX}
     gateways = {each.via for each in router.layout.routes if each.prefix == DEFAULT_PREFIX}
 
@@ -177,19 +177,19 @@ def _attach(router: Router, free: Iterator[IPv4Network]) -> None:
 
 
 def _overlapping(address: IPv4Interface, chosen: Sequence[Attached]) -> Attached | None:
-    """Return the interface of the topology whose subnet overlaps with that of an address."""
+    """Return the interface of the topology whose subnet overlaps that of an address."""
     return next((each for each in chosen if each.address.network.overlaps(address.network)), None)
 
 
 def _ipv6(port: Port, chosen: Sequence[Attached]) -> IPv6Interface | None:
-    """Return the IPv6 address of an interface, unless another one has its subnet."""
+    """Return the IPv6 address of an interface, unless another interface has its subnet."""
     address = port.ipv6_address
     taken = (each.ipv6.network for each in chosen if each.ipv6 is not None)
     return None if address is None or any(each.overlaps(address.network) for each in taken) else address
 
 
 def _apart(router: Router, port: Port, sharing: Attached, chosen: Sequence[Attached]) -> tuple[str, str]:
-    """Return a port of its own for an interface that shares one, or why it has none."""
+    """Return a separate port for an interface that shares one, or an empty name and the reason."""
     main = router.layout.ports.get(sharing.carrier)
     if interface_kind(sharing.carrier) not in ETHERNETS or not (port.parent or port.kind in BRIDGED):
         return "", f"{sharing.carrier} represents {sharing.port} already"
@@ -216,7 +216,9 @@ def _policies(router: Router, attached: Attached) -> bool:
 
 
 def _carrier(router: Router, port: Port, chosen: Sequence[Attached]) -> tuple[str, list[Port], str]:
-    """Return the port that carries an interface's packets, the ports that share them, or why there is none."""
+    """Return the port that carries an interface's packets and the ports that share them, or the reason why there is
+    none.
+    """
     if port.kind in WITHOUT_LINE:
         return "", [], f"{port.kind} interfaces have no physical line"
     if port.kind in (*BRIDGED, "Dialer", "Multilink", "Port-channel"):
@@ -237,7 +239,7 @@ def _carrier(router: Router, port: Port, chosen: Sequence[Attached]) -> tuple[st
 
 
 def _address(port: Port | None, free: Iterator[IPv4Network]) -> IPv4Interface | None:
-    """Return the address of an interface, or a substitute for one that the input does not have."""
+    """Return the address of an interface, or a substitute if the input has none."""
     if port is not None and port.address is not None and port.address.network.prefixlen < 32 and _usable(port.address):
         return port.address
     network = next(free, None)
@@ -252,7 +254,7 @@ def _usable(address: IPv4Interface) -> bool:
 
 
 def _rate(router: Router, port: Port, members: Sequence[Port]) -> Rate:
-    """Return the rate of the lines that carry an interface's packets; of a bundle the sum of its members."""
+    """Return the rate of the lines that carry an interface's packets; for a bundle, the sum of its members."""
     if port.kind in ("Multilink", "Port-channel"):
         return Rate(sum(_line_bps(router, each) for each in members))
     if members:
@@ -316,7 +318,7 @@ def _is(text: str) -> bool:
 
 
 def _spare_port(router: Router, chosen: Sequence[Attached]) -> str:
-    """Return the name of a port that the configuration does not use, of the model if that has one."""
+    """Return the name of a port that the configuration does not use, preferably one of the model."""
     used = {each.carrier for each in chosen} | set(router.layout.ports)
     own = [each.name for each in MODELS[router.chassis.model].interfaces if each.kind == "ethernet"]
     names = [*own, *(SPARE.format(number) for number in range(10, 10 + 2 * MOST_ATTACHED))]
@@ -324,7 +326,7 @@ def _spare_port(router: Router, chosen: Sequence[Attached]) -> str:
 
 
 def _link(network: Network, free: Iterator[IPv4Network]) -> None:
-    """Join the routers of each subnet, two by two; the other interfaces get a host."""
+    """Connect the routers of each subnet in pairs; the other interfaces get a host."""
     groups: dict[IPv4Network, list[Attached]] = {}
     for router in network.routers.values():
         for each in router.attached:
@@ -407,7 +409,7 @@ def _neighbour(address: IPv6Interface) -> IPv6Interface:
 
 
 def _add_spare(router: Router, network: Network, free: Iterator[IPv4Network]) -> None:
-    """Add a host at a port that the input does not have, so that traffic has two ends."""
+    """Add a host at a port that is not in the input, so that traffic has two ends."""
     prefix = next(free)
     port = _spare_port(router, router.attached)
     rate = Rate(DEFAULT_BANDWIDTH_KBPS[interface_kind(port)] * 1000)
@@ -418,7 +420,7 @@ def _add_spare(router: Router, network: Network, free: Iterator[IPv4Network]) ->
 
 
 def _route(network: Network) -> None:
-    """Fill in the routes: by the routers' own next hops where they lead to a neighbour, else along shortest paths."""
+    """Fill in the routes: the routers' own next hops if they are neighbours, else shortest paths."""
     shortest = shortest_routes(network.routers, {name: _near(network, name) for name in network.routers})
     network.routes = {name: dict(routes) for name, routes in shortest.items()}
     for name, router in network.routers.items():
@@ -470,7 +472,7 @@ def _reachable(network: Network, one: Host, two: Host) -> bool:
 
 
 def _order(network: Network, start: str) -> list[str]:
-    """Return the routers that can be reached, nearest first."""
+    """Return the reachable routers, nearest first."""
     found: list[str] = []
     waiting = deque([start])
     while waiting:
@@ -482,7 +484,7 @@ def _order(network: Network, start: str) -> list[str]:
 
 
 def _near(network: Network, name: str) -> list[Near]:
-    """Return the networks of a router, then its neighbours."""
+    """Return the networks of a router, followed by its neighbours."""
     attached = network.routers[name].attached
     found = [Near("", each.address.ip, each.address.network) for each in attached]
     return found + [Near(far.router, far.address.ip, near.address.network) for near, far in network.neighbours(name)]

@@ -28,29 +28,29 @@ _QUEUEING = re.compile(
     r"|random-detect|priority-group|custom-queue-list|load-interval|ip tcp adjust-mss)\b"
 )
 _SPOKES = re.compile(r"(?:ip )?nhrp map group (?P<group>\S+) service-policy output (?P<policy>\S+)")
-"""Per-tunnel QoS of DMVPN: the policy of each spoke that is in the group."""
+"""Per-tunnel QoS of DMVPN: the policy of each spoke in the group."""
 _LISTS = ("priority-list", "queue-list", "access-list rate-limit")
 _MOST_REFUSED = 200
 MOST_CHARACTERS = 2**16
-"""Characters of access lists in the templates of a router: checking a template has a limit of work."""
+"""Maximum characters of access lists in the templates of a router, as the check of a template limits its work."""
 
 
 @dataclass
 class Template:
-    """Lines for a router, and what became of the lines of the configuration."""
+    """Configuration lines for a router, and the use of each input line."""
 
     text: str = ""
     policies: list[tuple[Attached, str, str]] = field(default_factory=list)
     """Attached policies: interface, direction, policy-map."""
     used: set[int] = field(default_factory=set)
-    """Numbers of the configuration's lines that are in it."""
+    """Numbers of the input lines in the template."""
     refused: dict[int, str] = field(default_factory=dict)
-    """Reasons by number of the lines that are left out."""
+    """Reasons by number of the omitted lines."""
     notes: list[str] = field(default_factory=list)
 
 
 def template_of(router: Router, topology: Topology) -> Template:
-    """Return the template of a router; lines that its model refuses are left out."""
+    """Return the template of a router, without lines that its model refuses."""
     found = Template()
     blocks = {each.carrier: list(_interface(router, each, found)) for each in router.attached}
     _tunnels(router, blocks, found)
@@ -71,7 +71,7 @@ def template_of(router: Router, topology: Topology) -> Template:
 
 
 def _interface(router: Router, attached: Attached, found: Template) -> Iterator[tuple[int, str]]:
-    """Yield the queueing lines of an interface and of the lines that carry it, with their numbers."""
+    """Yield the queueing lines of an interface and of the ports that carry it, with their numbers."""
     taken: dict[str, str] = {}
     for port in _layers(router, attached):
         for number, text in port.lines.items():
@@ -90,7 +90,7 @@ def _interface(router: Router, attached: Attached, found: Template) -> Iterator[
 
 
 def _layers(router: Router, attached: Attached) -> list[Port]:
-    """Return the interface itself, then those below it: the bundle's members, the port of a subinterface."""
+    """Return the interface, followed by its lower interfaces: members of a bundle, physical port of a subinterface."""
     ports = router.layout.ports
     port = ports.get(attached.port)
     if port is None:
@@ -102,7 +102,7 @@ def _layers(router: Router, attached: Attached) -> list[Port]:
 
 
 def _tunnels(router: Router, blocks: dict[str, list[tuple[int, str]]], found: Template) -> None:
-    """Put the policy of a tunnel on the port that carries it where all packets of the port are in the tunnel."""
+    """Attach the policy of a tunnel to the port that carries it, if all packets of the port are in the tunnel."""
     tunnels = [each for each in router.layout.ports.values() if each.kind == "Tunnel" and not each.shutdown]
     encapsulated = tunnels_of(router.configuration)
     for port in tunnels:
@@ -127,14 +127,14 @@ def _tunnels(router: Router, blocks: dict[str, list[tuple[int, str]]], found: Te
 
 
 def _size(tunnel: Tunnel) -> str:
-    """Return the bytes of a tunnel in words, with the line that counts them on an Ethernet port."""
+    """Return the overhead of a tunnel as text, with the configuration line that counts it on an Ethernet port."""
     offset = tunnel.mean_bytes - COUNTED_HEADER["ethernet"]
     counting = f"`account user-defined {offset}` counts their mean"
     return f"{tunnel.bytes_text} that the tunnel adds to each packet by {tunnel.title}; {counting}"
 
 
 def _below_tunnels(router: Router, tunnels: Sequence[Tunnel], found: Template) -> None:
-    """Note the classes that see inner headers here and outer ones on the device."""
+    """Add notes on classes that match inner headers here but outer headers on the device."""
     for attached, direction, policy in found.policies:
         for tunnel in tunnels:
             own = f"service-policy {direction} {policy}" in router.layout.ports[attached.port].lines.values()
@@ -148,7 +148,9 @@ def _below_tunnels(router: Router, tunnels: Sequence[Tunnel], found: Template) -
 
 
 def _of_tunnel(port: Port, found: Template) -> Iterator[tuple[int, str, str]]:
-    """Yield line, direction and name of the policies of a tunnel; of those for groups of spokes the first."""
+    """Yield line, direction and name of the policies of a tunnel; only the first of the policies for groups of
+    spokes.
+    """
     for direction, policy in port.policies.items():
         yield port.number_of(f"service-policy {direction}"), direction, policy
     groups = [(number, match) for number, text in port.lines.items() if (match := _SPOKES.fullmatch(text))]
@@ -166,7 +168,7 @@ def _of_tunnel(port: Port, found: Template) -> Iterator[tuple[int, str, str]]:
 
 
 def _carrier_of_tunnel(router: Router, tunnel: Port, tunnels: list[Port]) -> tuple[Attached | None, str]:
-    """Return the interface that carries a tunnel's packets and no others, or why there is none."""
+    """Return the interface that carries only the packets of a tunnel, or None and the reason."""
     from qoslab.exchange.routers.show_values import full_name
 
     source = full_name(tunnel.value(r"tunnel source (\S.*)") or "")
@@ -185,7 +187,7 @@ def _carrier_of_tunnel(router: Router, tunnel: Port, tunnels: list[Port]) -> tup
 
 
 def _policy_maps(device: Device, names: list[str]) -> list[str]:
-    """Return the policy-maps and all below them."""
+    """Return the policy-maps and all their child policy-maps."""
     found: list[str] = []
     waiting = list(names)
     while waiting:
@@ -210,7 +212,7 @@ def _class_maps(device: Device, policies: list[str]) -> list[str]:
 
 
 def _small(lists: Sequence[Sequence[str]], found: Template) -> list[Sequence[str]]:
-    """Leave out the longest access lists where all are more text than an experiment takes."""
+    """Omit the longest access lists if all together exceed the size limit of an experiment."""
     kept = list(lists)
     while sum(len(line) + 1 for block in kept for line in block) > MOST_CHARACTERS:
         longest = max(kept, key=lambda block: sum(map(len, block)))
@@ -220,7 +222,7 @@ def _small(lists: Sequence[Sequence[str]], found: Template) -> list[Sequence[str
 
 
 def _blocks(device: Device, maps: list[str], policies: list[str], lines: list[str], found: Template) -> list[str]:
-    """Return the blocks of the configuration that policies and interfaces name."""
+    """Return the blocks of the configuration that policies and interfaces refer to."""
     device = _without_missing(device)
     every = [block for blocks in BLOCKS.of(device.hardware.family) for block in blocks(device) if block]
     chosen = [
@@ -244,7 +246,7 @@ def _blocks(device: Device, maps: list[str], policies: list[str], lines: list[st
 
 
 def _without_missing(device: Device) -> Device:
-    """Return a device with the policies alone, whose classes have no child policy that the input lacks."""
+    """Return a device with only the policies, and without child policies that are missing in the input."""
     policies = {}
     for name, policy in device.policy_maps.items():
         known = (each.service_policy in (None, *device.policy_maps) for each in policy.classes)
@@ -274,7 +276,7 @@ def _named(block: Sequence[str], words: set[str]) -> bool:
 
 
 def _accepted(router: Router, topology: Topology, lines: list[str], found: Template) -> str:
-    """Return the lines that the router of the topology accepts; the others are noted."""
+    """Return the lines that the router of the topology accepts, and record the others."""
     chassis = hardware(topology, router.name)
     base = startup_config(topology, router.name, LOGIN)
     reading = read_onto(parse_config(base, chassis), "\n".join(lines))
@@ -296,7 +298,7 @@ def _accepted(router: Router, topology: Topology, lines: list[str], found: Templ
 
 
 def _mark(router: Router, found: Template, policies: list[str], maps: list[str]) -> None:
-    """Note the lines of the configuration that the template has."""
+    """Record the input lines that are in the template."""
     words = set(found.text.split())
     for each in router.configuration.reading.carried:
         mode, names = each.position.mode, each.position.names

@@ -70,7 +70,7 @@ class ClassCounters:
 
 
 def full_name(text: str) -> str:
-    """Return the full name of an interface in any abbreviation; the text itself if it is none.
+    """Return the full name of an interface from any abbreviation; the unchanged text if it is not an interface.
 
     A channel of a controller, `Serial0/0/0:0`, has the name of its port.
     """
@@ -114,7 +114,9 @@ def read_interfaces(lines: Iterable[str]) -> list[InterfaceCounters]:
 
 
 def read_policies(lines: Iterable[str]) -> list[ClassCounters]:
-    """Return the classes of attached policy-maps, in order; those of child policies below their class."""
+    """Return the classes of attached policy-maps in order, with the classes of child policies below their
+    parent class.
+    """
     found: list[ClassCounters] = []
     interface = direction = policy = ""
     above: list[tuple[int, str]] = []
@@ -145,7 +147,7 @@ def read_policies(lines: Iterable[str]) -> list[ClassCounters]:
 
 
 def read_routes(lines: Iterable[str]) -> dict[IPv4Network, IPv4Address]:
-    """Return the next hop of each route with one; connected and local routes have none."""
+    """Return the next hop of each route that has one; connected and local routes have none."""
     found: dict[IPv4Network, IPv4Address] = {}
     length, prefix = 32, None
     for line in lines:

@@ -1,4 +1,4 @@
-"""Text of terminals → the outputs of show commands, by prompts or by their first lines."""
+"""Splitting of terminal text into the outputs of show commands, by prompts or by their first lines."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WEAK = re.compile(
     r"(?:hostname|interface|class-map|policy-map|router|vrf|aaa|service|no service|enable|boot-start-marker|username"
     r"|ip (?:route|access-list|vrf|cef|domain))\b(?! is )"
 )
-"""First lines of a configuration without its heading."""
+"""Possible first lines of a configuration without its heading."""
 _POLICY_MARK = re.compile(r" +(?:Service-policy (?:input|output)|Policy-map) ?: ")
 _INTERFACE = re.compile(r" ?[A-Z][A-Za-z-]+ ?\d[\w/.:]*(?: ?: ?.*)?$")
 _CONFIGURATION = re.compile(
@@ -48,18 +48,18 @@ _HOSTNAME = re.compile(r"^ ?hostname +(\S+)")
 
 @dataclass
 class Output:
-    """The lines that one show command printed."""
+    """The output of one show command."""
 
     file: str
     kind: Kind
     host: str
     """Name in the prompt, or in the `hostname` line of a configuration; empty if neither is known."""
     lines: list[tuple[int, str]] = field(default_factory=list)
-    """Lines with their numbers in the file, from 1."""
+    """Lines with their line numbers in the file, from 1."""
 
     @property
     def text(self) -> str:
-        """The lines, at the places that they have in the file."""
+        """The lines, each at its line number in the file."""
         made: list[str] = []
         for number, line in self.lines:
             made += [""] * (number - 1 - len(made))
@@ -117,7 +117,7 @@ def _by_lines(file: str, lines: Sequence[str]) -> list[Output]:
 
 
 def _begins(current: Output | None, kind: Kind, *, ended: bool, weak: bool) -> bool:
-    """Return whether a line with the mark of a kind begins an output, and is none of the one before it."""
+    """Return whether a line with the mark of a kind begins a new output."""
     if current is None or current.kind == "other":
         return True
     if ended:
@@ -138,7 +138,7 @@ def _kind(command: str) -> Kind:
 
 
 def _marked(line: str, before: str) -> Kind | None:
-    """Return the kind of output that a line begins."""
+    """Return the kind of output that begins with a line."""
     if _POLICY_MARK.match(line) and _INTERFACE.match(before):
         return "policies"
     strong = next((kind for pattern, kind in _MARKS if pattern.match(line)), None)

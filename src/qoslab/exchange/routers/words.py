@@ -1,4 +1,4 @@
-"""Words of IOS commands that are in no table of qoslab: in anonymous output they stay themselves."""
+"""Words of IOS commands that are in no other table of qoslab, and remain unchanged in anonymised output."""
 
 from __future__ import annotations
 
@@ -43,4 +43,4 @@ appxk9 ipbasek9 securityk9 universalk9 datak9 uck9 network-advantage network-pre
 dna-advantage dna-premier dna-essentials point extendable vlan access member cir bc be half-duplex full-duplex
 """
 FURTHER_WORDS = frozenset(_TEXT.split())
-"""Words by themselves."""
+"""Words that remain unchanged."""

@@ -1,4 +1,4 @@
-"""Common form of the files of both tools: nodes with their kinds, links of two ends."""
+"""Common form of the files of both tools: nodes with their kinds, links with two ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
 @dataclass(frozen=True)
 class ForeignNode:
-    """A node as its file has it."""
+    """A node as in its file."""
 
     kind: str
     steps: Steps
@@ -31,13 +31,13 @@ class ForeignEnd:
 
     node: str
     interface: str = ""
-    """Empty if the file leaves it to the tool."""
+    """Name of the interface; empty if the file leaves it to the tool."""
     address: IPv4Interface | None = None
 
 
 @dataclass(frozen=True)
 class ForeignLink:
-    """A link of two ends."""
+    """A link with two ends."""
 
     ends: tuple[ForeignEnd, ForeignEnd]
     steps: Steps
@@ -47,7 +47,7 @@ class ForeignLink:
 
 @dataclass
 class Foreign:
-    """A topology of another tool, while it is read."""
+    """A topology of another tool while it is read."""
 
     tool: str
     document: Document
@@ -57,16 +57,16 @@ class Foreign:
     """Descriptions of omitted parts."""
 
     def refuse(self, steps: Steps, message: str, hint: str = "") -> None:
-        """Note what does not hold."""
+        """Add an error to the findings."""
         self.document.findings.append(self.document.finding(steps, message, hint))
 
     def note(self, text: str) -> None:
-        """Note what is left out, once."""
+        """Add a note about an omitted part, once."""
         if text not in self.notes:
             self.notes.append(text)
 
     def add_node(self, name: object, kind: object, steps: Steps, role: object = "") -> None:
-        """A node; refused if its name or kind is none."""
+        """Add a node, or refuse an invalid name or kind."""
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             self.refuse(steps, f"found {name!r}, expected a node's name")
         elif not isinstance(kind, str) or not kind:
@@ -75,7 +75,7 @@ class Foreign:
             self.nodes[name] = ForeignNode(kind, steps, str(role))
 
     def add_link(self, link: ForeignLink) -> None:
-        """A link; refused if an end is at no node."""
+        """Add a link, or refuse an end without a node."""
         unknown = [end.node for end in link.ends if end.node not in self.nodes]
         for name in unknown:
             self.refuse(link.steps, f'found an end at "{name}", expected one of the nodes')
@@ -85,7 +85,7 @@ class Foreign:
             self.links.append(link)
 
     def address(self, value: object, steps: Steps) -> IPv4Interface | None:
-        """An IPv4 address with its prefix length; None if there is none."""
+        """Return an IPv4 address with its prefix length; None if there is none."""
         if value is None or isinstance(value, bool):
             return None
         try:
@@ -98,7 +98,7 @@ class Foreign:
         return found
 
     def prefix(self, value: object, steps: Steps) -> IPv4Network | None:
-        """An IPv4 prefix of a link; None if there is none."""
+        """Return an IPv4 prefix of a link; None if there is none."""
         if isinstance(value, Mapping):
             value = value.get("ipv4")
         if value is None or isinstance(value, bool):
@@ -114,5 +114,5 @@ class Foreign:
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """The value where it is a mapping, else an empty one."""
+    """Return the value if it is a mapping, else an empty mapping."""
     return value if isinstance(value, dict) else {}

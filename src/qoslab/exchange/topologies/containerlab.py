@@ -1,7 +1,8 @@
-"""Topology files of containerlab (containerlab.dev/manual/topo-def-file).
+"""Reader of topology files of containerlab (containerlab.dev/manual/topo-def-file).
 
-A node's kind is its own, its group's or the default; that of Linux routers is `linux` too, their image distinguishes
-them from hosts. Links are in the brief form (`endpoints: ["a:eth1", "b:eth1"]`) or of type `veth`."""
+A node has its own kind, that of its group, or the default. Linux routers have the kind `linux` as hosts do, and are
+recognised by their image. Links are in the brief form (`endpoints: ["a:eth1", "b:eth1"]`) or of type `veth`.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +13,21 @@ from qoslab.exchange.topologies.common_form import Foreign, ForeignEnd, ForeignL
 from qoslab.schema.document import Document, Steps
 
 OUTSIDE = ("host", "mgmt-net", "macvlan")
-"""Names for the machine itself and its networks, in place of a node in the brief form."""
+"""Names for the machine and its networks, in place of a node in the brief form."""
 SWITCH = "l2"
-"""The type of a node that is a switch."""
+"""Type of a node that is a switch."""
 ROUTER_IMAGE = re.compile(r"(?:frr|vyos|bird|quagga)\b")
 """Beginning of image names of routers in containers."""
 _EXTENDED = ("type", "endpoints", "mtu", "vars", "labels", "ipv4", "ipv6")
 
 
 def is_containerlab(data: Any) -> bool:
-    """Return whether a document may be one."""
+    """Return whether a document looks like a containerlab topology."""
     return isinstance(data, dict) and "topology" in data and "nodes" in mapping(data["topology"])
 
 
 def read_containerlab(document: Document) -> Foreign:
-    """Nodes and links; what does not hold is among the document's findings."""
+    """Return nodes and links, and add errors to the document's findings."""
     found = Foreign("containerlab", document)
     topology = mapping(document.data["topology"])
     defaults, groups = mapping(topology.get("defaults")), mapping(topology.get("groups"))

@@ -22,7 +22,7 @@ from qoslab.schema.document import read_document
 from qoslab.schema.topology import load_topology
 
 OTHERS = "engine"
-"""Substitute for a refused kind, so that all else is checked too."""
+"""Substitute for a refused kind, so that the rest is also checked."""
 KINDS = {
     **dict.fromkeys(("linux",), "host"),
     # Routers with an IOS command line; what other systems of the vendor have is another.
@@ -30,9 +30,9 @@ KINDS = {
     # Linux machines that forward.
     **dict.fromkeys(("frr", "linux router", "vyosnetworks_vyos", "vyos"), "engine"),
 }
-"""Platforms for nodes of containerlab (its kinds) and of netlab (its devices)."""
+"""Platforms for nodes of containerlab (by kind) and of netlab (by device)."""
 POOLS = tuple(IPv4Network(each) for each in ("10.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"))
-"""Address pools for links without addresses, a /24 each: a file's own may cover one of them."""
+"""Address pools for links without addresses, a /24 each; the file's own addresses may occupy one of them."""
 _ETHERNET = re.compile(r"(Fast|Gigabit|TenGigabit)?Ethernet")
 
 
@@ -43,9 +43,9 @@ class ConversionOptions:
     model: str | None = None
     """Model of all routers with an IOS command line; by default the nearest to the kind of each."""
     rate: Rate = field(default_factory=lambda: Rate.parse("100 Mb/s"))
-    """Rate of links without one."""
+    """Rate of links that have none in the file."""
     kinds: Mapping[str, str] = field(default_factory=dict)
-    """Platforms of kinds, before those of `KINDS`."""
+    """Platforms of kinds, with priority over `KINDS`."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,10 @@ class _Link:
 
 
 def import_topology(source: Path, to: Path, wishes: ConversionOptions) -> list[str]:
-    """Convert a containerlab or netlab topology to a qoslab topology file; return notes on omissions.
+    """Convert a containerlab or netlab topology to a qoslab topology file, and return notes on omissions.
 
-    `ExperimentError` lists everything without a counterpart, with its location; `UserError` if `to` already exists.
+    Raise `ExperimentError`, which lists everything without a counterpart with its location, and `UserError` if `to`
+    exists.
     """
     document = read_document(source)
     if is_containerlab(document.data):
@@ -91,7 +92,7 @@ def import_topology(source: Path, to: Path, wishes: ConversionOptions) -> list[s
 
 
 def _platforms(found: Foreign, wishes: ConversionOptions) -> dict[str, str]:
-    """Return the platforms by node; a kind without counterpart is refused."""
+    """Return the platforms by node; refuse a kind without a counterpart."""
     platforms = {}
     for name, node in found.nodes.items():
         known = (kinds.get(kind) for kind in (f"{node.kind} {node.role}", node.kind) for kinds in (wishes.kinds, KINDS))
@@ -108,7 +109,7 @@ def _platforms(found: Foreign, wishes: ConversionOptions) -> dict[str, str]:
 
 
 def _models(found: Foreign, platforms: Mapping[str, str], wishes: ConversionOptions) -> dict[str, str]:
-    """The models of routers with an IOS command line, by node; each stand-in is noted."""
+    """Return the models of routers with an IOS command line by node, with a note for each substitute."""
     models = {}
     for name, node in found.nodes.items():
         if not PLATFORMS[platforms[name]].access.command_line:
@@ -151,7 +152,7 @@ def _ports_of(model: str) -> list[str]:
 def _links(
     found: Foreign, platforms: Mapping[str, str], models: Mapping[str, str], wishes: ConversionOptions
 ) -> Iterator[_Link]:
-    """Yield the links with interfaces of our nodes, in the order of the links, and addresses."""
+    """Yield the links with qoslab's interface names and addresses, in order."""
     taken: dict[str, int] = {}
     given = [each.network for link in found.links for end in link.ends if (each := end.address) is not None]
     given += [link.prefix for link in found.links if link.prefix is not None]
@@ -177,7 +178,7 @@ def _links(
 
 
 def _interface(word: str, model: str | None, number: int) -> str:
-    """The name of a node's interface, from 0."""
+    """Return the name of a node's interface number `number`, from 0."""
     if model is not None:
         return _ports_of(model)[number]
     name = f"eth{number}"
@@ -188,7 +189,9 @@ def _interface(word: str, model: str | None, number: int) -> str:
 def _addresses(
     found: Foreign, link: ForeignLink, free: Iterator[tuple[IPv4Network, IPv4Network]]
 ) -> tuple[IPv4Interface, IPv4Interface] | None:
-    """Return the addresses of the file, of its prefix, or of a pool; None if none is left (refused)."""
+    """Return addresses from the file, from its prefix, or from a pool; refuse the link and return None if none
+    is left.
+    """
     first, second = (end.address for end in link.ends)
     if first is not None and second is not None:
         return first, second
@@ -261,7 +264,7 @@ def _text(
 
 
 def _quoted(name: str) -> str:
-    """Quote a word for YAML if it means something else (`no`, `1`)."""
+    """Quote a word if YAML would interpret it differently (`no`, `1`)."""
     return f'"{name}"'
 
 
@@ -270,7 +273,7 @@ def _comment(text: str) -> str:
 
 
 def _write(to: Path, text: str) -> None:
-    """Write the file once it was checked, and only if there is none."""
+    """Write the file after it was checked, and only if it does not exist."""
     if to.exists() or to.is_symlink():
         raise UserError(f"{to}: found an existing file, expected none", hint="give another name with --to")
     with drafted(to) as draft:

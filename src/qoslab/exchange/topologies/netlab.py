@@ -1,7 +1,7 @@
-"""Topology files of netlab (netlab.tools/topology-reference).
+"""Reader of topology files of netlab (netlab.tools/topology-reference).
 
-Nodes are a list or a mapping; a node's device is its own, its group's or the default. Links are text (`a-b`), lists of
-nodes, mappings with the nodes as keys, mappings with `interfaces`, or groups of these.
+Nodes are a list or a mapping; a node has its own device, that of its group, or the default. Links are text (`a-b`),
+lists of nodes, mappings with the nodes as keys, mappings with `interfaces`, or groups of these.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from qoslab.model.units import Rate
 from qoslab.schema.document import Document, Steps
 
 REFUSED = ("plugin", "components")
-"""Keys at the top that make other nodes and links of those in the file."""
+"""Top-level keys that change the nodes and links of the file."""
 
 
 def is_netlab(data: Any) -> bool:
-    """Return whether a document may be one."""
+    """Return whether a document looks like a netlab topology."""
     return isinstance(data, dict) and "nodes" in data and "topology" not in data
 
 
 def read_netlab(document: Document) -> Foreign:
-    """Nodes and links; what does not hold is among the document's findings."""
+    """Return nodes and links, and add errors to the document's findings."""
     found, data = Foreign("netlab", document), document.data
     for key in REFUSED:
         if key in data:
@@ -47,7 +47,7 @@ def read_netlab(document: Document) -> Foreign:
 
 
 def _of_groups(found: Foreign, groups: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
-    """Nodes with the device of their group."""
+    """Yield the nodes that have the device of their group."""
     for name, group in groups.items():
         members = mapping(group).get("members") or []
         if not isinstance(members, list):
@@ -66,7 +66,7 @@ def _nodes(nodes: Any) -> Iterator[tuple[Any, Any, Steps]]:
 
 
 def _links(links: Any, steps: Steps) -> Iterator[tuple[Any, Steps]]:
-    """Links, those of groups too."""
+    """Yield the links, including those of groups."""
     if isinstance(links, dict):
         for name, group in links.items():
             yield from _links(group, (*steps, name))
