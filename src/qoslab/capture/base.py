@@ -1,4 +1,4 @@
-"""Interface of every capture tool: a command, and readers of its output."""
+"""Interface of a capture tool: a command, and parsers of its output."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ class CaptureError(RunInvalid):
 
 @dataclass(frozen=True)
 class Counts:
-    """Packets that the capture tool saw, and those that it could not keep."""
+    """Number of packets that the capture tool received, and that it dropped."""
 
     received: int
     dropped: int
-    """Drops by the kernel's buffer and by the tool itself."""
+    """Drops by the kernel's buffer and by the tool."""
 
 
 class CaptureTool(Protocol):
-    """One way of capturing. Implementations are stateless: they build commands and read text, nothing more.
+    """A capture tool. Implementations are stateless: they only build commands and parse text.
 
-    A capture is stopped with SIGINT; it then writes the rest of the file, says its counts and ends.
+    A capture is stopped with SIGINT; the tool then writes the rest of the file, prints its counts and exits.
     """
 
     name: str
     programs: tuple[str, ...]
     """Programs that must be installed where packets are captured."""
     settles_s: float
-    """Seconds after a packet until it would be in the file even if the capture were stopped then."""
+    """Seconds after which a packet is in the file even if the capture is stopped then."""
 
     def command(
         self, interface: str, file: str, *, filter: str = "", snaplen: int, comment: str = "", buffer_mib: int = 32
     ) -> tuple[str, ...]:
-        """The command that captures from an interface into a pcapng file; `snaplen` bytes of each packet are kept."""
+        """Return the command that captures from an interface into a pcapng file, truncating each packet to `snaplen`
+        bytes.
+        """
         ...
 
     def is_running(self, stderr: str) -> bool:
@@ -44,9 +46,11 @@ class CaptureTool(Protocol):
         ...
 
     def failure(self, stderr: str) -> str:
-        """The tool's own words of what went wrong; empty if it said nothing of the kind."""
+        """Return the tool's error message; empty if it printed none."""
         ...
 
     def counts(self, stderr: str) -> Counts:
-        """The counts it said at its end. `CaptureError` if it said none, as when it was killed."""
+        """Return the counts that the tool printed at its end. Raise `CaptureError` if there are none, as after it was
+        killed.
+        """
         ...

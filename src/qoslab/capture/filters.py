@@ -1,7 +1,7 @@
-"""Capture filters by libpcap, which dumpcap uses too (pcap-filter(7)): whether they hold, what they compile to.
+"""Capture filters compiled by libpcap, which dumpcap uses too (pcap-filter(7)): their validity and their programs.
 
-Compiling runs in a process of its own, `python -m qoslab.capture.filters`, which reads a filter and prints JSON: it is
-C code that no signal interrupts, and some filters take it minutes.
+A separate process, `python -m qoslab.capture.filters`, reads a filter, compiles it and prints JSON: compilation is C
+code that no signal interrupts, and it takes minutes for some filters.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Instruction: TypeAlias = tuple[int, int, int, int]
 LIBRARIES = ("libpcap.so.0.8", "libpcap.so.1")
 """Library names on Debian and Ubuntu, and elsewhere."""
 COMPILE_S = 10.0
-"""Seconds for compiling a filter; those of `MOST_TERMS` terms take some milliseconds."""
+"""Time limit for compiling a filter in seconds; filters with `MOST_TERMS` terms take some milliseconds."""
 COMPILE_BYTES = 2**30
-"""Address space of the process that compiles."""
+"""Maximum address space of the compiling process."""
 _PASSED_ON = ("PATH", "LANG", "LC_", "LD_LIBRARY_PATH", "PYTHON")
-"""Beginnings of the names of variables that the process that compiles needs."""
+"""Prefixes of the environment variables that the compiling process needs."""
 _ETHERNET = 1
-"""DLT_EN10MB, the link type of every interface of a lab."""
+"""DLT_EN10MB, the link type of every interface in a lab."""
 _SNAPLEN = 262144
 _UNKNOWN_NETMASK = 0xFFFFFFFF
 
@@ -102,9 +102,9 @@ def filter_problem(text: str) -> str | None:
 
 
 def filter_program(text: str) -> tuple[Instruction, ...]:
-    """The program of a filter for frames of Ethernet; none for the empty filter, which all frames pass.
+    """Return the program of a filter for Ethernet frames; empty for the empty filter, which matches all frames.
 
-    `CaptureError` if it does not hold, or there is no libpcap.
+    Raise `CaptureError` for an invalid filter, or without libpcap.
     """
     if not text.strip():
         return ()
@@ -118,7 +118,7 @@ def filter_program(text: str) -> tuple[Instruction, ...]:
 
 
 def main() -> None:
-    """Compile the filter on standard input; the libraries to try are the arguments."""
+    """Compile the filter from standard input; the arguments are the libraries to try."""
     resource.setrlimit(resource.RLIMIT_AS, (COMPILE_BYTES, COMPILE_BYTES))
     json.dump(_compiled(sys.stdin.buffer.read()), sys.stdout)
 

@@ -1,6 +1,6 @@
-"""Packets of captures as Arrow tables, a piece at a time, read by the program `qos-pcap` (docs/reference/captures.md).
+"""Packets of captures as Arrow tables in pieces, read by the program `qos-pcap` (docs/reference/captures.md).
 
-It reads pcap and pcapng, compressed by gzip or not, of Ethernet, PPP, HDLC and IP.
+It reads pcap and pcapng, optionally compressed by gzip, of Ethernet, PPP, HDLC and IP.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ PROGRAM = "qos-pcap"
 FORMAT = 1
 TCP, UDP = 6, 17
 PIECE = 65_536
-"""Packets at a time: while one piece is worked on, the next is read."""
+"""Packets per piece: while one piece is processed, the next one is read."""
 PIPE_BYTES = 1 << 20
-"""Size of the pipe from the reader; the limit of an ordinary user (`/proc/sys/fs/pipe-max-size`)."""
+"""Size of the pipe from the reader; the limit for an ordinary user (`/proc/sys/fs/pipe-max-size`)."""
 BEHIND = 64
-"""Bytes behind the IP header by which packets are recognised; captures of runs keep at least so many."""
+"""Bytes after the IP header by which packets are recognised; captures of runs contain at least this many."""
 
 SCHEMA = pa.schema(
     {
@@ -53,18 +53,19 @@ SCHEMA = pa.schema(
         "interface": pa.int32(),  # number in the file, through all sections; of Linux cooked v2 the interface index
     }
 )
-"""Columns of a piece, a row a packet. All but the first two are -1 if a packet has no such thing."""
+"""Columns of a piece, one row per packet. All but the first two are -1 if they do not apply to a packet."""
 
 Array = npt.NDArray[Any]
 
 
 def read_packets(file: Path, *, piece: int = PIECE, behind: int = BEHIND) -> Generator[pa.RecordBatch, None, list[str]]:
-    """All packets of a capture in file order, at most `piece` at a time, with the columns of `SCHEMA`.
+    """Yield all packets of a capture in file order, at most `piece` at a time, with the columns of `SCHEMA`.
 
-    Returns the names of the interfaces that the file describes, in the order of their numbers.
+    Return the names of the interfaces in the file, in the order of their numbers.
 
-    A file that stops in the middle of a packet (its writer was killed, the disk was full) is read up to there and then
-    raises, as does one that is no capture: `CaptureError`. `behind` bytes distinguish packets, 8 to 1024.
+    A file that ends in the middle of a packet (for example because the capture tool was killed, or the disk was full)
+    is read up to that packet. Then, as for a file that is not a capture, raise `CaptureError`. `behind` bytes, 8 to
+    1024, distinguish packets.
     """
     if file.exists() and not (file.is_file() or file.is_dir()):
         # A FIFO would be waited for.
@@ -88,12 +89,14 @@ def read_packets(file: Path, *, piece: int = PIECE, behind: int = BEHIND) -> Gen
 
 
 def column(piece: pa.RecordBatch | pa.Table, name: str) -> Array:
-    """A column as an array, without a copy where it is of one piece."""
+    """Return a column as an array, without a copy if the column is contiguous."""
     return np.asarray(piece.column(name).to_numpy())
 
 
 def _pieces(stream: IO[bytes]) -> Generator[pa.RecordBatch, None, tuple[str | None, list[str]]]:
-    """The pieces that the program writes; returns its problem with the file, if any, and the interfaces' names."""
+    """Yield the pieces from the program; return its error message for the file, if any, and the names of the
+    interfaces.
+    """
     head = json.loads(stream.readline())
     expected = [
         [name, np.dtype(kind.to_pandas_dtype()).str] for name, kind in zip(SCHEMA.names, SCHEMA.types, strict=True)

@@ -1,9 +1,9 @@
-"""Files of other tools → a folder with the tables and graphs that a run has.
+"""Import of files of other tools to a folder with the tables and graphs of a run.
 
 FOLDER/
-  import.json            what was read, with SHA-256, and what must be known of it
-  tables/*.parquet       tables of a run, each file an arm; samples has what a run has no table for
-  report.html            the graphs, and the figures that the tables yield
+  import.json            list of the input files, with SHA-256, and remarks on them
+  tables/*.parquet       tables of a run, one arm per file; `samples` has values without a table of a run
+  report.html            the graphs, and the metrics of the tables
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Question to the simulator: one packet at one router, and its answer."""
+"""Simulator query for one packet at one router, and its answer."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 QUESTION, SCENARIO = f"{SIMULATOR}: question: ", f"{SIMULATOR}: scenario: "
-"""First words of a refusal; the path and the reason follow."""
+"""Prefixes of a refusal; the path and the reason follow."""
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A packet at a router: the routes that were asked for, and what the simulator found."""
+    """A packet at a router: the queried routes, and the simulator's answer."""
 
     subject: Subject
     packet: Packet
     routes: tuple[Route, ...]
     input: str | None
-    """Interface that it came by; None if it is not known."""
+    """Input interface; None if it is unknown."""
     input_reason: str
     found: program_formats.Explanation
 
     @property
     def route(self) -> Route | None:
-        """The route that it took."""
+        """The route of the packet."""
         index = self.found["route"]
         return None if index is None else self.routes[index]
 
@@ -49,10 +49,11 @@ def ask(
     came: str = "",
     at_ns: int = 0,
 ) -> Passage:
-    """Bring a packet to the router, and return what became of it.
+    """Send the packet to the router, and return the result.
 
-    `interface` is the output interface in place of the route, `source` the input interface in place of that of the
-    route to the packet's source; `came` is the same of a packet of a run. Raise UserError for what cannot be asked.
+    `interface` replaces the output interface of the route; `source` replaces the input interface, which is by default
+    that of the route to the packet's source; `came` is the arrival of a packet of a run. Raise UserError for an
+    impossible query.
     """
     routes = subject.routes()
     entered, reason = (came, "as in the run") if came else _input(subject, packet, routes, source)
@@ -105,7 +106,7 @@ def _with_policy(subject: Subject, direction: str) -> list[str]:
 
 
 def explanation(scenario: program_formats.Scenario, question: program_formats.Question) -> program_formats.Explanation:
-    """Return the answer of the simulator. Raise UserError if it refuses the question or the scenario."""
+    """Return the answer of the simulator. Raise UserError if it refuses the query or the scenario."""
     with tempfile.TemporaryDirectory(prefix="qoslab-explain-") as folder:
         file = Path(folder) / "question.json"
         file.write_text(json.dumps(question), encoding="utf-8")
@@ -114,7 +115,7 @@ def explanation(scenario: program_formats.Scenario, question: program_formats.Qu
 
 
 def simulate(scenario: program_formats.Scenario, folder: Path) -> None:
-    """Run a scenario; its captures go to a folder. Raise UserError if the simulator refuses it."""
+    """Run a scenario with captures in a folder. Raise UserError if the simulator refuses it."""
     _simulator(("run",), scenario, folder)
 
 

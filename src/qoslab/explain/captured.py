@@ -31,14 +31,14 @@ class Captured:
 
     packet: Packet
     time_ns: int | None
-    """Time from the start of the run; None if the capture is of no run."""
+    """Time from the start of the run; None if the capture does not belong to a run."""
     identity: int
-    """Hash of what routers leave alone; 0 if too little of the packet was captured."""
+    """Hash of the fields that routers do not change; 0 if too little of the packet was captured."""
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """Time and interface at which a packet of a run comes to a router."""
+    """Time and interface at which a packet of a run arrives at a router."""
 
     time_ns: int
     interface: str
@@ -61,7 +61,7 @@ def captured_packet(given: str, cell: Cell | None) -> Captured:
 
 
 def arrival(subject: Subject, captured: Captured) -> Arrival | None:
-    """Return when a packet of a run comes to the router; None if it does not, or is not recognised.
+    """Return the arrival of a packet of a run at the router; None if it does not arrive or is not recognised.
 
     The run is simulated again with a capture at each port of the router.
     """
@@ -84,13 +84,13 @@ def arrival(subject: Subject, captured: Captured) -> Arrival | None:
 
 
 def _left_before(one: Arrival, found: list[Arrival]) -> bool:
-    """Return whether a sighting is that of a packet on its way out: it was seen at another port before."""
+    """Return whether the packet was leaving the router: it was seen at another port before."""
     before = [each for each in found if each.time_ns <= one.time_ns and each.interface != one.interface]
     return len(before) > sum(each.time_ns < one.time_ns and each.interface == one.interface for each in found)
 
 
 def _interface(subject: Subject, port: str, vlan: int) -> str:
-    """Return the interface of a frame at a port: that of its VLAN, or of its circuit."""
+    """Return the interface of a frame at a port, by its VLAN or its circuit."""
     for each in subject.device.subinterfaces(port):
         if each.vlan is not None and (each.vlan == vlan or (each.native and vlan < 0)):
             return each.name
@@ -110,7 +110,7 @@ def _times(file: Path, captured: Captured) -> Iterator[tuple[int, int]]:
 
 
 def _file(name: str, cell: Cell | None) -> tuple[Path, bool]:
-    """Return the file of a capture, and whether it is one of the cell."""
+    """Return the file of a capture, and whether it belongs to the cell."""
     if cell is not None:
         points = [point.name for point in cell.experiment().captures]
         if name in points:

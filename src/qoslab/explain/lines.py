@@ -1,4 +1,4 @@
-"""Lines of a configuration by the part of the device model that they make."""
+"""Lines of a configuration by the part of the device model that they define."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Line:
     """Line number from 1; 0 for a line that is not in the file."""
     text: str
     file: str = ""
-    """Empty for the configuration that the answer is about."""
+    """File name; empty for the configuration of the traced router."""
 
     def __str__(self) -> str:
         place = f"{self.file} " if self.file else ""
@@ -49,11 +49,11 @@ class Lines:
                 yield file, carried
 
     def first(self, modes: Sequence[str], names: tuple[str, ...], *commands: str) -> Line | None:
-        """Return the first line at a position that begins with one of some commands."""
+        """Return the first line at a position that begins with one of `commands`."""
         return next(self._found(modes, names, commands), None)
 
     def last(self, modes: Sequence[str], names: tuple[str, ...], *commands: str) -> Line | None:
-        """Return the last one, which decides where a command replaces an earlier one."""
+        """Return the last line as for `first`: it has effect if a command replaces an earlier one."""
         found = list(self._found(modes, names, commands))
         return found[-1] if found else None
 
@@ -80,15 +80,15 @@ class Lines:
         return list(self._found(("interface", "subinterface"), (interface,), (command,)))
 
     def global_line(self, *commands: str) -> Line | None:
-        """Return the first line for the whole device that begins with one of some commands."""
+        """Return the first global line that begins with one of `commands`."""
         return self.first(("config",), (), *commands)
 
     def global_lines(self, command: str) -> list[Line]:
-        """Return all lines for the whole device that begin with a command."""
+        """Return all global lines that begin with a command."""
         return list(self._found(("config",), (), (command,)))
 
     def of_criterion(self, name: str, criterion: Criterion) -> Line | None:
-        """Return the `match` line of a class-map that makes a criterion."""
+        """Return the `match` line of a class-map that defines a criterion."""
         if name not in self._criteria:
             self._criteria[name] = self._makes(
                 name,
@@ -98,7 +98,7 @@ class Lines:
         return self._criteria[name].get(criterion)
 
     def of_entry(self, name: str, entry: AccessEntry) -> Line | None:
-        """Return the line of an access list that makes an entry."""
+        """Return the line of an access list that defines an entry."""
         if name not in self._entries:
             self._entries[name] = self._makes(
                 name,
@@ -110,7 +110,9 @@ class Lines:
     def _makes(
         self, name: str, wanted: Callable[[Carried], bool], parts: Callable[[Device], tuple[T, ...]]
     ) -> dict[T, Line]:
-        """Carry out the lines of a class-map or access list on a device without it, and note what each adds."""
+        """Execute the lines of a class-map or access list on a device without it, and record the part that each line
+        adds.
+        """
         device = Device(self._device.hardware, object_groups=self._device.object_groups)
         device.class_maps = {other: each for other, each in self._device.class_maps.items() if other != name}
         session = ConfigSession(device)
@@ -139,7 +141,7 @@ def _of_list(carried: Carried, name: str) -> bool:
 
 
 def _begins(text: str, command: str) -> bool:
-    """Return whether a line begins with a command, each word of which may be shortened."""
+    """Return whether a line begins with a command, each word of which may be abbreviated."""
     typed, wanted = text.split(), command.split()
     if len(typed) < len(wanted):
         return False

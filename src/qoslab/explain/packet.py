@@ -1,4 +1,4 @@
-"""A packet as typed: `udp 10.0.0.1:4000 > 10.0.0.2:5004 dscp ef 200 B`."""
+"""Packet as typed by the user: `udp 10.0.0.1:4000 > 10.0.0.2:5004 dscp ef 200 B`."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ WITH_PORTS = (TCP, UDP)
 HEADERS = {4: 20, 6: 40}
 """Bytes of an IP header without options, by version."""
 TRANSPORT = {ICMP: 8, TCP: 20, UDP: 8, ICMPV6: 8}
-"""Bytes of the header behind it."""
+"""Bytes of the transport header, by protocol."""
 ECHO = {ICMP: 8, ICMPV6: 128}
 """Type of an echo request."""
 MOST_BYTES = 65_535
 _LONGEST = 10
-"""Digits from which on a word is no number."""
+"""Number of digits from which a word is not accepted as a number."""
 _ENDPOINT = re.compile(r"\[(?P<v6>[^\]]+)\](?::(?P<port6>\S+))?|(?P<v4>[^:]+)(?::(?P<port4>[^:]+))?|(?P<bare>\S+)")
 _SIZE = re.compile(r"(\d{1,9}) *(?:b|bytes?)?", re.IGNORECASE | re.ASCII)
 _OPTIONS = "dscp, precedence, tos, ecn, cos, type, code, syn or a size such as 200 B"
 
 
 class PacketError(UserError):
-    """A packet that cannot be read."""
+    """A packet that cannot be parsed."""
 
     def __init__(self, found: str, expected: str) -> None:
         super().__init__(f'packet: found "{found}", expected {expected}', hint=f"for example: {EXAMPLE}")
@@ -43,7 +43,7 @@ class PacketError(UserError):
 
 @dataclass(frozen=True)
 class Packet:
-    """Headers of one IP packet, as it comes to the router."""
+    """Headers of one IP packet at its arrival at the router."""
 
     protocol: int
     source: IpAddress
@@ -53,16 +53,16 @@ class Packet:
     icmp_type: int | None = None
     icmp_code: int | None = None
     established: bool = False
-    """TCP: the segment has ACK or RST, as all but the first of a connection."""
+    """TCP: the segment has ACK or RST, as all segments of a connection except the first."""
     dscp: int = 0
     ecn: int = 0
     cos: int = 0
-    """Class of service of its VLAN tag."""
+    """Class of service in its VLAN tag."""
     length: int = 0
     """Bytes of the IP packet."""
 
     def question(self) -> program_formats.QuestionPacket:
-        """Return the packet as the simulator reads it."""
+        """Return the packet in the simulator's form."""
         return {
             "protocol": self.protocol,
             "source": str(self.source),

@@ -25,7 +25,7 @@ COLOURS: tuple[tuple[Colour, str, str], ...] = (
     ("exceed", "exceeded", "exceeds"),
     ("violate", "violated", "violates"),
 )
-"""Colour, key of its counter, verb."""
+"""Colour, key of its counter, and verb."""
 SET_WORDS = {
     "dscp": ("set dscp", "set ip dscp"),
     "precedence": ("set precedence", "set ip precedence"),
@@ -37,24 +37,24 @@ SET_WORDS = {
 
 @dataclass(frozen=True)
 class Level:
-    """A class that a packet is in, of one level of a policy: its counters before and after."""
+    """A class that matches the packet, at one level of a policy, with its counters before and after."""
 
     policy: str
     path: tuple[str, ...]
     before: program_formats.ClassCounters
     after: program_formats.ClassCounters
     around: tuple[program_formats.PolicyCounters, program_formats.PolicyCounters]
-    """The policy-map before and after."""
+    """Counters of the policy-map before and after."""
 
     @property
     def name(self) -> str:
-        """The class."""
+        """Name of the class."""
         return self.path[-1]
 
 
 @dataclass(frozen=True)
 class Direction:
-    """A packet at an interface, in or out: the state before and after."""
+    """A packet at an interface, in or out, with the state before and after."""
 
     passage: Passage
     name: Literal["input", "output"]
@@ -64,12 +64,12 @@ class Direction:
 
     @property
     def device(self) -> Device:
-        """The device."""
+        """The router."""
         return self.passage.subject.device
 
     @property
     def lines(self) -> Lines:
-        """The lines of its configuration."""
+        """Lines of the router's configuration."""
         return self.passage.subject.lines
 
     @property
@@ -79,7 +79,7 @@ class Direction:
 
     @cached_property
     def policy_interface(self) -> str:
-        """The interface that the policy is on: the subinterface or its port."""
+        """Interface with the policy: the subinterface or its port."""
         own = self.interface.service_policy_input if self.name == "input" else self.interface.service_policy_output
         return self.interface_name if own is not None else self.interface.parent or self.interface_name
 
@@ -93,7 +93,7 @@ class Direction:
 
     @cached_property
     def came(self) -> Box:
-        """The packet as it came to the policies of this direction, as a set."""
+        """The packet before the policies of this direction, as a set."""
         packet, part = self.passage.packet, self.passage.found[self.name]
         assert part is not None
         marks = part["came"]
@@ -116,7 +116,7 @@ class Direction:
 
     @cached_property
     def levels(self) -> list[Level]:
-        """The classes that the packet is in, outermost first."""
+        """The classes that match the packet, outermost first."""
         before, after = self._policies()
         levels: list[Level] = []
         path: tuple[str, ...] = ()
@@ -132,7 +132,7 @@ class Direction:
 
     @property
     def classes(self) -> list[str]:
-        """The names of the classes, outermost first."""
+        """Names of the classes, outermost first."""
         return [each.name for each in self.levels]
 
     def tokens(self, level: Level, kind: Literal["police", "priority"]) -> list[program_formats.Tokens | None]:
@@ -147,7 +147,7 @@ class Direction:
     def entry_hits(self, name: str, *, filtering: bool = False) -> list[tuple[AccessEntry, Line | None]]:
         """Return the entries of an access list that the packet hit, with their lines.
 
-        A list that filters the interface and classifies as well has its first hit from the filter.
+        If a list both filters the interface and classifies, its first hit is from the filter.
         """
         before, after = (state["access_lists"].get(name, []) for state in (self.before, self.after))
         access_list = self.device.access_lists.get(name)
@@ -167,7 +167,7 @@ def step_of(key: str, title: str, text: str, marks: program_formats.Marks) -> St
 
 
 def policy_steps(direction: Direction) -> Iterator[Step]:
-    """Yield the steps of the packet in a policy, in the order in which the engine takes them."""
+    """Yield the steps of the packet in a policy, in the order of the engine."""
     if direction.levels:
         yield from _level_steps(direction, 0)
 
@@ -228,9 +228,9 @@ def _criteria_lines(
 
 
 def _first_that_matches(direction: Direction, class_map: ClassMap) -> list[Criterion]:
-    """Return the criterion of a nested match-any class-map that the packet meets, if it is known.
+    """Return the criterion of a nested match-any class-map that the packet matches, if it is known.
 
-    The engine counts the matches of the outermost class-map only.
+    The engine only counts the matches of the outermost class-map.
     """
     came = direction.came
     for criterion in class_map.criteria:

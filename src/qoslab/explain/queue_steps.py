@@ -1,4 +1,4 @@
-"""Steps of a packet behind its output policy: priority rate, queue, shapers, transmit ring and line."""
+"""Steps of a packet after its output policy: priority rate, queue, shapers, transmit ring and line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Queue:
     name: str
     policy: str
     owner: str
-    """The class whose lines describe it."""
+    """The class with the configuration lines of the queue."""
     before: Mapping[str, Any]
     after: Mapping[str, Any]
 
@@ -46,7 +46,7 @@ QUEUE_COMMANDS = ("queue-limit", "fair-queue", "bandwidth", "priority", "random-
 
 
 def queue_steps(direction: Direction, output: program_formats.OutputPassage) -> Iterator[Step]:
-    """Yield the steps of a packet that has come to the queues."""
+    """Yield the steps of a packet that has reached the queues."""
     yield from _priority(direction, output)
     yield _queue(direction, output)
     yield from _random_detect(direction)
@@ -56,7 +56,7 @@ def queue_steps(direction: Direction, output: program_formats.OutputPassage) -> 
 
 
 def _priority(direction: Direction, output: program_formats.OutputPassage) -> Iterator[Step]:
-    """Yield the conditional policer of a priority class."""
+    """Yield the step of the conditional policer of a priority class."""
     for level in direction.levels:
         before, after = direction.tokens(level, "priority")
         priority = level.after["priority"]
@@ -76,7 +76,7 @@ def _priority(direction: Direction, output: program_formats.OutputPassage) -> It
 
 
 def _queue(direction: Direction, output: program_formats.OutputPassage) -> Step:
-    """Return the queue that the packet joins: of its class, of the class-default of its policy, or of the interface."""
+    """Return the step of the queue: of the packet's class, of the class-default of its policy, or of the interface."""
     found = _own_queue(direction)
     if found is None:
         return _interface_queue(direction, output)
@@ -105,8 +105,9 @@ def _queue(direction: Direction, output: program_formats.OutputPassage) -> Step:
 
 
 def _own_queue(direction: Direction) -> _Queue | None:
-    """Return the queue that a packet joins: the shared one of priority classes, else that of the innermost class that
-    has one, or shares that of the class-default next to it."""
+    """Return the queue of a packet: the shared queue of priority classes, else that of the innermost class that has one
+    or shares the queue of the class-default next to it.
+    """
     shared = (_shared_priority(level) for level in reversed(direction.levels))
     if (found := next((each for each in shared if each is not None), None)) is not None:
         return found
@@ -121,7 +122,7 @@ def _own_queue(direction: Direction) -> _Queue | None:
 
 
 def _shared_priority(level: Level) -> _Queue | None:
-    """Return the queue that the priority classes of a policy-map share, of the level of a class."""
+    """Return the queue that the priority classes of a policy-map share, at the level of a class."""
     own = level.before["priority"]
     if own is None:
         return None
@@ -192,7 +193,7 @@ def _random_detect(direction: Direction) -> Iterator[Step]:
 
 
 def _red_row(level: Level) -> program_formats.RandomDetectRow | None:
-    """Return the row of thresholds that counted the packet."""
+    """Return the row of random-detect thresholds that counted the packet."""
     before, after = level.before["random_detect"], level.after["random_detect"]
     if before is None or after is None:
         return None
@@ -206,7 +207,7 @@ def _red_row(level: Level) -> program_formats.RandomDetectRow | None:
 
 
 def _shapers(direction: Direction, output: program_formats.OutputPassage) -> Iterator[Step]:
-    """Yield the shapers of the classes, and whether the packet finds packets that wait for them."""
+    """Yield the steps of the shapers of the classes, and of packets that already wait for them."""
     for level in reversed(direction.levels):
         before, after = level.before["shape"], level.after["shape"]
         if before is None or after is None:

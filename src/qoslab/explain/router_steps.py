@@ -1,4 +1,4 @@
-"""Steps of a packet at a router, each with the lines of configuration that decide: the simulator's answer in words."""
+"""Steps of a packet at a router, each with the deciding configuration lines: the simulator's answer as text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REASONS = {
     "overrun": "the sender ran too far ahead of its link",
     "lost": "the link lost it",
 }
-"""Texts by the name of the drop reason in the counters."""
+"""Text for each drop reason in the counters."""
 DECIDING = {
     "police": "police",
     "denied": "access_list",
@@ -52,28 +52,28 @@ ENDS = {
 
 @dataclass(frozen=True)
 class Trace:
-    """The way of one packet through one router."""
+    """The path of one packet through one router."""
 
     router: str
     title: str
     packet: str
     state: str
-    """State of the router when the packet comes."""
+    """State of the router at the arrival of the packet."""
     notes: tuple[str, ...]
     steps: tuple[Step, ...]
     result: str
     """`sent`, `dropped`, `received` or `waiting`."""
     reason: str
-    """Reason of a drop, by the name of the counters; empty if it was not dropped."""
+    """Drop reason, as named in the counters; empty if it was not dropped."""
     at_ns: int
-    """Time at which the packet comes, from the start of the run."""
+    """Arrival time of the packet from the start of the run."""
     departure_ns: int | None
-    """Time from then until its last bit is on the wire; None if it was not sent."""
+    """Time from arrival until its last bit is on the wire; None if it was not sent."""
     classes: dict[str, list[str]] = field(default_factory=dict)
     """Classes by direction, outermost first."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
+        """Return the trace as plain values, for JSON."""
         return {
             "router": self.router,
             "configuration": self.title,
@@ -112,7 +112,7 @@ def trace(passage: Passage, state: str) -> Trace:
 
 
 def _undecided(passage: Passage) -> Iterator[str]:
-    """Yield the classes ahead of the packet's whose match lines decide nothing here."""
+    """Yield the classes before the packet's class whose match lines are undecided here."""
     device = passage.subject.device
     for direction in _directions(passage):
         for level in direction.levels:
@@ -130,7 +130,7 @@ def _undecided(passage: Passage) -> Iterator[str]:
 
 
 def _too_long(passage: Passage) -> Iterator[str]:
-    """Yield the output interface whose MTU is less than the packet: the engine does not fragment."""
+    """Yield the output interface if its MTU is smaller than the packet: the engine does not fragment."""
     packet = passage.packet
     for direction in _directions(passage):
         mtu = (ip_mtu if packet.source.version == 4 else ipv6_mtu)(direction.device, direction.interface)
@@ -230,7 +230,7 @@ def _routed(passage: Passage) -> Step:
 
 
 def _admission(direction: Direction, dropped: str | None) -> Iterator[Step]:
-    """Yield the steps ahead of a policy: access lists that filter the interface, and `rate-limit`."""
+    """Yield the steps before a policy: access lists that filter the interface, and `rate-limit`."""
     name = direction.name
     word = "in" if name == "input" else "out"
     version = direction.passage.packet.source.version

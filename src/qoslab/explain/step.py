@@ -1,4 +1,4 @@
-"""One step of a packet, and texts of times and marks."""
+"""One step of a packet, and text of times and marks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """One decision."""
+    """One decision about the packet."""
 
     key: str
     """Stable identifier of the kind of decision."""
@@ -23,23 +23,23 @@ class Step:
     text: str
     lines: tuple[Line, ...] = ()
     values: dict[str, Any] = field(default_factory=dict)
-    """The same as plain values, for JSON."""
+    """The decision as plain values, for JSON."""
 
     def as_dict(self, place: int) -> dict[str, Any]:
-        """Return plain values, for JSON."""
+        """Return the step as plain values, for JSON."""
         lines = [{"file": each.file or None, "line": each.number, "text": each.text} for each in self.lines]
         return {"step": place, "kind": self.key, "title": self.title, "text": self.text, **self.values, "lines": lines}
 
 
 def ms(nanoseconds: int) -> str:
-    """Return a time in microseconds, milliseconds or seconds."""
+    """Format a time as microseconds, milliseconds or seconds."""
     if nanoseconds >= 10**9:
         return f"{number(nanoseconds / 1e9, 5)} s"
     return f"{number(nanoseconds / 1e6, 5)} ms" if nanoseconds >= 10**6 else f"{number(nanoseconds / 1e3, 4)} µs"
 
 
 def marks_text(old: program_formats.Marks, new: program_formats.Marks) -> str:
-    """Return the marks that changed."""
+    """Return the changed marks as text."""
     parts = []
     if old["dscp"] != new["dscp"]:
         parts.append(f"DSCP {_dscp(old['dscp'])} -> {_dscp(new['dscp'])}")

@@ -1,4 +1,4 @@
-"""The router that a packet comes to: of a pasted configuration, an experiment, or a cell of a run."""
+"""The router of a packet trace: from a pasted configuration, an experiment, or a cell of a run."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ IpNetwork = IPv4Network | IPv6Network
 ROUTER = "R1"
 """Name of the pasted router in its scenario."""
 ASSUMED = "GigabitEthernet0/0"
-"""Interface of a policy-map that the configuration attaches nowhere."""
+"""Interface for a policy-map that the configuration does not attach."""
 GIGABIT_BPS = 10**9
 LONG_NS = 10**14
-"""Time after which a packet that waits at an idle router is given up; more than a day."""
+"""Time limit for a packet that waits at an idle router; more than a day."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Route:
 
     prefix: IpNetwork
     interface: str | None
-    """Full name; None drops the packet."""
+    """Full name of the output interface; None drops the packet."""
     next_hop: IpAddress | None = None
     line: Line | None = None
     connected: bool = False
     chosen: str = ""
-    """Reason for an output interface that no route gives."""
+    """Reason for an output interface that is not from a route."""
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Subject:
 
     name: str
     title: str
-    """Description of the origin of the configuration."""
+    """Description of the source of the configuration."""
     device: Device
     lines: Lines
     scenario: program_formats.Scenario
@@ -64,12 +64,12 @@ class Subject:
     """Ports with a link."""
     notes: list[str] = field(default_factory=list)
     partial: bool = False
-    """True if routes may be missing, as those of a routing protocol."""
+    """True if routes may be missing, such as those of a routing protocol."""
     label: str = ""
-    """Name that is shown, if it is not that of the scenario."""
+    """Display name, if it differs from the name in the scenario."""
 
     def routes(self) -> list[Route]:
-        """Return the table: connected networks, then static routes with the nearest first."""
+        """Return the routing table: connected networks, followed by static routes, nearest first."""
         return [*self._connected(), *self._static()]
 
     def _connected(self) -> Iterator[Route]:
@@ -109,7 +109,7 @@ class Subject:
         yield from (each.address.ip for each in self.device.host_interfaces.values() if each.address is not None)
 
     def interface(self, given: str, option: str) -> Interface:
-        """Return the interface that an option names. Raise UserError if there is none."""
+        """Return the interface in an option. Raise UserError if there is none."""
         name = interface_name(given) or given
         found = self.device.interfaces.get(name)
         if found is None or (found.parent or found.name) not in self.ports:
@@ -118,20 +118,20 @@ class Subject:
         return found
 
     def place(self, name: str) -> program_formats.Place:
-        """Return an interface as the simulator knows it: a port, and the VLAN of a tag."""
+        """Return an interface in the simulator's form: a port, and the VLAN of a tag."""
         interface = self.device.interfaces[name]
         vlan = None if interface.native else interface.vlan
         return {"interface": interface.parent or interface.name, "vlan": vlan}
 
 
 def nearest(routes: Sequence[Route], address: IpAddress) -> int | None:
-    """Return the index of the route with the longest prefix that has an address; the first of equal ones."""
+    """Return the index of the route with the longest prefix that contains an address; the first of equal ones."""
     fitting = [index for index, each in enumerate(routes) if address in each.prefix]
     return max(fitting, key=lambda index: (routes[index].prefix.prefixlen, -index), default=None)
 
 
 def pasted_subject(configuration: Configuration, source: str, rate_bps: int | None) -> Subject:
-    """Return the router of a pasted configuration, each port on a link of its own."""
+    """Return the router of a pasted configuration, with each port on a separate link."""
     if configuration.device.switch is not None:
         raise UserError(
             f"{source}: found the configuration of a switch, expected one of a router",
@@ -164,14 +164,14 @@ def pasted_subject(configuration: Configuration, source: str, rate_bps: int | No
 
 
 def _partial(configuration: Configuration, device: Device) -> bool:
-    """Return whether the router may have routes that the configuration does not show."""
+    """Return whether the router may have routes that are not in the configuration."""
     # A route by a tunnel or a dialer is not read, or not in the table.
     unread = any(each.text.startswith(("router ", "ip route ", "ipv6 route ")) for each in configuration.reading.unread)
     return unread or not device.routes or len(installable_routes(device)) < len(device.routes)
 
 
 def _notes(configuration: Configuration, source: str) -> Iterator[str]:
-    """Yield what of a configuration is left out."""
+    """Yield the omitted parts of a configuration."""
     for each in configuration.attachments:
         if each.refused:
             reason = each.refused.removeprefix("% ")
@@ -184,7 +184,7 @@ def _notes(configuration: Configuration, source: str) -> Iterator[str]:
 
 
 def _device(configuration: Configuration) -> Device:
-    """Return the device without references to policy-maps that the configuration lacks."""
+    """Return the device without references to policy-maps that are missing in the configuration."""
     device = deepcopy(configuration.device)
     for interface in device.interfaces.values():
         if interface.service_policy_input not in device.policy_maps:
@@ -201,7 +201,7 @@ def _device(configuration: Configuration) -> Device:
 
 
 def _attach_anywhere(configuration: Configuration, device: Device, rate_bps: int | None, notes: list[str]) -> None:
-    """Attach the outermost policy-map of a configuration that attaches none, and say so."""
+    """Attach the outermost policy-map of a configuration that attaches none, and add a note."""
     interfaces = device.interfaces.values()
     if any(each.service_policy_input or each.service_policy_output for each in interfaces) or device.policy_maps == {}:
         return
@@ -231,7 +231,7 @@ def _peer(number: int) -> str:
 
 
 def _link(configuration: Configuration, number: int, port: str, rate_bps: int | None) -> program_formats.Link:
-    """Return the link of a port; its addresses are those of no real network (RFC 2544), as only its routes count."""
+    """Return the link of a port, with addresses of no real network (RFC 2544), as only its routes matter."""
     device = configuration.device
     interface = device.with_circuit(port)
     framing: Framing = "ethernet"
@@ -254,7 +254,7 @@ def _link(configuration: Configuration, number: int, port: str, rate_bps: int | 
 
 
 def _rate_bps(configuration: Configuration, interface: Interface, rate_bps: int | None) -> int:
-    """Return the rate of a port's line: as `qoslab policy` takes it."""
+    """Return the line rate of a port, as in `qoslab policy`."""
     speed = configuration.speed_mbps(interface.name)
     at = Attachment(interface.name, "output", "", 0)
     base, _ = base_rate(interface, at, rate_bps, speed)
@@ -264,5 +264,5 @@ def _rate_bps(configuration: Configuration, interface: Interface, rate_bps: int 
 
 
 def led_to(packet: Packet, interface: str, reason: str) -> list[Route]:
-    """Return a table that leads everything to one interface."""
+    """Return a table that routes all packets to one interface."""
     return [Route(EVERYWHERE[packet.source.version], interface, chosen=reason)]

@@ -1,4 +1,4 @@
-"""Files that are made from others, by their path in the checkout: `qoslab generate` writes them, a test compares."""
+"""Generated files by their path in the checkout: `qoslab generate` writes them, a test compares them."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def _below(present: str, marker: str, text: str) -> str:
 WORDS_OF_A_NAME = {"clear": 2, "configure": 2, "copy": 2, "ip": 2, "ipv6": 2, "mls": 3, "show": 3, "srr-queue": 2}
 """Number of words in the name of a command, by its first word; 1 by default."""
 WIDTH = 120
-"""Columns of a page."""
+"""Maximum columns of a page."""
 LINE = 100
-"""Columns of a line of syntax."""
+"""Maximum columns of a line of syntax."""
 
 
 def command_sections(present: str, family: str) -> str:
-    """Return a page with a section for each configuration and EXEC command that devices of a family have."""
+    """Return a page with a section for each configuration and EXEC command of the devices of a family."""
     # Not above, and so below: the figures and rules that these import may be stale.
     from qoslab.ios.commands.unsupported import ALL_REFUSED
     from qoslab.ios.config import CONFIG, MODES
@@ -82,7 +82,7 @@ def _has(family: str, command: Command[Any]) -> bool:
 
 
 def section_name(syntax: str) -> str:
-    """Return the first words of a syntax, which are its section."""
+    """Return the name of a syntax's section: its first words."""
     if words := list(takewhile(lambda word: not set(word) & set("([<+"), syntax.split())):
         return " ".join(words[: WORDS_OF_A_NAME.get(words[0], 1)])
     if "(permit|deny)" in syntax:
@@ -92,7 +92,7 @@ def section_name(syntax: str) -> str:
 
 
 def _sections(forms: Iterable[tuple[str, Command[Any]]], family: str) -> Iterator[str]:
-    """Yield a section for each name of a command, with its forms, their prompts, `no` forms and software."""
+    """Yield a section for each command name, with its forms, prompts, `no` forms and software."""
     found: dict[str, dict[tuple[str, str, str], list[str]]] = {}
     for prompt, command in forms:
         if _has(family, command):
@@ -114,7 +114,7 @@ def _sections(forms: Iterable[tuple[str, Command[Any]]], family: str) -> Iterato
 
 
 def _wrapped(syntax: str) -> Iterator[str]:
-    """Yield lines of a syntax, broken at blanks and behind bars."""
+    """Yield lines of a syntax, broken at blanks and after bars."""
     line = ""
     for part in re.findall(r"[^ |]+(?:\| ?| +|$)|\|", syntax):
         if line and len(line) + len(part.rstrip()) > LINE:
@@ -125,7 +125,7 @@ def _wrapped(syntax: str) -> Iterator[str]:
 
 
 def _software(requires: Iterable[str]) -> list[str]:
-    """Return the generations that have the required capabilities; a family stays as it is."""
+    """Return the generations with the required capabilities; a family is returned unchanged."""
     from qoslab.ios.model.generations import generations_with
 
     names: set[str] = set()
@@ -135,7 +135,7 @@ def _software(requires: Iterable[str]) -> list[str]:
 
 
 def _listed(groups: Iterable[Any], family: str, prompts: dict[str, str], why: str, head: str) -> Iterator[str]:
-    """Yield a table of commands by subject, with the software if it is not all."""
+    """Yield a table of commands by subject, with the software unless it is all."""
     from qoslab.ios.model.generations import CAPABILITIES
 
     others = {"router": {"switch"}, "switch": {"router"} | CAPABILITIES}[family]
@@ -157,11 +157,11 @@ def _code(text: str) -> str:
 
 METRIC_HEAD = "| metric | of | unit | written | meaning |\n|---|---|---|---|---|\n"
 WRITTEN = {"b/s": "`841 kb/s`", "fraction": "`32.6 %`", "B": "`31250 B`", "ms": "`25 ms`"}
-"""Form of values in experiment files, by unit; any other is a number."""
+"""Form of values in experiment files by unit; values of other units are plain numbers."""
 
 
 def metric_table(present: str) -> str:
-    """Return a document with the table of all metrics; the text behind it stays."""
+    """Return a document with the table of all metrics; the text after the table is unchanged."""
     before, head, after = present.partition(METRIC_HEAD)
     if not head:
         raise ValueError(f"the line {METRIC_HEAD.splitlines()[0]!r} is missing, the start of the generated part")
@@ -212,4 +212,4 @@ FILES: dict[str, Callable[[Path], str]] = {
     RESULTS: _results,
     "docs/images/architecture.svg": lambda top: drawing(_present(top, ARCHITECTURE)),
 }
-"""Generators of each file, with the top of the checkout as argument; imported modules come first."""
+"""Generators of each file, called with the top of the checkout; modules that others import come first."""

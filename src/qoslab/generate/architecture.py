@@ -1,4 +1,4 @@
-"""The drawing at the start of docs/internals/architecture.md, from the tables and the path of a run in that page."""
+"""Drawing at the start of docs/internals/architecture.md, from the tables and the path of a run on that page."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ LAYER = "### "
 PATH = "Path of a run:"
 WIDTH = 960
 LABEL_WIDTH = 150
-"""Pixels on the left for the names of layers."""
+"""Width of the column of layer names in pixels."""
 CHARACTER = 8
-"""Pixels of a character in a name."""
+"""Width of a character of a name in pixels."""
 BOX_HEIGHT, GAP = 28, 10
 STYLE = (
     "text{font:13px monospace;fill:#222}.layer{font:bold 13px sans-serif}.band{fill:#f3f5f7}"
@@ -25,14 +25,14 @@ STYLE = (
 
 @dataclass(frozen=True)
 class Layer:
-    """A band of the drawing: packages that import only from their own layer and those below."""
+    """A layer of the drawing: packages that import only from their own layer and the layers below."""
 
     title: str
     packages: tuple[str, ...]
 
 
 def layers(page: str) -> list[Layer]:
-    """Return the layers of the page's tables, top first as in the drawing; raise ValueError without any."""
+    """Return the layers of the page's tables, top first as in the drawing. Raise ValueError if there are none."""
     section = page.partition(f"{HEADING}\n")[2].partition("\n## ")[0]
     found = []
     for part in section.split(f"\n{LAYER}")[1:]:
@@ -51,7 +51,7 @@ def run_path(page: str) -> list[str]:
 
 
 def drawing(page: str) -> str:
-    """Return the drawing as SVG: a band for each layer, and numbers along the path of a run."""
+    """Return the drawing as SVG: a bar for each layer, and numbers along the path of a run."""
     bands = layers(page)
     steps = {name: number for number, name in enumerate(run_path(page), 1)}
     if lost := set(steps) - {name for layer in bands for name in layer.packages}:
@@ -70,7 +70,7 @@ def drawing(page: str) -> str:
 
 
 def _boxes(layer: Layer, steps: dict[str, int], top: int) -> tuple[list[str], int]:
-    """Return the boxes of a layer and their height in pixels, in as many rows as they need."""
+    """Return the boxes of a layer, in as many rows as necessary, and their height in pixels."""
     found: list[str] = []
     x, y = LABEL_WIDTH, top
     for name in layer.packages:

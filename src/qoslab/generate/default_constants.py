@@ -1,4 +1,4 @@
-"""`qoslab.ios.model.engine_defaults`: the constants of the engine's default figures, for Python."""
+"""Generator of `qoslab.ios.model.engine_defaults`: the engine's default values as Python constants."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Of `{SOURCE}`.
 """
 '''
 _CONSTANT = re.compile(r"((?:^/// .*\n)+)^pub const (\w+): [^=]+ = ([\d_]+|[(\[][\d_, ()\[\]]+);$", re.MULTILINE)
-"""A number or an array of numbers. A computed value is computed in `qoslab.ios.device_config.normalise` too."""
+"""A number or an array of numbers. Computed values are also computed in `qoslab.ios.device_config.normalise`."""
 _TUPLES = str.maketrans("[]", "()")
 
 
 def figures_module(top: Path) -> str:
-    """Return the module, with what the engine says of each figure."""
+    """Return the module, with the engine's comment on each value."""
     found = _CONSTANT.findall((top / SOURCE).read_text(encoding="utf-8"))
     return HEADING + "".join(
         f"\n{name} = {value.translate(_TUPLES)}\n{_docstring(text)}\n" for text, name, value in found

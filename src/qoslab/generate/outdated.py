@@ -1,4 +1,4 @@
-"""Comparison of a baseline with the present experiment file."""
+"""Comparison of a baseline with the current experiment file."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from qoslab.schema import load_sweep, published_figures
 
 
 def outdated(baseline: Baseline, file: Path) -> Iterator[str]:
-    """Yield the changes of an experiment file since the baseline's run, in words; none without such a file.
+    """Yield the changes of an experiment file since the baseline's run as text; nothing without such a file.
 
-    Changed measurements require a new run. Expectations count if they are new or gone, have other bounds, or relate
-    differently to the published value. Changed wording does not count: `with_present_remarks` returns it.
+    Changes of the measurement require a new run. Expectations count as changed if they are new or removed, have other
+    bounds, or relate differently to the published value. Changed wording does not count: `with_present_remarks` updates
+    it.
     """
     if not file.exists():
         return
@@ -46,7 +47,7 @@ def outdated(baseline: Baseline, file: Path) -> Iterator[str]:
 
 
 def with_present_remarks(baseline: Baseline, file: Path) -> Baseline:
-    """Return the baseline with the explanations of the present experiment file, if the expectation is unchanged."""
+    """Return the baseline with the explanations of the current experiment file, if the expectation is unchanged."""
     if not file.exists():
         return baseline
     _, _, expected = _as_it_stands(file, file.read_bytes(), baseline.manifest.lab)
@@ -63,7 +64,7 @@ def with_present_remarks(baseline: Baseline, file: Path) -> Baseline:
 def _as_it_stands(
     file: Path, _content: bytes, lab: str
 ) -> tuple[Experiment, Mapping[str, str], Mapping[Key, RunFigure]]:
-    """The experiment, the digests of its configurations as a manifest has them, and what is expected."""
+    """Return the experiment, the digests of its configurations as in a manifest, and its expectations."""
     plan = make_plan(load_sweep(file, {}, LABS[lab].check), Options(lab=lab))
     configurations: dict[str, str] = {}
     cells = []

@@ -1,4 +1,4 @@
-"""Reference pages: keys of experiment files, from their schema, and tables of a run."""
+"""Reference pages: the keys of experiment files, from their schema, and the tables of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MARK = "<!-- generated -->\n"
 
 
 def keys_document(present: str) -> str:
-    """Return the page with a section for each kind of mapping below the mark; the text above it stays."""
+    """Return the page with a section for each kind of mapping below the mark; the text above it is unchanged."""
     from qoslab.schema import experiment_schema
 
     schema = experiment_schema()
@@ -21,7 +21,7 @@ def keys_document(present: str) -> str:
 
 
 def tables_document(present: str) -> str:
-    """Return the page with the columns of each table below the mark; the text above it stays."""
+    """Return the page with the columns of each table below the mark; the text above it is unchanged."""
     from qoslab.results import tables
 
     lines: list[str] = []
@@ -67,7 +67,7 @@ def _default(schema: dict[str, Any]) -> str:
 
 
 def _form(schema: dict[str, Any]) -> str:
-    """Return the accepted values of a key in words."""
+    """Return the accepted values of a key as text."""
     if "enum" in schema:
         words = [f"`{each}`" for each in schema["enum"]]
         return " ".join(words[:12]) + (" …" if len(words) > 12 else "")

@@ -1,4 +1,4 @@
-"""The tables of docs/reference/results.md, from the baselines that are kept."""
+"""Tables of docs/reference/results.md, from the saved baselines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOT_REPRODUCED, _FITTED, _OWN_REFERENCE = "not reproduced", "fitted", "own refe
 
 
 def results_document(present: str, top: Path) -> str:
-    """The document with the table of each experiment between its marks; everything else stays."""
+    """Return the document with the table of each experiment between its marks, and the rest unchanged."""
 
     def block(found: re.Match[str]) -> str:
         name = found[1]
@@ -58,7 +58,7 @@ def _experiment(name: str, baselines: Mapping[str, Baseline], file: Path) -> Ite
 
 
 def _scores(baselines: Mapping[str, Baseline]) -> Iterator[str]:
-    """Yield how often one of two values of a parameter was better, in each kind of lab."""
+    """Yield the frequencies of one of two values of a parameter being better, for each kind of lab."""
     by_lab = {lab: {score.title: score for score in baseline.scores} for lab, baseline in baselines.items()}
     titles = dict.fromkeys(title for scores in by_lab.values() for title in scores)
     if not titles:
@@ -74,7 +74,7 @@ def _scores(baselines: Mapping[str, Baseline]) -> Iterator[str]:
 
 
 def _remarks(rows: Iterable[RunFigure]) -> Iterator[str]:
-    """Yield why figures are not reproduced, and what of the model was chosen in their light."""
+    """Yield the explanations of values that are not reproduced, and the parts of the model that were fitted to them."""
     found: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row.explanation and (kind := _remark(row)):

@@ -1,4 +1,4 @@
-"""`qoslab.ios.model.engine_rules`: the combinations that the engine refuses, and properties of generations."""
+"""Generator of `qoslab.ios.model.engine_rules`: combinations that the engine refuses, and properties of generations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SHARED = (
     "reservable_percent",
     "tx_ring",
 )
-"""Properties that Python asks for, besides those that allow combinations; the others belong to the scheduler."""
+"""Properties used by Python, in addition to those that allow combinations; the others are for the scheduler."""
 _ROW = re.compile(
     r"Combination::(?:any|with|without)\(\s*(\w+),\s*(?:&\[([\w\s,]+)\],|(\w+),(?!\s*\)))?[^|]*?\)"
     r"(?:\s*\.unless\(\|of\| of\.(\w+)\))?,\n"
@@ -53,7 +53,7 @@ _DESCRIPTION = re.compile(r"const (\w+): Properties = Properties \{\n(.*?)\n\};"
 
 
 def rules_module(top: Path) -> str:
-    """Return the module. `ValueError` for a row or property that is not understood."""
+    """Return the module. Raise `ValueError` for an unknown row or property."""
     table = (top / COMPILER / "combinations.rs").read_text(encoding="utf-8")
     table = table.partition("IMPOSSIBLE: &[Combination] = &[")[2].partition("\n];")[0] + "\n"
     rows = _ROW.findall(table)

@@ -1,4 +1,4 @@
-"""The optional parts of the installation: extras of the package, each a set of Python packages."""
+"""Optional parts of the installation: extras of the package, each a set of Python packages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PURPOSE = {
 
 
 def packages(extra: str | None) -> Iterator[str]:
-    """The distributions that an extra needs; those that everything needs where it is None."""
+    """Yield the distributions that an extra needs; for None, those that qoslab always needs."""
     for requirement in metadata.requires("qoslab") or []:
         name, _, marker = requirement.partition(";")
         named = re.search(r"extra == ['\"]([a-z]+)['\"]", marker)
@@ -29,12 +29,12 @@ def packages(extra: str | None) -> Iterator[str]:
 
 
 def lacking(extra: str | None) -> list[str]:
-    """Return the missing ones of `packages`."""
+    """Return the missing distributions of `packages`."""
     return [name for name in packages(extra) if not _installed(name)]
 
 
 def need(extra: str) -> None:
-    """`MachineError` if the packages of an extra are not all installed."""
+    """Raise `MachineError` if a package of an extra is missing."""
     if names := lacking(extra):
         raise MachineError(
             f"{PURPOSE[extra]} needs Python packages that are not installed: {', '.join(names)}",
@@ -43,8 +43,9 @@ def need(extra: str) -> None:
 
 
 def how_to_get(extra: str | None) -> str:
-    """The command that adds an extra, or what qoslab always needs. By the wheel: a package index has no qoslab, or one
-    of somebody else."""
+    """Return the command that installs an extra, or the packages that qoslab always needs. It uses the wheel, as a
+    package index has no qoslab, or one by another author.
+    """
     return "pip install qoslab-….whl" if extra is None else f"pip install 'qoslab-….whl[{extra}]'"
 
 

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used."""
+"""Lazy import of a package's names on first use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def on_first_use(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package (PEP 562); `modules` has the module in it of each name."""
+    """Return the `__getattr__` of a package (PEP 562); `modules` has the module of each name."""
 
     def imported(name: str) -> Any:
         if name not in modules:

@@ -1,4 +1,4 @@
-"""Files as OpenSSH takes them in its options, with any name (ssh_config(5))."""
+"""File options for OpenSSH, with any file name (ssh_config(5))."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 
 
 def with_host_keys(file: str | Path) -> tuple[str, ...]:
-    """Options of ssh that require the host key to be in this file, without a prompt."""
+    """Return options of ssh that require the host key to be in this file, without a prompt."""
     return "-o", f"UserKnownHostsFile={_value(file)}", "-o", "StrictHostKeyChecking=yes"
 
 
 def with_identity(file: str | Path) -> tuple[str, ...]:
-    """Options of ssh: it logs in with this private key alone."""
+    """Return options of ssh to log in with only this private key."""
     return "-o", f"IdentityFile={_value(file)}", "-o", "IdentitiesOnly=yes"
 
 
 def _value(file: str | Path) -> str:
-    """A blank would end the name, and a percent sign begin what stands for something else."""
+    """Return the file name quoted: a blank would end it, and a percent sign would begin a token."""
     name = str(file).replace("%", "%%")
     if re.fullmatch(r"[\w%@+=:,./-]+", name):
         return name

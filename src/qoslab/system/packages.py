@@ -20,13 +20,13 @@ ELSEWHERE = {
     "rustfmt": ("rustfmt", "rust"),
     "tshark": ("wireshark-cli", "wireshark-cli"),
 }
-"""Names of Debian packages on Fedora and on Arch, as in the script `qoslab` (it starts without Python)."""
+"""Names of Debian packages on Fedora and on Arch, as in the script `qoslab`, which starts without Python."""
 MANAGERS = (("dnf", "sudo dnf install", 0), ("pacman", "sudo pacman -S --needed", 1))
-"""Package managers of other distributions: the program, its command, and its column there."""
+"""Package managers of other distributions: program, command, and column in `ELSEWHERE`."""
 
 
 def how_to_install(*packages: str) -> str:
-    """The command that installs packages of Debian, or what stands for them here."""
+    """Return the command that installs Debian packages, or their equivalents on this distribution."""
     if shutil.which("apt-get"):
         return f"sudo apt-get install {' '.join(packages)}"
     for program, command, column in MANAGERS:

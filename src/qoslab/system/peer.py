@@ -12,32 +12,35 @@ from pathlib import Path
 from typing import Any
 
 TABLE = Path("/proc/self/net/tcp")
-"""The kernel's list of TCP sockets: world-readable, local address and remote address in its own byte order, owner."""
+"""The kernel's list of TCP sockets, world-readable: local and remote address in its byte order, and owner."""
 _LOCAL, _REMOTE, _OWNER, _INODE = 1, 2, 7, 9
 """Columns of the table (proc_pid_net(5))."""
 _NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, _NLMSG_ERROR = 4, 20, 1, 2
 _REQUEST = struct.Struct("=IHHII BBBBI HH16s16sIII".replace(" ", ""))
-"""`nlmsghdr` and `inet_diag_req_v2` (sock_diag(7)); the ports are in network byte order, here as bytes swapped."""
+"""`nlmsghdr` and `inet_diag_req_v2` (sock_diag(7)); the ports are in network byte order, here as byte strings."""
 _ANSWER = struct.Struct("=BBBB 2s2s16s16sIII IIIII".replace(" ", ""))
 """`inet_diag_msg`."""
 _HEADER = 16
 _ANY_STATE = 0xFFFFFFFF
 _NO_COOKIE = 0xFFFFFFFF
 REFUSED_AT_ONCE = 200
-"""Connections of others that a listening socket refuses before it lets its process do something else."""
+"""Maximum number of connections of other users that a listening socket refuses before it returns control to its
+process.
+"""
 BACKLOG = 4096
 
 
 def _written(address: tuple[Any, ...]) -> str:
-    """An IPv4 address and port as the table has them."""
+    """Return an IPv4 address and port in the form of the table."""
     (number,) = struct.unpack("=I", socket.inet_aton(address[0]))
     return f"{number:08X}:{address[1]:04X}"
 
 
 def _asked(local: tuple[Any, ...], remote: tuple[Any, ...]) -> int | None:
-    """Return the owner of the TCP socket with these addresses; None if there is none, or no process has it any more.
+    """Return the owner of the TCP socket with these addresses; None if there is none, or no process has it open any
+    more.
 
-    `OSError` if the kernel does not answer.
+    Raise `OSError` if the kernel does not answer.
     """
     ports = [socket.htons(each[1]) for each in (local, remote)]
     addresses = [socket.inet_aton(each[0]) for each in (local, remote)]
@@ -64,7 +67,7 @@ def _asked(local: tuple[Any, ...], remote: tuple[Any, ...]) -> int | None:
 
 @functools.cache
 def _answers() -> bool:
-    """Return whether the kernel can be asked for a single socket: that is a module (CONFIG_INET_TCP_DIAG)."""
+    """Return whether the kernel supports queries for a single socket, which need a module (CONFIG_INET_TCP_DIAG)."""
     try:
         with (
             socket.create_server(("127.0.0.1", 0)) as listener,
@@ -76,7 +79,7 @@ def _answers() -> bool:
 
 
 def _listed(local: tuple[Any, ...], remote: tuple[Any, ...]) -> int | None:
-    """Return the same from the list of all sockets, which takes longer."""
+    """Return the owner from the list of all sockets, which takes longer than `_asked`."""
     here, there = _written(local), _written(remote)
     for line in TABLE.read_text(encoding="ascii").splitlines()[1:]:
         # A cheap look first: the table may be long.
@@ -88,10 +91,10 @@ def _listed(local: tuple[Any, ...], remote: tuple[Any, ...]) -> int | None:
 
 
 def owner_of_peer(connection: Any) -> int | None:
-    """Return the user id of the other end of a connection from this machine; None if nobody has it any more.
+    """Return the user id of the other end of a connection from this machine; None if no process has it open any more.
 
-    `connection` has `getsockname` and `getpeername`, as sockets. The id is that of this process's user namespace: users
-    that it does not know are all the same other one.
+    `connection` has `getsockname` and `getpeername`, as sockets do. The id is that of this process's user namespace, in
+    which all unknown users have the same id.
     """
     try:
         ours, theirs = connection.getsockname(), connection.getpeername()
@@ -103,7 +106,7 @@ def owner_of_peer(connection: Any) -> int | None:
 
 
 def is_own(connection: Any) -> bool:
-    """Return whether the other end is this process's own user's."""
+    """Return whether the other end belongs to the user of this process."""
     try:
         return owner_of_peer(connection) == os.geteuid()
     except OSError as error:
@@ -112,10 +115,12 @@ def is_own(connection: Any) -> bool:
 
 
 class OwnListener(socket.socket):
-    """A listening socket that hangs up on other users, at once and for little: they cannot delay this user's logins."""
+    """A listening socket that closes connections of other users at once and cheaply, so that they cannot delay this
+    user's logins.
+    """
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Return the next connection of this user. `BlockingIOError` if none is there now."""
+        """Return the next connection of this user. Raise `BlockingIOError` if there is none now."""
         for _ in range(REFUSED_AT_ONCE):
             connection, address = super().accept()
             if is_own(connection):
@@ -127,7 +132,7 @@ class OwnListener(socket.socket):
 
 
 def own_listener(address: str, port: int) -> OwnListener:
-    """Return a socket that listens for this user; port 0 is any free one."""
+    """Return a socket that listens for this user; port 0 selects a free port."""
     listener = OwnListener(socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

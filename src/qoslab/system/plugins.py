@@ -1,9 +1,9 @@
-"""Plug-ins: traffic tools, platforms, metrics and figures of other packages, named by their entry points.
+"""Plug-ins: traffic tools, platforms, metrics and figures of other packages, registered by entry points.
 
-A package names what it adds in the groups `qoslab.tools`, `qoslab.platforms`, `qoslab.metrics` and `qoslab.figures`;
-the name of an entry point is the word in experiment files or on the command line, its object a value or a class that is
-called without arguments. Nothing is imported before somebody asks for that word, so that a package that does not load
-stops nobody who does not use it.
+A package registers its plug-ins in the groups `qoslab.tools`, `qoslab.platforms`, `qoslab.metrics` and
+`qoslab.figures`. The name of an entry point is its name in experiment files or on the command line; its object is a
+value, or a class that is called without arguments. A plug-in is only imported when its name is used, so that a package
+that does not load affects only its users.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ ONE: dict[Kind, str] = {"tools": "tool", "platforms": "platform", "metrics": "me
 _T = TypeVar("_T")
 
 LEFT_OUT: dict[tuple[Kind, str], MachineError] = {}
-"""Plug-ins that did not load when all of a kind were wanted; the command line lists them at the end."""
+"""Plug-ins that did not load when all plug-ins of a kind were requested; the command line lists them at the end."""
 
 
 class PluginError(MachineError):
-    """Something of another package that does not load, or is not what its group asks for."""
+    """A plug-in that does not load, or does not have the interface of its group."""
 
 
 @functools.cache
 def installed(kind: Kind) -> Mapping[str, EntryPoint]:
-    """The entry points of a kind by name; of two with the same name the one that Python finds first."""
+    """Return the entry points of a kind by name; of two with the same name, the first that Python finds."""
     from importlib.metadata import entry_points  # most commands ask for nothing of others, and need not load it
 
     found: dict[str, EntryPoint] = {}
@@ -47,17 +47,17 @@ def installed(kind: Kind) -> Mapping[str, EntryPoint]:
 
 
 def package_of(point: EntryPoint) -> str:
-    """Name and version of the package that an entry point is of."""
+    """Return name and version of the package of an entry point."""
     return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "an unknown package"
 
 
 def members(protocol: type) -> frozenset[str]:
-    """The attributes and methods that a protocol names."""
+    """Return the attributes and methods of a protocol."""
     return frozenset(name for name in {*vars(protocol), *protocol.__annotations__} if not name.startswith("_"))
 
 
 def lacking(protocol: type, name: str, value: object) -> Iterator[str]:
-    """Return the missing parts of a value for a protocol and the name `name`."""
+    """Yield the missing parts of a value for a protocol and the name `name`."""
     for member in sorted(members(protocol)):
         if not hasattr(value, member):
             yield f"it has no {member}"
@@ -67,9 +67,9 @@ def lacking(protocol: type, name: str, value: object) -> Iterator[str]:
 
 
 class Registry(Mapping[str, _T], Generic[_T]):
-    """Values by name: ours, and behind them those of other packages, which are loaded when they are looked up.
+    """Values by name: those of qoslab, then those of other packages, which are loaded on lookup.
 
-    `wrong` says of a value what it is not that its kind asks for. A name of ours cannot be taken over.
+    `wrong` returns the errors of a value for its kind. Plug-ins cannot replace names of qoslab.
     """
 
     def __init__(self, kind: Kind, own: Mapping[str, _T], wrong: Callable[[str, object], Iterator[str]]) -> None:
@@ -79,7 +79,7 @@ class Registry(Mapping[str, _T], Generic[_T]):
         self._loaded: dict[str, _T] = {}
 
     def __getitem__(self, name: str) -> _T:
-        """`KeyError` if nothing is called so, `PluginError` if it does not load."""
+        """Return a value. Raise `KeyError` for an unknown name, `PluginError` if it does not load."""
         if name in self.own:
             return self.own[name]
         if name not in self._loaded:
@@ -97,7 +97,7 @@ class Registry(Mapping[str, _T], Generic[_T]):
         return sum(1 for _ in self)
 
     def working(self) -> Iterator[tuple[str, _T]]:
-        """All that load, with their names; the others are kept in `LEFT_OUT`."""
+        """Yield all values that load, with their names; the others are recorded in `LEFT_OUT`."""
         for name in self:
             if (self.kind, name) in LEFT_OUT:
                 continue
@@ -109,7 +109,9 @@ class Registry(Mapping[str, _T], Generic[_T]):
                 yield name, value
 
     def fingerprint(self, name: str) -> str:
-        """Return the identity of another package in a result: version, and SHA-256 of the module; empty for ours."""
+        """Return the identity of a plug-in for a result: version, and SHA-256 of the module; empty for values of
+        qoslab.
+        """
         if name in self.own or name not in installed(self.kind):
             return ""
         point = installed(self.kind)[name]

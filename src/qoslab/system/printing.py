@@ -1,4 +1,4 @@
-"""Text of files and devices on a terminal: shown, never obeyed."""
+"""Safe terminal output of text from files and devices: control characters are shown, not executed."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ _OBEYED = re.compile(
 
 
 def printable(text: str) -> str:
-    r"""The text with everything that a terminal would obey instead of show as `\x1b` or `\u202e`.
+    r"""Return the text with control characters replaced by escapes such as `\x1b` or `\u202e`.
 
-    Line ends and tabs stay.
+    Line ends and tabs remain.
     """
     return _OBEYED.sub(_escaped, text)
 
 
 def one_line(text: str) -> str:
-    r"""Like `printable`, with line ends and tabs as `\x0a`: a foreign name cannot add a line."""
+    r"""Return the text as `printable` does, but with line ends and tabs as `\x0a`, so that a foreign name cannot add a
+    line.
+    """
     return re.sub(r"[\n\t]", _escaped, printable(text))
 
 
@@ -35,12 +37,12 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def bear_anything() -> None:
-    """Have standard output and standard error print what their encoding lacks as `\\u2192`, and not fail of it."""
+    """Make standard output and standard error print unencodable characters as `\\u2192` instead of failing."""
     for stream in (sys.stdout, sys.stderr):  # None if a descriptor was closed when Python began
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def echo(text: Any = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print a text that may have foreign parts, on standard output or standard error."""
+    """Print a text that may have foreign parts to standard output or standard error."""
     click.echo(printable(str(text)), err=err, nl=nl)

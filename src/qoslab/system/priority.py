@@ -1,8 +1,8 @@
-"""Priority of a process next to packets of a measurement.
+"""Priority of a process relative to the packets of a measurement.
 
-Linux groups processes by session (`sched_autogroup`, sched(7)) and shares processors out between the groups first: a
-nice value counts within its session only. What leads a session of its own, as everything here does that starts behind a
-terminal of its own, would get as much as all senders together, and keep them waiting for whole time slices.
+Linux groups processes by session (`sched_autogroup`, sched(7)) and first divides processor time among the groups; a
+nice value only has effect within its session. A process that leads a session, as all processes here do that start
+without a terminal, would get as much time as all senders together, and delay them for whole time slices.
 """
 
 from __future__ import annotations
@@ -15,27 +15,29 @@ import time
 from pathlib import Path
 
 BEHIND_TRAFFIC = 5
-"""The nice value of what must not delay packets: Ansible, the collector, command lines of virtual routers. A third of
-the usual weight: next to four processes that are always busy Ansible still starts within its time."""
+"""Nice value of processes that must not delay packets: Ansible, the collector, command lines of virtual routers. It is
+a third of the usual weight: next to four processes that are always busy, Ansible still starts within its time.
+"""
 LEAST_PRIORITY = 19
-"""The nice value of what may wait until nothing else wants the machine."""
+"""Nice value of work that may wait until the machine is otherwise idle."""
 GROUP = Path("/proc/self/autogroup")
-"""The nice value of the session; there is none if the kernel does not group sessions."""
+"""File with the nice value of the session; it does not exist if the kernel does not group sessions."""
 AGAIN_S = 0.1
-"""The kernel lets ordinary users change a group so often, on the whole machine."""
+"""Minimum interval of changes to a group by ordinary users, on the whole machine."""
 TRIES = 50
 
 
 def processors() -> int:
-    """Return the processors that this process may use within a container or `taskset`; all without such limits."""
+    """Return the number of processors that this process may use, limited by a container or `taskset`."""
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
 
 
 def step_behind_traffic(*, again: bool = True) -> None:
-    """Give this process, and its session where it leads one, a lower priority; what it starts inherits the former.
+    """Lower the priority of this process, and of its session if it leads one. Child processes inherit the priority of
+    the process.
 
-    Where somebody else has just done so, a thread of its own tries `again`.
+    If another process has just changed a session, a separate thread retries if `again`.
     """
     # Who has less already, as under `nice`, may not take more.
     os.setpriority(os.PRIO_PROCESS, 0, max(BEHIND_TRAFFIC, os.getpriority(os.PRIO_PROCESS, 0)))
@@ -44,13 +46,15 @@ def step_behind_traffic(*, again: bool = True) -> None:
 
 
 def step_last() -> None:
-    """Give this thread what all others leave; processes that it starts inherit that. Only Linux' threads have any."""
+    """Give this thread the lowest priority; processes that it starts inherit it. Only Linux has priorities of
+    threads.
+    """
     if platform.system() == "Linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LEAST_PRIORITY)
 
 
 def _lower_group() -> bool:
-    """False if it is worth another try."""
+    """Lower the priority of the session, and return False if it is worth another try."""
     try:
         GROUP.write_text(str(BEHIND_TRAFFIC), encoding="ascii")
     except OSError as error:
@@ -66,7 +70,7 @@ def _keep_trying() -> None:
 
 
 def shell_step_behind_traffic() -> str:
-    """The same of the session as lines of sh, for what the shell becomes under `nice`; takes 0.3 s at most."""
+    """Return lines of sh that lower the priority of the session, for a shell under `nice`; they take 0.3 s at most."""
     return (
         "read -r _ _ _ _ _ session _ </proc/$$/stat\n"
         'if [ "$session" = $$ ]; then\n'

@@ -1,4 +1,4 @@
-"""Paths of the programs that `crates/` build, the start of another Python of ours, and the end of any program."""
+"""Paths of the programs built from `crates/`, start of Python modules as processes, and text about ended processes."""
 
 from __future__ import annotations
 
@@ -22,17 +22,19 @@ OWN_PROGRAMS = {
     "sla": "IP SLA on hosts",
     "qos-pcap": "the reader of captures",
 }
-"""Names and what they are."""
+"""Programs of qoslab, each with its description."""
 
 
 _ELF, _ELF_ORDER, _ELF_MACHINE, _ELF_HEAD = b"\x7fELF", 5, 18, 20
-"""Beginning of a Linux program, and the positions of byte order and processor in its header."""
+"""Magic number of a Linux program, and the positions of byte order and processor in its header."""
 _MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "ppc64le": 21, "s390x": 22, "armv7l": 40, "i686": 3}
-"""Architecture in `uname -m`, and in that header (https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html)."""
+"""Processor number in the header by the architecture in `uname -m`
+(https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html).
+"""
 
 
 def how_ended(status: int) -> str:
-    """Describe the end of a process in words that follow its name; the status is negative for a signal."""
+    """Describe the end of a process in words to follow its name; the status is negative for a signal."""
     if status >= 0:
         return f"ended with status {status}"
     known = {each.value: each.name for each in signal.Signals}
@@ -40,23 +42,23 @@ def how_ended(status: int) -> str:
 
 
 def python_module(name: str, *arguments: str) -> list[str]:
-    """The command that runs a module of this Python's as a program.
+    """Return the command that runs a module of this Python as a program.
 
-    `-P`, which no child inherits: the current folder may be anybody's, and is no place to import from.
+    With `-P`, which child processes do not inherit: the current folder may be untrusted, and must not be imported from.
     """
     return [sys.executable, "-P", "-m", name, *arguments]
 
 
 def variable_of(name: str) -> str:
-    """The variable of the environment that may name a program in place of ours."""
+    """Return the environment variable that overrides the path of a program."""
     return "QOSLAB_" + name.upper().replace("-", "_")
 
 
 def own_program(name: str) -> Path:
-    """The program: that of $QOSLAB_QOS_ROUTER (or _QOS_SIM, …), the repository's release build or the wheel's, or the
-    one in PATH.
+    """Return the path of a program: from $QOSLAB_QOS_ROUTER (or _QOS_SIM, …), the repository's release build or the
+    wheel, or from PATH.
 
-    `MachineError` if there is none, it cannot be read, or it was built for another machine than this one.
+    Raise `MachineError` if there is none, if it cannot be read, or if it was built for another type of machine.
     """
     variable = variable_of(name)
     named = os.environ.get(variable)
@@ -78,8 +80,9 @@ def own_program(name: str) -> Path:
 
 
 def _for_this_machine(name: str, program: Path) -> Path:
-    """The same program; `MachineError` if it cannot be read, or its header names another kind of processor than the
-    kernel does."""
+    """Return the program. Raise `MachineError` if it cannot be read, or if its header has another type of processor
+    than the kernel.
+    """
     try:
         with program.open("rb") as file:
             head = file.read(_ELF_HEAD)
@@ -106,7 +109,7 @@ def _for_this_machine(name: str, program: Path) -> Path:
 def ended_with_thread() -> list[str]:
     """Return the prefix of a command that the kernel kills when the thread that started it ends.
 
-    The thread has to wait for it. Without util-linux nothing: then the command ends by itself.
+    The thread must wait for the command. Without util-linux the prefix is empty: the command then ends by itself.
     """
     setpriv = shutil.which("setpriv")
     return [] if setpriv is None else [setpriv, "--pdeathsig", "KILL", "--"]

@@ -1,7 +1,7 @@
 """Files that qoslab ships next to its code: playbooks, report templates, experiments, notebooks, schemas.
 
-They lie at the top of a working copy; the wheel takes them in as package data, in the same layout, so that paths
-between them (an experiment's `../reports/published/…`) hold in both.
+They are at the top of a working copy. The wheel contains them as package data in the same layout, so that relative
+paths between them (an experiment's `../reports/published/…`) are valid in both.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ JOB = _PACKAGE / "pyats_job" / "qoslab_job.py"
 
 
 def checkout() -> Path | None:
-    """The working copy that this package runs from; None if it was installed as a wheel."""
+    """Return the working copy of this package; None if it was installed as a wheel."""
     top = _PACKAGE.parents[1]
     return top if (top / "pyproject.toml").is_file() and top / "src/qoslab" == _PACKAGE else None
 
 
 def shipped(name: str) -> Path:
-    """A folder or file by its path from the top of a working copy, such as `playbooks` or `reports/report.css`.
+    """Return a folder or file by its path from the top of a working copy, such as `playbooks` or `reports/report.css`.
 
-    `MachineError` if the installation lacks it.
+    Raise `MachineError` if it is missing in the installation.
     """
     top = checkout()
     found = packed(name) if top is None else top / name
@@ -36,5 +36,5 @@ def shipped(name: str) -> Path:
 
 
 def packed(name: str) -> Path:
-    """The place of a file or folder in an installed wheel; there need not be one."""
+    """Return the path of a file or folder in an installed wheel; it may not exist."""
     return _PACKAGE / "data" / name

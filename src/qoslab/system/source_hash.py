@@ -1,4 +1,4 @@
-"""Hash of source files: the identity of the code that measured, and of the code that read a run."""
+"""Hash of source files, which identifies the code of a measurement and the code that read a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def files_below(top: Path, without: Set[str] = frozenset()) -> Iterator[tuple[str, Path]]:
-    """Yield the files below a folder with their paths in it, in a fixed order, without some of its own folders."""
+    """Yield the files below a folder with their relative paths, in a fixed order, except in the folders `without`."""
     for folder, below, names in os.walk(top):
         inner = Path(folder).relative_to(top)
         left_out = {"__pycache__"} if inner.parts else {"__pycache__", *without}
@@ -18,7 +18,7 @@ def files_below(top: Path, without: Set[str] = frozenset()) -> Iterator[tuple[st
 
 
 def sha256_of(files: Iterable[tuple[str, Path]]) -> str:
-    """SHA-256 of files and their names, in hex."""
+    """Return the SHA-256 of files and their names, in hex."""
     digest = hashlib.sha256()
     for name, path in files:
         digest.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())

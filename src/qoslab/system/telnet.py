@@ -1,6 +1,6 @@
-"""The telnet protocol without IO: text out of what arrives, and what has to be answered (RFC 854, 855, 857, 858).
+"""Telnet protocol without IO: text from received bytes, and required answers (RFC 854, 855, 857, 858).
 
-Options only: the echo, and no "go ahead". Any other option proposed by the other end is refused.
+The only supported options are echo and suppress-go-ahead. Any other option proposed by the other end is refused.
 """
 
 from __future__ import annotations
@@ -18,24 +18,26 @@ class Telnet:
     """One end of a connection."""
 
     def __init__(self, *, performs: frozenset[int] = frozenset(), accepts: frozenset[int] = frozenset()) -> None:
-        """`performs` are options that this end may perform itself, `accepts` those that it lets the other perform."""
+        """Set the options that this end may perform (`performs`), and that it lets the other end perform
+        (`accepts`).
+        """
         self._performs = performs
         self._accepts = accepts
         self._mine: set[int] = set()
         self._theirs: set[int] = set()
         self._rest = b""
-        """The beginning of a command whose end has not arrived."""
+        """Beginning of an incomplete command."""
         self._after_cr = False
 
     @classmethod
     def server(cls) -> Telnet:
-        """The end of a device: it echoes."""
+        """Return the end of a device, which echoes."""
         both = frozenset({ECHO, SUPPRESS_GO_AHEAD})
         return cls(performs=both, accepts=frozenset({SUPPRESS_GO_AHEAD}))
 
     @classmethod
     def client(cls) -> Telnet:
-        """The end of who logs in."""
+        """Return the end of a client that logs in."""
         both = frozenset({ECHO, SUPPRESS_GO_AHEAD})
         return cls(performs=frozenset({SUPPRESS_GO_AHEAD}), accepts=both)
 
@@ -45,7 +47,7 @@ class Telnet:
         return b"".join(bytes((IAC, WILL, option)) for option in sorted(self._performs))
 
     def receive(self, data: bytes) -> tuple[bytes, bytes]:
-        """Take what arrived, in any pieces: the text in it, and what is to be sent in answer."""
+        """Process received bytes, split at any position; return the text in them and the bytes to answer."""
         data, self._rest = self._rest + data, b""
         text, answer = bytearray(), bytearray()
         at = 0
@@ -67,12 +69,12 @@ class Telnet:
         return self._without_padding(bytes(text)), bytes(answer)
 
     def send(self, text: bytes) -> bytes:
-        """Text as it goes over the line: a lone CR is followed by NUL, the byte 255 is doubled."""
+        """Encode text for the line: a lone CR is followed by NUL, the byte 255 is doubled."""
         whole = text.replace(b"\r\n", _LF).replace(_CR, _CR + _NUL).replace(_LF, b"\r\n")
         return whole.replace(bytes((IAC,)), bytes((IAC, IAC)))
 
     def _negotiate(self, command: int, option: int) -> bytes:
-        """Answer changes and refusals only: otherwise two ends would confirm for ever (RFC 854, page 3)."""
+        """Answer only changes and refusals: otherwise two ends would confirm endlessly (RFC 854, page 3)."""
         if command in (DO, DONT):
             enabled, allowed, yes, no = self._mine, self._performs, WILL, WONT
         else:
@@ -90,7 +92,7 @@ class Telnet:
         return bytes((IAC, no, option))
 
     def _without_padding(self, text: bytes) -> bytes:
-        """CR NUL is a lone CR, also if they arrive apart."""
+        """Convert CR NUL to a lone CR, even if they arrive separately."""
         if self._after_cr and text.startswith(_NUL):
             text = text[1:]
             self._after_cr = False
@@ -100,7 +102,7 @@ class Telnet:
 
 
 def _end_of_command(data: bytes, at: int) -> int | None:
-    """Return where the command that begins at `at` ends; None if its end has not arrived."""
+    """Return the end of the command that begins at `at`; None if it is incomplete."""
     if at + 1 >= len(data):
         return None
     if data[at + 1] == SB:

@@ -1,11 +1,11 @@
-"""A folder with a topology, templates and an experiment from the output of routers.
+"""Conversion of router output to a folder with a topology, templates and an experiment.
 
 FOLDER/
   NAME.yml               the experiment: topology, policies, background load
-  topology.yml           the topology alone, for `qoslab lab up`
+  topology.yml           only the topology, for `qoslab lab up`
   templates/ROUTER.ios.j2  the policies of each router
-  ignored.txt            the lines that are left out, with the results that they could change
-  import.json            all of this for programs
+  ignored.txt            the omitted lines, with the results that they could change
+  import.json            the same information for programs
 """
 
 from __future__ import annotations
