@@ -1,16 +1,16 @@
-"""The Python interface: check an experiment, run it, open a run, take its tables and figures.
+"""The Python interface: check an experiment, run it, open a run, read its tables and graphs.
 
     from qoslab import api
 
     run = api.run("policing-vs-shaping", lab="simulated", duration="5 s", arms=["policed"])
-    run.figures()                      # measured next to published figures, a DataFrame
+    run.figures()                      # measured next to published values, a DataFrame
     flows = run.table("flows")         # a tidy table; flows.attrs["units"] names the unit of each column
     run.graph("lead")                  # a Plotly figure of the report; run.graphs() names them
 
-What stands in `__all__`, and what is said here of it, stays as it is within a minor version (0.1, 0.2, …); what goes is
-announced in the changelog one minor version ahead. Everything else of the package may change at any time.
+The names in `__all__` and their documentation here do not change within a minor version (0.1, 0.2, …). The changelog
+announces removals one minor version in advance. Everything else in the package may change at any time.
 
-Errors are those of `qoslab.errors`: `UserError` and its kinds for what the caller can fix, with a `hint`.
+Errors are those of `qoslab.errors`: `UserError` and its subclasses, with a `hint`, for errors that the caller can fix.
 """
 
 from __future__ import annotations

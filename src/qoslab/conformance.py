@@ -1,13 +1,13 @@
-"""Conformance of plug-ins: for the tests of their packages, and as a command.
+"""Conformance checks of plug-ins, for the tests of their packages and as a command.
 
     from qoslab import conformance
 
     def test_it_conforms() -> None:
         conformance.require("tools", "mytool")
 
-`python -m qoslab.conformance` looks at everything that the packages of this environment add, says what does not hold,
-and ends with status 2 if something does not. What only a real run can show (that a tool's figures are right, that a
-router does what its platform says) is not examined; see docs/internals/extending.md for what to test besides.
+`python -m qoslab.conformance` checks all plug-ins of the packages in this environment, prints their errors, and exits with
+status 2 if there are any. It does not check properties that only a real run can show (correct values from a tool, a router
+that behaves as its platform declares); see docs/internals/extending.md for further tests.
 """
 
 from __future__ import annotations

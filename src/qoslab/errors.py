@@ -1,13 +1,13 @@
-"""Every exception that qoslab raises on purpose, and the exit status that each one leads to.
+"""Exceptions that qoslab raises on purpose, and the exit status of each.
 
-QoslabError                  our root; an exception outside this tree is a fault of ours
+QoslabError                  root; an exception outside this tree is a bug in qoslab
 ├── UserError                the user can fix it: wrong input, missing file, unreachable device
-│   ├── ExperimentError      an experiment file that does not hold
+│   ├── ExperimentError      an invalid experiment file
 │   ├── IosError             a configuration line that the device model refuses
 │   ├── MachineError         this machine lacks something (a package, a permission)
 │   ├── DeviceError          a device refused a configuration or could not be reached
-│   └── DamageError          a file of a run is not what was written
-└── RunInvalid               the run ended, but its figures must not be trusted
+│   └── DamageError          a file of a run differs from the file that was written
+└── RunInvalid               the run ended, but its values must not be trusted
 """
 
 from __future__ import annotations

@@ -325,7 +325,7 @@ class PublishedFigure:
     resolution: float = 0.0
     """Resolution of its last digit in `unit`: a printed 841 kb/s is between 840.5 and 841.5."""
     kind: str = ""
-    """One of `KINDS`; empty if the table does not say."""
+    """One of `KINDS`; empty if it is missing in the table."""
     moment: str = ""
     """Time of the measurement according to the publication; empty if unknown."""
     place: str = ""

@@ -16,13 +16,13 @@ RollbackMethod = Literal["archive", "eem", "reload", "none"]
 ROLLBACK_METHODS: tuple[str, ...] = get_args(RollbackMethod)
 PREFIX = "qoslab_"
 EMULATED_BY = PREFIX + "emulated_by"
-"""The variable, of the whole lab, that says what makes delay, jitter and loss of links, as `{wan: line}`."""
+"""Variable of the whole lab with the source of delay, jitter and loss of links, such as `{wan: line}`."""
 LINE = "line"
-"""Word for the line itself, in place of a node's name in the inventory."""
+"""Word for the line itself, in place of the name of an inventory node."""
 ANSWER_S = 30
-"""Default time that a router may be silent; as in `ansible.cfg`."""
+"""Default time in seconds that a router may be silent; as in `ansible.cfg`."""
 ROLLBACK_MARGIN = Duration.parse("30 min")
-"""Margin for configuring, observing, and attempts to reach the router again."""
+"""Margin for configuring, observing, and attempts to reconnect to the router."""
 
 
 @dataclass(frozen=True)
@@ -30,31 +30,32 @@ class RouterSettings:
     """Settings of a router."""
 
     known_hosts: str | None = None
-    """A known_hosts file with its host key, seen from the inventory's folder; the user's own if absent."""
+    """A known_hosts file with its host key, relative to the inventory's folder; the user's own by default."""
     reach: Reach = "ssh"
     """Access method to its command line."""
     old_ssh: bool = False
-    """SSH with SHA-1 and CBC as well, as routers of IOS 12 want it."""
+    """SSH also with SHA-1 and CBC, as routers of IOS 12 need it."""
     jump: str | None = None
-    """A jump host, `user@host` or `user@host:port`, logged in to with the user's keys."""
+    """A jump host, `user@host` or `user@host:port`, with login by the user's keys."""
     console: str | None = None
-    """Console `host:port` of a terminal server, reached by telnet; for restoring, and in pyATS testbeds."""
+    """Console `host:port` of a terminal server, reached by telnet; for rollback, and in pyATS testbeds."""
     rollback: RollbackMethod | None = None
     """Rollback method if the run is interrupted; default: the first that the router supports.
 
-    `archive`: its changes have to be confirmed. `eem`: an applet of its event manager puts a copy in force. `reload`:
-    it restarts with its startup configuration, which must be its running one. `none`: nothing.
+    `archive`: changes must be confirmed. `eem`: an applet of the event manager restores a copy of the configuration.
+    `reload`: the router restarts with its startup configuration, which must equal its running configuration. `none`: no
+    rollback.
     """
     rollback_margin: Duration = ROLLBACK_MARGIN
     """Margin of the rollback timer above the traffic time of a cell."""
     show_every: Duration | None = None
-    """Longest interval between readings of its counters by show commands during traffic; 0 s is before and after only.
-    Where absent it is each 10 s, or each 2 s where a figure is expected of a moment that a counter says.
+    """Longest interval between readings of its counters by show commands during traffic; 0 s reads only before and
+    after. The default is 10 s, or 2 s if a value is expected at a counter trigger.
     """
     model: str | None = None
-    """Model name in `show version`, if it stands for another model than the experiment's."""
+    """Model name in `show version`, if it represents another model of the experiment."""
     interfaces: Mapping[str, str] = field(default_factory=dict)
-    """The router's names of the experiment's interfaces, both in full; equal names may be omitted."""
+    """Router's interface names by those of the experiment, both in full; equal names may be omitted."""
 
     def device(self, interface: str) -> str:
         """Return the router's name of an interface of the experiment."""
@@ -66,9 +67,9 @@ class HostSettings:
     """Settings of a host."""
 
     known_hosts: str | None = None
-    """A known_hosts file with its host key, seen from the inventory's folder; the user's own if absent."""
+    """A known_hosts file with its host key, relative to the inventory's folder; the user's own by default."""
     interfaces: Mapping[str, str] = field(default_factory=dict)
-    """The host's names of the experiment's interfaces; equal names may be omitted."""
+    """Host's interface names by those of the experiment; equal names may be omitted."""
     isolate: Isolation = "as it is"
     """Method to apply the experiment's settings on the host.
 
