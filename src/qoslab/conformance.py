@@ -5,9 +5,9 @@
     def test_it_conforms() -> None:
         conformance.require("tools", "mytool")
 
-`python -m qoslab.conformance` checks all plug-ins of the packages in this environment, prints their errors, and exits with
-status 2 if there are any. It does not check properties that only a real run can show (correct values from a tool, a router
-that behaves as its platform declares); see docs/internals/extending.md for further tests.
+`python -m qoslab.conformance` checks all plug-ins of the packages in this environment, prints their errors, and exits
+with status 2 if there are any. It does not check properties that only a real run can show (correct values from a tool,
+a router that behaves as its platform declares); see docs/internals/extending.md for further tests.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def problems_of_platform(name: str, platform: Platform) -> Iterator[str]:
     node = Node.model_validate({"platform": name})
     try:
         if list(platform.check(node)):
-            # One that needs a model says so, and nothing more can be asked of it without.
+            # A platform that needs a model reports it, and cannot be checked further without one.
             return
         role = platform.ansible_role(node)
         if role not in ROLES:

@@ -133,7 +133,7 @@ class Finding:
 
     def __str__(self) -> str:
         text = ": ".join(filter(None, (self.where, self.path, self.message))) + (f"; {self.hint}" if self.hint else "")
-        # What is quoted may have line ends; a finding is one line.
+        # Quoted text may have line ends; a finding is one line.
         return text.replace("\r", "\\r").replace("\n", "\\n")
 
 

@@ -22,7 +22,7 @@ class Dumpcap:
     name = "dumpcap"
     programs: tuple[str, ...] = ("dumpcap",)
     # The kernel collects packets in blocks, for 250 ms at most (`CAP_READ_TIMEOUT`), and what is in an unfinished one
-    # is lost to a program that ends. The rest is for its reading them, on a busy machine too.
+    # is lost when a program ends. The rest is time to read the blocks, also on a busy machine.
     settles_s = 0.35
 
     def command(

@@ -33,23 +33,23 @@ BEHIND = 64
 SCHEMA = pa.schema(
     {
         "time_ns": pa.int64(),  # since 1970, UTC
-        "bytes": pa.int64(),  # of the frame as it was on the wire, without FCS, however few were kept
-        "network_bytes": pa.int32(),  # of the IP packet, as its header says
+        "bytes": pa.int64(),  # of the frame on the wire, without FCS, even if truncated
+        "network_bytes": pa.int32(),  # of the IP packet, from its header
         "version": pa.int8(),  # of IP
         "tos": pa.int16(),  # DSCP and ECN
         "ttl": pa.int16(),
         "vlan": pa.int16(),  # of the outermost tag
-        "protocol": pa.int16(),  # of IPv6 behind the extension headers
-        "source_high": pa.int64(),  # halves of addresses, with the bits of unsigned numbers; of IPv4 the upper is 0
+        "protocol": pa.int16(),  # for IPv6 after the extension headers
+        "source_high": pa.int64(),  # halves of addresses as unsigned bits; for IPv4 the upper half is 0
         "source": pa.int64(),
         "destination_high": pa.int64(),
         "destination": pa.int64(),
         "source_port": pa.int32(),  # of TCP and UDP, in the first fragment only
         "destination_port": pa.int32(),
-        "payload": pa.int32(),  # bytes of TCP's or UDP's, where its header was kept; not behind extension headers
-        "sequence": pa.int64(),  # of TCP: the number of its first byte
-        "identity": pa.int64(),  # a hash of what routers leave alone; 0 of what is not IP
-        "behind": pa.int16(),  # where fewer bytes were kept than `identity` should be of: how many
+        "payload": pa.int32(),  # payload bytes of TCP or UDP, if its header was captured; not after extension headers
+        "sequence": pa.int64(),  # of TCP: sequence number of its first byte
+        "identity": pa.int64(),  # hash of the fields that routers do not change; 0 if not IP
+        "behind": pa.int16(),  # bytes in `identity` if too few were captured
         "interface": pa.int32(),  # number in the file, through all sections; of Linux cooked v2 the interface index
     }
 )
@@ -68,12 +68,12 @@ def read_packets(file: Path, *, piece: int = PIECE, behind: int = BEHIND) -> Gen
     1024, distinguish packets.
     """
     if file.exists() and not (file.is_file() or file.is_dir()):
-        # A FIFO would be waited for.
+        # A FIFO would block.
         raise CaptureError(f"{file}: it is not a regular file")
     command = [str(own_program(PROGRAM)), f"--piece={piece}", f"--behind={behind}", "--", str(file)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
-        # A user who has many large pipes gets no more of them, and the usual size is no mistake. Only Linux has others.
+        # The kernel limits a user's large pipes; the default size also works. Only Linux supports other sizes.
         with contextlib.suppress(OSError, AttributeError):
             fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         try:

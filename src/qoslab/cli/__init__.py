@@ -146,7 +146,7 @@ def group() -> None:
 
 
 def _say(text: str) -> None:
-    # Who has not loaded it knows no secret; where no file can be opened any more it could not be.
+    # Without this module there are no known secrets. It may be impossible to load if no file can be opened.
     if (redaction := sys.modules.get("qoslab.results.redaction")) is not None:
         text = redaction.KNOWN.hidden(text)
     echo(text, err=True)
@@ -173,7 +173,7 @@ def _folder() -> str:
     try:
         return str(Path.cwd())
     except OSError:
-        # It was removed; a command that needs it says so.
+        # The folder was removed; a command that needs it reports the error.
         return ""
 
 
@@ -193,7 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show(sys.stderr)
         return ExitStatus.USER_MISTAKE
     except (KeyboardInterrupt, click.Abort) as error:
-        # click takes any end of a file for that of the input.
+        # click treats any EOFError as the end of the input.
         if damaged := damaged_bytecode(error):
             return _removed(damaged)
         _say("qoslab: interrupted")

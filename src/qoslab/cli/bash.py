@@ -100,7 +100,7 @@ class Bash(BashComplete):
 
     def format_completion(self, item: CompletionItem[Any]) -> str:
         """Return `TYPE,VALUE`, the form that the script above reads."""
-        # Of --lab=si click completes what is behind the sign.
+        # For --lab=si, click completes the part after the =.
         option = re.match(r"--[\w-]+=", self._typed.incomplete)
         proposal = f"{option.group() if option else ''}{item.value}"
         return f"{item.type},{self._typed.rest(proposal)}"

@@ -52,10 +52,10 @@ def _outline(ctx: click.Context) -> Outline:
     """Return the outline of the experiment on the line; an empty one if it cannot be read."""
     from qoslab.schema.outline import Outline, read_outline
 
-    # Behind an option that still lacks its value click leaves what it has read as it is.
+    # After an option without a value, click leaves the parsed arguments unchanged.
     given = ctx.params.get("experiment") or next(iter(ctx.args), "")
     try:
-        # All of a sweep is checked in seconds, for which nobody waits at a key.
+        # Checking a whole sweep takes seconds, which is too long for completion.
         return read_outline(experiment_file(str(given)))
     except QoslabError:
         return Outline({}, {})
@@ -106,7 +106,7 @@ def _metrics(run: Path) -> list[str]:
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
     try:
-        # Names stay places in a dictionary: they are read once, however many rows there are.
+        # Names remain dictionary-encoded: each is read once, independent of the number of rows.
         with pq.ParquetFile(run / "tables" / "metrics.parquet", read_dictionary=["metric"]) as file:
             if file.metadata.num_rows > ROWS_MOST:
                 return []

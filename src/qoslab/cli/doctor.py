@@ -108,7 +108,7 @@ def _version(argv: list[str]) -> str:
         done = subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"does not print its version: {error}"
-    # Warnings, about running as root for instance, go to stderr; so does the version that ssh says.
+    # Warnings, such as about running as root, go to stderr; so does the version of ssh.
     output = done.stdout.decode(errors="replace").strip() or done.stderr.decode(errors="replace").strip()
     return next(iter(output.splitlines()), "says nothing")
 
@@ -164,7 +164,7 @@ def _python() -> Iterator[Check]:
         name = "python packages" if extra is None else f"python packages for {PURPOSE[extra]}"
         if names := lacking(extra):
             todo = f"start ./qoslab in a working copy to install them, or: {how_to_get(extra)}"
-            # the check brings a virtual lab up: what that needs is no option
+            # the check starts a virtual lab, so its requirements are not optional
             state: State = "missing" if extra in (None, "lab", "devices") else "optional"
             yield Check(name, state, f"not installed: {', '.join(names)}", todo)
         else:
@@ -225,7 +225,7 @@ def _lab() -> Iterator[Check]:
         )
     )
     try:
-        from qoslab.virtual_lab import Lab  # which an installation of the core lacks
+        from qoslab.virtual_lab import Lab  # missing in an installation of the core
 
         lab = Lab.up(topology, name=f"doctor-{os.getpid()}")
     except QoslabError as error:

@@ -71,7 +71,7 @@ class Gate:
         if self.summary is not None:
             lead = build_page(folder, outcome).lead
             text = gate.markdown(outcome, folder.manifest(), now, self.before, lead, artifacts(os.environ))
-            # What GitHub shows of a step is one file for all its commands.
+            # The summary of a GitHub step is one file for all its commands.
             shared = str(self.summary) == os.environ.get("GITHUB_STEP_SUMMARY")
             gate.saved(self.summary, text.encode(), more=shared)
 

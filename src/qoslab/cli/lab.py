@@ -133,7 +133,7 @@ def list_labs(as_json: bool) -> None:
         try:
             found.append(_facts(lab))
         except (OSError, LabError):
-            continue  # It ended since it was found.
+            continue  # The lab stopped after it was found.
         finally:
             lab.close()
     if as_json:

@@ -104,7 +104,7 @@ def experiment(
     routers = _asked(routers, "Routers between client and server (2: with a WAN between them)", 1, click.IntRange(1, 2))
     policy = _asked(policy, "Policy of R1 towards the server", "shape", click.Choice(tuple(POLICIES)))
     rate = _asked(rate, "Rate", Rate.parse("2 Mb/s"), RATE)
-    # What goes with what is known: a priority queue needs marked traffic, and connections need TCP.
+    # Only compatible choices: a priority queue needs marked traffic, and connections need TCP.
     unfit = ("tcp" if policy == "priority" else "", "voice" if streams is not None else "")
     traffic = _asked(traffic, "Traffic", "both", click.Choice([each for each in TRAFFIC if each not in unfit]))
     if traffic != "voice":

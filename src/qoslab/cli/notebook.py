@@ -40,7 +40,7 @@ def command(experiment: str | None, run: str | None, no_browser: bool) -> None:
     notebook = find_notebook(experiment)
     from qoslab.report.view import RUN_VARIABLE
 
-    # Kernels take no module of the notebook's folder in place of one that they load themselves before any cell is run.
+    # Prevents kernels from importing modules of the notebook's folder before any cell is run.
     environment = {"PYTHONSAFEPATH": "1", **os.environ}
     if run is not None:
         from qoslab.results import find_run

@@ -142,7 +142,7 @@ class Choice:
         """Return the plan of a run. Raise `ExperimentError` for options that do not fit the experiment."""
         if self.kind.real_time:
             return make_plan(sweep, self.options())
-        from qoslab.run.costs import learnt_costs  # it loads what reads run folders
+        from qoslab.run.costs import learnt_costs  # loads the modules that read run folders
 
         return make_plan(sweep, self.options(learnt_costs(RUNS, sweep.experiment.name)))
 

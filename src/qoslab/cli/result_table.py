@@ -129,7 +129,7 @@ def _comparison(comparison: pd.DataFrame, found: str, width: int) -> Table:
     values.
     """
     rows = comparison.to_dict("records")
-    # Where nothing is expected there is no verdict; without a publication its columns would be empty.
+    # Without expectations there is no verdict; without a publication its columns would be empty.
     judged = not (comparison["verdict"] == INFORMATIVE).all()
     published = width >= WITH_PUBLISHED and not comparison["published"].isna().all()
     predicted = width >= WITH_ALL and not comparison["predicted"].isna().all()

@@ -209,7 +209,7 @@ def prepare(
         runs,
         choice.recorded(file, sets),
         jobs=side_by_side,
-        # In a sweep, whose labs leave little time, it would only be in the way; docs/reports.md.
+        # In a sweep, labs leave little processor time for it; docs/reports.md.
         begin=None if matrix and kind.real_time else analysis.begin,
         enough=None if sweep.experiment.enough is None else partial(_enough, sweep.experiment.enough),
         resume=resume,
@@ -261,7 +261,7 @@ class RunAnalysis:
         """Import the modules for the analysis, which takes a second, and return the function that reads each cell and
         returns the values so far.
         """
-        # In this order: cells load the analysis, too, each in its thread, and may wait for it as a whole only.
+        # In this order: cells also import the analysis, each in a thread, and must wait for the whole import.
         from qoslab.analysis import Readings, references
 
         import qoslab.report  # noqa: F401  # isort: skip
@@ -275,7 +275,7 @@ class RunAnalysis:
         assert self.readings is not None
         self.readings.of(cell.files())
         self._cells.append(cell)
-        # Thousands of cells in a minute would be compared thousands of times.
+        # Thousands of cells per minute would cause thousands of comparisons.
         began = time.monotonic()
         if began - self._shown_at < FIGURES_EVERY_S:
             return ()
@@ -299,7 +299,7 @@ def _carry_out(prepared: Prepared, gate: Gate, *, as_json: bool, verbose: bool) 
         progress(RUN, "analysis and report")
         outcome = report_of(made, prepared.analysis.readings)
         made.publish()
-    from qoslab.cli.result_table import print_outcome  # slow to load, and only now needed
+    from qoslab.cli.result_table import print_outcome  # slow to load, and only needed now
 
     print_outcome(outcome, made, as_json=as_json, verbose=verbose)
     gate.write(made, outcome)
@@ -354,7 +354,7 @@ def _side_by_side(jobs: int | str | None, scheduler: str | None, plan: Plan, kin
     """Return the number of parallel cells; None for as many as possible. Raise `UsageError` for more than possible."""
     _check_one_at_a_time(kind, jobs, scheduler)
     if not kind.real_time and jobs in (None, "auto"):
-        # Nothing has to be punctual: as many as there are processors, at most one for each cell.
+        # Timing does not matter: one per processor, at most one per cell.
         return min(processors(), len(plan.cells))
     if kind.most is not None:
         return kind.most

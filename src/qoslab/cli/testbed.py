@@ -127,7 +127,7 @@ def _of_lab(name: str | None, secrets: str) -> tuple[dict[str, Any], Secret]:
     lab = Lab.find(name)
     try:
         known_hosts = lab.known_hosts() if lab.host_key is not None else None
-        # A terminal that knows nothing: a shell decorates its prompt for others.
+        # A dumb terminal, as a shell adds control characters to its prompt for other terminals.
         words = ["env", "TERM=dumb", *python_module("qoslab", "lab", "shell", "--lab", lab.name)]
         hosts = {host: command_device(shlex.join([*words, host])) for host in hosts_of(lab.topology)}
         made = testbed(lab.name, lab_routers(lab), lab.topology, known_hosts=known_hosts, hosts=hosts, secret=secret)

@@ -40,7 +40,7 @@ def command(run: str | None, live: LiveChoice, as_json: bool) -> ExitStatus:
     from qoslab.results import find_unfinished
 
     watched = WatchedRun(find_unfinished(RUNS, run))
-    # What measures comes first.
+    # Processes that measure have priority.
     step_last()
     with ExitStack() as serving:
         view = None

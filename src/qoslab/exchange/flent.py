@@ -48,7 +48,7 @@ def write_flent(request: ExportRequest, to: Path) -> None:
         if len(mine):
             content = data_file(manifest, summary, cell, mine, flows[flows["cell"] == cell.name])
             name = f"{manifest.experiment.name}-{summary.name.replace('/', '-')}.flent.gz"
-            # Without its own time a file of the same run is the same again.
+            # Without a creation time, the same run produces the same file.
             (to / name).write_bytes(gzip.compress(json.dumps(content, sort_keys=True).encode(), mtime=0))
             written += 1
     if not written:
@@ -136,7 +136,7 @@ def _metadata(
         "HOST": flows[0].destination,
         "HOSTS": [flows[0].destination],
         "LOCAL_HOST": flows[0].source,
-        # As of a test of flent that was given neither -4 nor -6, where flows are of both.
+        # None as for a flent test without -4 and -6, if there are flows of both versions.
         "IP_VERSION": families.pop() if len(families) == 1 else None,
         "TEST_PARAMETERS": {"upload_streams": str(uploads)},
         "BATCH_NAME": experiment.name,

@@ -84,7 +84,7 @@ def _named(found: list[Foreign]) -> list[Foreign]:
     taken: set[str] = set()
     for each in found:
         name, number = each.name, 1
-        # A number may be another file's own, as browsers give them to downloads.
+        # A numbered name may also be a file's real name, such as for browser downloads.
         while each.name in taken or (number > 1 and each.name in own):
             number += 1
             each.name = f"{name} ({number})"
@@ -144,7 +144,7 @@ def _arm(place: int, file: Path, each: Foreign, made: dict[str, pd.DataFrame]) -
     mine = {name: table[table["cell"] == each.name] for name, table in made.items()}
     found = mine["metrics"][mine["metrics"]["value"].notna()]
     if mine["flows"]["traffic"].nunique() < 2:
-        # Of one traffic the figures by its name are the same again.
+        # With one traffic entry, the metrics with its name have the same values.
         found = found[~found["metric"].str.contains("(", regex=False)]
     notes = tuple(
         (str(row["metric"]), text.figure(float(row["value"]), row["unit"])) for row in found.to_dict("records")

@@ -186,7 +186,7 @@ def draw_metric(
 
 
 def _ecdf(figure: Figure, axes: Axes, values: Mapping[str, np.ndarray], label: str) -> None:
-    # As many curves as there are colours are solid, as many more dashed, and so on.
+    # Solid curves in each colour first, then dashed curves in each colour, and so on.
     styles = [(colour, _DASHES[dash]) for dash in drawing.DASHES for colour in drawing.COLOURS]
     for (name, found), (colour, dashes) in zip(values.items(), cycle(styles), strict=False):
         axes.ecdf(found, label=f"{name} (n = {len(found)})", color=colour, linestyle=dashes)
@@ -201,7 +201,7 @@ def _box(figure: Figure, axes: Axes, values: Mapping[str, np.ndarray], label: st
         line.set_color(drawing.COLOURS[1])
     places = range(1, len(values) + 1)
     for place, found in zip(places, values.values(), strict=True):
-        # Side by side within the box, so that none hides another.
+        # Spread out within the box, so that no point hides another.
         spread = np.linspace(-0.12, 0.12, len(found)) if len(found) > 1 else np.zeros(1)
         axes.plot(found, place + spread, "o", color=drawing.COLOURS[0], markersize=2.5, alpha=0.7)
     _name_rows(figure, axes, places, [(name, f"n = {len(found)}") for name, found in values.items()])
@@ -265,7 +265,7 @@ def _bar(
     ]
     places = np.arange(len(rows))
     if _needs_log(measured):
-        # A bar has no length where the axis has no 0.
+        # On a logarithmic axis there is no 0 at which a bar could begin.
         axes.errorbar(measured, places, xerr=ends, fmt="o", color=drawing.COLOURS[0], capsize=2, label="measured")
     else:
         axes.barh(places, measured, 0.6, xerr=ends, color=drawing.COLOURS[0], error_kw={"capsize": 2})

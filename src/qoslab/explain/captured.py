@@ -78,7 +78,7 @@ def arrival(subject: Subject, captured: Captured) -> Arrival | None:
             for number, port in enumerate(subject.ports)
             for time_ns, vlan in _times(Path(folder) / f"{number}.pcapng", captured)
         ]
-    # A packet that is sent again has the same headers: the one next to the capture.
+    # A retransmitted packet has the same headers: choose the one closest to the captured time.
     came = [each for each in found if not _left_before(each, found)]
     return min(came, key=lambda each: abs(each.time_ns - (captured.time_ns or 0)), default=None)
 

@@ -165,7 +165,7 @@ def pasted_subject(configuration: Configuration, source: str, rate_bps: int | No
 
 def _partial(configuration: Configuration, device: Device) -> bool:
     """Return whether the router may have routes that are not in the configuration."""
-    # A route by a tunnel or a dialer is not read, or not in the table.
+    # A route over a tunnel or a dialer is not read, or not in the table.
     unread = any(each.text.startswith(("router ", "ip route ", "ipv6 route ")) for each in configuration.reading.unread)
     return unread or not device.routes or len(installable_routes(device)) < len(device.routes)
 

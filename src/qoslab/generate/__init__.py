@@ -42,7 +42,7 @@ LINE = 100
 
 def command_sections(present: str, family: str) -> str:
     """Return a page with a section for each configuration and EXEC command of the devices of a family."""
-    # Not above, and so below: the figures and rules that these import may be stale.
+    # Imported here, not at the top: these modules import generated constants and rules, which may be stale.
     from qoslab.ios.commands.unsupported import ALL_REFUSED
     from qoslab.ios.config import CONFIG, MODES
     from qoslab.ios.exec import EXEC
@@ -58,7 +58,7 @@ def command_sections(present: str, family: str) -> str:
     for mode, described in MODES.items():
         known = (each.command for each in CONFIG.forms(mode))
         commands = [command for command in known if command.syntax not in apart]
-        # A mode of the other family has only commands that leave it.
+        # A mode of the other family only has commands to leave it.
         if any(command.syntax not in ("exit", "end") for command in commands if _has(family, command)):
             forms += [(f"({described.prompt})#", command) for command in commands]
     lines += ["## Configuration commands", "", *_sections(forms, family)]

@@ -55,13 +55,13 @@ def formats_module(top: Path) -> str:
             for name, each in (*schema["$defs"].items(), (root, schema)):
                 made.define(name, each)
             for known, found in ((classes, made.classes), (aliases, made.aliases)):
-                # What is printed of a configuration is what may be read.
+                # Output types of a configuration must equal its input types.
                 more = {name: text for name, text in found.items() if name not in read}
                 differing = [name for name, text in more.items() if known.get(name, text) != text]
                 if differing:
                     raise ValueError(f"{file} has another {', '.join(differing)} than the schemas before it")
                 known |= more
-    # Aliases are computed when the module is imported, of classes that are there by then.
+    # Aliases are evaluated on import, when the classes must exist.
     bodies = [*(text for _, text in sorted(classes.items())), "\n".join(text for _, text in sorted(aliases.items()))]
     return HEADING + "".join(f"\n\n{body}\n" for body in bodies)
 

@@ -36,7 +36,7 @@ def _experiment(name: str, baselines: Mapping[str, Baseline], file: Path) -> Ite
     if not baselines:
         yield f"No run of `{name}` is kept."
         return
-    # Values are those of the run; texts may have been rewritten since.
+    # Values are from the run; texts may have been rewritten since.
     baselines = {lab: with_present_remarks(baseline, file) for lab, baseline in baselines.items()}
     for lab, baseline in baselines.items():
         yield f"- {lab}: {_run(baseline)}"
@@ -88,7 +88,7 @@ def _remarks(rows: Iterable[RunFigure]) -> Iterator[str]:
 def _remark(row: RunFigure) -> str:
     if row.reproduction == _NOT_REPRODUCED:
         return _NOT_REPRODUCED
-    # Of a figure that nobody published, the explanation of an expectation is what was fitted.
+    # Without a published value, the explanation of an expectation describes the fitted part.
     unpublished = row.published is None and row.verdict != _INFORMATIVE and row.reproduction != _OWN_REFERENCE
     return _FITTED if row.reproduction == _FITTED or unpublished else ""
 

@@ -19,7 +19,7 @@ _N = r"\d+"
 _POLICE_WORDS = [
     re.compile(rf"{pattern}(?= |$)")
     for pattern in (
-        # after `police`; some releases print rates and bursts with their units, some without
+        # after `police`; some releases print units after rates and bursts
         rf"(?:cir )?(?P<cir_bps>{_N})(?: bps)?",
         rf"cir percent (?P<cir_percent>{_N})",
         rf"rate percent (?P<rate_percent>{_N})",
@@ -178,7 +178,7 @@ def _criterion(text: str) -> Values:
     if match["any"]:
         return {f"{negated}policy": [match["any"]]}
     word = match["word"]
-    # names stand before their number: `ef (46)`
+    # names precede their number: `ef (46)`
     values = re.sub(r"\(\d+\)", " ", match["values"]).split()
     name = "access_group" if word.startswith("access-group") else word.replace("-", "_").replace(" ", "_")
     return {f"{negated}{name}": values}

@@ -293,7 +293,7 @@ def _ecn(reader: _Reader, match: Match[str]) -> None:
 
 def _unrecognised(reader: _Reader, text: str) -> None:
     """Store a line in its class, shared queue or policy-map."""
-    # A counter below it is that of a mark that is not known.
+    # A counter below it belongs to an unknown mark.
     reader.marking = None
     if reader.counters is not None:
         reader.counters.setdefault("unrecognised", []).append(text)
@@ -352,7 +352,7 @@ _BODY: list[tuple[str, Handler]] = [
     ),
     (r"drop", _drop),
     (r"(?P<action>drop|transmit|set-[\w-]+-transmit)(?: +(?P<value>.+))?", _action),
-    # a bucket that finds its own size: no IOS has it
+    # a bucket with automatic size, which no IOS has
     (r"qoslab-extension dynamic-bucket:", _nothing),
     (
         rf"bucket (?P<bucket_bytes>{_N}) bytes, level (?P<level_bytes>{_N}), mean (?P<mean_bucket_bytes>{_N})",

@@ -98,7 +98,7 @@ def _looked_up(os_name: str, command: str, device: Any) -> tuple[Any, dict[str, 
     if device is None:
         device = Device("parser", os=os_name)
     try:
-        # not device.parse: it asks the device again for a running configuration
+        # not device.parse, which queries the device again for a running configuration
         with IMPORTING, _without_line_numbers() if common.parser_data is None else nullcontext():
             return *common.get_parser(command, device), device
     except common.ParserNotFound:

@@ -37,7 +37,7 @@ def parse_vlans(text: str) -> Values:
         elif match := _ADDRESS.fullmatch(line):
             vlan.setdefault("addresses", []).append(match[1])
         elif match := _TOTAL.fullmatch(line):
-            # The packets of the n-th interface stand in the n-th place.
+            # The n-th value is for the n-th interface.
             counted = vlan["counters"]
             done = [name for name, each in counted.items() if {"input", "output"} <= each.keys()]
             name = next((name for name in vlan["interfaces"] if name not in done), None)

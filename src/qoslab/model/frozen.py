@@ -21,5 +21,5 @@ class Frozen(BaseModel):
         populate_by_name=True,
         serialize_by_alias=True,
         allow_inf_nan=False,
-        defer_build=True,  # a validator is built when it is used: once for the whole file, not once for each class
+        defer_build=True,  # validators are built on first use: once for the whole file, not once for each class
     )

@@ -206,7 +206,7 @@ def slug(parameters: Mapping[str, Value]) -> str:
     if not parameters:
         return ""
     whole = ",".join(f"{name}={show_value(value)}" for name, value in parameters.items())
-    # Blanks and "/s" of quantities can be read back, so nothing that is lost distinguishes two values.
+    # Removed blanks and "/s" of quantities do not distinguish two values.
     lossy = False
     words = []
     for name, value in parameters.items():

@@ -34,7 +34,7 @@ def left_out(overrides: Sequence[str], cells: Iterable[tuple[str, Mapping[str, s
         return lambda figure: False
     own: dict[str, set[frozenset[tuple[str, str]]]] = {}
     for arm, parameters in cells:
-        # Of a text the manifest has what is shown.
+        # A text in the manifest is already formatted.
         shown = ((name, value if isinstance(value, str) else show_value(value)) for name, value in parameters.items())
         own.setdefault(arm, set()).add(frozenset(shown))
 

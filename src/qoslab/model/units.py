@@ -43,7 +43,7 @@ class QuantityError(UserError, ValueError):
 def _decimal(value: int, factor: int) -> str:
     """Format `value / factor` exactly, without trailing zeros or exponent; `factor` is a power of ten."""
     whole, rest = divmod(value, factor)
-    # One behind the factor has as many digits more as the factor has zeros.
+    # The added factor keeps the leading zeros of the fraction.
     digits = str(factor + rest)[1:].rstrip("0")
     return f"{whole}.{digits}" if digits else str(whole)
 
@@ -244,7 +244,7 @@ class Rate(Quantity):
 
     @classmethod
     def _without_unit(cls, number: Decimal) -> str:
-        # IOS command lines give b/s and never less than 8000; people speak of small numbers of megabits.
+        # IOS command lines use b/s, at least 8000; people use small numbers of megabits.
         if number >= 8000 and number == number.to_integral_value():
             return f'did you mean "{cls(int(number))}" ({number} b/s)?'
         return f'did you mean "{number} Mb/s"?'
@@ -293,7 +293,7 @@ class Size(Quantity):
         return self._value * 8
 
     def __str__(self) -> str:
-        # Only whole multiples, so that 31250 stays the number that a router prints.
+        # Only whole multiples, so that 31250 remains as a router prints it.
         for unit in ("GiB", "GB", "MiB", "MB", "KiB", "kB"):
             if self._value and self._value % self.UNITS[unit] == 0:
                 return f"{self._value // self.UNITS[unit]} {unit}"

@@ -558,7 +558,7 @@ def _queue(context: _Context, each: PolicyClass, here: _Here, busy: Rate | None)
     limit = each.queue_limit
     if each.priority is not None:
         if limit is not None and limit.unit != "packets":
-            # Time is of the rate of the class.
+            # The time is at the rate of the class.
             own = reserved_rate(each, here.guaranteed) or here.rate
             part = {"ms": 8000, "us": 8_000_000}.get(limit.unit, 0)
             size = int(own.bps * limit.number / part) if part else limit.number
@@ -607,7 +607,7 @@ def _wait(context: _Context, each: PolicyClass, here: _Here, queue: QueueValues)
         return None if queue.ms is None else queue.ms + (behind or 0)
     size = queue.bytes or 0
     if each.priority.burst_bytes is not None:
-        # While the line is congested, the policer of the class drops what is beyond its burst.
+        # While the line is congested, the policer of the class drops traffic above its burst.
         size = min(size, each.priority.burst_bytes)
     elif each.police is not None and (bc := _burst(each.police.bc)) is not None:
         size = min(size, bc)
@@ -638,7 +638,7 @@ def _red(context: _Context, each: PolicyClass, queue: QueueValues) -> RedValues 
         )
     weight = red.exponential_weight or engine_defaults.RANDOM_DETECT_WEIGHT
     by_limit = context.qos.random_detect_by_limit
-    # On IOS-XE thresholds by precedence are read of prints, those by DSCP are remembered.
+    # On IOS-XE the thresholds by precedence are from router output, those by DSCP are [remembered].
     unconfirmed = red.basis == "dscp" if by_limit else not context.separate or in_bytes
     return RedValues(red.basis, unit, weight, red.ecn, tuple(rows), unconfirmed)
 

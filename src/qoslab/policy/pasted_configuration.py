@@ -174,12 +174,12 @@ def read_configuration(
     if family == "switch":
         generations = generations[:1]
     elif len(generations) > 1 and not re.search(r"(?m)^version", text):
-        # Without a release: HQF, unless another generation knows more of it.
+        # Without a release: HQF, unless another generation recognises more lines.
         generations = (*generations[::-1], *later)
     indented = is_indented(text)
     best = min((_read(text, family, each, indented=indented) for each in generations), key=_unknown)
     if indented and any(not each.place and _INNER.match(each.text) for each in best.reading.unread):
-        # Some of the indentation is lost: the order of the commands may say more.
+        # Some of the indentation is lost: the order of the commands may be more reliable.
         best = min(best, _read(text, family, best.device.generation, indented=False), key=_unknown)
     best.release = "" if (found := re.search(r"(?m)^version +(\S+)", text)) is None else found[1]
     best.attachments = list(_attachments(best))
@@ -227,14 +227,14 @@ def check_vendor(text: str, source: str, *, policy_needed: bool = True) -> None:
 
 def _read(text: str, family: Family, generation: Generation, *, indented: bool) -> Configuration:
     hardware = hardware_of(text, family, generation)
-    # Interfaces without a rate of their own kind (Tunnel, Port-channel) are read as unknown ones.
+    # Interfaces whose kind has no rate (Tunnel, Port-channel) count as unknown.
     named = (interface_name(port) for port in _PORT.findall(text))
     ports = (name for name in named if name and interface_kind(name) in DEFAULT_BANDWIDTH_KBPS)
     device = Device(replace(hardware, interfaces=tuple(dict.fromkeys(ports))))
     headers = {name: match for match, name in _HEADER.findall(text)}
     classes = {*_CLASS.findall(text), *_NESTED.findall(text), *headers} - {CLASS_DEFAULT}
     for name in sorted(classes):
-        # A class may come before its class-map, and without one.
+        # A class may precede its class-map, or lack one.
         device.class_maps[name] = ClassMap(name, "any" if headers.get(name, "").lower() == "any" else "all")
     policies = {*_POLICY.findall(text), *_CHILD.findall(text), *_ATTACHED.findall(text)}
     for name in sorted(policies):

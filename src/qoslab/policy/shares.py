@@ -61,7 +61,7 @@ def busy_rates(level: Level) -> dict[str, Rate | None]:
     if left.known and left.bps < 0:
         left = Rate()
     others = [each for each in level.classes if each.priority is None]
-    # Weights are worked out ahead: they know the rate of `priority`, and nothing of a policer.
+    # Weights are calculated in advance, from the rate of `priority`, without regard to a policer.
     reserved = sum((reserved_rate(each, level.base) or Rate() for each in level.classes if each.priority), Rate())
     qos = GENERATIONS[level.generation]
     if qos.minimum_and_excess:
@@ -80,7 +80,7 @@ def _excess(classes: Sequence[PolicyClass], level: Level, left: Rate) -> dict[st
     reserved = sum(minimums.values(), Rate())
     rest = left - reserved
     if rest.known and rest.bps < 0:
-        # Priority takes of what is reserved: the minimums share what there is.
+        # Priority uses some of the reserved rate: the minimums share the rest.
         return _divided(left, minimums, level.caps)
     weights = _excess_weights(classes)
     above = {name: cap - minimums[name] for name, cap in level.caps.items() if name in minimums}

@@ -120,7 +120,7 @@ class Tunnel:
             return total
         encrypted = packet_bytes + self.inner_bytes
         if not self.ipsec.transport and self.inner_bytes:
-            # Tunnel mode encrypts the IP header of GRE, too, and adds another one.
+            # Tunnel mode also encrypts the IP header of GRE, and adds another one.
             encrypted += self.outer_bytes
             total += self.outer_bytes
         padding = -(encrypted + ESP_TRAILER) % self.ipsec.block if self.ipsec.has_esp else 0

@@ -240,7 +240,7 @@ class _Reader:
             self.document.keys[here] = place
             result[key] = self.read(value_node, here, inside)
             if result[key] is None and not value_node.value:
-                self.document.values[here] = place  # an absent value has no place of its own
+                self.document.values[here] = place  # an absent value has no place
         return result
 
     def scalar(self, node: Node, steps: Steps) -> Any:

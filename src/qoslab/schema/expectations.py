@@ -52,7 +52,7 @@ class ExpectationChecker:
             try:
                 used |= names_taken(expectation, compare.quantities)
             except ExpressionError:
-                used |= {*compare.quantities}  # reported where it stands
+                used |= {*compare.quantities}  # reported at its place
         for name, value in compare.quantities.items():
             steps: Steps = ("compare", "quantities", name)
             if name in (*parameters, *BUILT_IN, DURATION):
@@ -96,7 +96,7 @@ class ExpectationChecker:
             return  # reported
         if unknown or len(forms) != 1 or names_taken(expectation, quantities) & self.bad:
             return
-        # All else of it is the same, whichever combination is checked.
+        # The remaining checks have the same result for all combinations.
         asked, known = (*steps, self.experiment.duration), self.document.looks.found
         if asked not in known:
             known[asked] = [*self.everywhere(steps, expectation, quantities)]

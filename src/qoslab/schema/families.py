@@ -32,7 +32,7 @@ def common_family(document: Document, steps: Steps, flow: Flow, topology: Topolo
     """Yield a finding for hosts without a common IP version, or without the version that the flow requires."""
     ends = (flow.source, flow.destination)
     if not all(families_of(topology, name) for name in ends):
-        return  # No address at all, or no such host: that is said elsewhere.
+        return  # Missing addresses and unknown hosts are reported elsewhere.
     family = family_of(topology, flow)
     if flow.tool in TOOLS and family not in TOOLS[flow.tool].families:
         key = "family" if flow.family is not None else "tool"

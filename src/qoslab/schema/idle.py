@@ -109,7 +109,7 @@ def _unused(router: str, at: Attachment, passed: Set[Crossing], what: str) -> st
     known = sorted(each.interface for each in passed if (each.node, each.direction) == (router, at.direction))
     verb = VERBS[at.direction]
     instead = f"; {at.direction} traffic of {router} {verb} by {', '.join(known)}" if known else ""
-    # Of acknowledgements in the plural.
+    # Plural, for acknowledgements.
     verb = verb if what == "no" else verb.removesuffix("s")
     return f"{at} of {router}: {what} declared traffic {verb} there{instead}"
 
@@ -124,13 +124,13 @@ def _walk(device: Device, policy: PolicyMap | None, above: str, arriving: Packet
         name = each.policy_class.name
         path = f"{above}{name}"
         if class_packets(device, name).empty:
-            continue  # reported of its class-map
+            continue  # reported for its class-map
         if name != CLASS_DEFAULT and each.left.empty:
             parent = above.rstrip("/")
             taken = "classes above it take all of its packets"
             yield path, f"no packet of class {parent} meets it" if each.met.empty else taken
             continue
-        # What a class marks, the classes within it may see as marked.
+        # The child classes may match the marks that a class sets.
         inside = EVERYTHING if _marks(each.policy_class) else each.left
         if (child := each.policy_class.service_policy) is not None:
             yield from _walk(device, device.policy_maps.get(child), f"{path}/", inside)

@@ -61,7 +61,7 @@ class Places:
             try:
                 self._root = YAML().load(file.read_text(encoding="utf-8"))
             except (OSError, YAMLError, ValueError):
-                return  # Ansible has read it in some way
+                return  # Ansible could read it
 
     def finding(self, node: str, variable: str, message: str, hint: str = "") -> Finding:
         """Return a finding about a variable of a node, or about the node itself if `variable` is empty."""
@@ -160,7 +160,7 @@ class Reader:
     def refuse(self, node: str, variable: str, message: str, hint: str = "") -> None:
         """Add an error of a variable to the findings."""
         found = self.places.finding(node, variable, message, hint)
-        # Of a variable of a group there is one finding, and not one for each of its nodes.
+        # A group variable has one finding, not one for each node.
         if not any((each.line, each.message) == (found.line, message) and found.line for each in self.findings):
             self.findings.append(found)
 
@@ -210,7 +210,7 @@ def _duration(value: Any) -> str:
 
 
 def _model(value: Any) -> str:
-    # YAML takes 2901 for a number.
+    # YAML reads 2901 as a number.
     holds = isinstance(value, str | int) and not isinstance(value, bool) and str(value)
     return "" if holds else "the router's model in `show version`, as IOSv"
 

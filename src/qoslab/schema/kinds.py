@@ -30,7 +30,7 @@ def _flow(flow: Any) -> Any:
         return flow
     kind = KINDS.get(str(flow["kind"]))
     if kind is None:
-        # Only its name is wrong: not the lack of what it would have filled in.
+        # Only the name of the kind is an error, not the keys that it would have filled in.
         return {"tool": "iperf3", **flow}
     keys = flow_keys(kind, ipv6=flow.get("family") == 6)
     if flow.get("rate") is not None:

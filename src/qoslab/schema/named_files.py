@@ -49,7 +49,7 @@ def refusal(path: Path, allowed: tuple[Path, ...]) -> str:
 
 def open_regular(path: Path) -> BinaryIO:
     """Open a regular file for reading. Raise `FileRefusedError` for anything else, `OSError` if it cannot be opened."""
-    # A FIFO must not be waited for.
+    # Do not block on a FIFO.
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()

@@ -211,7 +211,7 @@ class RoutedNetwork:
             link_local = isinstance(sought, IPv6Address) and sought.is_link_local
             if link_local or any(each.ip == sought for each in port.addresses):
                 return port, between
-        # A route by an interface alone: the far end of the line, or a router that answers for the address.
+        # A route with only an interface: the far end of the line, or a router that answers ARP for the address.
         return neighbours[0] if hop.next_hop is None and len(neighbours) == 1 else None
 
     def neighbours(self, port: Port) -> list[tuple[Port, tuple[Crossing, ...]]]:

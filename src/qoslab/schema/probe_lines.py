@@ -38,7 +38,7 @@ def probe_lines(experiment: Experiment) -> dict[str, list[tuple[str, int]]]:
             times.append(f" timeout {probe.timeout.ns // 10**6}")
         if probe.frequency is not None:
             times.append(f" frequency {probe.frequency.ns // 10**9}")
-        # At no moment may the timeout be longer than the frequency, whose defaults hold at first.
+        # The timeout may never be longer than the frequency, including the initial default values.
         mine += times if probe.frequency_or_default < PROBE_FREQUENCY else times[::-1]
         if probe.tos is not None:
             mine.append(f" {'tos' if probe_family(experiment, probe) == 4 else 'traffic-class'} {probe.tos}")

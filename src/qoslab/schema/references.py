@@ -185,7 +185,7 @@ class _Checker:
         here: Steps = ("topology", "links", index)
         if link.jitter is not None:
             steps: Steps = (*here, "jitter")
-            # What the data plane cuts normally distributed jitter at (`NORMAL_JITTER_CUT`).
+            # Limit at which the data plane cuts normally distributed jitter (`NORMAL_JITTER_CUT`).
             early = link.jitter.size * {"uniform": 1, "normal": 4, "exponential": 0}[link.jitter.distribution]
             if early > link.delay:
                 message = f"found {link.jitter.size}: a frame could be {early} early, more than the delay of "
@@ -244,7 +244,7 @@ class _Checker:
         node = self.experiment.topology.nodes.get(name)
         return node is not None and is_switch(node)
 
-    # What is done in each cell
+    # Actions in each cell
 
     def cells(self) -> Iterator[Finding]:
         experiment = self.experiment
@@ -352,7 +352,7 @@ class _Checker:
             except ExperimentError as error:
                 yield from error.findings
 
-    # What is examined
+    # Observations
 
     def watching(self) -> Iterator[Finding]:
         topology = self.experiment.topology
@@ -404,7 +404,7 @@ class _Checker:
                     )
                     yield self.document.finding(("observe", index, "when"), message, "move some of them to another arm")
 
-    # What it is compared with
+    # References
 
     def published(self, compare: Comparison) -> Iterator[Finding]:
         if compare.published is None or compare.article is None:

@@ -160,7 +160,7 @@ def _scalar(value: Any) -> Any:
     return _made(value)
 
 
-@pass_eval_context  # so that nothing is calculated while the template is compiled
+@pass_eval_context  # so that nothing is evaluated during compilation of the template
 def _finalize(_: Any, value: Any) -> Any:
     """Return the output of `{{ … }}`."""
     return _scalar(value)
@@ -237,7 +237,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     """Environment for untrusted templates. Rendering needs `counted()` around it."""
 
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
-    # What `_Guard` puts into templates.
+    # Functions that `_Guard` inserts into templates.
     scalar = staticmethod(_scalar)
     made = staticmethod(_made)
     looked = staticmethod(_looked)
@@ -251,7 +251,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             trim_blocks=True,
             lstrip_blocks=True,
             autoescape=False,  # IOS configuration, not HTML
-            optimized=False,  # else constants are calculated while the template is compiled
+            optimized=False,  # else constants are evaluated during compilation of the template
             finalize=_finalize,
         )
         self.globals = {"range": _range}
@@ -260,7 +260,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.filters |= {"length": _length, "count": _length}
         self.tests = {name: _looking(TESTS[name]) for name in _TESTS}
 
-    # What templates may reach
+    # Objects that templates may access
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """Return whether a template may access the attribute: attributes of a loop, and definitions of an imported
@@ -313,7 +313,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         _ACCOUNT.get().charge(work)
         return True
 
-    # How that gets into them
+    # Insertion of the counters
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)

@@ -46,7 +46,7 @@ def unknown_metric(found: str, expected: str) -> Problem:
     name = found.partition("(")[0]
     if name in METRICS:
         return Problem(f'found "{found}", expected {expected}')
-    # As people say it in short: loss of datagrams.loss.
+    # A common short form: loss for datagrams.loss.
     whole = [known for known in METRICS if known.endswith(f".{name}")]
     return Problem(f'found "{found}", expected {expected}', did_you_mean(name, whole or METRICS) or _named(whole))
 

@@ -79,7 +79,7 @@ def _steps(data: Any, error: ErrorDetails) -> Steps:
     file.
     """
     steps: list[Step] = []
-    # Of a key that does not hold pydantic says so behind it; a file may have a key of that very name.
+    # For an invalid key, pydantic appends a marker to the location; a file may have a key with the marker's name.
     location = error["loc"][:-1] if _is_of_a_key(error) else error["loc"]
     for index, step in enumerate(location):
         last = index == len(location) - 1
@@ -104,7 +104,7 @@ def _finding(document: Document, steps: Steps, group: list[ErrorDetails]) -> Fin
     if kind == "missing":
         if isinstance(steps[-1], int):
             return document.finding(steps[:-1], f"found {shown(document.get(steps[:-1]))}, expected {steps[-1] + 1}")
-        # Shown where the mapping begins that lacks the key.
+        # The place is the beginning of the mapping that lacks the key.
         place = document.place(steps[:-1])
         return place.finding(document.path(steps[:-1]), f'found no key "{steps[-1]}", which is required')
     if kind == "extra_forbidden":

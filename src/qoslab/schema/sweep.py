@@ -120,7 +120,7 @@ class Sweep:
         `order`).
         """
         changed = self.experiment.model_copy(update=changes)
-        # A placeholder of what is replaced must not stay behind as its text.
+        # No placeholder of a replaced part may remain in the text.
         data = None if self._data is None else {**self._data, **changed.model_dump(mode="json", include=set(changes))}
         return Sweep(
             changed,
@@ -630,7 +630,7 @@ def _build_all(
                 base = base or experiment
         for each in found:
             key = (each.file, each.line, each.column, each.path)
-            # What is expected of all cells is checked with each of them, and says so itself.
+            # Messages about expectations of all cells already have the parameters.
             own = "(with " in each.message or not parameters
             words = f" (with {parameters_text(parameters)})"
             findings.setdefault(key, each if own else replace(each, message=each.message + words))
@@ -656,7 +656,7 @@ def _representatives(
     """
     together = {frozenset(each.names) for each in placeholders.values()}
     for steps in placeholders:
-        # What stands in one mapping is checked together.
+        # The values of one mapping are checked together.
         siblings = [each.names for other, each in placeholders.items() if other[:-1] == steps[:-1]]
         together.add(frozenset().union(*siblings))
     groups = sorted((sorted(group) for group in together), key=len)

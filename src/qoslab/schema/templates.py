@@ -103,7 +103,7 @@ def template_variables(experiment_file: Path, template: str) -> TemplateVariable
         except FileRefusedError as error:
             finding = Place(str(tidy(file))).finding("", f"cannot read the template: {error.message}")
             raise ExperimentError(findings=[finding]) from error
-        except Exception as error:  # nesting beyond what Jinja2 and Python can follow
+        except Exception as error:  # nested too deeply for Jinja2 or Python
             finding = Place(str(file)).finding("", f"not a valid template: {_reason(error)}")
             raise ExperimentError(findings=[finding]) from error
         for included in referenced:
@@ -180,7 +180,7 @@ class _MarkingLoader(_Loader):
         source, filename, uptodate = super().get_source(environment, template)
         parts: list[str] = []
         at_start = True
-        # The lexer's text pieces are already without what block tags trim, and their joints are where lines begin.
+        # The lexer has already applied the trimming of block tags, and splits texts at the beginnings of lines.
         for number, kind, value in environment.lex(source):
             if kind != "data":
                 parts.append(value)

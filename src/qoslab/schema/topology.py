@@ -31,7 +31,7 @@ def load_topology(path: Path, sets: Mapping[str, str] | None = None) -> tuple[st
     from qoslab.schema import load_experiment
 
     if not path.exists():
-        load_experiment(path)  # says so, with near matches
+        load_experiment(path)  # raises the error, with similar names
     document = read_document(path)
     if isinstance(document.data, dict) and document.data.keys() == {"topology"}:
         raise ExperimentError(

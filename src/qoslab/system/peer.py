@@ -59,7 +59,7 @@ def _asked(local: tuple[Any, ...], remote: tuple[Any, ...]) -> int | None:
         raise OSError(number, os.strerror(number))
     found = _ANSWER.unpack_from(answer, _HEADER)
     port, owner, inode = found[5], found[-2], found[-1]
-    # Without that connection the kernel finds the socket that listens there; what no process has is inode 0.
+    # Without that connection the kernel finds the listening socket; inode 0 is a socket without a process.
     if port != struct.pack("!H", remote[1]) or not inode:
         return None
     return int(owner)
@@ -82,7 +82,7 @@ def _listed(local: tuple[Any, ...], remote: tuple[Any, ...]) -> int | None:
     """Return the owner from the list of all sockets, which takes longer than `_asked`."""
     here, there = _written(local), _written(remote)
     for line in TABLE.read_text(encoding="ascii").splitlines()[1:]:
-        # A cheap look first: the table may be long.
+        # A cheap check first: the table may be long.
         if here in line and there in line:
             fields = line.split()
             if fields[_LOCAL] == here and fields[_REMOTE] == there and fields[_INODE] != "0":
@@ -125,7 +125,7 @@ class OwnListener(socket.socket):
             connection, address = super().accept()
             if is_own(connection):
                 return connection, address
-            # A reset: nothing of it stays in the kernel.
+            # A reset, so that the kernel keeps no state.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             connection.close()
         raise BlockingIOError

@@ -38,7 +38,7 @@ class PluginError(MachineError):
 @functools.cache
 def installed(kind: Kind) -> Mapping[str, EntryPoint]:
     """Return the entry points of a kind by name; of two with the same name, the first that Python finds."""
-    from importlib.metadata import entry_points  # most commands ask for nothing of others, and need not load it
+    from importlib.metadata import entry_points  # most commands use no plug-ins, and need not load it
 
     found: dict[str, EntryPoint] = {}
     for each in entry_points(group=f"qoslab.{kind}"):

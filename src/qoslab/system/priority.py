@@ -39,7 +39,7 @@ def step_behind_traffic(*, again: bool = True) -> None:
 
     If another process has just changed a session, a separate thread retries if `again`.
     """
-    # Who has less already, as under `nice`, may not take more.
+    # A process with lower priority, such as under `nice`, may not raise it.
     os.setpriority(os.PRIO_PROCESS, 0, max(BEHIND_TRAFFIC, os.getpriority(os.PRIO_PROCESS, 0)))
     if os.getsid(0) == os.getpid() and not _lower_group() and again:
         threading.Thread(target=_keep_trying, name="priority", daemon=True).start()

@@ -58,7 +58,7 @@ class Telnet:
                 continue
             end = _end_of_command(data, at)
             if end is None:
-                # Parameters are not examined, so that of an endless list of them its two ends are enough.
+                # Parameters are not examined, so only the ends of an endless list are kept.
                 self._rest = data[at:] if len(data) - at < 4 else data[at : at + 2] + data[-1:]
                 break
             if data[at + 1] == IAC:
@@ -106,7 +106,7 @@ def _end_of_command(data: bytes, at: int) -> int | None:
     if at + 1 >= len(data):
         return None
     if data[at + 1] == SB:
-        # Parameters of an option, of which none was agreed on.
+        # Parameters of an option that was not negotiated.
         end = data.find(bytes((IAC, SE)), at + 2)
         return None if end < 0 else end + 2
     length = 3 if WILL <= data[at + 1] <= DONT else 2

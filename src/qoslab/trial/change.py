@@ -147,7 +147,7 @@ def _place(device: Device, line: str, scope: Scope) -> Position:
                 continue
             _execute(session, line)
         except CliError as error:
-            # A place that knows the command has the better reason; else the first, a class.
+            # The best reason is from a mode that has the command; else the first one, from a class.
             if first is None or (isinstance(first, InvalidInputError) and not isinstance(error, InvalidInputError)):
                 first = error
             continue

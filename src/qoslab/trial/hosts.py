@@ -41,7 +41,7 @@ def add_hosts(
     made["nodes"][name] = {"kind": "router", "routes": [{"prefix": "0.0.0.0/0", "via": gateway}]}
     ends = [(host, network, IPv4Interface((network.network[2], network.network.prefixlen)))]
     for address in addresses:
-        # The only network of two addresses.
+        # The only network with two addresses.
         near = IPv4Interface((int(address) ^ 1, 31))
         ends.append((host_name(host, address), near, IPv4Interface((address, 31))))
     networks = [near.network for _, near, _ in ends]

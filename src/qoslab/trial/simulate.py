@@ -49,7 +49,7 @@ def call_simulator(
 def _run(scenario: program_formats.Scenario) -> program_formats.SimulationReport:
     done = call_simulator(("run",), scenario)
     if done.returncode == 1:
-        # A configuration that the data plane does not take; the path says where.
+        # The data plane refused the configuration; the message has the path of the error.
         raise UserError(f"not simulated: {done.stderr.strip().removeprefix(f'{SIMULATOR}: ')}")
     if done.returncode:
         raise MachineError(f"{SIMULATOR} {how_ended(done.returncode)}: {done.stderr.strip()}")

@@ -44,7 +44,7 @@ _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """Line ends as in `str.splitlines`."""
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    # That of UTF-16 is the beginning of the other.
+    # The mark of UTF-16 is a prefix of that of UTF-32.
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),

@@ -128,7 +128,7 @@ def _rows(path: Path) -> Iterator[_Row]:
                     f'{path}:{reader.line_num}: found "{clipped(",".join(fields))}", expected a row of iperf -y C',
                     hint=_WHOLE,
                 )
-            # Others are messages for people, which a server prints among its rows.
+            # Other lines are messages that a server prints between its rows.
     except csv.Error as error:
         raise UserError(f"{path}:{reader.line_num}: found no CSV: {error}", hint=_WHOLE) from error
     if row is not None and not text.endswith(("\n", "\r")) and row.end_s > row.start_s:
@@ -152,7 +152,7 @@ def _row(path: Path, line: int, columns: tuple[str, ...], fields: list[str]) -> 
         datagrams = whole(values["datagrams"]) if "datagrams" in values else None
         # A sender that has no report of its receiver has -1 in the row over the whole test.
         counted = datagrams is not None and datagrams >= 0
-        # The counter is unsigned: the most that it takes stands for none.
+        # The counter is unsigned: its maximum means that there is no value.
         retries = whole(values["tcpretry"]) if "tcpretry" in values else -1
         return _Row(
             line,

@@ -48,7 +48,7 @@ def _of_one_test(path: Path) -> dict[str, Any]:
     text = text_of(path)
     if _EVENT.match(text):
         return _of_events(path, text)
-    # A server that waits for the next test is ended by hand, which makes a document of its own.
+    # Stopping a server that waits for the next test adds a separate document.
     documents = [each for each in _documents(text) if each.get("error") != _ENDED or each["start"].get("connected")]
     if len(documents) > 1:
         raise UserError(
@@ -66,7 +66,7 @@ def _documents(text: str) -> list[dict[str, Any]]:
     while begin := _VISIBLE.search(text, place):
         try:
             document, place = decoder.raw_decode(text, begin.start())
-            # A file that is no document of iperf3 is reported as an incomplete one.
+            # A file that is not from iperf3 is reported as incomplete.
             document["start"].keys()
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return []
@@ -135,7 +135,7 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
         lost = found.loss(reported, stream.place) if udp else None
         count = int(number(entry["bytes"]))
         if udp and not entry.get("sender", True):
-            # The end of what is received counts the bytes that were sent, or none if it does not know.
+            # The receiver's summary has the sent bytes, or 0 if they are unknown.
             count = arrived[stream.place]
         elif udp and lost is None:
             found.notes.append(f"stream {stream.place}: its bytes are those that were sent")
@@ -149,7 +149,7 @@ def _read(path: Path, document: dict[str, Any]) -> Foreign:
             tool="iperf3",
             protocol="udp" if udp else "tcp",
             local_port=stream.port,
-            # A server has zeros for what the client sent.
+            # A server has zeros for the data sent by the client.
             sender_bps=number(sent["bits_per_second"]) if sent.get("bytes") else None,
             retransmits=int(number(sent["retransmits"])) if "retransmits" in sent else None,
             rtt_mean_ms=number(sent["mean_rtt"]) / 1000 if sent.get("mean_rtt") else None,
@@ -193,12 +193,12 @@ def _add_intervals(found: Foreign, intervals: list[dict[str, Any]], streams: dic
     for entry in (entry for interval in intervals for entry in interval["streams"]):
         seconds = number(entry["seconds"])
         sender = sender or bool(entry.get("sender"))
-        # A test's bytes are without those of the parts that were to be omitted (-O).
+        # A test's bytes exclude omitted parts (-O).
         if seconds > 0 and not entry.get("omitted"):
             count = int(number(entry["bytes"]))
             begin, finish = number(entry["start"]), number(entry["end"])
             if begin > 0 and abs(begin + finish - seconds) < _APART_S:
-                # It began in such a part: its start says how long before 0, its bytes count from 0.
+                # It began in an omitted part: its start is the time before 0, its bytes count from 0.
                 begin, seconds = 0.0, finish
             stream = streams[entry["socket"]]
             found.interval(stream.place, begin, finish, count, count * 8 / seconds, traffic=stream.traffic)

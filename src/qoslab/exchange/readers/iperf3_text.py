@@ -92,7 +92,7 @@ def read(path: Path) -> Foreign:
         )
     idle = len(tests) > 1 and not tests[-1].streams
     for match in (_ERROR.search(row) for row in text.splitlines()):
-        # One that waits for the next test is ended by hand.
+        # A server that waits for the next test is stopped by the user.
         if match is not None and not (idle and match["error"] == "interrupt - the server has terminated"):
             raise UserError(
                 f"{path}: iperf3 ended with an error: {match['error'].removeprefix('error - ')}",
@@ -160,7 +160,7 @@ def _take(test: _Test, match: re.Match[str]) -> None:
     if end is None:
         test.sent = test.sent or line.retransmits is not None
         if stream.omitted and not stream.intervals and line.start_s > 0:
-            # It began in such a part: its start says how long before 0, its bytes count from 0.
+            # It began in an omitted part: its start is the time before 0, its bytes count from 0.
             line = replace(line, start_s=0.0, bps=line.bytes * 8 / line.end_s)
         stream.intervals.append(line)
     elif end["end"] == "(omitted)":

@@ -201,7 +201,7 @@ class Anonymiser:
             return found[0]
         bits = other ^ (2**32 - 1) if other >> 24 == 0 else other
         made = int(self.address(IPv4Address(address)))
-        # That of a network stays one.
+        # The address of a network remains a network address.
         return f"{IPv4Address(made & bits if address & bits == address else made)}{found[2]}{found[3]}"
 
     def _one(self, text: str) -> str:

@@ -300,7 +300,7 @@ def _write(
             description = "; ".join(f"{each.path}: {each.message}" for each in error.findings)
             if not any(each.text for each in templates.values()):
                 raise UserError(f"the imported experiment is not valid: {description}") from error
-            # The topology and the load serve without them.
+            # The topology and the load are useful without them.
             made.notes.append(f"all policies are left out, because a check of the experiment failed: {description}")
             for each in templates.values():
                 each.text, each.policies = "", []

@@ -115,7 +115,7 @@ def _seconds(flows: Sequence[Load]) -> int:
 
 def _flows(flows: Sequence[Load]) -> Iterator[str]:
     if flows:
-        # Along the way of the first flow, which crosses a policy.
+        # On the path of the first flow, which passes a policy.
         ends = f"from: {_quoted(flows[0].source.name)}, to: {_quoted(flows[0].destination.name)}"
         yield f"  - {{name: call, tool: flood, {ends}, protocol: udp, rate: 80 kb/s, size: 200 B, dscp: ef}}"
     for each in flows:

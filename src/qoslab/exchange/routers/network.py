@@ -105,7 +105,7 @@ def join(routers: Sequence[Router]) -> Network:
     _link(network, free)
     for router in routers:
         reached = {router.name, *_order(network, router.name)}
-        # Traffic has two ends among the routers that are joined.
+        # Each group of connected routers has at least two hosts, so that traffic has two ends.
         while sum(each.at.router in reached for each in network.hosts) < 2:
             _add_spare(router, network, free)
     _route(network)
@@ -358,7 +358,7 @@ def _link(network: Network, free: Iterator[IPv4Network]) -> None:
         else:
             at = ends[0]
             if at.framing != "ethernet" and at.ipv6 is not None:
-                # The router at the other end of the line has IPv4 alone.
+                # The router at the other end of the line only has IPv4.
                 own = network.routers[at.router].attached
                 own[own.index(at)] = at = replace(at, ipv6=None)
             network.hosts.append(_host(network, at, free))
@@ -369,7 +369,7 @@ def _with_one_line(one: Attached, other: Attached) -> tuple[Attached, Attached]:
     rate = min(one.rate, other.rate)
     if interface_kind(one.carrier) == interface_kind(other.carrier) or one.framing == other.framing:
         return replace(one, rate=rate, framing=one.framing), replace(other, rate=rate, framing=one.framing)
-    # Lines of two media, as where a provider is between them.
+    # Different media at the two ends, such as with a provider between them.
     ethernet = one if one.framing == "ethernet" else other
     spare = re.sub(r"^[A-Za-z-]+", "GigabitEthernet", (other if ethernet is one else one).carrier)
     fixed = [each if each is ethernet else replace(each, carrier=spare) for each in (one, other)]

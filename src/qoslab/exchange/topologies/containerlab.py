@@ -44,7 +44,7 @@ def read_containerlab(document: Document) -> Foreign:
         places = (own, around, mapping(kinds.get(kind)) if isinstance(kind, str) else {}, defaults)
         image = next((str(place["image"]) for place in places if place.get("image")), "")
         if str(own.get("type") or around.get("type") or "").lower() == SWITCH:
-            # It forwards by other rules than a router of that kind.
+            # Its forwarding differs from a router of that kind.
             kind = f"{kind} {SWITCH}"
         role = "router" if ROUTER_IMAGE.match(image.rpartition("/")[2]) else ""
         found.add_node(name, kind, ("topology", "nodes", name), role)

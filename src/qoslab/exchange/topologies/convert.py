@@ -25,7 +25,7 @@ OTHERS = "engine"
 """Substitute for a refused kind, so that the rest is also checked."""
 KINDS = {
     **dict.fromkeys(("linux",), "host"),
-    # Routers with an IOS command line; what other systems of the vendor have is another.
+    # Routers with an IOS command line; other systems of the vendor have different ones.
     **dict.fromkeys((kind for model in MODELS.values() for kind in model.node_kinds), "ios"),
     # Linux machines that forward.
     **dict.fromkeys(("frr", "linux router", "vyosnetworks_vyos", "vyos"), "engine"),
@@ -281,6 +281,6 @@ def _write(to: Path, text: str) -> None:
         try:
             load_topology(draft)
         except ExperimentError as error:
-            # Places in an internal file would not help the user.
+            # Locations in an internal file would not help the user.
             listed = "\n".join(f"{each.path}: {each.message}" for each in error.findings)
             raise UserError(f"the converted topology is not valid:\n{listed}") from error

@@ -107,7 +107,7 @@ def _link(found: Foreign, link: Any, steps: Steps) -> None:
 
 def _ends(found: Foreign, link: Any, steps: Steps) -> list[ForeignEnd]:
     if isinstance(link, str):
-        # Names with hyphens stand in lists, for netlab too.
+        # Names with hyphens are only allowed in lists, in netlab as well.
         return [ForeignEnd(name) for name in link.split("-")]
     if isinstance(link, list):
         return [ForeignEnd(str(name)) for name in link]
@@ -129,6 +129,6 @@ def _end(found: Foreign, end: Any, steps: Steps) -> ForeignEnd:
         found.refuse(steps, f"found {end!r}, expected a node")
         name = ""
     if isinstance(address, int):
-        # A host part: the tool's own counting.
+        # A host part: numbering by netlab.
         address = None
     return ForeignEnd(name, str(interface), found.address(address, steps))
