@@ -150,7 +150,7 @@ def _protocol(word: str) -> int:
 
 
 def _endpoint(word: str, side: str) -> tuple[IpAddress, int | None]:
-    """Return an address and the port behind it."""
+    """Return an address and the port after it."""
     found = _ENDPOINT.fullmatch(word)
     if found is None:
         raise PacketError(word, f"the {side} address")
