@@ -1,7 +1,7 @@
 """Kinds of labs (`--lab`): one module each, found by name in the registry below. Pure.
 
-A kind brings its words, what it cannot run, the steps of its cells and how their output is read; what runs them is the
-module of the same name in `qoslab.run.workers`. Nobody else compares the names of kinds.
+A kind has its texts, its unsupported features, the steps of its cells and the readers of their output. The code that
+runs its cells is in the module of the same name in `qoslab.run.workers`. No other code compares the names of kinds.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from qoslab.lab_kinds.simulated import Simulated
 from qoslab.lab_kinds.virtual import Virtual
 
 LABS: dict[str, LabKind] = {kind.name: kind for kind in (Virtual(), Simulated(), External())}
-"""Kinds of labs by name. Of a kind that is `placed`, `--lab` has the place in its stead."""
+"""Kinds of labs by name. For a `placed` kind, `--lab` has the place instead of the name."""
 
 
 def lab_kind(name: str, record: Path | str | None = None) -> LabKind:
-    """The kind of that name, which a record has; `UserError` if there is none."""
+    """Return the kind with this name; `record` is its file. Raise `UserError` if there is none."""
     if name not in LABS:
         place = "" if record is None else f"{record}: lab: "
         raise UserError(
@@ -30,7 +30,7 @@ def lab_kind(name: str, record: Path | str | None = None) -> LabKind:
 
 
 def kind_at(word: str) -> LabKind:
-    """The kind that a `--lab` means: one of that name, else the one that is at that place."""
+    """Return the kind for a value of `--lab`: the kind with that name, else the kind with such places."""
     named = LABS.get(word)
     return named if named is not None and not named.placed else next(kind for kind in LABS.values() if kind.placed)
 

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 REPORT_S = 4.0
 REPORT_CELL_S = 0.1
-"""Additional report time of each cell. Both are estimates from runs on a machine with two cores."""
+"""Additional report time of each cell, in seconds. Both are estimates from runs on a machine with two cores."""
 
 
 class LabKind(ABC):
-    """A kind of lab: its words, what it cannot run, its steps, and how its output is read.
+    """Kind of lab: its texts, its unsupported features, its steps, and the readers of its output.
 
-    What runs its cells is in the module of the same name in `qoslab.run.workers`.
+    The code that runs its cells is in the module of the same name in `qoslab.run.workers`.
     """
 
     name: str
@@ -44,31 +44,33 @@ class LabKind(ABC):
     real_time: bool
     """True if its cells must be punctual: they disturb each other, and take as long as their traffic."""
     processes_from: int | None = None
-    """Number of cells from which processes run them, fewer run in the run's own process; None: always there."""
+    """Number of cells from which separate processes run them; fewer run in the process of the run. None: always
+    separate.
+    """
     placed: bool = False
-    """True if `--lab` says where it is, and not what kind it is."""
+    """True if `--lab` has its place instead of its kind."""
     most: int | None = None
-    """Cells that it can have at the same time; None: as many as this machine bears."""
+    """Greatest number of concurrent cells; None: limited by this machine."""
     programs: tuple[str, ...]
-    """Our own programs that its cells are run with; results of others are not mixed with theirs."""
+    """qoslab's own programs for its cells; results of other builds are not mixed with theirs."""
     ending: str
     """Activity after an interrupt."""
     ended: str = ""
-    """Message for an interrupt of that activity; `PLACE` is the place of the lab."""
+    """Message for an interrupt of that activity; `PLACE` stands for the place of the lab."""
     configured: str
     """Title of a router's rendered configuration, after the router's name."""
     nothing_late: str
     """Statement of trust for a run without a fault, if no router reported lateness."""
     turn: frozenset[str]
-    """Keys of the steps during which a cell keeps others from having traffic."""
+    """Keys of the steps during which a cell keeps other cells from having traffic."""
 
     @property
     def is_default(self) -> bool:
-        """True if it goes without saying."""
+        """True if it is the default kind, which texts need not mention."""
         return self.name == DEFAULT_LAB
 
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
-        """Return the parts of an experiment that it cannot run."""
+        """Return the unsupported parts of an experiment."""
         return []
 
     def scheduler(self, cells: int) -> str | None:
@@ -79,7 +81,7 @@ class LabKind(ABC):
 
     @abstractmethod
     def tools_used(self, experiment: Experiment) -> tuple[str, ...]:
-        """The programs whose versions count for a cell; it has its only arm."""
+        """Return the programs whose versions count for a cell; `experiment` has only the arm of that cell."""
 
     @abstractmethod
     def generated_by(self, flow: Flow) -> str:
@@ -89,7 +91,7 @@ class LabKind(ABC):
     def steps(self, experiment: Experiment, cost: float | None = None) -> tuple[Step, ...]:
         """Return the steps of a cell, in order; the experiment has only the cell's arm.
 
-        `cost` is the seconds that a second of its traffic takes in virtual time; None if nobody knows.
+        `cost` is the time for a second of its traffic in virtual time, in seconds; None if unknown.
         """
 
     @abstractmethod
@@ -102,11 +104,11 @@ class LabKind(ABC):
 
     @abstractmethod
     def flow(self, files: CellFiles, flow: Flow, duration: Duration) -> FlowResult | None:
-        """The figures of a flow; None if it left nothing. `TrafficError` if they cannot be used."""
+        """Return the values of a flow; None if it left no output. Raise `TrafficError` if they are unusable."""
 
     @abstractmethod
     def hosts(self, files: CellFiles, senders: set[str]) -> Iterator[dict[str, object]]:
-        """Rows of `hosts`; `senders` are those that send TCP. `QoslabError` if they cannot be read."""
+        """Yield the rows of `hosts`; `senders` are the TCP senders. Raise `QoslabError` if they cannot be read."""
 
 
 def report_step(cells: int) -> Step:
@@ -116,7 +118,7 @@ def report_step(cells: int) -> Step:
 
 
 def flow_words(flow: Flow, duration: Duration) -> str:
-    """A flow in one line of a plan."""
+    """Return the line of a plan for a flow."""
     words = [f"{flow.name}: {flow.tool} {flow.protocol}", f"{flow.source} to {flow.destination}"]
     if flow.streams > 1:
         words.append(f"{flow.streams} streams")
@@ -132,11 +134,11 @@ def flow_words(flow: Flow, duration: Duration) -> str:
 
 
 def probe_words(experiment: Experiment, probe: Probe) -> str:
-    """A probe in one line of a plan."""
+    """Return the line of a plan for a probe."""
     return f"{probe.name}: {probe.type} every {probe.frequency_or_default}, {experiment.duration_of_probe(probe)}"
 
 
 def traffic_words(experiment: Experiment) -> str:
-    """All flows of a cell."""
+    """Return the lines for all flows of a cell."""
     arm = experiment.arms[0]
     return "; ".join(flow_words(flow, experiment.duration_of(arm, flow)) for flow in experiment.flows_of(arm))

@@ -1,4 +1,4 @@
-"""A lab that is there already: routers and hosts of an Ansible inventory, reached over SSH."""
+"""Existing lab: routers and hosts of an Ansible inventory, reached over SSH."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from qoslab.schema.document import Document
 
 REACH_S = 4.0
-"""Time to read the inventory and to start an agent on each host; an estimate, as the next."""
+"""Time to read the inventory and to start an agent on each host, in seconds; an estimate, like the next value."""
 LEAVE_S = 1.0
 
 
 class External(Measured):
-    """A lab that was there before the run, and stays."""
+    """Lab that exists before and after the run."""
 
     name = "external"
     help = "PATH of an Ansible inventory: its routers and hosts, left as they were found"
@@ -33,7 +33,7 @@ class External(Measured):
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
         """Return the unsupported parts of a real lab: captures at a router, data planes over SSH.
 
-        Whether something makes delay, jitter and loss of links, the inventory says (`schema.inventory.lacking`).
+        `schema.inventory.lacking` checks if the inventory has a source of delay, jitter and loss for links.
         """
         found = super().check(experiment, document, file)
         topology = experiment.topology
@@ -50,12 +50,12 @@ class External(Measured):
         return found
 
     def before(self, experiment: Experiment) -> tuple[Step, ...]:
-        """Everybody is reached, and hosts get their interfaces."""
+        """Return the steps that reach all nodes and prepare the interfaces of hosts."""
         nodes = tuple(experiment.topology.nodes)
         return (Step("reach the lab", "reach", nodes, "an agent on each host, a login to each router", REACH_S),)
 
     def after(self, experiment: Experiment) -> tuple[Step, ...]:
-        """Routers, then hosts are left as they were."""
+        """Return the steps that restore routers, then hosts."""
         hosts = hosts_of(experiment.topology)
         leave = Step("leave the hosts", "leave", hosts, "their settings from before", LEAVE_S)
         return (restore_step("restore the routers", experiment), leave)

@@ -11,12 +11,16 @@ COUNTERS = {
     "retransmitted_segments": "Tcp.RetransSegs",
     "timeouts": "TcpExt.TCPTimeouts",
 }
-"""Columns of `hosts`, and the names in `/proc/net/snmp` and `/proc/net/netstat`. As RFC 4022 wants it, segments that
-were sent again are not among the sent ones."""
+"""Columns of `hosts`, and the names in `/proc/net/snmp` and `/proc/net/netstat`.
+
+As RFC 4022 specifies, retransmitted segments are not counted as sent.
+"""
 
 
 def read_counters(text: str, name: str) -> dict[str, int]:
-    """`/proc/net/snmp` and `netstat` one after the other: pairs of lines, names and values. `name` is for errors."""
+    """Parse the concatenated `/proc/net/snmp` and `netstat`: pairs of lines with names and values. `name` is for
+    errors.
+    """
     found: dict[str, int] = {}
     lines = [line.split() for line in text.splitlines() if line.strip()]
     for names, values in zip(lines[::2], lines[1::2], strict=False):
@@ -35,5 +39,6 @@ def read_counters(text: str, name: str) -> dict[str, int]:
 
 
 def host_row(host: str, before: Mapping[str, int], after: Mapping[str, int], *, sends: bool) -> dict[str, object]:
-    """A row of `hosts`: what was counted in between; `sends`: whether it is the source of a TCP traffic."""
+    """Return a row of `hosts` with the differences of the counters; `sends`: if the host is the source of TCP traffic.
+    """
     return {"host": host, "sends": sends} | {column: after[name] - before[name] for column, name in COUNTERS.items()}

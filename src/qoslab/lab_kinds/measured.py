@@ -1,4 +1,4 @@
-"""A lab of real programs, kernels and clocks: hosts that send, routers that Ansible configures and Unicon observes."""
+"""Lab of real programs, kernels and clocks: hosts send, Ansible configures routers, and Unicon observes them."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ CAPTURE_ON: Final = "capture on"
 OBSERVE_BEFORE: Final = "observe before"
 OBSERVE_AFTER: Final = "observe after"
 CAPTURE_OFF: Final = "capture off"
-"""Keys of the steps of a cell, in order; `TRAFFIC` is between the observations."""
+"""Keys of the steps of a cell, in order; `TRAFFIC` lies between the observations."""
 
 # Estimates in seconds, for people who wait: rough, from runs on a machine with two cores.
 PREPARE_S = 0.1
 PLAYBOOK_S = 0.8
-"""A few commands to one device."""
+"""Time for a few commands to one device, in seconds."""
 SHOW_S = 0.2
 CAPTURE_ON_S = 0.3
 CAPTURE_OFF_S = 0.2
 DRAIN_S = 0.3
-"""Connections end after what their queues still hold has arrived."""
+"""Time at the end of connections for the data in their queues to arrive, in seconds."""
 
 
 class Measured(LabKind):
@@ -55,7 +55,7 @@ class Measured(LabKind):
     turn = frozenset({SET_HOSTS, CAPTURE_ON, OBSERVE_BEFORE, TRAFFIC})
 
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
-        """Return the flows that no generator of these labs sends: TCP connections with long pauses between writes."""
+        """Return the flows without a generator in these labs: TCP connections with long pauses between writes."""
         lists: list[tuple[Steps, tuple[Flow, ...]]] = [(("traffic",), experiment.traffic)]
         lists += [(("arms", index, "traffic"), arm.traffic or ()) for index, arm in enumerate(experiment.arms)]
         sent = one_of([each.name for each in CATALOGUE if not _paused(each)])
@@ -72,7 +72,7 @@ class Measured(LabKind):
         ]
 
     def tools_used(self, experiment: Experiment) -> tuple[str, ...]:
-        """The traffic tools of its flows."""
+        """Return the traffic tools of its flows."""
         return tuple(sorted({flow.tool for flow in experiment.flows_of(experiment.arms[0]) if flow.tool in TOOLS}))
 
     def generated_by(self, flow: Flow) -> str:
@@ -80,7 +80,7 @@ class Measured(LabKind):
         return flow.tool
 
     def steps(self, experiment: Experiment, cost: float | None = None) -> tuple[Step, ...]:
-        """Return the steps as `qoslab.run.cell.measure` carries them out."""
+        """Return the steps, as `qoslab.run.cell.measure` performs them."""
         return (
             *_configure(experiment),
             Step(TURN, "wait", (), "for parallel cells, until this one may send traffic", 0.0),
@@ -110,17 +110,17 @@ class Measured(LabKind):
 
 
 def _paused(kind: TrafficKind) -> bool:
-    """Return whether a kind of traffic sends TCP in bursts, which iperf3 does not."""
+    """Return whether a kind of traffic sends TCP in bursts, which iperf3 cannot do."""
     return kind.bursts and kind.protocol == "tcp"
 
 
 def restore_step(key: str, experiment: Experiment) -> Step:
-    """Undo what cells have left on the routers."""
+    """Return the step that removes the configuration of cells from the routers."""
     return Step(key, "restore", routers_of(experiment.topology), "the configuration from before", PLAYBOOK_S)
 
 
 def _configure(experiment: Experiment) -> Iterator[Step]:
-    """One order to Ansible: restore what the cell before left, apply, verify."""
+    """Yield the steps of one order to Ansible: undo the configuration of the previous cell, apply, verify."""
     configurations = {
         device: [_configuration(layer) for layer in layers]
         for device, layers in experiment.configurations_of(experiment.arms[0]).items()
@@ -152,7 +152,7 @@ def _captures_on(experiment: Experiment) -> Iterator[Step]:
 
 
 def _traffic(experiment: Experiment) -> Iterator[Step]:
-    """The traffic with what is done while it runs."""
+    """Yield the traffic step and the steps during it."""
     arm = experiment.arms[0]
     length = traffic_time(experiment, arm)
     flows = experiment.flows_of(arm)
@@ -162,7 +162,7 @@ def _traffic(experiment: Experiment) -> Iterator[Step]:
         text, ends = probe_words(experiment, probe), (probe.source, probe.destination)
         yield Step(TRAFFIC, "probe", ends, text, 0.0, probe.start_after.seconds)
     for each in triggers(experiment):
-        # That of a counter is waited for from the start on: nobody knows when it comes.
+        # A wait for a counter begins at the start: its time is unknown.
         yield from _observe(experiment, each, TRAFFIC, 0.0 if each.time is None else each.time.seconds)
     yield from _observe(experiment, "during", TRAFFIC, during(length).seconds)
 

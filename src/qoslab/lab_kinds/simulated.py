@@ -1,4 +1,4 @@
-"""Simulation: virtual time, the routers' engine with modelled hosts and modelled TCP."""
+"""Simulation: virtual time, the engine of the routers, modelled hosts and modelled TCP."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ RESULTS: Final = "results"
 """Keys of the steps before and after `SIMULATION`."""
 
 WORKERS_UP_S = 1.0
-"""Start time of the parsers of router output and the simulation processes; as the next, an estimate from runs on a
-machine with two cores.
+"""Start time of the parsers of router output and the simulation processes, in seconds.
+
+Like the next value, an estimate from runs on a machine with two cores.
 """
 AROUND_S = 0.05
-"""Before a simulated cell it is sent to a process, and after it its files come back."""
+"""Time to send a simulated cell to a process and to receive its files, in seconds."""
 
 
 class Simulated(LabKind):
-    """Cells that the program `qos-sim` computes."""
+    """Cells computed by the program `qos-sim`."""
 
     name = "simulated"
     help = "virtual time, modelled TCP"
@@ -46,7 +47,7 @@ class Simulated(LabKind):
     worker = "process"
     real_time = False
     programs = (SIMULATOR,)
-    # A process of its own takes as long to start as ten cells take of this one, for what the simulator does not do.
+    # Outside the simulator, the start of a separate process takes as long as ten cells in this process.
     processes_from = 16
     ending = "ending the simulations"
     configured = "simulated configuration"
@@ -56,8 +57,8 @@ class Simulated(LabKind):
     turn = frozenset({SCENARIO, SIMULATION, RESULTS})
 
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
-        """Return the parts that are not modelled."""
-        from qoslab.simulation.check import problems  # it compiles configurations
+        """Return the parts without a model."""
+        from qoslab.simulation.check import problems  # It compiles configurations.
 
         found = []
         for name, node in experiment.topology.nodes.items():
@@ -67,15 +68,15 @@ class Simulated(LabKind):
         return found or problems(experiment, document, file)
 
     def tools_used(self, experiment: Experiment) -> tuple[str, ...]:
-        """The simulator."""
+        """Return the simulator."""
         return (SIMULATOR,)
 
     def generated_by(self, flow: Flow) -> str:
-        """A model of its tool."""
+        """Return the model of its tool."""
         return f"modelled like {flow.tool}"
 
     def steps(self, experiment: Experiment, cost: float | None = None) -> tuple[Step, ...]:
-        """Return the steps as `qoslab.run.workers.simulated` carries them out."""
+        """Return the steps, as `qoslab.run.workers.simulated` performs them."""
         nodes = tuple(experiment.topology.nodes)
         seconds = None if cost is None else cost * traffic_time(experiment, experiment.arms[0]).seconds
         work = [traffic_words(experiment), *(probe_words(experiment, probe) for probe in experiment.probes)]
@@ -86,22 +87,22 @@ class Simulated(LabKind):
         )
 
     def before(self, experiment: Experiment) -> tuple[Step, ...]:
-        """Processes start."""
+        """Return the step that starts processes."""
         return (Step("workers up", "workers up", (), "simulation processes", WORKERS_UP_S),)
 
     def after(self, experiment: Experiment) -> tuple[Step, ...]:
-        """Nothing that takes time."""
+        """Return no steps: nothing takes time."""
         return ()
 
     def flow(self, files: CellFiles, flow: Flow, duration: Duration) -> FlowResult | None:
-        """Read the simulator's values of the flow."""
+        """Read the values of the flow from the simulator."""
         from qoslab.simulation.result import read_flow
 
         text = files.simulated_flow(flow.name)
         return None if text is None else read_flow(flow, text)
 
     def hosts(self, files: CellFiles, senders: set[str]) -> Iterator[dict[str, object]]:
-        """Read the simulator's TCP counters of the hosts."""
+        """Read the TCP counters of the hosts from the simulator."""
         from qoslab.simulation.result import read_host
 
         for host, text, name in files.simulated_hosts():

@@ -1,4 +1,4 @@
-"""The virtual lab: namespaces of this machine, real TCP, real time."""
+"""Virtual lab: namespaces of this machine, real TCP, real time."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from qoslab.model.experiment import Experiment
 from qoslab.model.steps import Step
 
 LAB_UP_S = 4.0
-"""The lab takes a tenth of it; Ansible and Unicon start in the meantime."""
+"""Time to start a lab, in seconds, most of it for Ansible and Unicon; the lab itself takes a tenth of it."""
 LAB_DOWN_S = 0.3
 
 
 class Virtual(Measured):
-    """A lab that is built for the run and ends with it."""
+    """Lab that is built for the run and ends with it."""
 
     name = "virtual"
     help = "namespaces of this machine, real TCP, real time"
@@ -25,6 +25,6 @@ class Virtual(Measured):
         return (Step("lab up", "lab up", nodes, f"{len(nodes)} nodes, {len(links)} links", LAB_UP_S),)
 
     def after(self, experiment: Experiment) -> tuple[Step, ...]:
-        """The routers are restored, which proves that what was pushed can be undone; then it ends."""
+        """Return the steps that restore the routers, as proof that the configuration can be undone, and end the lab."""
         down = Step("lab down", "lab down", tuple(experiment.topology.nodes), "", LAB_DOWN_S)
         return (restore_step("restore the routers", experiment), down)

@@ -1,4 +1,4 @@
-"""State of a run's cells, and the valid attempt of each, from the run folder itself."""
+"""State of a run's cells and the valid attempt of each, read from the run folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOT_RUN = "it was not run to the end"
 
 @dataclass
 class CellState:
-    """A planned cell and what there is of it."""
+    """State of a planned cell."""
 
     planned: PlannedCell
     key: str = ""
@@ -30,9 +30,9 @@ class CellState:
     spared: str = ""
     """Reason why the cell is not needed."""
     attempts: int = 0
-    """Folders that there are, of this call and of those before."""
+    """Number of attempt folders, from this call and earlier ones."""
     tried: int = 0
-    """Attempts of this call."""
+    """Number of attempts in this call."""
     earlier: list[Attempt] = field(default_factory=list)
 
 
@@ -46,7 +46,7 @@ def _combination(state: CellState) -> _Combination:
 
 
 class RunCells:
-    """The cells of a run, by name. Not safe for threads by itself."""
+    """Cells of a run, by name. Not thread-safe."""
 
     def __init__(self, folder: RunFolder, cells: Iterable[PlannedCell], tools: Mapping[str, str]) -> None:
         self.folder = folder
@@ -57,10 +57,10 @@ class RunCells:
             self._alike.setdefault(_combination(state), []).append(state)
 
     def find_results(self) -> int:
-        """Look for results of earlier calls; returns how many cells need not be run again.
+        """Search for results of earlier calls; return the number of cells that need not be run again.
 
-        A result counts where it is valid, its files are what was written, and its key is the planned cell's: nothing
-        that defines it has changed.
+        A result counts if it is valid, its files are unchanged, and its key equals that of the planned cell, so that
+        nothing that defines the cell has changed.
         """
         for state in self.states.values():
             attempts = self.folder.attempts(state.planned.identity)
@@ -79,16 +79,16 @@ class RunCells:
 
     @property
     def missing(self) -> list[PlannedCell]:
-        """The cells that have no valid result, in the plan's order."""
+        """Cells without a valid result, in the order of the plan."""
         return [state.planned for state in self.states.values() if not state.valid]
 
     @property
     def has_results(self) -> bool:
-        """Return whether an attempt at a cell came to its end, valid or not."""
+        """Return whether an attempt at a cell has ended, valid or not."""
         return any(state.folder for state in self.states.values())
 
     def next_task(self, name: str) -> CellTask:
-        """The next attempt at a cell."""
+        """Return the next attempt at a cell."""
         state = self.states[name]
         state.attempts += 1
         state.tried += 1
@@ -97,7 +97,7 @@ class RunCells:
         return task
 
     def done(self, name: str, record: CellRecord) -> CellState:
-        """Take note of the outcome of an attempt."""
+        """Record the outcome of an attempt."""
         state = self.states[name]
         self._retire(state)
         cell = self.folder.cell_of(state.planned.identity, record.attempt)
@@ -106,12 +106,12 @@ class RunCells:
         return state
 
     def repetitions(self, name: str) -> list[Cell]:
-        """The valid results of the same arm with the same parameters."""
+        """Return the valid results of the same arm with the same parameters."""
         same = self._alike[_combination(self.states[name])]
         return [Cell(self.folder.path / state.folder, state.planned.identity) for state in same if state.valid]
 
     def spare(self, name: str, why: str) -> None:
-        """A cell is not needed."""
+        """Mark a cell as not needed; `why` is the reason."""
         self.states[name].spared = why
 
     def _retire(self, state: CellState) -> None:
@@ -120,7 +120,7 @@ class RunCells:
             state.folder, state.record, state.valid, state.reasons = "", None, False, (NOT_RUN,)
 
     def summaries(self) -> tuple[CellSummary, ...]:
-        """All cells, for the manifest."""
+        """Return the summaries of all cells, for the manifest."""
         return tuple(
             CellSummary(
                 arm=state.planned.arm,

@@ -12,17 +12,18 @@ from qoslab.system.priority import step_last
 POLL_S = 0.2
 
 Figures = Sequence[Mapping[str, object]]
-"""Values of the run so far; empty without news."""
+"""Values of the run so far; empty if nothing is new."""
 Begin = Callable[[], Callable[[Cell], Figures]]
-"""Prepares, which may take seconds, and returns what is done with each cell."""
+"""Function that prepares, which may take seconds, and returns the function to call with each cell."""
 
 
 class BackgroundAnalysis:
     """Thread for background work; its methods may be called from any thread, `end` from the main one."""
 
     def __init__(self, begin: Begin | None, show: Callable[[Figures], None], *, punctual: bool) -> None:
-        """`show` takes the values; `punctual`: whether the rest of the run must be punctual, so that it gets the
-        processor time that is left of the machine."""
+        """`show` takes the values; `punctual`: if the rest of the run must be punctual, so that this gets only idle
+        processor time.
+        """
         self._begin, self._show, self._punctual = begin, show, punctual
         self._cells: queue.SimpleQueue[Cell | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
@@ -31,7 +32,7 @@ class BackgroundAnalysis:
         self._over = threading.Event()
 
     def start(self) -> None:
-        """Begin, if that was not done yet."""
+        """Start, unless that was done before."""
         with self._lock:
             if self._begin is None or self._started:
                 return
@@ -39,14 +40,14 @@ class BackgroundAnalysis:
             threading.Thread(target=self._work, args=(self._begin,), name="analysis", daemon=True).start()
 
     def take(self, cell: Cell) -> None:
-        """A cell is over and valid."""
+        """Analyse a cell that has ended and is valid."""
         self._cells.put(cell)
 
     def end(self) -> None:
-        """Wait until nothing is done any more; what has not been begun is left."""
+        """Wait for the current work; skip work that has not begun."""
         self._stop.set()
         self._cells.put(None)
-        # An interrupt in `Thread.join` makes Python 3.11 take the thread for ended; waiting for events is safe.
+        # An interrupt in `Thread.join` makes Python 3.11 consider the thread ended; waiting for events is safe.
         while self._started and not self._over.wait(POLL_S):
             pass
 
@@ -58,7 +59,7 @@ class BackgroundAnalysis:
             while (cell := self._cells.get()) is not None and not self._stop.is_set():
                 self._show(with_each(cell))
         except Exception:
-            # It is only ahead of time: the same work at the end meets the error and can report it.
+            # This is only ahead of time: the same work at the end meets the same error and can report it.
             return
         finally:
             self._over.set()

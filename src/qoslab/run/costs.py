@@ -1,4 +1,4 @@
-"""Cost of simulated cells, learnt from earlier runs. Plain JSON is read: an estimate needs no more."""
+"""Cost of simulated cells, learnt from earlier runs. Plain JSON is enough for an estimate."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import Any
 from qoslab.lab_kinds import LABS
 
 CELLS = 50
-"""Cells of each arm that are examined."""
+"""Number of examined cells per arm."""
 
 
 def learnt_costs(runs: Path, experiment: str) -> dict[str, float]:
-    """Return, by arm, the mean seconds per simulated second in the newest run with simulated cells of it."""
+    """Return, by arm, the mean seconds per simulated second in the newest run of the experiment with simulated cells.
+    """
     found: dict[str, float] = {}
     for folder in sorted((runs / experiment).glob("*Z*"), reverse=True):
         for arm, cost in _costs(folder).items():
@@ -34,7 +35,7 @@ def _costs(folder: Path) -> dict[str, float]:
             cells[cell["arm"]].append(cell["folder"])
     found = {}
     for arm, folders in cells.items():
-        # Spread over all of them: neighbours are alike.
+        # Spread over all of them, since neighbouring cells are alike.
         chosen = folders[:: max(1, len(folders) // CELLS)]
         records = [_read(folder / each / "cell.json") for each in chosen]
         took = sum(_seconds(record) for record in records)
@@ -52,7 +53,7 @@ def _seconds(record: dict[str, Any]) -> float:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """A file of a run that broke off, or that somebody removed, shows nothing."""
+    """Return a JSON file of a run; empty if the run was interrupted or the file was removed."""
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):

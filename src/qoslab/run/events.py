@@ -13,7 +13,7 @@ class StepReceiver(Protocol):
 
 
 class Interrupted(KeyboardInterrupt):
-    """The user wants the run to end; raised in the thread of the cell."""
+    """Request of the user to end the run; raised in the thread of the cell."""
 
 
 def silent(cell: str, step: str, seconds: float | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Faults of a lab, which another attempt in a fresh one may not meet, as opposed to faults of the input, which stay."""
+"""Faults of a lab, which may not recur in a fresh one, as opposed to faults of the input, which always recur."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from qoslab.errors import DeviceError
 from qoslab.run.protocols import Lab
 
 NOTICED_S = 1.0
-"""Time until the lab's supervisor knows the end of a daemon that others notice by broken connections."""
+"""Time until the lab's supervisor detects the end of a daemon, after others have seen broken connections."""
 
 
 class PassingFault(DeviceError):  # noqa: N818 - the field's word
-    """A router, or a program that talks to routers, did not do its part: it died, hung, or could not be reached."""
+    """Failure of a router, or of a program that talks to routers: it died, hung, or could not be reached."""
 
 
 class LabDied(PassingFault):
-    """The lab, or a part of it, has died."""
+    """Death of the lab or a part of it."""
 
 
 def death_of(lab: Lab, *, wait: bool = False) -> str:
-    """Return the dead part of a lab, its end, and its last output; empty while all of it lives.
+    """Return the dead part of a lab, its end, and its last output; empty while all of it runs.
 
-    `wait`: something has just gone wrong that a death would explain, so one that is only just happening is waited for.
+    `wait`: something has just failed that a death would explain, so wait for a death that is in progress.
     """
     deadline = time.monotonic() + (NOTICED_S if wait else 0.0)
     while True:

@@ -20,8 +20,8 @@ Message = dict[str, Any]
 class HelperProcess:
     """Helper process that starts with the object, and ends when its input does.
 
-    A request has an `id`, which its answer repeats; what the process says unasked has none. The methods may be called
-    from any thread.
+    Each request has an `id`, which its answer repeats; unsolicited messages have none. The methods may be called from
+    any thread.
     """
 
     def __init__(
@@ -32,13 +32,13 @@ class HelperProcess:
         heard: Callable[[Message], None] = lambda _: None,
         gone: Callable[[PassingFault], None] = lambda _: None,
     ) -> None:
-        """`program` is its command; `what` it is, for messages.
+        """`program` is its command; `what` is its description in messages.
 
-        A thread calls `heard` with what it says unasked, and `gone` when it has ended.
+        A thread calls `heard` with each unsolicited message, and `gone` when the process has ended.
         """
         self._what, self._heard, self._gone = what, heard, gone
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 (lives as long as the process)
-        # A session of its own: Ctrl-C is for the run, which may need it once more.
+        # In its own session: Ctrl-C is for the run, which may still need the process.
         self.process = subprocess.Popen(
             program,
             stdin=subprocess.PIPE,
@@ -57,7 +57,7 @@ class HelperProcess:
         self._reader.start()
 
     def ask(self, **request: Any) -> Future[Message]:
-        """Return its answer to a request; `PassingFault` if it ends before."""
+        """Send a request and return its future answer; `PassingFault` if the process ends first."""
         future: Future[Message] = Future()
         with self._lock:
             if self.over:
@@ -71,13 +71,13 @@ class HelperProcess:
     def tell(self, message: Mapping[str, Any]) -> None:
         """Send a message that has no reply."""
         assert self.process.stdin is not None
-        # Where the process has ended, the reader notices and fails what is pending.
+        # If the process has ended, the reader detects it and fails what is pending.
         with contextlib.suppress(OSError, ValueError):
             self.process.stdin.write(json.dumps(message) + "\n")
             self.process.stdin.flush()
 
     def close(self, patience_s: float) -> None:
-        """End it; killed where it takes longer."""
+        """End the process; kill it after `patience_s`."""
         with contextlib.suppress(OSError):
             assert self.process.stdin is not None
             self.process.stdin.close()
@@ -96,7 +96,7 @@ class HelperProcess:
                 message = json.loads(line)
                 number = int(message["id"]) if "id" in message else None
             except (ValueError, LookupError, TypeError):
-                # A library that writes to the descriptor itself; who waits for an answer goes on waiting.
+                # A library wrote to the descriptor itself; pending requests keep waiting.
                 continue
             if number is None:
                 self._heard(message)

@@ -1,5 +1,4 @@
-"""Identity of the measuring code: hashes of qoslab's own programs and sources. A version number does not change with
-them.
+"""Identity of the measuring code: hashes of qoslab's own programs and sources, since a version number may not change.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from qoslab.system.shipped import shipped
 from qoslab.system.source_hash import files_below, sha256_of
 
 READERS = ("analysis", "cli", "report")
-"""Packages that only read results, except for `DECIDING`: what they compute is computed again with each report."""
+"""Packages that only read results, except for the modules in `DECIDING`; each report computes their values again."""
 DECIDING = frozenset(
     f"analysis/{name}.py"
     for name in (
@@ -31,9 +30,9 @@ DECIDING = frozenset(
         "tree_counters",
     )
 )
-"""Modules of these that are asked when a cell ends whether it is valid, which is kept with it."""
+"""Modules of these packages that decide if a finished cell is valid, which is saved with the cell."""
 SHORT = 16
-"""Hex digits that distinguish programs and sources for people."""
+"""Number of hex digits that distinguish programs and sources for people."""
 
 
 def _sources() -> Iterator[tuple[str, Path]]:
@@ -45,12 +44,12 @@ def _sources() -> Iterator[tuple[str, Path]]:
 
 @functools.cache
 def sources() -> str:
-    """SHA-256 of all files of the package and the playbooks that have a part in results, in hex; read once."""
+    """Return the SHA-256 of all files of the package and the playbooks that affect results, in hex; read once."""
     return sha256_of(_sources())
 
 
 def program(name: str) -> str:
-    """SHA-256 of one of our own programs, in hex; empty if there is none."""
+    """Return the SHA-256 of one of qoslab's own programs, in hex; empty if it is missing."""
     try:
         path = own_program(name)
         stat = path.stat()
@@ -61,12 +60,12 @@ def program(name: str) -> str:
 
 @functools.lru_cache(maxsize=32)
 def _digest(path: Path, changed_ns: int, size: int) -> str:
-    """Read again where the file was written again."""
+    """Return the digest of a file; the file is read again if it was written again."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def made_with(programs: Collection[str]) -> str:
-    """Version, sources and programs in one line: of two that are the same, results are of the same code."""
+    """Return version, sources and programs in one line; equal lines mean that results come from the same code."""
     words = [__version__, f"sources {sources()[:SHORT]}"]
     return ", ".join([*words, *(f"{name} {program(name)[:SHORT] or 'missing'}" for name in sorted(programs))])
 

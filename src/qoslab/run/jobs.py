@@ -15,32 +15,32 @@ from qoslab.run.machine import Machine
 from qoslab.system.priority import processors
 
 USABLE = 0.8
-"""Share of all processors that cells may keep busy: routers must be punctual, and Ansible works next to them."""
+"""Share of all processors that cells may keep busy: routers must be punctual, and Ansible needs some time."""
 UNPROVEN = 0.5
-"""The same before any cell has shown how punctual it was: those that come too soon cost as long as their cells last."""
+"""The same before any cell has shown how punctual it was: cells that start too early waste a whole cell time each."""
 MOST_PER_PROCESSOR = 4
-"""Labs with traffic for each processor at most, however little their cells use."""
+"""Greatest number of labs with traffic per processor, however little their cells use."""
 FIRST = 2
-"""Labs with traffic before anything is known, if there are as many processors."""
+"""Number of labs with traffic before anything is learnt, if there are as many processors."""
 MOST_SPARE = 4
-"""Labs that are made ready while others have traffic, at most: each is some hundred megabytes of Ansible."""
+"""Greatest number of labs prepared while others have traffic: each takes some hundred megabytes for Ansible."""
 NEAR = 0.5
-"""Share of the lateness that is allowed from which on no lab is added."""
+"""Share of the allowed lateness above which no lab is added."""
 TAKEN_AWAY = 0.25
-"""Share of the labs that are taken away if a router or a sender was late: what made it late met the others too."""
+"""Share of the labs that are removed if a router or a sender was late: the cause affected the others too."""
 PATIENCE = 8
-"""Punctual cells for each lab until one more is tried again after a router or a sender was late."""
+"""Number of punctual cells per lab, after a router or a sender was late, before another lab is tried."""
 REMEMBERED = 16
-"""Cells whose processor time and pace count."""
+"""Number of latest cells whose processor time and pace count."""
 
 
 def expected_labs(fixed: int | None, cells: int) -> int:
-    """Labs with traffic that a run comes to, for an estimate beforehand: what is learnt may be less."""
+    """Return the expected number of labs with traffic, for an estimate; the learnt number may be smaller."""
     return min(max(cells, 1), fixed if fixed is not None else MOST_PER_PROCESSOR * processors())
 
 
 def _near(record: CellRecord, traffic_s: float) -> bool:
-    """Return whether routers or senders were nearly as late as they may be."""
+    """Return whether the lateness of routers or senders was near its limit."""
     late = (sender.late_p99_ms or 0.0 for sender in record.senders.values())
     behind = (health.behind_ns / 1e9 for health in record.health.values())
     return any(each > NEAR * SENDER_LATE_MS for each in late) or any(
@@ -53,18 +53,19 @@ def _traffic_began(record: CellRecord) -> datetime:
 
 
 class Jobs:
-    """The number of labs. Not safe for threads by itself."""
+    """Number of labs in parallel. Not thread-safe."""
 
     def __init__(self, fixed: int | None, cells: int, machine: Machine | None = None, *, spare: bool = True) -> None:
-        """`fixed` is the number that the user wants; None: find out.
+        """`fixed` is the number that the user chose; None: learn it.
 
-        `spare`: whether cells wait for anything in addition to their turn, so that labs beyond those with traffic are
-        of use."""
+        `spare`: if cells wait for anything in addition to their turn, so that labs beyond those with traffic are
+        useful.
+        """
         self._machine = machine or Machine()
         self._fixed = fixed
         cells = max(cells, 1)
         self.most = min(cells, fixed if fixed is not None else MOST_PER_PROCESSOR * self._machine.processors)
-        """Never more with traffic than this."""
+        """Upper limit of `labs`."""
         self._most_spare = 0 if fixed == 1 or not spare else min(MOST_SPARE, cells - self.most)
         self.labs = min(self.most, fixed if fixed is not None else min(FIRST, self._machine.processors))
         """Number of labs that may have traffic now."""
@@ -78,19 +79,19 @@ class Jobs:
 
     @property
     def found_out(self) -> bool:
-        """True if the number is learnt, and not what the user wants."""
+        """True if the number is learnt and not chosen by the user."""
         return self._fixed is None
 
     @property
     def workers(self) -> int:
-        """Labs that there may ever be."""
+        """Greatest number of labs that may exist."""
         return self.most + self._most_spare
 
     @property
     def spare(self) -> int:
-        """Labs beyond those with traffic that may be busy with what comes before and after it: none with one lab fixed.
+        """Number of labs, beyond those with traffic, for the work before and after traffic; 0 with one fixed lab.
 
-        So many that each cell that is over finds another one ready: a lab has traffic for `t` and something else to do
+        It is large enough that another cell is ready when one ends: a lab has traffic for `t` seconds and other work
         for `b` seconds, so `labs` cells with traffic need `labs * (t + b) / t` labs.
         """
         if not self._overheads or not self._traffic_s:
@@ -100,26 +101,26 @@ class Jobs:
 
     @property
     def ready_at_once(self) -> int:
-        """Cells that may be made ready at the same time while others have traffic: one for two processors.
+        """Number of cells that may be prepared at the same time while others have traffic: one for two processors.
 
-        Ansible keeps a processor busy for each, and several that begin together, as after cells that ended together,
-        keep senders waiting for as long as all of them take.
+        Ansible keeps a processor busy for each. Several cells that start together, for example after cells that ended
+        together, delay the senders until all of them are prepared.
         """
         return self.workers if self._fixed is not None else max(1, self._machine.processors // 2)
 
     def pace(self, overhead_s: float) -> None:
-        """A cell was busy so long before its traffic and after it."""
+        """Record the time that a cell took before and after its traffic, in seconds."""
         self._overheads = [*self._overheads[1 - REMEMBERED :], overhead_s]
 
     def learn(self, record: CellRecord, experiment: Experiment) -> str:
-        """Take the record of a cell into account; what changes, in words for people, or nothing."""
+        """Learn from the record of a cell; return a description of the change for people, empty if nothing changed."""
         seconds = traffic_time(experiment, experiment.arms[0]).seconds
         self._traffic_s = seconds
         if self._fixed is not None:
             return ""
         busy = self._machine.busy()
         if record.cpu_s is not None and seconds:
-            # The dearest of the last cells counts: the next may be like it.
+            # The most expensive of the latest cells counts: the next may be like it.
             self._load = [*self._load[1 - REMEMBERED :], record.cpu_s / seconds]
         if record.late:
             self._punctual = 0
@@ -140,16 +141,16 @@ class Jobs:
         if not self._load:
             return ""
         affordable = math.floor(USABLE * self._machine.processors / max(max(self._load), 0.01))
-        # The kernel's own work for packets is in no cell's account, but in the machine's.
+        # The kernel's own work for packets is in no cell's account, but in the account of the machine.
         if busy > USABLE:
             affordable = min(affordable, self.labs)
-        # One more at a time, once a cell with traffic in parallel to the last one shows the effect on the others.
+        # Add one at a time, after a cell has run with the last one and shown its effect on the others.
         more = self.labs + (_traffic_began(record) >= self._added)
         wanted = max(1, min(affordable, self._ceiling, self.most, more))
         return self._set(wanted, f"a cell keeps {max(self._load):.2f} of {self._machine.processors} processors busy")
 
     def look(self) -> str:
-        """Add a lab while cells run that take long, where the machine as a whole has time for one more like them."""
+        """Add a lab while long cells run, if the machine as a whole has time for another such cell."""
         if self._fixed is not None or self.labs >= min(self._ceiling, self.most):
             return ""
         busy = self._machine.busy()

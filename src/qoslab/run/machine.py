@@ -15,9 +15,9 @@ class Machine:
         self._before = _totals()
 
     def busy(self) -> float:
-        """Share of the time since the last look that the processors worked; 0 if none has passed.
+        """Return the busy share of the processors since the last call; 0 if no time has passed.
 
-        Work of less than ordinary priority (Ansible, the report) gives way to all else, and does not count.
+        Work below ordinary priority (Ansible, the report) yields to all other work and does not count.
         """
         idle, total = _totals()
         before_idle, before_total = self._before
@@ -26,10 +26,11 @@ class Machine:
 
 
 def _totals() -> tuple[int, int]:
-    """Ticks since the start that were free for work of ordinary priority, and all ticks; 0 if none are counted."""
+    """Return the ticks since the start that were free for work of ordinary priority, and all ticks; 0 if not counted.
+    """
     try:
         counted = Path("/proc/stat").read_text(encoding="utf-8")
-    except FileNotFoundError:  # no Linux, where simulations alone run
+    except FileNotFoundError:  # Not Linux: only simulations run there.
         return 0, 0
     ticks = [int(word) for word in counted.splitlines()[0].split()[1:9]]
     _, nice, _, idle, waiting_for_disks, *_ = ticks

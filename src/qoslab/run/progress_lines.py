@@ -1,4 +1,4 @@
-"""Says on standard error what a run is doing: which arm, which step, how much time is left."""
+"""Progress of a run on standard error: arm, step, time left."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.text import Text
 from qoslab.system.printing import printable
 
 FEW_CELLS = 12
-"""Runs with more cells say after each how many are left, and not each step of each."""
+"""Number of cells above which a run reports the remaining cells after each cell, and no single steps."""
 
 RUN = "run"
 """Owner of steps that belong to no single cell or lab."""
@@ -26,7 +26,7 @@ def _minutes(seconds: float) -> str:
 
 
 class _TimeLeft(ProgressColumn):
-    """The rest of the estimate; an estimate that ran out says so instead of counting below zero."""
+    """Remaining time of the estimate; an expired estimate is reported as such instead of counting below zero."""
 
     def render(self, task: Task) -> Text:
         if task.finished:
@@ -38,12 +38,10 @@ class _TimeLeft(ProgressColumn):
 
 
 class RunProgress:
-    """A line of progress for the run, or plain lines where standard error is not a terminal."""
+    """Progress line of the run, or plain lines if standard error is not a terminal."""
 
     def __init__(self, title: str, cells: int, estimate_s: float | None, *, quiet: bool = False) -> None:
-        """`estimate_s` is None if the duration is unknown before the first cell is done.
-
-        Nothing is said where it is `quiet`.
+        """`estimate_s` is None if the duration is unknown before the first cell is done; `quiet` suppresses all output.
         """
         self._console = Console(file=sys.stderr, quiet=quiet)
         self._lock = threading.Lock()
@@ -93,7 +91,7 @@ class RunProgress:
                 self._live.update(self._task, completed=min(time.monotonic() - started, total * 0.99))
 
     def __call__(self, cell: str, step: str, seconds: float | None = None) -> None:
-        """Announce that `cell` now does `step`; nothing: it is over."""
+        """Announce that `cell` now does `step`; an empty step means that it is over."""
         with self._lock:
             if not step:
                 self._steps.pop(cell, None)
@@ -114,7 +112,7 @@ class RunProgress:
         return f"{len(self._steps)} in parallel"
 
     def expect(self, cells: int, done: int) -> None:
-        """Return how many cells there are, and how many of them need not be run."""
+        """Set the number of cells, and the number of cells that need not be run."""
         with self._lock:
             self._total, self._before = cells, done
             self._began = time.monotonic()

@@ -1,6 +1,6 @@
-"""Interface of a lab for a run; each kind with hosts and routers implements it in `run.workers`.
+"""Interface of a lab for a run, implemented for each kind with hosts and routers in `run.workers`.
 
-What carries out a cell (`run.cell`) knows a lab by these protocols alone.
+The code for a cell (`run.cell`) uses labs through these protocols only.
 """
 
 from __future__ import annotations
@@ -23,24 +23,25 @@ if TYPE_CHECKING:
 
 
 class Process(Protocol):
-    """A program on a host. What it prints is in the files given at its start while it runs; it ends with the lab."""
+    """Program on a host; it ends with the lab.
+
+    While it runs, its output is in the files given at its start.
+    """
 
     def poll(self) -> int | None:
-        """Return its status, negative for a signal; None while it runs, or waits for its start."""
+        """Return its status, negative for a signal; None while it runs or waits for its start."""
 
     def began_ns(self) -> int | None:
-        """Return when it began, by CLOCK_MONOTONIC of this machine; None as long as it has not."""
+        """Return its start time by CLOCK_MONOTONIC of this machine; None before the start."""
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the program itself; nothing if it has ended."""
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """Return its status. `TimeoutError` if it still runs after that time. `TimeoutError` if it still runs after
-        that time.
-        """
+        """Return its status. Raise `TimeoutError` if it still runs after `timeout_s`."""
 
     def end(self, grace_s: float = 0.0) -> None:
-        """SIGTERM, and SIGKILL where it still runs after that time; at once if there is none."""
+        """Send SIGTERM, and SIGKILL if it still runs after `grace_s`; without a time, SIGKILL at once."""
 
 
 @dataclass(frozen=True)
@@ -59,31 +60,32 @@ class ClockReading:
 
 
 class Host(Protocol):
-    """A machine that sends, receives or captures. Its methods may be called from any thread."""
+    """Machine that sends, receives or captures. Its methods may be called from any thread."""
 
     def start(self, argv: Sequence[str], *, stdout: Path | None, stderr: Path, at_ns: int | None = None) -> Process:
-        """Start a program that reads nothing; the files are new.
+        """Start a program without input; the output files are new.
 
-        Its first word is a name that is looked up on that host: one of qoslab's own programs, or one of its path. It
-        begins at `at_ns` of this machine's CLOCK_MONOTONIC, and at once where that is over or not given.
+        Its first word is looked up on that host: one of qoslab's own programs, or a program in the path of the host. It
+        starts at `at_ns` of this machine's CLOCK_MONOTONIC, or at once if that is past or not given.
         """
 
     def read(self, *paths: str) -> str:
-        """Files of the host as text, one after the other, such as those of /proc/net; `RunInvalid` if one is not
-        there.
+        """Return the text of files of the host, concatenated, such as files of /proc/net.
+
+        Raise `RunInvalid` if one is missing.
         """
 
     def device(self, interface: str) -> str:
-        """Return how it calls an interface of the experiment."""
+        """Return the host's own name for an interface of the experiment."""
 
     def scratch(self, to: Path) -> str:
-        """Return where a program of the host writes what is to come to `to`, which `fetch` does."""
+        """Return the host's path for a program to write the content of `to`; `fetch` then copies it."""
 
     def fetch(self, to: Path) -> None:
-        """Bring what was written to the scratch of `to` there, whole."""
+        """Copy the complete file from the scratch path of `to` to `to`."""
 
     def clock(self) -> ClockReading | None:
-        """Examine its clock; None if it has this machine's."""
+        """Read its clock; None if it has this machine's."""
 
     def stalls(self) -> StallRecord | None:
         """Return the lateness of the host since the last call; None if it is measured by other means."""
@@ -91,7 +93,7 @@ class Host(Protocol):
     def apply_tcp(self, profile: TcpProfile, *, answers: bool = True) -> None:
         """Apply these settings to new connections; without `answers`, report no closed ports.
 
-        `MachineError` if the kernel has others afterwards.
+        Raise `MachineError` if the kernel has other values afterwards.
         """
 
 
@@ -105,9 +107,9 @@ class Tap:
 
 
 class DataPlane(Protocol):
-    """A `qos-router`, asked over its control socket. A router that has only a command line has none.
+    """`qos-router`, reached over its control socket. A router with only a command line has none.
 
-    All but `close` raise `QoslabError` if it does not answer or refuses.
+    All methods except `close` raise `QoslabError` if it does not answer or refuses.
     """
 
     async def __aenter__(self) -> Self: ...
@@ -115,25 +117,25 @@ class DataPlane(Protocol):
     async def __aexit__(self, *_: object) -> None: ...
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
 
     async def config(self) -> program_formats.DataPlaneConfig | None:
-        """The configuration in force; None before the first."""
+        """Return the active configuration; None before the first."""
 
     async def configure(self, config: program_formats.DataPlaneConfig) -> None:
-        """Put a complete configuration in force, or none of it."""
+        """Activate a complete configuration, or none of it."""
 
     async def counters(self) -> program_formats.Counters:
-        """All counters."""
+        """Return all counters."""
 
     async def clear(self) -> None:
-        """Count again, lateness and losses too."""
+        """Reset all counters, including lateness and losses."""
 
     async def ip_sla(self, operation: int, *, samples: bool) -> program_formats.IpSlaReport:
-        """Return the results of an operation; with `samples` also the stamps of each packet."""
+        """Return the results of an operation; with `samples`, also the time stamps of each packet."""
 
     async def health(self) -> program_formats.Health:
-        """Lateness and lost input."""
+        """Return lateness and lost input."""
 
     async def capture(
         self,
@@ -144,10 +146,10 @@ class DataPlane(Protocol):
         filter: Sequence[Instruction] = (),
         comment: str,
     ) -> None:
-        """Begin to capture what passes an interface into a pcapng file, with event time as its stamps."""
+        """Start to capture the packets of an interface into a pcapng file, with event time as time stamps."""
 
     async def end_capture(self, file: Path) -> Counts:
-        """End the capture that writes this file, which is whole then."""
+        """End the capture into this file, which is then complete."""
 
 
 class Load(Protocol):
@@ -162,36 +164,36 @@ class Lab(Protocol):
     """Hosts, routers and links of one topology, held by one run."""
 
     def host(self, name: str) -> Host:
-        """A host of the topology."""
+        """Return a host of the topology."""
 
     def tap(self, node: str, interface: str) -> Tap:
-        """Return where packets of an interface are captured."""
+        """Return the place to capture packets of an interface."""
 
     @property
     def data_planes(self) -> Collection[str]:
-        """Routers whose data plane can be asked."""
+        """Routers with a data plane that answers requests."""
 
     @property
     def show_every(self) -> Mapping[str, Duration | None]:
-        """Routers whose counters are read by show commands while traffic runs, and how often at least, if that is
-        stated; 0 is before the traffic and after it only.
+        """Routers whose counters are read by show commands during traffic, and the requested interval, if any.
+
+        0: only before and after the traffic.
         """
 
     @property
     def notice_s(self) -> float:
-        """Return how long before its instant a host has to be asked to start a program: what that takes, and some to
-        spare.
+        """Return how long before its instant a host must be asked to start a program: the time for that, and a margin.
         """
 
     @property
     def lines(self) -> Collection[str]:
-        """Data planes that are no routers: they make delay, jitter and loss of a link between two hosts."""
+        """Data planes that are not routers: they add delay, jitter and loss to a link between two hosts."""
 
     def control(self, data_plane: str) -> DataPlane:
-        """A data plane, by the name of its router or line."""
+        """Return a data plane, by the name of its router or line."""
 
     def death(self) -> str:
-        """Return the dead part of the lab, its end, and its last output; empty while all of it lives."""
+        """Return the dead part of the lab, its end, and its last output; empty while all of it runs."""
 
     def load(self) -> AbstractContextManager[Load]:
-        """Measures what the lab takes of this machine while the block runs."""
+        """Measure the load of the lab on this machine while the block runs."""

@@ -1,4 +1,4 @@
-"""Environment of a run: versions, machine, kernel. Facts that a reader needs to judge or repeat it."""
+"""Environment of a run (versions, machine, kernel), for readers who judge or repeat it."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ PACKAGES = (
 )
 
 TOOLS = tuple(sorted({"dumpcap", "tshark", *INSTALLED}))
-"""Programs that measure and are not ours."""
+"""Measuring programs that are not qoslab's own."""
 VERSION_S = 20
-"""Seconds for a tool to print its version."""
+"""Time limit for a tool to print its version, in seconds."""
 
 
 def package_versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
-    """Versions of the Python packages that touch the figures."""
+    """Return the versions of the Python packages that influence the values."""
     found = {"qoslab": __version__, "python": platform.python_version()}
     for name in names:
         try:
@@ -54,9 +54,9 @@ def package_versions(names: Iterable[str] = PACKAGES) -> dict[str, str]:
 
 
 def tool_versions() -> dict[str, str]:
-    """Return the first line that each measuring tool prints about itself.
+    """Return the first line of the version output of each measuring tool.
 
-    The lab waits for them, so they are asked in parallel; Ctrl-C waits for none.
+    The lab waits for them, so they run in parallel; Ctrl-C waits for none.
     """
     return side_by_side({tool: partial(_version_of, tool) for tool in TOOLS})[0]
 
@@ -75,7 +75,7 @@ def _version_of(tool: str) -> str:
 
 
 def commit() -> str | None:
-    """The commit of the working copy that runs, `-dirty` when files differ from it; None for an installed wheel."""
+    """Return the commit of the running working copy, with `-dirty` if files differ; None for an installed wheel."""
     directory = checkout()
     if directory is None:
         return None
@@ -94,7 +94,7 @@ def commit() -> str | None:
 
 
 def machine() -> dict[str, Any]:
-    """Kernel, processor, memory, default congestion control of this machine."""
+    """Return kernel, processor, memory and default congestion control of this machine."""
 
     def read(path: str) -> str | None:
         try:
@@ -118,5 +118,5 @@ def machine() -> dict[str, Any]:
 
 
 def digest(content: bytes) -> str:
-    """SHA-256 of a configuration, in hex."""
+    """Return the SHA-256 of a configuration, in hex."""
     return hashlib.sha256(content).hexdigest()

@@ -11,10 +11,10 @@ from qoslab.run.progress_lines import RunProgress
 
 
 class ProgressReporter:
-    """Receiver of the messages of a run, with those of `RunProgress`. Its methods may be called from any thread."""
+    """Receiver of progress messages, with the methods of `RunProgress`. Its methods may be called from any thread."""
 
     def __init__(self, progress: RunProgress, folder: RunFolder, *, steps: bool) -> None:
-        """`steps`: whether the user hears of steps; of cells that take no time there is nothing to see."""
+        """`steps`: if steps are shown to the user; cells that take no time have none to show."""
         self._progress = progress
         self._file = ProgressFile(folder.path)
         self._folder = folder
@@ -32,7 +32,7 @@ class ProgressReporter:
             self._progress(cell, step, seconds)
 
     def begins(self, cell: Cell) -> None:
-        """An attempt at a cell begins."""
+        """Report the start of an attempt at a cell."""
         self._file.cell(cell.name, cell.path.relative_to(self._folder.path).as_posix())
 
     def outcome(self, cell: str, record: CellRecord) -> None:
@@ -44,16 +44,16 @@ class ProgressReporter:
         self._progress.cell_done(cell, counts=counts)
 
     def note(self, text: str) -> None:
-        """A line for people."""
+        """Show a line to people."""
         self._file.note(text)
         self._progress.note(text)
 
     def figures(self, rows: Sequence[Mapping[str, object]]) -> None:
-        """Report the values so far; nothing without news."""
+        """Report the values so far; do nothing if none are new."""
         if rows:
             self._file.figures(rows)
 
     def end(self, error: BaseException | None = None) -> None:
-        """The run is over, by an error or without."""
+        """Report the end of the run, with its error, if any."""
         how = INTERRUPTED if isinstance(error, KeyboardInterrupt) else FINISHED if error is None else FAILED
         self._file.end(how)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Threads of a run load what needs it, and two of its modules import each other: each thread would wait for the other's.
+# Threads of a run import modules on demand. Two of them import each other, and two threads would wait for each other.
 import multiprocessing  # noqa: F401
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +32,7 @@ from qoslab.system.priority import processors
 
 @dataclass
 class _Shared:
-    """Common data of a run's workers."""
+    """State shared by the workers of a run."""
 
     request: Request
     folder: RunFolder
@@ -46,20 +46,20 @@ class _Shared:
 
     @contextmanager
     def turn(self, worker: int) -> Iterator[None]:
-        """The turn of a worker's traffic; do what the request wants to be done in the meantime."""
+        """Take the turn of a worker for traffic, and start the background analysis of the request in the meantime."""
         with self.schedule.turn(worker):
             self.analysis.start()
             yield
 
     def finish(self, task: CellTask, record: CellRecord, *, lost: bool = False, worker: int | None = None) -> None:
-        """Enter the outcome of a leased cell."""
+        """Record the outcome of a leased cell."""
         self.reporter.outcome(task.name, record)
         self.schedule.finish(task, record, lost=lost, worker=worker)
         if record.valid:
             self.analysis.take(self.folder.cell_of(task.identity, task.attempt))
 
     def folder_of(self, task: CellTask) -> Cell:
-        """Return where an attempt's results go."""
+        """Return the folder for the results of an attempt."""
         with self.schedule.changed:
             for device, text in task.configurations.items():
                 name = task.name.removesuffix(f"/{task.identity.repetition}")
@@ -74,12 +74,13 @@ REPORTING = "writing the report of the measured cells (Ctrl-C again leaves it ou
 
 @contextmanager
 def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
-    """Run all cells of the plan. The block has the run folder with its manifest, for analysis and report.
+    """Run all cells of the plan; the block receives the run folder with its manifest, for analysis and report.
 
-    In the meantime the routers are restored, of a lab that stays before that; leaving the block waits for it. What
-    makes the figures of a cell worthless is recorded there. Raises `UserError` for the user to fix, of a tool before
-    there is a folder, or `KeyboardInterrupt`; routers are restored and labs gone before that, the folder keeps what
-    there was."""
+    The routers of a lab that outlives the run are restored while the block runs; leaving the block waits for that.
+    Reasons why a cell is invalid are recorded in the folder. Raise `UserError` for errors that the user has to fix (for
+    a missing tool, before a folder is created), or `KeyboardInterrupt`. Before either is raised, routers are restored
+    and labs have ended; the folder keeps the results so far.
+    """
     kind = lab_kind(request.plan.lab)
     made_with = machinery(kind)
     tools = made_with.versions(request.place, request.plan.experiment)
@@ -116,10 +117,10 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
                 shared.analysis.end()
                 measured = True
             finally:
-                # Also of a run that was interrupted: what there is stays readable.
+                # Also after an interrupt, so that the results so far can be read.
                 folder.write_manifest(_manifest(shared, started, facts.result()))
             if kind.placed:
-                # Whether it was left as it was found is a part of the report.
+                # The report states whether the lab was left as it was found.
                 pool.wait_ended()
             yield folder
         except BaseException as error:
@@ -129,7 +130,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
             reporter.note(_how_to_go_on(cells, request.options, folder))
             raise
         finally:
-            # However it ends, no lab and no temporary file stays.
+            # Whatever the ending, no lab and no temporary file remains.
             pool.wait_ended()
         pool.check()
         reporter.end()
@@ -148,7 +149,7 @@ def _how_to_go_on(cells: RunCells, options: RunOptions, folder: RunFolder) -> st
 
 
 class _Workers:
-    """The workers of a run, each a thread with a lab of its own."""
+    """Workers of the run, each a thread with its own lab."""
 
     def __init__(self, shared: _Shared) -> None:
         self._shared = shared
@@ -162,7 +163,7 @@ class _Workers:
         self._measured = [threading.Event() for _ in range(count)]
         self._ended = [threading.Event() for _ in range(count)]
         self.abandoned = False
-        """True if the user did not want to wait for the end: the rest of the labs ends with this process."""
+        """True if the user did not wait for the end: the remaining labs end with this process."""
         if cluster:
             threading.Thread(target=self._gather, name="cluster", daemon=True).start()
             return
@@ -195,7 +196,7 @@ class _Workers:
             pass
         except BaseException as error:
             self._errors.append(error)
-            # An error that the user has to fix would occur in the other cells, too.
+            # An error that the user has to fix would occur in the other cells too.
             self._shared.interrupted.set()
         finally:
             self._measured[number].set()
@@ -240,20 +241,20 @@ class _Workers:
         shared.finish(task, record, worker=number)
 
     def wait_measured(self) -> None:
-        """Wait for the last cell. Raises what ended a worker early, once all have ended."""
+        """Wait for the last cell. Raise the error that ended a worker early, once all workers have ended."""
         self._wait(self._measured)
         if self._errors:
             self.wait_ended()
             self.check()
 
     def wait_ended(self) -> None:
-        """Wait until routers are restored and labs are gone."""
+        """Wait until all routers are restored and all labs have ended."""
         self._wait(self._ended)
         if not self.abandoned:
             self._common.close()
 
     def check(self) -> None:
-        """Raise what went wrong."""
+        """Raise the first error of the workers."""
         if self._errors:
             raise self._errors[0]
 
@@ -284,7 +285,7 @@ def _wait(events: list[threading.Event]) -> None:
 
 
 class _Background:
-    """A function that runs next to the rest."""
+    """Function that runs in the background."""
 
     def __init__(self, call: Callable[[], dict[str, Any]]) -> None:
         self._call = call
@@ -297,7 +298,7 @@ class _Background:
             self._found = self._call()
 
     def result(self) -> dict[str, Any]:
-        """Return the result of the function; call it again if it failed, since the reason may be gone by now."""
+        """Return the result of the function. If it failed, call it again, since the cause may have disappeared."""
         self._thread.join()
         return self._call() if self._found is None else self._found
 

@@ -19,14 +19,17 @@ from qoslab.run.jobs import Jobs
 from qoslab.run.task import CellTask
 
 WINDOW = 16
-"""A worker may take one of the first so many cells instead of the first, if its lab fits that one: a new lab costs
-logins to all its routers. It is small, so that an order at random stays one: no parameter may go with time."""
+"""Number of cells at the head of the queue among which a worker may choose one that fits its lab.
+
+A new lab costs logins to all its routers. The number is small so that a random order stays random: no parameter may
+correlate with time.
+"""
 PASSED_OVER = 16
 """Number of times that the first cell may be passed over."""
 LOOK_S = 10.0
-"""Traffic since a cell was added after which the machine's load shows whether there is room for another."""
+"""Time with traffic, since a cell was added, after which the load of the machine shows if another cell fits."""
 FAULTS_IN_A_ROW = 6
-"""Attempts whose lab failed, without one that did not in between, after which the run ends: it is not by chance."""
+"""Number of consecutive attempts with a failed lab after which the run ends: so many failures are not chance."""
 POLL_S = 0.2
 """Interval of checks for an interrupt while waiting."""
 
@@ -35,18 +38,17 @@ class Progress(Protocol):
     """Receiver of messages about finished cells."""
 
     def cell_done(self, cell: str, *, counts: bool = True) -> None:
-        """`cell` is over; it counts unless it is to be tried again."""
+        """Report the end of `cell`, which counts unless it is to be tried again."""
 
     def note(self, text: str) -> None:
-        """A line for people."""
+        """Show a line to people."""
 
 
 class Schedule:
-    """The cells that wait, those that run, and the turns of their traffic. All methods may be called from any thread.
+    """Queue of waiting cells, the running cells, and the turns of their traffic. All methods are thread-safe.
 
-    As many cells as `jobs` allows have traffic at the same time. Some workers more are busy with what comes before a
-    cell's traffic and after it (configuring, verifying, observing), so that a cell that is over is followed at once by
-    one whose routers are configured and verified.
+    Up to `jobs` cells have traffic at the same time. Some additional workers do the work before and after the traffic
+    of a cell (configuring, verifying, observing), so that the next cell is configured and verified when one ends.
     """
 
     def __init__(
@@ -59,11 +61,13 @@ class Schedule:
         attempts: int = 1,
         enough: Callable[[Sequence[Cell]], str] | None = None,
     ) -> None:
-        """`enough` is asked before each cell: why it is not needed, or nothing if it is."""
+        """`enough` is called before each cell: it returns the reason why the cell is not needed, or an empty text if it
+        is.
+        """
         self.cells = cells
         self.jobs = jobs
         self.changed = threading.Condition()
-        """Guards all of this; notified when a cell is done or the number of labs changes."""
+        """Lock of the whole object; notified when a cell is done or the number of labs changes."""
         self._progress = progress
         self._interrupted = interrupted
         self._attempts = attempts
@@ -74,31 +78,31 @@ class Schedule:
         self._faults = 0
         """Consecutive attempts with a failed lab."""
         self._alone: set[int] = set()
-        """The workers whose cells are to have traffic while no other has."""
+        """Workers whose cells must be the only ones with traffic."""
         self._wired: dict[int, object] = {}
         """Wiring of each worker's lab."""
         self._beginning: set[int] = set()
-        """The workers that make a cell ready for its turn."""
+        """Workers that prepare a cell for its turn."""
         self._ready: deque[int] = deque()
-        """The workers whose cells wait for their turn."""
+        """Workers whose cells wait for their turn."""
         self._measuring = 0
         self._by_itself = False
         """True if the cell with traffic is to run alone."""
         self._settled = 0.0
-        """Time of the last change, or check, of the number of cells with traffic."""
+        """Time of the last change or check of the number of cells with traffic."""
         self._clock: dict[int, float] = {}
-        """Start time of each worker's work outside its turn."""
+        """Start time of the work of each worker outside its turn."""
         self._overheads: dict[int, float] = {}
 
     # Cells
 
     def lease(self, worker: int) -> CellTask | None:
-        """The next cell for a worker; None when there is none any more. Waits while there are labs enough."""
+        """Return the next cell for a worker; None if there is no other. Wait while enough labs are in use."""
         with self.changed:
             while True:
                 if self._interrupted.is_set():
                     raise Interrupted
-                # A cell that is running may have to be run again, so the last worker waits for it.
+                # A running cell may have to be run again, so the last worker waits for it.
                 if not self._waiting and not self._running:
                     return None
                 if self._may_begin(worker) and (task := self._next(worker)) is not None:
@@ -108,12 +112,12 @@ class Schedule:
                 self.changed.wait(POLL_S)
 
     def _may_begin(self, worker: int) -> bool:
-        """Return whether a worker may make a cell ready: not while so many do that others' traffic would be late."""
+        """Return whether a worker may prepare a cell: not while so many do that the traffic of others would be late."""
         busy = self._measuring and len(self._beginning) >= self.jobs.ready_at_once
         return worker < self.jobs.labs + self.jobs.spare and not busy
 
     def lease_now(self) -> CellTask | None:
-        """The next cell, None if none waits now."""
+        """Return the next cell; None if no cell is waiting now."""
         with self.changed:
             return self._next(None)
 
@@ -140,12 +144,14 @@ class Schedule:
         return None
 
     def _last_try(self, name: str) -> bool:
-        """Return whether a cell is tried again for the last time, while the number of labs is adjusted: anything that
-        made it invalid, it shall not have been the other labs."""
+        """Return whether this is the last attempt at a cell while the number of labs is being adjusted.
+
+        The last attempt runs alone, so that other labs cannot be the reason why the cell is invalid.
+        """
         return self.jobs.found_out and 1 < self._attempts <= self.cells.states[name].tried
 
     def _choose(self, worker: int | None) -> str:
-        """Take a cell from the queue: the first, or one near it for which the worker's lab can stay."""
+        """Take a cell from the queue: the first, or a nearby one that fits the lab of the worker."""
         first = self._waiting[0]
         if worker in self._wired and self._passed[first] < PASSED_OVER and self._planned(first).sweep.shuffled:
             repetition = self._planned(first).repetition
@@ -163,12 +169,12 @@ class Schedule:
         return self.cells.states[name].planned
 
     def _lab_of(self, name: str) -> object:
-        """Cells of which this is the same can share a lab."""
+        """Return a value that is equal for cells that can share a lab."""
         cell = self._planned(name)
         return tuple(cell.identity.get(each) for each in cell.sweep.names_of("topology", "seed"))
 
     def finish(self, task: CellTask, record: CellRecord, *, lost: bool = False, worker: int | None = None) -> None:
-        """Enter the outcome of a leased cell; `lost`: its worker returned nothing."""
+        """Record the outcome of a leased cell; `lost`: its worker returned nothing."""
         with self.changed:
             self._running -= 1
             if worker is not None:
@@ -200,7 +206,8 @@ class Schedule:
 
     @contextmanager
     def turn(self, worker: int) -> Iterator[None]:
-        """Wait until the traffic of a worker's cell may start; leave when it is over. First come, first served."""
+        """Wait until the traffic of a worker's cell may start; the turn ends with the block. First come, first served.
+        """
         with self.changed:
             asked = time.monotonic()
             self._overheads[worker] = asked - self._clock.get(worker, asked)
@@ -235,7 +242,7 @@ class Schedule:
                 self.changed.notify_all()
 
     def _room(self, worker: int) -> int:
-        """Return the number of cells that may have traffic in parallel: below this a worker's cell may start."""
+        """Return the number of cells with traffic below which the cell of a worker may start."""
         if self._by_itself:
             return 0
         return 1 if worker in self._alone else self.jobs.labs

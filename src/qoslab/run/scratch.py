@@ -1,7 +1,7 @@
-"""Temporary folders of a run, which hold passwords of routers: they end with the process that made them.
+"""Temporary folders of a run, which hold passwords of routers and are removed with their process.
 
-A killed process cannot clean up. A small shell waits next to it for the end of a pipe and removes the folder then; what
-even that does not remove, since it was killed too or the machine stopped, the next run does.
+A killed process cannot clean up. A small shell next to it waits for the end of a pipe and then removes the folder. If
+the shell was killed too or the machine stopped, the next run removes it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from qoslab.errors import MachineError
 
 PREFIX = "qoslab-"
 OWNER = ".owner"
-"""File in such a folder that says whose it is."""
+"""File in such a folder that names its owner."""
 
 LONGEST_PLACE = 107 - 64
-"""Bytes of the path of a place for such folders: the path of a socket has 107 (unix(7)), and ours end in up to 64."""
+"""Greatest path length of the parent folder, in bytes: socket paths have 107 (unix(7)), of which up to 64 are ours."""
 
 # `cat` ends well with the process, and badly if somebody kills it. What the process had started may write on for a
 # moment, on a busy machine for seconds: one that is only starting makes its folder again.
@@ -32,13 +32,13 @@ _REMOVE = 'until cat >/dev/null; do :; done; for pause in 0.2 1 2 3 0; do rm -rf
 
 
 class Scratch:
-    """A temporary folder that only its owner may enter; a context manager that removes it."""
+    """Temporary folder accessible only to its owner; a context manager that removes it."""
 
     def __init__(self, name: str) -> None:
         """`name` is a part of the folder's name, for people."""
         remove_leftovers()
         self.path = own_folder(name)
-        # A session of its own: neither Ctrl-C nor the end of a terminal is for it.
+        # In its own session: neither Ctrl-C nor the end of a terminal must reach it.
         self._guard = subprocess.Popen(
             ["/bin/sh", "-c", _REMOVE, str(self.path)],
             stdin=subprocess.PIPE,
@@ -55,7 +55,7 @@ class Scratch:
         self.close()
 
     def close(self) -> None:
-        """Remove the folder with all that is in it."""
+        """Remove the folder and its content."""
         shutil.rmtree(self.path, ignore_errors=True)
         self._guard.kill()
         self._guard.wait()
@@ -64,14 +64,16 @@ class Scratch:
 
 
 def own_folder(name: str) -> Path:
-    """A new temporary folder of this process, with room for sockets; `name` is a part of its name."""
+    """Create and return a temporary folder of this process, with room for socket paths; `name` is a part of its name.
+    """
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{name}-", dir=place()))
     write_owner(folder)
     return folder
 
 
 def place() -> Path:
-    """The temporary folder (`TMPDIR`); where its path is too long for sockets, the user's runtime folder or `/tmp`."""
+    """Return the temporary folder (`TMPDIR`); if its path is too long for sockets, the user's runtime folder or `/tmp`.
+    """
     for candidate in (tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR", ""), "/tmp", "/run"):
         if 0 < len(os.fsencode(candidate)) <= LONGEST_PLACE and os.access(candidate, os.W_OK | os.X_OK):
             return Path(candidate)
@@ -83,26 +85,26 @@ def place() -> Path:
 
 
 def write_owner(folder: Path) -> None:
-    """Write into a temporary folder that it is this process's, so that it is removed when that is gone."""
+    """Mark a temporary folder as owned by this process, so that it is removed after this process has ended."""
     (folder / OWNER).write_text(json.dumps(_identity(os.getpid())), encoding="utf-8")
 
 
 def _identity(pid: int) -> dict[str, str | int]:
     """Return a unique identity of a process, also after a reboot; `OSError` if the process is gone."""
-    # The name, in parentheses, may have blanks: the 22nd field is counted from behind it.
+    # The name, in parentheses, may contain blanks: the 22nd field is counted from behind it.
     after_name = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     return {"pid": pid, "started": int(after_name[22 - 3]), "boot": boot, "pids": _pids()}
 
 
 def _pids() -> str:
-    """The PID namespace in which this process counts."""
+    """Return the PID namespace of this process."""
     return str(Path("/proc/self/ns/pid").readlink())
 
 
 @functools.cache
 def remove_leftovers() -> None:
-    """Remove this user's folders whose owner is gone; once in a process."""
+    """Remove this user's folders without a living owner; once in a process."""
     for folder in itertools.chain.from_iterable(
         each.glob(f"{PREFIX}*") for each in {Path(tempfile.gettempdir()), place()}
     ):

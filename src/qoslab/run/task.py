@@ -27,14 +27,14 @@ class CellTask:
     experiment: Experiment
     """Experiment with the cell's arm only, all values resolved."""
     configurations: Mapping[str, str] = field(hash=False)
-    """The rendered configuration of each router that is configured."""
+    """Rendered configuration of each router with a configuration."""
     key: str
     """See `cell_key`."""
     attempt: int = 1
     lab: str = DEFAULT_LAB
-    """The kind of lab that it is to be run in."""
+    """Kind of lab for the cell."""
     demand: Demand = field(default_factory=Demand)
-    """Requirements of its expected values on its measurement."""
+    """Requirements of its expected values on the measurement."""
 
     @property
     def arm(self) -> Arm:
@@ -48,7 +48,7 @@ class CellTask:
 
 
 def make_task(planned: PlannedCell, tools: Mapping[str, str], attempt: int = 1) -> CellTask:
-    """The task of a planned cell; `tools` are the versions of what measures (`qoslab.run.workers.base.Machinery`)."""
+    """Return the task of a planned cell; `tools` are versions of the measuring tools (`run.workers.base.Machinery`)."""
     return CellTask(
         planned.identity,
         planned.experiment,
@@ -69,15 +69,15 @@ class Demands:
     """Requirements of a run's cells on the lab."""
 
     routers: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The configurations that they put in force, by router, each once."""
+    """Distinct configurations of the cells, by router."""
     hosts: Mapping[str, Sequence[HostTcp]] = field(default_factory=dict)
-    """Requirements on hosts, by host, each once."""
+    """Distinct requirements on hosts, by host."""
     longest: Duration = field(default_factory=lambda: Duration(0))
     """The traffic time of the longest cell."""
 
 
 def demands_of(cells: Iterable[PlannedCell]) -> Demands:
-    """Return the combined requirements of all cells. Each is made for that, and a sweep may have very many."""
+    """Return the combined requirements of all cells, made one by one since a sweep may have very many."""
     routers: dict[str, dict[str, None]] = {}
     hosts: dict[str, dict[HostTcp, None]] = {}
     longest = Duration(0)
@@ -97,7 +97,7 @@ def demands_of(cells: Iterable[PlannedCell]) -> Demands:
 def tcp_of_hosts(experiment: Experiment) -> dict[str, HostTcp]:
     """Return the TCP settings of each host in a cell."""
     arm = experiment.arms[0]
-    # Messages about closed ports would cross the line whose delay is measured.
+    # Messages about closed ports would cross the line with the measured delay.
     silent = {flow.destination for flow in experiment.flows_of(arm) if "port" in flow.random}
     return {host: (experiment.tcp_of(arm), host not in silent) for host in hosts_of(experiment.topology)}
 
@@ -111,14 +111,14 @@ def _configurations(planned: PlannedCell) -> dict[str, str]:
 
 
 def cell_key(planned: PlannedCell, tools: Mapping[str, str]) -> str:
-    """Return the key that shows whether an existing result belongs to this cell: SHA-256, in hex.
+    """Return the key that shows if an existing result belongs to this cell: SHA-256, in hex.
 
-    It covers the cell's identity (arm, parameters, repetition); everything of the experiment that the cell depends on,
-    values in their places and defaults filled in (topology, duration, seed, TCP settings, traffic, captures,
-    observations, further measurements); what the expected figures ask of the measurement; the rendered configurations;
-    the version of qoslab and the hash of its sources; the kind of lab; the hashes of our own programs that it uses; the
-    versions of the traffic tools; what it uses of other packages. Not the kernel and the machine, which each cell's
-    record names: a sweep may use several.
+    It covers the identity of the cell (arm, parameters, repetition); all parts of the experiment on which the cell
+    depends, with values substituted and defaults filled in (topology, duration, seed, TCP settings, traffic, captures,
+    observations, further measurements); the requirements of the expected values on the measurement; the rendered
+    configurations; the version of qoslab and the hash of its sources; the kind of lab; the hashes of qoslab's own
+    programs for the cell; the versions of the traffic tools; the parts of other packages in use. It does not cover the
+    kernel and the machine, which the record of each cell names: a sweep may use several.
     """
     kind = lab_kind(planned.lab)
     used = kind.tools_used(planned.experiment)

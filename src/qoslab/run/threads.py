@@ -15,10 +15,10 @@ POLL_S = 0.2
 
 
 def in_thread(call: Callable[[], Result]) -> Future[Result]:
-    """Start `call` in a thread of its own.
+    """Start `call` in its own thread.
 
-    A thread pool joins its threads when it is left, and again at the end of the process: Ctrl-C would wait for a router
-    that does not answer.
+    A thread pool joins its threads when it is left, and again at the end of the process, so Ctrl-C would wait for a
+    router that does not answer.
     """
     future: Future[Result] = Future()
 
@@ -33,9 +33,9 @@ def in_thread(call: Callable[[], Result]) -> Future[Result]:
 
 
 def result_of(future: Future[Result], check: Callable[[], None], timeout_s: float | None = None) -> Result:
-    """Wait for the result and call `check` in the meantime, which raises where the wait must end.
+    """Return the result; while waiting, call `check`, which raises to end the wait.
 
-    `TimeoutError` after `timeout_s`.
+    Raise `TimeoutError` after `timeout_s`.
     """
     waited = 0.0
     while True:
@@ -50,15 +50,15 @@ def result_of(future: Future[Result], check: Callable[[], None], timeout_s: floa
 
 
 def unwatched() -> None:
-    """End a wait."""
+    """Do nothing: a check that never ends the wait."""
 
 
 def side_by_side(
     calls: Mapping[str, Callable[[], Result]], check: Callable[[], None] = unwatched
 ) -> tuple[dict[str, Result], list[QoslabError]]:
-    """Return the results of calls by name, and their errors, once all have ended; each has a thread of its own.
+    """Return the results of calls by name, and their errors, after all have ended; each call has its own thread.
 
-    `check` ends the wait for them by raising. Anything that interrupts the wait, such as Ctrl-C, waits for none.
+    `check` ends the wait by raising. After an interrupt, such as Ctrl-C, no call is waited for.
     """
     results: dict[str, Result] = {}
     errors: list[QoslabError] = []
