@@ -1,4 +1,4 @@
-"""A run while it goes on, read from its folder, in any kind of lab: for terminals, browsers and monitoring.
+"""Live view of a run in any kind of lab, read from its folder: for terminals, browsers and monitoring.
 
-Nothing is asked of the run itself, so that it can be watched from elsewhere, and also after it broke off.
+The run itself is not queried, so it can be watched from another process, and also after it was interrupted.
 """

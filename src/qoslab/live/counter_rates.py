@@ -1,7 +1,7 @@
-"""Counters of routers, one reading after the other → rates, queues and delays. Pure.
+"""Rates, queues and delays from successive counter readings of routers. Pure.
 
-Bits are those that the router counts: layer 3 and its layer-2 header. The rates are those of `analysis.series`, which
-computes them of a whole cell; here each is there as soon as its second reading is.
+Bits are counted as by the router: layer 3 and its layer-2 header. The rates equal those of `analysis.series`, which
+computes them for a whole cell; here each is available with its second reading.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from qoslab.genie.queueing import parse_queue
 from qoslab.model.drops import DROP_REASONS
 
 LEAST_S = 0.5
-"""Readings that are nearer to the one before are left out: the rate of a moment would look like a peak."""
+"""Least distance of readings, in seconds; closer ones are skipped, since their rate would look like a peak."""
 MOST_POINTS = 3600
 """Greatest number of stored points of a class or an interface: an hour."""
 _INTERFACE = re.compile(r"show interfaces (\S+)")
@@ -35,7 +35,7 @@ class ClassKey:
     direction: str
     policy: str
     name: str
-    """`parent/child` where it is nested."""
+    """Class name; `parent/child` if nested."""
 
     @property
     def title(self) -> str:
@@ -44,13 +44,13 @@ class ClassKey:
 
     @property
     def attached(self) -> str:
-        """Return where its policy is."""
+        """Return the interface and direction of its policy."""
         return f"{self.router} {self.interface} {self.direction}, policy {self.policy}"
 
 
 @dataclass(frozen=True)
 class ClassPoint:
-    """A class between two readings, and at the later one."""
+    """State of a class between two readings, and at the later one."""
 
     time_s: float
     """Time of the later reading, since the first of the cell."""
@@ -58,22 +58,23 @@ class ClassPoint:
     sent_bps: float | None
     dropped_bps: float | None
     queue_packets: int | None
-    """None without a queue."""
+    """Packets in the queue; None without a queue."""
     wait_ms: float | None
-    """Time to send the content of the queue at the sending rate of the class (Little's law): about the wait of a packet
-    that arrives now. None without a queue, or if nothing was sent.
+    """Time to send the content of the queue at the sending rate of the class (Little's law), in ms.
+
+    This is about the wait of a packet that arrives now. None without a queue, or if nothing was sent.
     """
     bucket_bytes: int | None
     level_bytes: int | None
     """Level of a dynamic bucket."""
     offered_bytes: int
     dropped_bytes: int | None
-    """Counted so far."""
+    """Dropped bytes so far."""
 
 
 @dataclass(frozen=True)
 class InterfacePoint:
-    """An interface between two readings, and at the later one."""
+    """State of an interface between two readings, and at the later one."""
 
     time_s: float
     input_bps: float
@@ -82,8 +83,7 @@ class InterfacePoint:
     drops: int | None
     """Output drops so far."""
     delay_ms: float | None
-    """Mean time in its queues of the packets that left since the reading before; None if it is not counted, or none
-    left."""
+    """Mean queueing delay of the packets that left since the last reading; None if not counted, or if none left."""
     input_bytes: int
     output_bytes: int
 
@@ -94,7 +94,7 @@ InterfaceKey = tuple[str, str]
 
 @dataclass
 class Rates:
-    """One cell. Readings are to come in the order of their times."""
+    """Rates of one cell. Readings must come in the order of their times."""
 
     classes: dict[ClassKey, list[ClassPoint]] = field(default_factory=dict)
     interfaces: dict[InterfaceKey, list[InterfacePoint]] = field(default_factory=dict)
@@ -103,9 +103,9 @@ class Rates:
     _before: dict[ClassKey | InterfaceKey, dict[str, Any]] = field(default_factory=dict)
 
     def counters(self, router: str, reply: Mapping[str, Any]) -> None:
-        """Take a `counters` reply of a data plane, or a sample of a simulated router.
+        """Add a `counters` reply of a data plane, or a sample of a simulated router.
 
-        `LookupError`, `TypeError` or `ValueError` if it is none.
+        Raise `LookupError`, `TypeError` or `ValueError` if it is invalid.
         """
         origin = self._origin(int(reply["time_ns"]))
         for row in class_rows(router, [reply], origin):
@@ -114,7 +114,7 @@ class Rates:
             self._interface(row)
 
     def reading(self, router: str, reading: Mapping[str, Any]) -> None:
-        """Take a show command of a router that has only a command line, as it printed it. Errors as above."""
+        """Add the output of a show command, from a router with only a command line. Errors as above."""
         time_ns = (int(reading["before_ns"]) + int(reading["after_ns"])) // 2
         time_s = (time_ns - self._origin(time_ns)) / 1e9
         command, raw = str(reading["command"]), str(reading["raw"])
@@ -131,14 +131,14 @@ class Rates:
         return self.origin_ns
 
     def _since(self, key: ClassKey | InterfaceKey, row: dict[str, Any], count: str) -> tuple[dict[str, Any], float]:
-        """The reading before, and the seconds since; (nothing, 0) if there is none to compare with."""
+        """Return the last reading and the seconds since; (nothing, 0) if there is none to compare with."""
         before = self._before.get(key)
         seconds = 0.0 if before is None else row["time_s"] - before["time_s"]
         if before is not None and seconds < LEAST_S:
             return {}, 0.0
         self._before[key] = row
         if before is None or row[count] is None or before[count] is None or row[count] < before[count]:
-            # The first, or of a policy that was attached again.
+            # The first reading, or the policy was attached again.
             return {}, 0.0
         return before, seconds
 
@@ -150,7 +150,7 @@ class Rates:
             return
 
         def rate(names: tuple[str, ...]) -> float | None:
-            """Return the rate of the first count less the others."""
+            """Return the rate of the first count minus the others."""
             values = [(row[name], before[name]) for name in names]
             if any(None in pair for pair in values):
                 return None
@@ -199,20 +199,20 @@ class Rates:
 
 
 def _check_numbers(*values: object) -> None:
-    """`TypeError` if something that is drawn is no number; the others are computed."""
+    """Raise `TypeError` if a value for the graphs is not a number; the other values are computed."""
     for value in values:
         if value is not None and not isinstance(value, int | float):
             raise TypeError(value)
 
 
 def _dropped(row: Mapping[str, Any]) -> int | None:
-    """Bytes dropped for any reason; None if the reading lacks one."""
+    """Return the bytes dropped for any reason; None if the reading lacks a counter."""
     counts = [row.get(f"drops_{reason}_bytes") for reason in DROP_REASONS]
     return None if None in counts else sum(int(each or 0) for each in counts)
 
 
 def _waiting(row: Mapping[str, Any]) -> int | None:
-    """Bytes in the class's queue; None if the reading does not say. A class without a queue has nothing in it."""
+    """Return the bytes in the queue of a class, 0 without a queue; None if not in the reading."""
     packets = row.get("queue_depth_packets")
     if packets == 0 or (packets is None and row.get("queue_discipline") is None):
         return 0
@@ -221,7 +221,7 @@ def _waiting(row: Mapping[str, Any]) -> int | None:
 
 
 def _mean_delay_ms(before: Mapping[str, Any], row: Mapping[str, Any]) -> float | None:
-    """Return the mean delay between two readings, from two means since the start, each of so many packets."""
+    """Return the mean delay between two readings, from their packet counts and means since the start."""
     names = ("queueing_delay_packets", "queueing_delay_mean_ns")
     counts = [each.get(name) for each in (before, row) for name in names]
     if None in counts:
@@ -231,7 +231,7 @@ def _mean_delay_ms(before: Mapping[str, Any], row: Mapping[str, Any]) -> float |
 
 
 def _printed(raw: str, interface: str) -> dict[str, Any]:
-    """Return the counters of an interface in `show interfaces`, None if not shown."""
+    """Return the counters of an interface in `show interfaces`; None for a counter that is not shown."""
     found: dict[str, Any] = {}
     for way, pattern in _COUNTED.items():
         match = pattern.search(raw)

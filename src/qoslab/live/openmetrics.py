@@ -1,4 +1,4 @@
-"""A watched run as OpenMetrics, which Prometheus and others scrape."""
+"""OpenMetrics of a watched run, for Prometheus and other scrapers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Value = float | int | None
 
 
 def exposition(run: WatchedRun) -> bytes:
-    """The text. What was not counted is left out, never 0."""
+    """Return the OpenMetrics text. Values that were not counted are omitted, never 0."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Run(run))
     text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
@@ -45,7 +45,7 @@ class _Run(Collector):
 
 
 def done(run: WatchedRun) -> int:
-    """Cells that are over, of this call and of those before."""
+    """Return the number of finished cells, from this call and earlier ones."""
     return run.before + len(run.finished)
 
 

@@ -17,13 +17,13 @@ from qoslab.report import text
 from qoslab.results.progress import FINISHED
 
 WINDOW = 600
-"""Readings that are drawn: the last."""
+"""Greatest number of readings in a graph: the latest."""
 MOST_GRAPHS = 24
-"""Classes that are drawn: a browser redraws each once a second."""
+"""Greatest number of classes with graphs: a browser redraws each once a second."""
 
 
 def page_of(run: WatchedRun, *, graphs: bool = True) -> dict[str, Any]:
-    """All that is shown; without `graphs` the figures alone."""
+    """Return the content of the page; without `graphs`, only the values."""
     cells = [_cell(cell, graphs) for cell in run.shown()]
     found = {
         "title": run.title,
@@ -67,7 +67,7 @@ def _graph(key: ClassKey, points: Sequence[ClassPoint]) -> dict[str, Any]:
     rates = pd.DataFrame({name: [getattr(point, name) for point in points] for name in columns}, dtype=float)
     graph = charts.class_graph(rates)
     for line in graph["data"]:
-        # What was not counted is a gap; JSON has no NaN.
+        # A missing count is a gap; JSON has no NaN.
         line["y"] = [None if y is None or math.isnan(y) else y for y in line["y"]]
     return {"title": key.title, **graph}
 
@@ -97,5 +97,5 @@ def interface_texts(point: InterfacePoint) -> dict[str, str]:
 
 
 def _rate(bps: float) -> str:
-    """Format a rate with spaces as terminals and scripts have them."""
+    """Format a rate with plain spaces, as in terminals and scripts."""
     return text.rate(bps).replace("\N{NO-BREAK SPACE}", " ")

@@ -1,4 +1,4 @@
-"""A watched run as text: a screen that is redrawn once a second, or lines if there is no screen."""
+"""A watched run as text: a screen that is redrawn once a second, or lines without a screen."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from qoslab.system.printing import printable
 
 SPARKS = "▁▂▃▄▅▆▇█"
 SPARK_POINTS = 40
-"""Readings of the small graphs: the last."""
+"""Greatest number of readings in a small graph: the latest."""
 LEAST_POINTS = 16
-"""Fewer are no graph."""
+"""Least number of readings for a graph."""
 LEAST_NAME = 12
-"""Columns for names; in fewer, each has a line of its own."""
+"""Least width of the name column; below it, each name has its own line."""
 LEAST_LINES = 6
-"""Least lines of a cell, and of the values, before there is room for another cell."""
+"""Least number of lines for a cell, and for the values, before another cell is shown."""
 GAP = "  "
 MOST_ROWS = 16
-"""Classes of a cell that are shown: those that were offered most."""
+"""Greatest number of classes shown per cell: those with the most offered bytes."""
 MOST_CELLS = 4
 STYLES = {"within": "green", "outside": "red"}
 
 
 def sparks(values: Sequence[float | None]) -> str:
-    """A small graph, from 0 to the greatest; a blank if there is no value."""
+    """Return a small graph from 0 to the greatest value; blanks for missing values."""
     greatest = max((each for each in values if each is not None), default=0.0)
     if greatest <= 0:
         return "".join(" " if each is None else SPARKS[0] for each in values)
@@ -47,9 +47,9 @@ def sparks(values: Sequence[float | None]) -> str:
 
 
 def screen(run: WatchedRun, console: Console, *, whole: bool = False) -> RenderableType:
-    """All of it, in lines that fit the console; if not `whole`, cut to its height, with a word about what is left out.
+    """Return the whole view in lines that fit the console; unless `whole`, cut to its height, with a note on the rest.
 
-    What the figures came to stands before the cells, which are what goes on beyond a screen.
+    The values come before the cells, which may extend beyond the screen.
     """
     top = [Text(printable(run.title), style="bold"), Text(state_line(run))]
     doing = [f"{name}: {each.step}" for name, each in run.doing.items()][:MOST_CELLS]
@@ -79,7 +79,7 @@ def screen(run: WatchedRun, console: Console, *, whole: bool = False) -> Rendera
 
 
 def _cut(found: list[Text], room: int) -> list[Text]:
-    """Return as many lines as fit, at least one."""
+    """Return as many of the lines as fit, at least one."""
     if len(found) <= room:
         return found
     kept = max(room - 1, 0)
@@ -87,14 +87,14 @@ def _cut(found: list[Text], room: int) -> list[Text]:
 
 
 def state_line(run: WatchedRun) -> str:
-    """Return how far it is."""
+    """Return the progress of the run."""
     state = "goes on" if run.state == RUNNING else run.state
     invalid = f", {len(run.invalid)} invalid" if run.invalid else ""
     return printable(f"{run.lab or 'a'} lab, {state}: {done(run)} of {run.planned} cells{invalid}")
 
 
 def lines(run: WatchedRun, printed: dict[tuple[str, ClassKey], float]) -> Iterator[str]:
-    """A line for each class and new reading; the caller keeps `printed`."""
+    """Yield a line for each class and new reading; the caller keeps `printed` between calls."""
     for cell in run.shown():
         for key, points in cell.rates.classes.items():
             for point in points:
@@ -113,16 +113,16 @@ class _Row:
     name: str
     texts: Sequence[str]
     below: str = ""
-    """A line that stands once before all rows that have it."""
+    """Heading that is printed once above all rows with the same heading."""
     graph: str = ""
     style: str = ""
     """Style of the last text."""
 
 
 def _rows(heads: Sequence[str], rows: Sequence[_Row], width: int) -> list[Text]:
-    """Lines of a table: names, texts at the right, and as much of a graph's end as there is room for.
+    """Return the lines of a table: names, right-aligned texts, and the end of a graph as far as it fits.
 
-    A name that is too long for its column has a line of its own, so that no figure is cut.
+    A name that is too long for its column has its own line, so that no value is cut.
     """
     widths = [max(cell_len(row.texts[at]) for row in rows) for at in range(len(heads) - 1)]
     widths = [max(each, len(head)) for each, head in zip(widths, heads[1:], strict=True)]
@@ -177,14 +177,14 @@ def _cell(cell: WatchedCell, width: int) -> list[Text]:
 
 
 def _spark(points: Sequence[ClassPoint]) -> str:
-    """Draw the sent rate over time; the offered one if it is not counted."""
+    """Draw the sent rate over time; the offered rate if the sent one is not counted."""
     last = points[-SPARK_POINTS:]
     sent = [point.sent_bps for point in last]
     return sparks([point.offered_bps for point in last] if None in sent else sent)
 
 
 def _figures(run: WatchedRun, width: int) -> list[Text]:
-    """Return how many have which verdict, then each; those outside first."""
+    """Return the number of values by verdict, then the values; those out of tolerance first."""
     if not run.figures:
         return []
     counts = Counter(str(row.get("verdict") or "without verdict") for row in run.figures)

@@ -1,9 +1,10 @@
-"""A watched run over HTTP on loopback: a page for a browser, OpenMetrics for monitoring.
+"""HTTP server for a watched run on loopback: a page for a browser, OpenMetrics for monitoring.
 
-The page is behind an unguessable word in its path, since other users of the machine reach loopback too; OpenMetrics,
-which a scraper has to find, has rates and names and is open to them. Requests that name another host are refused: a
-page from elsewhere whose name leads to 127.0.0.1 reads nothing (DNS rebinding). Connections of other users to the page
-are closed, so that they cannot take its places; those to OpenMetrics have a limited time.
+The path of the page contains an unguessable word, since other users of the machine can reach loopback too. OpenMetrics,
+which a scraper has to find, shows rates and names and is open to them. Requests with another host name are refused, so
+that a page from another site whose name resolves to 127.0.0.1 cannot read anything (DNS rebinding). Connections of
+other users to the page are closed, so that they cannot use up its connections; those to OpenMetrics have a limited
+time.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ from qoslab.system.shipped import shipped
 ADDRESS = "127.0.0.1"
 EVERY_S = 1.0
 FAREWELL_S = 3.0
-"""Time at the end for a browser that asked within it."""
+"""Wait at the end of the run, for a browser that sent a request within this time, in seconds."""
 IDLE_S = 15.0
-"""Timeout of connections without a request."""
+"""Timeout of connections without a request, in seconds."""
 MOST_CONNECTIONS = 16
 ROOT = 0
-"""The user id of forwarders, such as that of a container's ports."""
+"""User id of forwarders, such as the forwarder of a container's ports."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data: blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -64,13 +65,13 @@ FILES = {
 class LiveView:
     """Server that reads a run once a second and shows its progress; a context manager ends it.
 
-    Its threads have the least priority: what measures comes first.
+    Its threads have the least priority, after the threads that measure.
     """
 
     def __init__(self, browser: bool = True, port: int = 0, metrics: int | None = None) -> None:
-        """Have `port` (0: any that is free) for the page where it is for a `browser`, and `metrics` for OpenMetrics.
+        """Listen on `port` (0: any free port) for the page if `browser`, and on `metrics` for OpenMetrics.
 
-        `UserError` if a port is taken: before there is a run, which would be left behind.
+        Raise `UserError` if a port is in use, before a run is created that would be left behind.
         """
         self._run: WatchedRun
         self.lock = threading.Lock()
@@ -85,7 +86,7 @@ class LiveView:
         self._asked = -math.inf
         """Time of the page's last request, by the monotonic clock."""
         self._all_informed = threading.Event()
-        """Set when the page knows the end of the run."""
+        """Set when the page has received the end of the run."""
         try:
             if browser:
                 self.url = f"http://{ADDRESS}:{self._bind(port, '--port', self._page_reply, own=True)}/{self.word}/"
@@ -97,7 +98,7 @@ class LiveView:
             raise
 
     def serve(self, run: WatchedRun) -> None:
-        """Examine a run, and answer those who ask for it."""
+        """Read a run, and answer requests."""
         self._run = run
         self._threads = [threading.Thread(target=self._look, name="live", daemon=True)]
         self._threads += [
@@ -115,19 +116,19 @@ class LiveView:
         if error is None:
             self._say_farewell()
         self._stop.set()
-        # A server that was never started would be waited for in vain.
+        # `shutdown` of a server that was never started would wait for ever.
         for server in self._servers if self._threads else ():
             server.shutdown()
         self._close()
 
     @property
     def addresses(self) -> list[str]:
-        """Return the addresses for a browser and a scraper."""
+        """Return the addresses for a browser and for a scraper."""
         addresses = (("Live", self.url), ("OpenMetrics", self.metrics_url))
         return [f"{what}: {url}" for what, url in addresses if url]
 
     def _say_farewell(self) -> None:
-        """Wait for a browser that asks: it is to hear how the run ended."""
+        """Wait for a browser that is still polling, so that it receives the end of the run."""
         if time.monotonic() - self._asked < FAREWELL_S:
             self._all_informed.wait(FAREWELL_S)
 
@@ -161,7 +162,7 @@ class LiveView:
                 self.error = error
                 return
             except Exception as error:
-                # A thread that ended without a word would leave a page that stands still.
+                # If a thread ended silently, the page would freeze without a message.
                 self.error = QoslabError(f"looking at the run: a defect of qoslab: {type(error).__name__}: {error}")
                 return
             due = max(due + EVERY_S, time.monotonic())
@@ -202,7 +203,7 @@ class _Reply:
 
 
 _WHY = {errno.EADDRINUSE: "another program has it; ", errno.EACCES: "ports below 1024 are for root; "}
-"""Reasons for a port that cannot be opened, by the kernel's error."""
+"""Reasons why a port cannot be opened, by error number of the kernel."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -217,14 +218,14 @@ class _Server(ThreadingHTTPServer):
         super().__init__((ADDRESS, port), _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Refuse connections of other users to the page, and those that are too many: each has a thread."""
+        """Refuse connections of other users to the page, and connections beyond the limit: each has a thread."""
         if (self.own and owner_of_peer(request) not in (os.geteuid(), ROOT)) or not self._room.acquire(blocking=False):
             self.shutdown_request(request)
             return
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve a connection; those to OpenMetrics for a limited time, however slowly they ask."""
+        """Serve a connection; connections to OpenMetrics have a limited time, however slow their requests are."""
         limit = threading.Timer(IDLE_S, self._hang_up, (request,))
         try:
             step_last()
@@ -240,7 +241,7 @@ class _Server(ThreadingHTTPServer):
             request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that disconnects is not reported."""
+        """Ignore browsers that disconnect."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -251,7 +252,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_GET(self) -> None:
-        """Answer."""
+        """Answer a GET request."""
         port = self.server.server_port
         if self.headers.get("Host") not in (f"{ADDRESS}:{port}", f"localhost:{port}"):
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST)
@@ -273,7 +274,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Requests are not logged: the path contains the secret."""
+        """Log no requests: their path contains the secret."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""A file of JSON lines that grows."""
+"""Reader of a growing file of JSON lines."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 AT_ONCE = 8 * 2**20
-"""Bytes that are read at a time; the rest comes the next time."""
+"""Greatest number of bytes per read; the rest is read the next time."""
 LINE_MOST = 4 * 2**20
-"""Bytes of a line; one that is longer is left out."""
+"""Greatest length of a line in bytes; longer lines are left out."""
 GREATEST = 2**64
 """Upper limit of valid counts and times; larger values cannot be drawn."""
 
@@ -39,21 +39,21 @@ def _parsed(line: bytes) -> object:
 
 
 class Tail:
-    """Reads what was added since the last time. A line counts once its end is there."""
+    """Reader of the lines added since the last call. A line counts once it is complete."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.left_out = 0
-        """Lines that are not JSON objects, have impossibly large numbers, or are too long."""
+        """Number of lines that are not JSON objects, have impossibly large numbers, or are too long."""
         self._offset = 0
         self._inode = 0
         self._rest = b""
         self._too_long = False
 
     def read(self) -> list[dict[str, Any]]:
-        """The new objects; none if there is no file, or what has its name is none."""
+        """Return the new objects; none if the file is missing or not a regular file."""
         try:
-            # What is there may come from somebody else: no link is followed, and no pipe is waited for.
+            # The file may come from another user: follow no link, and wait for no pipe.
             handle = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             return []
@@ -76,7 +76,7 @@ class Tail:
         found = []
         for line in whole:
             if self._too_long:
-                # The end of what was left out.
+                # The end of a line that was left out.
                 self._too_long = False
                 continue
             try:

@@ -1,4 +1,4 @@
-"""A run that is watched: what it said and its cells wrote so far."""
+"""Watched run: its messages and the files of its cells so far."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SILENT_S = 3.0
 """Silence of a run after which its process is checked."""
 MOST_NOTES = 20
 MOST_REASONS = 20
-"""Cells whose invalidity is reported one by one."""
+"""Greatest number of cells whose invalidity is reported one by one."""
 PROGRESS_MOST = 64 * 2**20
-"""Bytes of what a run said of its progress; a sweep of 2000 cells says 5 MiB."""
+"""Greatest size of the progress file, in bytes; a sweep of 2000 cells writes 5 MiB."""
 COMPARISON_MOST = 16 * 2**20
-"""Bytes of a comparison."""
+"""Greatest size of a comparison, in bytes."""
 MOST_CELLS = 4
-"""Cells that are over and still shown: the last."""
+"""Greatest number of finished cells that are still shown: the latest."""
 
 
 @dataclass
@@ -42,21 +42,21 @@ class WatchedCell:
     rates: Rates = field(default_factory=Rates)
     over: bool = False
     damaged: bool = False
-    """True if something in its counters was none."""
+    """True if some of its counters were invalid."""
     _read_to_the_end: bool = False
     _tails: dict[tuple[str, str, Path], Tail] = field(default_factory=dict)
 
     def look(self) -> None:
-        """Read what it has written since the last time."""
+        """Read the lines added since the last call."""
         if self._read_to_the_end:
             return
-        # What is written whole when it is over is all there by then.
+        # Files that are written whole are complete when the cell is over.
         self._read_to_the_end = self.over
-        # What is there whole comes last: what came of it before is known then, and left out by its times.
+        # Whole files come last: points that were already read from them in parts are then skipped by their times.
         for kind, folder in ((kind, folder) for kind in ("counters", "readings") for folder in ("coming", "")):
             try:
                 files = sorted((self.path / folder / kind).glob("*.jsonl"))
-            except OSError:  # a name without end
+            except OSError:  # A name that is too long.
                 self.damaged = True
                 continue
             for file in files:
@@ -77,31 +77,31 @@ class Doing:
 
     step: str
     since: str
-    """ISO 8601."""
+    """Start time, ISO 8601."""
     seconds: float | None
     """Expected length of the activity."""
 
 
 class WatchedRun:
-    """Reads a run's folder. `look` is to be called about once a second."""
+    """Reader of a run folder. Call `look` about once a second."""
 
     def __init__(self, folder: RunFolder) -> None:
-        """`UserError` if the folder is of another version, or no run."""
+        """Raise `UserError` if the folder is from another version, or not a run."""
         folder.options()
         self.folder = folder
         self.title, self.lab = folder.path.parent.name, ""
         self.planned = self.before = 0
-        """Cells, and those that were there already when the run was resumed."""
+        """Number of cells, and number of cells that were done before the run was resumed."""
         self.finished: set[str] = set()
         self.invalid: dict[str, tuple[str, ...]] = {}
-        """Cells that are invalid, with the reasons; tried again they may become valid."""
+        """Reasons by invalid cell; another attempt may make a cell valid."""
         self.doing: dict[str, Doing] = {}
         self.notes: deque[str] = deque(maxlen=MOST_NOTES)
         self.figures: list[Mapping[str, Any]] = []
         self.cells: dict[str, WatchedCell] = {}
         """Running cells, and the last finished ones, in the order of their starts."""
         self.state = RUNNING
-        """`running`, `broken off`, or how it ended (`results.progress`)."""
+        """`running`, `broken off`, or the ending (`results.progress`)."""
         self._tail = Tail(folder.path / PROGRESS)
         self._left_out = 0
         self._heard = time.monotonic()
@@ -116,11 +116,11 @@ class WatchedRun:
 
     @property
     def is_over(self) -> bool:
-        """True if nothing more comes, unless somebody resumes the run."""
+        """True if nothing follows unless the run is resumed."""
         return self.state != RUNNING
 
     def look(self) -> None:
-        """Read what is new. `UserError` if the run is of another version."""
+        """Read new data. Raise `UserError` if the run is from another version."""
         events = self._tail.read()
         for event in events:
             try:
@@ -144,11 +144,11 @@ class WatchedRun:
             cell.look()
 
     def running(self) -> Iterator[WatchedCell]:
-        """The cells that run."""
+        """Return the running cells."""
         return (cell for cell in self.cells.values() if not cell.over)
 
     def shown(self) -> list[WatchedCell]:
-        """The cells with counters that are worth a look: those that run, else the last."""
+        """Return the cells with counters to show: the running ones, else the last."""
         counted = [cell for cell in self.cells.values() if cell.rates.classes or cell.rates.interfaces]
         return [cell for cell in counted if not cell.over] or counted[-1:]
 
@@ -173,7 +173,7 @@ class WatchedRun:
                     self.figures = self._compared() or self.figures
 
     def _compared(self) -> list[Mapping[str, Any]]:
-        """The comparison of a run that is over; nothing if it cannot be read."""
+        """Return the comparison of a finished run; empty if it cannot be read."""
         try:
             rows = json.loads(read_text(self.folder.path / "comparison.json", COMPARISON_MOST))
             return [_figure(row) for row in rows if row["measured"] is not None]
@@ -223,21 +223,21 @@ class WatchedRun:
 
 
 def _count(value: Any) -> int:
-    """`TypeError` if it is none."""
+    """Return a count. Raise `TypeError` if the value is none."""
     if not isinstance(value, int):
         raise TypeError(value)
     return value
 
 
 def _number(value: Any) -> float:
-    """`TypeError` or `ValueError` if it is none that a page can show."""
+    """Return a number. Raise `TypeError` or `ValueError` if a page cannot show it."""
     if not math.isfinite(number := float(value)):
         raise ValueError(value)
     return number
 
 
 def _figure(row: Any) -> dict[str, Any]:
-    """A row of the comparison; errors as above."""
+    """Return a row of the comparison; errors as above."""
     if not isinstance(row, dict):
         raise TypeError(row)
     found = {name: row.get(name) for name in FIGURES_SO_FAR}

@@ -1,8 +1,8 @@
-"""Compares what a router shows of its policies with what was asked for.
+"""Comparison of the policies that a router shows with the requested ones.
 
-The running configuration only repeats what was typed; `show policy-map interface` shows what is in force, with the
-figures that the router derived. What was asked for is the data plane's configuration (`internals/control-protocol.md`),
-which the same IOS text is compiled to.
+The running configuration only repeats the typed lines; `show policy-map interface` shows the active policy, with the
+values that the router derived. The requested policy is the configuration of the data plane
+(`internals/control-protocol.md`), compiled from the same IOS text.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ DIRECTIONS = ("input", "output")
 
 
 def policy_differences(shown: Mapping[str, Any], config: Mapping[str, Any]) -> list[str]:
-    """Yield the differences, one sentence each; none if all is as intended.
+    """Return the differences, one sentence each; none if the policies agree.
 
     `shown` is the parsed `show policy-map interface` (empty if no interface has a policy), `config` the compiled
-    configuration. Figures that the configuration leaves to the router's defaults, and percentages, are not compared.
+    configuration. Percentages, and values that the configuration leaves to the router's defaults, are not compared.
     """
     found: list[str] = []
     interfaces = dict(config["interfaces"])
@@ -43,14 +43,14 @@ def policy_differences(shown: Mapping[str, Any], config: Mapping[str, Any]) -> l
 
 
 def with_policies(config: Mapping[str, Any]) -> list[str]:
-    """The ports for which a compiled configuration has a policy, be it on a subinterface of theirs."""
+    """Return the ports with a policy in a compiled configuration, also on one of their subinterfaces."""
     keys = ("service_policy_input", "service_policy_output", "subinterfaces")
     return [name for name, port in config["interfaces"].items() if any(port.get(key) for key in keys)]
 
 
 def _policy(where: str, shown: Mapping[str, Any], name: str, config: Mapping[str, Any]) -> Iterator[str]:
     if config.get("switch") is not None:
-        # A switch shows the classes and none of their actions here.
+        # A switch shows the classes without their actions here.
         return
     classes = shown.get("class_map", {})
     for intended in config["policy_maps"][name]["classes"]:
@@ -142,7 +142,7 @@ def _priority(place: str, has: Mapping[str, Any], intended: Mapping[str, Any] | 
         return
     if intended["unit"] in ("kbps", "percent"):
         unit = {"kbps": "kbps", "percent": "%"}[intended["unit"]]
-        # Up to 12.4(15)T the percentage has a line of its own, like that of a bandwidth.
+        # Up to 12.4(15)T, the percentage has a separate line, like the percentage of a bandwidth.
         found = shown.get("kbps") if unit == "kbps" else shown.get("percent", has.get("bandwidth_percent"))
         yield from _figure(place, "priority", unit, found, intended["number"])
     if intended["burst_bytes"] is not None:
@@ -157,7 +157,7 @@ def _presence(place: str, what: str, found: bool, expected: bool) -> Iterator[st
 def _burst(
     place: str, what: str, unit: str, found: int | None, intended: Mapping[str, Any] | None, rate: int | None, bits: int
 ) -> Iterator[str]:
-    """`bits` is how many bits the unit has."""
+    """Compare a burst; `bits` is the number of bits per unit."""
     if intended is None:
         return
     if unit in intended:

@@ -1,6 +1,6 @@
-"""Compares what a switch shows of its QoS with what was asked for: `verify` of the role `ios_switch`.
+"""Comparison of a switch's QoS output with the requested configuration: `verify` of the role `ios_switch`.
 
-What was asked for is a piece of configuration, so only what it sets is compared: the rest may be as it was.
+The requested configuration is only a part of the whole, so only its settings are compared.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ PARSERS: dict[str, Callable[[str], mls_qos.Values]] = {
     "show mls qos input-queue": mls_qos.parse_input_queue,
     "show mls qos maps": mls_qos.parse_maps,
 }
-"""Parsers by command."""
+"""Parsers by show command."""
 
 
 def differences(text: str, answers: Mapping[str, str], model: str) -> list[str]:
-    """Sentences, one for each thing that the configuration `text` sets and a screen shows otherwise.
+    """Return a sentence for each setting of the configuration `text` with a different value in the output.
 
-    `answers` are those to commands of `PARSERS`; what is not among them is not compared.
+    `answers` are the outputs by command in `PARSERS`; settings of other commands are not compared.
     """
     device = Device(MODELS[model].hardware())
     apply(device, text, source="intended configuration")
@@ -47,7 +47,7 @@ Figure = tuple[str, Any, Any]
 
 def _figures(device: Device, shown: Mapping[str, Mapping[str, Any]]) -> Iterator[Figure]:
     qos = device.switch
-    assert qos is not None  # the model is a switch
+    assert qos is not None  # The model is a switch.
     if (whole := shown.get("show mls qos")) is not None:
         if qos.enabled:
             yield "mls qos", whole.get("enabled"), True
@@ -70,7 +70,7 @@ def _figures(device: Device, shown: Mapping[str, Mapping[str, Any]]) -> Iterator
 
 
 def _set(port: SwitchPort, *names: str) -> bool:
-    """Return whether one of these is other than by default."""
+    """Return whether one of these settings differs from its default."""
     return any(getattr(port, name) != getattr(DEFAULT_PORT, name) for name in names)
 
 
