@@ -39,5 +39,5 @@ def read_counters(text: str, name: str) -> dict[str, int]:
 
 
 def host_row(host: str, before: Mapping[str, int], after: Mapping[str, int], *, sends: bool) -> dict[str, object]:
-    """Return a row of `hosts` with the differences of the counters; `sends`: if the host is the source of TCP traffic."""
+    """Return a row of `hosts` with the differences of the counters; `sends`: if the host sends TCP traffic."""
     return {"host": host, "sends": sends} | {column: after[name] - before[name] for column, name in COUNTERS.items()}

@@ -15,7 +15,7 @@ CELLS = 50
 
 
 def learnt_costs(runs: Path, experiment: str) -> dict[str, float]:
-    """Return, by arm, the mean seconds per simulated second in the newest run of the experiment with simulated cells."""
+    """Return, by arm, the mean seconds per simulated second in the newest simulated run of the experiment."""
     found: dict[str, float] = {}
     for folder in sorted((runs / experiment).glob("*Z*"), reverse=True):
         for arm, cost in _costs(folder).items():

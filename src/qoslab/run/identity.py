@@ -1,4 +1,4 @@
-"""Identity of the measuring code: hashes of qoslab's own programs and sources, since a version number may not change."""
+"""Identity of the measuring code: hashes of qoslab's own programs and sources, since a version may stay the same."""
 
 from __future__ import annotations
 

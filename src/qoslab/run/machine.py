@@ -26,7 +26,7 @@ class Machine:
 
 
 def _totals() -> tuple[int, int]:
-    """Return the ticks since the start that were free for work of ordinary priority, and all ticks; 0 if not counted."""
+    """Return the ticks since the start that were free for ordinary priority, and all ticks; 0 if not counted."""
     try:
         counted = Path("/proc/stat").read_text(encoding="utf-8")
     except FileNotFoundError:  # Not Linux: only simulations run there.

@@ -41,7 +41,7 @@ class RunProgress:
     """Progress line of the run, or plain lines if standard error is not a terminal."""
 
     def __init__(self, title: str, cells: int, estimate_s: float | None, *, quiet: bool = False) -> None:
-        """`estimate_s` is None if the duration is unknown before the first cell is done; `quiet` suppresses all output."""
+        """`estimate_s` is None if the duration is unknown until a cell is done; `quiet` suppresses all output."""
         self._console = Console(file=sys.stderr, quiet=quiet)
         self._lock = threading.Lock()
         self._steps: dict[str, str] = {}

@@ -182,7 +182,7 @@ class Lab(Protocol):
 
     @property
     def notice_s(self) -> float:
-        """Return how long before its instant a host must be asked to start a program: the time for that, and a margin."""
+        """Return how long before its instant a host must be asked to start a program, with a margin."""
 
     @property
     def lines(self) -> Collection[str]:

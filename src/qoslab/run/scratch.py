@@ -64,14 +64,14 @@ class Scratch:
 
 
 def own_folder(name: str) -> Path:
-    """Create and return a temporary folder of this process, with room for socket paths; `name` is a part of its name."""
+    """Create a temporary folder of this process, with room for socket paths; `name` is a part of its name."""
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{name}-", dir=place()))
     write_owner(folder)
     return folder
 
 
 def place() -> Path:
-    """Return the temporary folder (`TMPDIR`); if its path is too long for sockets, the user's runtime folder or `/tmp`."""
+    """Return the temporary folder (`TMPDIR`); if its path is too long for sockets, the runtime folder or `/tmp`."""
     for candidate in (tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR", ""), "/tmp", "/run"):
         if 0 < len(os.fsencode(candidate)) <= LONGEST_PLACE and os.access(candidate, os.W_OK | os.X_OK):
             return Path(candidate)
