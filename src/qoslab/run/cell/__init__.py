@@ -1,1 +1,1 @@
-"""One cell while it runs: captures, traffic, probes, counters and observations, in the order of the plan."""
+"""Measurement of one cell: captures, traffic, probes, counters and observations, in the order of the plan."""

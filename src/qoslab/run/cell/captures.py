@@ -1,4 +1,4 @@
-"""Runs the captures of a cell: on before the first packet, off after the last."""
+"""Captures of a cell, from before the first packet until after the last."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ _TOOL = TOOLS["dumpcap"]
 
 
 class RunningCapture(Protocol):
-    """One capture point of a cell."""
+    """Capture point of a running cell."""
 
     point: CapturePoint
 
     def wait_running(self) -> None:
-        """Return once every packet from now on is captured."""
+        """Wait until every further packet is captured."""
 
     def stop(self, last_packet: float) -> CaptureRecord:
-        """Write the rest of the file and return the counts.
+        """Complete the file and return the counts.
 
-        The last packet that has to be in it passed by `last_packet` (`time.monotonic`).
+        The last packet for the file passed no later than `last_packet` (`time.monotonic`).
         """
 
     def kill(self) -> None:
-        """End it without caring for its file."""
+        """End the capture; its file may be incomplete."""
 
 
 def start_capture(lab: Lab, point: CapturePoint, file: Path, comment: str) -> RunningCapture:
-    """Begin to capture: a router whose data plane can be asked does so itself, for others a program does.
+    """Start a capture: by the router's data plane if it answers requests, otherwise by a program.
 
-    The data plane's stamps are its event time, which says when frames passed regardless of the load of the machine; a
-    program's are the kernel's.
+    The time stamps of a data plane are its event time, which is independent of the load of the machine; those of a
+    program come from the kernel.
     """
     if point.node in lab.data_planes:
         return _DataPlaneCapture(lab, point, file, comment)
@@ -63,7 +63,7 @@ class _DataPlaneCapture:
     def __init__(self, lab: Lab, point: CapturePoint, file: Path, comment: str) -> None:
         self.point = point
         self._lab = lab
-        # The data plane runs elsewhere in the file system.
+        # The data plane runs in a different file system view.
         self._file = file.resolve()
         self._comment = comment
         self._ended = False
@@ -87,7 +87,7 @@ class _DataPlaneCapture:
         return CaptureRecord(received=counts.received, dropped=counts.dropped)
 
     def wait_running(self) -> None:
-        """See `RunningCapture`: it runs from the answer on."""
+        """See `RunningCapture`: the capture runs from the data plane's answer on."""
 
     def stop(self, last_packet: float) -> CaptureRecord:
         """See `RunningCapture`."""
@@ -100,7 +100,7 @@ class _DataPlaneCapture:
         """See `RunningCapture`."""
         if self._ended:
             return
-        # The data plane may be no more.
+        # The data plane may have ended.
         with suppress(QoslabError):
             asyncio.run(self._end())
 
@@ -141,7 +141,7 @@ class _ToolCapture:
             raise CaptureError(f'capture "{self.point.name}": did not end within {STOP_WAIT_S:.0f} s') from None
         self._host.fetch(self.file)
         if status:
-            # A disk that is full, for example; of what did not get into the file the counts say nothing.
+            # For example, a full disk; the counts do not cover packets missing from the file.
             why = _TOOL.failure(self._log()) or f"dumpcap {how_ended(status)}"
             raise CaptureError(f"{_place(self.point)}: {why}")
         counts = _TOOL.counts(self._log())

@@ -1,4 +1,4 @@
-"""Check of clocks during a cell: no steps, no suspension; offsets of the hosts' clocks from ours."""
+"""Check of clocks during a cell: steps, suspension, and offsets of the hosts' clocks from this machine's."""
 
 from __future__ import annotations
 
@@ -12,42 +12,41 @@ from qoslab.run.protocols import ClockReading, Lab
 from qoslab.run.threads import side_by_side
 
 READINGS = 20
-"""Number of readings; the fastest one counts, since the time between two clocks' readings is part of their difference.
-"""
+"""Number of readings; the fastest counts, since the time between reading two clocks adds to their difference."""
 
 
 @dataclass(frozen=True)
 class Clocks:
-    """Offsets of other clocks from CLOCK_MONOTONIC (it neither steps nor counts sleep), in nanoseconds."""
+    """Offsets of other clocks from CLOCK_MONOTONIC (which neither steps nor counts sleep), in nanoseconds."""
 
     wall_ns: int
     boot_ns: int
 
     @classmethod
     def read(cls) -> Self:
-        """Read the present offsets."""
+        """Read the current offsets."""
         return cls(_ahead(time.CLOCK_REALTIME), _ahead(time.CLOCK_BOOTTIME))
 
     def until_now(self) -> ClockRecord:
-        """Return the changes since then."""
+        """Return the changes from then until now."""
         return self.until(self.read())
 
     def until(self, then: Clocks) -> ClockRecord:
         """Return the changes until then."""
-        # Sleep moves the wall clock ahead as well: that is no step.
+        # Sleep advances the wall clock too: that is not a step.
         asleep = then.boot_ns - self.boot_ns
         return ClockRecord(stepped_ns=then.wall_ns - self.wall_ns - asleep, asleep_ns=asleep)
 
 
 class HostClocks:
-    """The clocks of hosts that have their own, from now on."""
+    """Clocks of the hosts with their own clocks, from now on."""
 
     def __init__(self, lab: Lab, hosts: Iterable[str]) -> None:
         self._lab = lab
         self._before = {host: look for host, look in self._looks(hosts).items() if look is not None}
 
     def until_now(self) -> dict[str, HostClockRecord]:
-        """Return the changes since then."""
+        """Return the changes since the start."""
         after = self._looks(self._before)
         return {host: _record(before, after[host]) for host, before in self._before.items()}
 

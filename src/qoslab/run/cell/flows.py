@@ -1,4 +1,4 @@
-"""Runs the traffic of a cell: servers first, then clients, until all are done."""
+"""Traffic of a cell: servers start first, then clients, until all are done."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from qoslab.traffic.endpoints import ends_of
 LISTEN_WAIT_S = 10.0
 POLL_S = 0.02
 CONNECT_WAIT_S = 10.0
-"""A flow that is not connected then may never be: when it began is not looked for any more."""
+"""Time to connect, in seconds; a later flow may never connect, so the search for its start ends then."""
 STOP_WAIT_S = 2.0
-"""Seconds for programs to end after SIGTERM, or a server after SIGINT, before they are killed."""
+"""Seconds for programs to end after SIGTERM, or for a server after SIGINT, before they are killed."""
 
 Check = Callable[[], None]
-"""Raises when the cell must end now: interrupted, or a router died."""
+"""Check that raises when the cell must end now: after an interrupt or the death of a router."""
 
 
 @dataclass
@@ -71,9 +71,7 @@ class FlowPlace:
 
 
 def unreached(cell: Cell, flow: Flow) -> str:
-    """Return why packets of a flow, or its answers, do not arrive by what a cell's routers were given: `no route from
-    …`.
-    """
+    """Return why packets of a flow, or their answers, cannot arrive by the configurations: `no route from …`."""
     experiment = cell.experiment()
     devices = configured_devices(experiment, cell.files().configurations(routers_of(experiment.topology)))
     ways = traffic_ways(experiment, experiment.arm(cell.arm), devices)
@@ -82,7 +80,7 @@ def unreached(cell: Cell, flow: Flow) -> str:
 
 
 class RunningFlow:
-    """One flow of a cell, from its server's start to its figures."""
+    """One flow of a cell, from the start of its server to its values."""
 
     def __init__(self, lab: Lab, flow: Flow, duration: Duration, congestion_control: str, place: FlowPlace) -> None:
         self.flow = flow
@@ -112,7 +110,7 @@ class RunningFlow:
 
     @property
     def notice_s(self) -> float:
-        """Return how long before its instant `start_client` is to be called."""
+        """Return how long before its start time `start_client` must be called, in seconds."""
         return self._lab.notice_s
 
     def _start(self, node: str, argv: Sequence[str], side: str, at_ns: int | None = None) -> _Side:
@@ -147,11 +145,11 @@ class RunningFlow:
             time.sleep(POLL_S)
 
     def _sockets(self, protocol: str) -> str:
-        """The destination's sockets. Its two tables are one text; a header in the middle is no socket line."""
+        """Read the destination's sockets as one text of two tables; the header in the middle is not a socket line."""
         return self._lab.host(self.flow.destination).read(f"/proc/net/{protocol}", f"/proc/net/{protocol}6")
 
     def watch(self) -> None:
-        """See whether its connections are there: a lost SYN is sent again after a second, and that is no test yet."""
+        """Record the start of the flow once its connections exist; the retry of a lost SYN is not part of the test."""
         expected = self.commands.connections
         if self._began is not None or not expected or time.monotonic() > self._watched_until:
             return
@@ -159,19 +157,19 @@ class RunningFlow:
             self._began = datetime.now(UTC)
 
     def start_client(self, at_ns: int) -> None:
-        """Start its client at an instant of CLOCK_MONOTONIC."""
+        """Start its client at a time of CLOCK_MONOTONIC."""
         self._started = (time.monotonic_ns(), datetime.now(UTC))
         self._client = self._start(self.flow.source, self.commands.client, "client", at_ns)
         self._deadline = at_ns / 1e9 + self.commands.deadline_s
         self._watched_until = at_ns / 1e9 + CONNECT_WAIT_S
 
     def late_s(self, at_ns: int) -> float:
-        """Return how long after its instant its client began, as far as that is known already."""
+        """Return how late its client started, in seconds, as far as known."""
         began_ns = None if self._client is None else self._client.process.began_ns()
         return 0.0 if began_ns is None else (began_ns - at_ns) / 1e9
 
     def record(self) -> FlowRecord | None:
-        """Return where and when it ran; None when its client was never started."""
+        """Return its record with place and time; None if its client was never started."""
         began_ns = None if self._client is None else self._client.process.began_ns()
         if self._started is None or began_ns is None:
             return None
@@ -187,9 +185,9 @@ class RunningFlow:
         )
 
     def done(self) -> bool:
-        """Return whether both sides are done. A side that died makes the flow done: `result` then says what it left.
+        """Return whether both sides are done. If a side died, the flow is done, and `result` raises the reason.
 
-        A flow that may fail is cut off at its deadline. Raises `TrafficError` when another is past its own.
+        A flow that may fail is cut off at its deadline. Raise `TrafficError` if another flow is past its deadline.
         """
         if self._client is None or self._server is None:
             return False
@@ -222,7 +220,7 @@ class RunningFlow:
         return False
 
     def _unreached(self) -> str:
-        """Return why nothing arrives, by the routers' configurations and by connections that never were; else empty."""
+        """Return why nothing arrives, by the routers' configurations and by missing connections; empty if unknown."""
         if reason := unreached(self._cell, self.flow):
             return f"{reason},"
         if self.flow.protocol == "tcp" and self._began is None:
@@ -230,7 +228,7 @@ class RunningFlow:
         return ""
 
     def result(self) -> FlowResult:
-        """The figures; `TrafficError` if a side failed."""
+        """Return the values. Raise `TrafficError` if a side failed."""
         assert self._client is not None and self._server is not None
         for side in (self._client, self._server):
             if side.stderr.exists() and side.stderr.stat().st_size == 0:
@@ -244,7 +242,7 @@ class RunningFlow:
         return replace(result, warnings=(*result.warnings, f"{late}: the rest counts as lost"))
 
     def _killed(self) -> list[str]:
-        """The ends killed by another process, whose output is therefore meaningless."""
+        """Return the ends that another process killed, which makes their output meaningless."""
         sides = [] if self._stopped else [("client", self._client), ("server", self._server)]
         statuses = [(name, side.process.poll()) for name, side in sides if side is not None]
         return [
@@ -254,16 +252,16 @@ class RunningFlow:
         ]
 
     def terminate(self) -> None:
-        """Ask anything that still runs to end."""
+        """Ask all running programs to end."""
         self._stopped = True
         for side in (self._client, self._server):
             if side is not None:
                 side.process.signal(signal.SIGTERM)
-                # A stopped program acts on nothing else.
+                # A stopped program reacts to no other signal.
                 side.process.signal(signal.SIGCONT)
 
     def stop(self) -> None:
-        """End anything that still runs."""
+        """End all running programs."""
         self._stopped = True
         for side in (self._client, self._server):
             if side is not None:
@@ -279,12 +277,12 @@ def run_flows(
     started: Callable[[float], None] = lambda _: None,
     began: Callable[[float], None] = lambda _: None,
 ) -> dict[str, FlowResult]:
-    """Run the flows of a cell to their end and return their figures by name.
+    """Run the flows of a cell to their end and return their values by name.
 
-    `during` is called once, in a thread of its own, two thirds into the longest flow. Everything is stopped before an
-    error leaves. `ready` is called when all servers listen: nothing begins before it returns. `started` receives the
-    moment from which all times count (`time.monotonic`), which comes as soon as hosts can receive it; `began` is
-    called once the first flow runs, which may have begun later than planned.
+    `during` is called once, in its own thread, after two thirds of the longest flow. Everything is stopped before an
+    error is raised. `ready` is called when all servers listen; no flow starts before it returns. `started` receives the
+    zero of all times (`time.monotonic`), as soon as hosts can receive it. `began` is called once the first flow runs,
+    which may be later than planned.
     """
     moment = moment_during(max(flow.flow.start_after + flow.duration for flow in flows))
     try:
@@ -318,7 +316,7 @@ def run_flows(
             running = [flow for flow in running if not flow.done()]
             next_s = waiting[0].flow.start_after.seconds - notice_s if waiting else math.inf
             time.sleep(min(POLL_S, max(0.0, start + next_s - time.monotonic())))
-        # What a tool says of its end comes before what could not be observed because of it.
+        # The message of a tool about its end takes precedence over observations that failed because of it.
         results = {flow.flow.name: flow.result() for flow in flows}
         watcher.finish()
         return results
@@ -331,7 +329,7 @@ def run_flows(
 
 
 class _Observer:
-    """Calls a function once in a thread, and hands its error on."""
+    """Calls a function once in a thread, and passes on its error."""
 
     def __init__(self, call: Callable[[], None]) -> None:
         self._call = call

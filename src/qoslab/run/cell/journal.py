@@ -1,4 +1,4 @@
-"""The journal of a cell in any kind of lab: what was done when, what was found, what speaks against its figures."""
+"""Journal of a cell in any kind of lab: steps with times, findings, and reasons against its values."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Findings:
 
 
 class Journal:
-    """Keeps what becomes `cell.json`. Steps are opened by the keys of the plan, in its order."""
+    """Source of `cell.json`. Steps are opened by the keys of the plan, in its order."""
 
     def __init__(self, task: CellTask, cell: Cell, tell: StepReceiver) -> None:
         self.cell = cell
@@ -81,9 +81,9 @@ class Journal:
 
     @contextmanager
     def step(self, key: str, seconds: float | None = None) -> Iterator[None]:
-        """Announce a step and keep when it was; of what is not planned for this cell nothing is said.
+        """Announce a step and record its times; steps that are not planned for this cell are not announced.
 
-        `ValueError` if the plan has it before a step that was opened already: the plan is what runs.
+        Raise `ValueError` if the plan has it before a step that was already opened, since the plan is binding.
         """
         if key not in self._planned:
             yield
@@ -102,33 +102,33 @@ class Journal:
 
     @property
     def is_valid(self) -> bool:
-        """True if nothing was found that makes the figures worthless."""
+        """True if no finding makes the values invalid."""
         return not self._reasons
 
     def invalid(self, reason: str) -> None:
-        """Note why the figures must not be trusted."""
+        """Record a reason why the values are invalid."""
         if reason not in self._reasons:
             self._reasons.append(reason)
 
     def late(self, reasons: Iterable[str]) -> None:
-        """Note why the figures must not be trusted, the machine having had no time for something."""
+        """Record reasons why the values are invalid: the machine lacked time."""
         for reason in reasons:
             self.invalid(reason)
             self._lateness.add(reason)
 
     def fail(self, fault: str) -> None:
-        """Note that the lab failed, in which step, and that the cell may be tried again."""
+        """Record a failure of the lab, with the step; the cell may be tried again."""
         under_way = next((step.name for step in reversed(self._steps) if step.ended is None), "")
         self._reasons = [f"{fault} (in the step: {under_way})" if under_way else fault]
         self.findings.fault = True
 
     def warn(self, text: str) -> None:
-        """Note what a reader should know though the figures hold."""
+        """Record a note for readers; the values remain valid."""
         if text not in self._warnings:
             self._warnings.append(text)
 
     def observations(self, moment: Stage | Trigger) -> Iterator[Observation]:
-        """The show commands at that trigger; a warning for each router without one."""
+        """Yield the show commands for a trigger; warn for each router without a command line."""
         for observation in self.task.experiment.observations_of(self.task.arm):
             if moment not in observation.moments:
                 continue
@@ -148,13 +148,13 @@ class Journal:
         data: Mapping[str, Any],
         between_ns: tuple[int | None, int | None] = (None, None),
     ) -> None:
-        """Write what a router answered, as it came and as it was parsed, without secrets.
+        """Save a router's answer, raw and parsed, without secrets.
 
-        `between_ns` is when it was asked and when its answer was there, in nanoseconds since 1970.
+        `between_ns` has the times of the request and of the answer, in nanoseconds since 1970.
         """
         base = self.cell.observation(observation.node, str(moment), observation.command)
         if CONFIGURATION.match(observation.command):
-            # A parser takes a secret out of its line, and nobody would know it for one.
+            # A parser separates a secret from its line, and the secret could no longer be recognised.
             data = {"unparsed": "a configuration, with its secrets removed"}
         self.cell.write(base.with_name(base.name + ".txt"), KNOWN.masked(raw))
         self.cell.write(base.with_name(base.name + ".json"), json.dumps(_masked(data), indent=1) + "\n")
@@ -172,14 +172,14 @@ class Journal:
         )
 
     def never_came(self, observation: Observation, moment: Trigger, why: str) -> None:
-        """Note that a show command was not taken."""
+        """Record that a show command was not run."""
         self.warn(
             f'{observation.node}: "{observation.command}" was to be taken at {moment}, a time that was never '
             f"reached: {why}"
         )
 
     def conclude(self) -> CellRecord:
-        """Write `cell.json` of a cell that came to its end, once it is known whether all count the same; return it."""
+        """Write `cell.json` of a completed cell, after checking if all of its values count; return the record."""
         # Slow to load. The package comes before its module: another thread may be loading it, and of two that wait for
         # one another's locks Python gives one half a module.
         from qoslab.analysis import conservation
@@ -198,7 +198,7 @@ class Journal:
         return self.cell.write_record(self.record(broken=broken))
 
     def record(self, *, broken: bool = False) -> CellRecord:
-        """Return how the cell went; `broken`: it did not come to its end."""
+        """Return the record of the cell; `broken`: it was not completed."""
         if broken and self.is_valid:
             self.invalid("it was interrupted")
         found = self.findings
@@ -235,7 +235,7 @@ class Journal:
 
 
 def _masked(data: Any) -> Any:
-    """Return parsed output without secrets in its texts."""
+    """Return parsed output with the secrets in its texts masked."""
     if isinstance(data, str):
         return KNOWN.masked(data)
     if isinstance(data, Mapping):
@@ -244,5 +244,5 @@ def _masked(data: Any) -> Any:
 
 
 def keys(steps: Sequence[PlannedStep]) -> tuple[str, ...]:
-    """The keys of planned steps in order, each once: the steps of `cell.json`."""
+    """Return the keys of planned steps in order, each once: the steps of `cell.json`."""
     return tuple(dict.fromkeys(step.key for step in steps))

@@ -1,4 +1,4 @@
-"""Carries out one cell once its routers are configured: hosts, captures, observations, traffic, counters."""
+"""Measurement of one cell after its routers are configured: hosts, captures, observations, traffic, counters."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from qoslab.traffic.endpoints import flow_ports, flow_seed
 
 
 class Parse(Protocol):
-    """Parses what a router printed."""
+    """Parser of router output."""
 
     def __call__(self, device: str, command: str, text: str) -> Observed:
         """Parse `text`, the answer of the router to `command`."""
@@ -48,17 +48,17 @@ class Parse(Protocol):
 
 @dataclass(frozen=True)
 class CommandLines:
-    """Functions to observe routers, and to enter configuration lines."""
+    """Functions that run show commands on routers and enter configuration lines."""
 
     observe: Observe
     enter: Enter
     show: Observe
-    """Show command without parsing."""
+    """Run a show command without parsing."""
     parse: Parse
 
 
 class CellRun:
-    """One cell while it runs; its journal has the result at the end."""
+    """One running cell; its journal has the result at the end."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class CellRun:
         self._kernels = tuple(
             name for name, node in self._experiment.topology.nodes.items() if platform_of(node).counters == "qdiscs"
         )
-        """Routers whose counters are those of a kernel's qdiscs."""
+        """Routers with counters from the qdiscs of a kernel."""
         self._traffic_s = traffic_time(self._experiment, self._arm).seconds
 
     def check(self) -> None:
@@ -90,11 +90,10 @@ class CellRun:
             raise LabDied(death)
 
     def measure(self, turn: AbstractContextManager[None]) -> None:
-        """Measure a cell, from the hosts' settings to the last counter; `turn` is entered first and left at the end of
-        the traffic.
+        """Measure a cell, from the hosts' settings to the last counter; `turn` ends with the traffic.
 
-        What makes the figures worthless is kept as a reason and not raised. Everything that was started has ended when
-        this returns or raises.
+        Reasons why the values are invalid are recorded and not raised. Everything that was started has ended when this
+        returns or raises.
         """
         with ExitStack() as turns:
             with self._journal.step(TURN):
@@ -123,7 +122,7 @@ class CellRun:
         )
 
     def _prepare(self) -> None:
-        """Give hosts their settings, and let counters begin at zero."""
+        """Apply the settings of hosts, and reset counters to zero."""
         self.check()
         for host, (profile, answers) in tcp_of_hosts(self._experiment).items():
             self._lab.host(host).apply_tcp(profile, answers=answers)
@@ -156,10 +155,10 @@ class CellRun:
                 probes.start(zero)
 
         def began(zero: float) -> None:
-            sampler.start(zero)  # as the times of tables count
+            sampler.start(zero)  # The times of tables have the same zero.
             triggered.start(zero)
 
-        # Routers are read while hosts are examined, before the traffic as after it.
+        # Routers are read while hosts are examined, both before and after the traffic.
         with readings:
             clocks, host_clocks = Clocks.read(), HostClocks(self._lab, hosts)
             for host in hosts:
@@ -210,7 +209,7 @@ class CellRun:
                 self._journal.warn(warning)
 
     def _flows(self, running: ExitStack) -> list[RunningFlow]:
-        """The flows, not yet started; where and when they ran is kept in the end."""
+        """Return the flows, not yet started; `running` records their places and times at the end."""
         experiment, arm = self._experiment, self._arm
         ports = flow_ports(experiment.flows_of(arm), reserved_ports(experiment))
         control = experiment.tcp_of(arm).congestion_control
@@ -227,7 +226,7 @@ class CellRun:
         self._journal.findings.flows = tuple(record for record in records if record is not None)
 
     def _probes(self, running: ExitStack) -> Probes | None:
-        """The probes, ready to start; None if the experiment has none."""
+        """Return the probes, ready to start; None if the experiment has none."""
         if not self._experiment.probes:
             return None
         setting = Setting(
@@ -262,14 +261,14 @@ class CellRun:
                 self._journal.warn(f'traffic "{name}": {warning}')
 
     def _failed(self, error: QoslabError) -> None:
-        """Note why the traffic broke off: a dead router makes the tools fail too, and its end is the reason."""
+        """Record why the traffic ended early; a dead router also makes the tools fail, so its death is the reason."""
         if death := death_of(self._lab, wait=True):
             raise LabDied(death) from error
         if self._journal.is_valid:
             self._journal.invalid(error.message + (f" ({error.hint})" if error.hint else ""))
 
     def _judge(self, unread: Exception | None) -> None:
-        """Return whether machine, routers and senders were as punctual as the figures need."""
+        """Check that machine, routers and senders were as punctual as the values require."""
         journal, found, traffic_s = self._journal, self._journal.findings, self._traffic_s
         if unread is not None:
             journal.invalid(f"the counters could not be read to the end: {unread}")
@@ -319,7 +318,7 @@ class CellRun:
             self.cell.write(self.cell.host_counters(host)[moment], shown)
 
     def _tell_of_kernels(self) -> None:
-        """Warn of what the senders' kernels do not heed of the arm's TCP profile."""
+        """Warn of settings of the arm's TCP profile that the senders' kernels ignore."""
         profile = self._experiment.tcp_of(self._arm)
         flows = self._experiment.flows_of(self._arm)
         for host in dict.fromkeys(flow.source for flow in flows if flow.protocol == "tcp"):
@@ -330,7 +329,7 @@ class CellRun:
     def _keep_engine_configuration(self, router: str) -> None:
         path = self.cell.configuration(f"{router}.engine.json")
         if path.exists():
-            return  # what was pushed to an engine router; `verify` has compared it with what is in force
+            return  # the configuration pushed to an engine router; `verify` has compared it with the active one
         self.cell.write(path, json.dumps(read_engine_configuration(self._lab, router), indent=1) + "\n")
 
     def _engine_configuration(self, router: str) -> Mapping[str, Any]:
@@ -341,7 +340,7 @@ class CellRun:
 
 @contextmanager
 def _probing(probes: Probes | None) -> Iterator[None]:
-    """Wait for the probes; end them where the traffic breaks off."""
+    """Wait for the probes; cancel them if the traffic ends early."""
     try:
         yield
     except BaseException:

@@ -1,4 +1,4 @@
-"""Counters of the experiment's interfaces of hosts: packets as the kernel's driver sees them."""
+"""Counters of the hosts' interfaces in the experiment: packets as the kernel's driver sees them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from qoslab.run.protocols import Lab
 COLUMNS = {"received_bytes": 0, "received_packets": 1, "sent_bytes": 8, "sent_packets": 9}
 """Columns of a line of `/proc/net/dev`, behind the interface's name."""
 Counts = dict[str, dict[str, int]]
-"""Counters by interface, with the experiment's names."""
+"""Counters by interface, under the experiment's names."""
 
 
 class NicCounters:
-    """The interfaces of hosts, from now on."""
+    """Counters of the hosts' interfaces, from now on."""
 
     def __init__(self, lab: Lab, topology: Topology, hosts: Iterable[str]) -> None:
         self._lab = lab
@@ -25,7 +25,7 @@ class NicCounters:
         self._before = {host: self._read(host) for host in hosts}
 
     def keep(self, cell: Cell) -> None:
-        """Write what was counted before and now."""
+        """Write the counters from the start and from now."""
         for host, before in self._before.items():
             text = json.dumps({"before": before, "after": self._read(host)}, indent=1) + "\n"
             cell.write(cell.host_cards(host), text)
@@ -41,7 +41,7 @@ class NicCounters:
 
 
 def read_devices(text: str) -> Counts:
-    """`/proc/net/dev`, by the names of the host."""
+    """Parse `/proc/net/dev`, under the host's own names."""
     lines = (line.partition(":") for line in text.splitlines() if ":" in line)
     return {
         name.strip(): {key: int(rest.split()[column]) for key, column in COLUMNS.items()} for name, _, rest in lines

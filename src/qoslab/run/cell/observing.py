@@ -1,4 +1,4 @@
-"""Takes show commands of several routers at one moment."""
+"""Show commands on several routers at the same time."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class Observe(Protocol):
     """Function that runs a show command on a router."""
 
     def __call__(self, device: str, command: str) -> Observed:
-        """Take it now. `DeviceError` if the router does not answer."""
+        """Run the command now. Raise `DeviceError` if the router does not answer."""
 
 
 def observe_all(wanted: Sequence[Observation], observe: Observe) -> list[Observed]:
-    """The answers, in the order of `wanted`.
+    """Return the answers, in the order of `wanted`.
 
-    Routers are asked side by side, each for its commands in that order. Raises what `observe` does, once no router is
-    being asked any more; Ctrl-C waits for none.
+    Routers are queried in parallel, each with its commands in that order. Raise the errors of `observe` after all
+    queries have ended; Ctrl-C waits for none.
     """
     routers = tuple(dict.fromkeys(each.node for each in wanted))
     if not routers:

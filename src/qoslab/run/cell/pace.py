@@ -1,4 +1,4 @@
-"""Dependencies on punctuality: routers on those before them, and the paced senders."""
+"""Dependencies on punctuality: of routers on the routers before them, and of the paced senders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 WITH_HEADERS = 1.5
-"""A datagram on the line over its payload, for all but the smallest."""
+"""Ratio of a datagram's size on the line to its payload, an upper limit except for the smallest ones."""
 
 
 WITHOUT_TIME = frozenset({"name", "set", "trust", "service_policy"})
@@ -23,9 +23,10 @@ WITHOUT_TIME = frozenset({"name", "set", "trust", "service_policy"})
 
 
 def goes_by_time(configuration: Mapping[str, Any], interface: str) -> bool:
-    """Return whether a router's decisions on frames that come in there depend on their spacing.
+    """Return whether a router's treatment of frames from an interface depends on their spacing.
 
-    It polices, shapes or queues them by class. The plain queue of an interface takes what a link brings.
+    It does if the router polices, shapes or queues them by class. The plain queue of an interface takes all frames of a
+    link.
     """
     if configuration.get("switch") is not None:
         return True
@@ -34,7 +35,7 @@ def goes_by_time(configuration: Mapping[str, Any], interface: str) -> bool:
         for name, policy in configuration.get("policy_maps", {}).items()
         if any(value for each in policy["classes"] for key, value in each.items() if key not in WITHOUT_TIME)
     }
-    # A nested policy counts with the one in which it is.
+    # A nested policy counts with its parent.
     for _ in configuration.get("policy_maps", {}):
         timed |= {
             name
@@ -58,8 +59,8 @@ def fed_routers(
 ) -> dict[str, dict[str, tuple[str, ...]]]:
     """Return, for each router with a data plane and port, the routers with time-dependent policies that it feeds.
 
-    `configurations` are the engine's. A link counts that the traffic crosses: what else leaves by it, as the answer to
-    an ARP request, is so little that a single late frame is a large part.
+    `configurations` are those of the engine. Only links with traffic count: other packets on a link, such as answers to
+    ARP requests, are so few that a single late frame is a large share.
     """
     return {
         router: {
@@ -74,7 +75,7 @@ def fed_routers(
 
 
 def directions(flows: Iterable[Flow], probes: Iterable[Probe]) -> set[Pair]:
-    """Return who sends to whom: TCP and probes are answered."""
+    """Return the pairs of sender and receiver; TCP and probes also have answers."""
     there = {(flow.source, flow.destination) for flow in flows}
     answered = {(flow.source, flow.destination) for flow in flows if flow.protocol == "tcp"}
     answered |= {(probe.source, probe.destination) for probe in probes}
@@ -82,10 +83,10 @@ def directions(flows: Iterable[Flow], probes: Iterable[Probe]) -> set[Pair]:
 
 
 def _may_cross(topology: Topology, pair: Pair, link: Pair) -> bool:
-    """Return whether what goes from one node to another may take a link in this direction.
+    """Return whether packets between two nodes may cross a link in this direction.
 
-    It may where the link's near end can be reached without its far end, and the destination from there without going
-    back. If there are several ways it is not known which one the routers choose, and all of them count.
+    They may if the near end of the link can be reached without the far end, and the destination from the far end
+    without going back. If there are several paths, all of them count, since the choice of the routers is not known.
     """
     (source, destination), (near, far) = pair, link
     before = _reached(topology, source, without={far, destination})
@@ -93,7 +94,7 @@ def _may_cross(topology: Topology, pair: Pair, link: Pair) -> bool:
 
 
 def _reached(topology: Topology, start: str, *, without: Set[str]) -> set[str]:
-    """The nodes that can be reached; none if it begins at one that is left out."""
+    """Return the nodes that can be reached; none if `start` is in `without`."""
     found: set[str] = set()
     ahead = [start]
     while ahead:
@@ -109,7 +110,7 @@ def senders(
 ) -> dict[str, SenderRecord]:
     """Return the precision of the senders, by traffic.
 
-    An iperf that is asked for more than its host's link carries waits for the link: nothing is known of its pace.
+    An iperf with a rate above that of its host's link waits for the link, so its pace is unknown.
     """
     found = {}
     for name, result in results.items():
@@ -126,7 +127,7 @@ def senders(
 
 
 def _lost(result: FlowResult) -> float | None:
-    """The share of all datagrams that the receivers missed; None if a stream's is not known."""
+    """Return the share of all datagrams that did not arrive; None if unknown for a stream."""
     known = [(each.lost, each.datagrams) for each in result.streams if each.lost is not None and each.datagrams]
     if not known or len(known) < len(result.streams):
         return None
@@ -134,9 +135,9 @@ def _lost(result: FlowResult) -> float | None:
 
 
 def probe_sender(samples: Sequence[program_formats.Sample], interval_ns: int) -> SenderRecord | None:
-    """Return how late the packets of a jitter operation left, against the most punctual one of their run; None of none.
+    """Return how late the packets of a jitter operation left, against the most punctual one; None without packets.
 
-    What comes back late or never has no stamps and is not examined.
+    Packets that returned late or never have no time stamps and are not examined.
     """
     runs: dict[int, list[int]] = {}
     for each in samples:
@@ -151,6 +152,6 @@ def probe_sender(samples: Sequence[program_formats.Sample], interval_ns: int) ->
 def _exceeds_link(topology: Topology, host: str, flows: Iterable[Flow]) -> bool:
     own = [flow for flow in flows if flow.source == host]
     asked = WITH_HEADERS * sum(flow.rate.bps * flow.streams for flow in own if flow.rate is not None)
-    # TCP next to it fills the link.
+    # TCP traffic next to it fills the link.
     shared = any(flow.protocol == "tcp" for flow in own)
     return shared or asked > min((link.rate.bps for link, _, _ in topology.links_of(host)), default=0)

@@ -1,8 +1,8 @@
-"""Keeps the counters that routers print while a cell runs: show commands at a stated period, with their instants.
+"""Periodic counter readings of routers by show commands while a cell runs, with their times.
 
-Nothing is cleared: what counts is the difference between readings. The first is taken before the traffic, the last
-after it; between them one falls on each end of the window from which rates are counted, and on both sides of a moment
-of which a figure is expected.
+Counters are not cleared: the differences between readings count. The first reading is taken before the traffic, the
+last after it. In between, there is a reading at each end of the window for rates, and on both sides of each instant
+with an expected value.
 """
 
 from __future__ import annotations
@@ -30,30 +30,32 @@ from qoslab.run.threads import in_thread
 LOAD = "show processes cpu | include CPU utilization"
 """Show commands for a router's own load, in one line."""
 AROUND_S = 0.5
-"""Before and after a moment: counters are known there if readings are not far apart (`analysis.at_instant`)."""
+"""Distance in seconds of the readings before and after an instant; they must be close (`analysis.at_instant`)."""
 SELDOM_S = 10.0
 """Default interval of a router's readings without a setting in the inventory."""
 OFTEN_S = 2.0
-"""The same if a figure is expected of a moment that nobody knows before: the readings around it are near enough
-then, if none takes longer than half a second (`analysis.at_instant`)."""
+"""Default interval if a value is expected at an instant that is not known beforehand.
+
+The readings around it are then close enough if none takes longer than half a second (`analysis.at_instant`).
+"""
 DROPS_OF_ASIC = "show platform port-asic stats drop"
 INTERRUPTED_S = 2.0
-"""Time that unfinished readings may take after Ctrl-C."""
+"""Time for unfinished readings after Ctrl-C."""
 _BUSY = re.compile(r"CPU utilization for five seconds: *(\d+)%")
 
 
 class Shows(Protocol):
-    """Functions that read the counters of routers."""
+    """Functions for reading the counters of routers."""
 
     def show(self, device: str, command: str) -> Observed:
-        """Take a show command without parsing it."""
+        """Run a show command without parsing its output."""
 
     def parse(self, device: str, command: str, text: str) -> Observed:
         """Parse `text`, the answer of the router to `command`."""
 
 
 def reading_commands(topology: Topology, router: str) -> tuple[str, ...]:
-    """The show commands of one reading, in order: of classes, then of interfaces and queues, then of the load."""
+    """Return the show commands of one reading, in order: classes, then interfaces and queues, then the load."""
     ends = [near.interface for _, near, _ in topology.links_of(router)]
     commands = ["show policy-map interface", *(f"show interfaces {name}" for name in ends)]
     if is_switch(topology.nodes[router]):
@@ -65,9 +67,7 @@ def reading_commands(topology: Topology, router: str) -> tuple[str, ...]:
 
 
 def period_s(stated: Duration | None, demand: Demand) -> float:
-    """Return the interval of a router's readings, in seconds: from its inventory, else by the demands of the
-    measurement.
-    """
+    """Return the interval of a router's readings, in seconds: from its inventory, else from the demand."""
     if stated is not None:
         return stated.seconds
     return OFTEN_S if demand.by_counter else SELDOM_S
@@ -76,23 +76,23 @@ def period_s(stated: Duration | None, demand: Demand) -> float:
 def reading_times(
     length_s: float, every_s: float, moments_s: Iterable[float] = (), traffic_s: float = 0.0
 ) -> list[float]:
-    """Return when readings are due between the first and the last one, in seconds of the traffic time.
+    """Return the times of readings between the first and the last, in seconds of the traffic time.
 
-    Rates are counted until `length_s`, which has one; where flows last longer, until `traffic_s`, readings go on. There
-    is one shortly before and one shortly after each of the moments.
+    Rates are counted until `length_s`, which has a reading; if flows last longer, readings continue until `traffic_s`.
+    There is one reading shortly before and one shortly after each of the instants.
     """
     if not every_s:
         return []
     window = length_s * (1 - WINDOW_FROM)
     period = window / math.ceil(window / every_s)
-    # One that would fall on the beginning is the first, which is taken before it.
+    # A reading at the start would be the first one, which is taken before it.
     before = math.ceil(length_s * WINDOW_FROM / period - 1e-6) - 1
     first = length_s * WINDOW_FROM - before * period
     times = [first + number * period for number in range(1 + before + round(window / period))]
     end_s = max(length_s, traffic_s)
     times += [length_s + number * period for number in range(1, math.ceil((end_s - length_s) / period - 1e-6))]
     for due in (moment + side for moment in moments_s for side in (-AROUND_S, AROUND_S)):
-        # Another that is as near to the moment will do.
+        # Another reading at the same distance is sufficient.
         if 0 < due < end_s and all(abs(each - due) >= AROUND_S / 2 for each in times):
             times.append(due)
     return sorted(times)
@@ -103,7 +103,7 @@ class _Taken:
     """Readings of one router."""
 
     commands: Sequence[str]
-    """Commands that it answers."""
+    """Commands that the router answers."""
     answers: list[tuple[str, Observed]] = field(default_factory=list)
     first_took_s: float = 0.0
     """Latest duration of the first answered command."""
@@ -113,10 +113,10 @@ class _Taken:
 
 
 class ShowSampler:
-    """Reads the counters of routers that have only a command line; each router in a thread of its own.
+    """Counter readings of routers with only a command line; each router in its own thread.
 
-    A context manager: the first reading is under way when the block begins, and the last when it has ended. `ready` is
-    called before the traffic, `start` with it, and `keep` after the block.
+    A context manager: the first reading is in progress when the block begins, and the last when it has ended. Call
+    `ready` before the traffic, `start` with it, and `keep` after the block.
     """
 
     def __init__(
@@ -152,14 +152,12 @@ class ShowSampler:
         self._under_way = [in_thread(partial(self._read, router)) for router in self._taken]
 
     def ready(self) -> None:
-        """Wait for what is under way: first readings belong before the traffic. `QoslabError` if one failed."""
+        """Wait for the first readings, which must precede the traffic. Raise `QoslabError` if one failed."""
         for reading in self._under_way:
             reading.result()
 
     def _choose(self, router: str) -> None:
-        """Choose the commands: unanswered ones are not repeated, and a switch with drop counters of queues needs no
-        ASIC's.
-        """
+        """Choose the commands: not unanswered ones, nor ASIC counters on a switch with drop counters of queues."""
         taken = self._taken[router]
         parsed = {command: self._shows.parse(router, command, each.raw).parsed for command, each in taken.answers}
         useful = {command for command, found in parsed.items() if found}
@@ -171,24 +169,24 @@ class ShowSampler:
         taken.commands = [command for command in taken.commands if command in useful]
 
     def start(self, zero: float) -> None:
-        """The traffic begins then (`time.monotonic`)."""
+        """Set the start time of the traffic (`time.monotonic`)."""
         self._under_way = [in_thread(partial(self._run, router, zero)) for router in self._taken]
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._stop.set()
-        # Ctrl-C ends the run: nobody waits for a router that does not answer.
+        # Ctrl-C ends the run: do not wait for a router that does not answer.
         interrupted = kind is not None and not issubclass(kind, Exception)
         wait(self._under_way, INTERRUPTED_S if interrupted else None)
         if kind is None and self.error is None:
-            # What is wrong with ourselves and not with a router is raised.
+            # Errors of qoslab itself, and not of a router, are raised.
             self.ready()
             self._begin_reading()
         elif kind is not None:
-            # The cell broke off: what was read stays readable by people.
+            # The cell ended early: the raw readings stay for people.
             self._write(parse=False)
 
     def keep(self) -> dict[str, PollingRecord]:
-        """Parse and write what was read, once the last readings are there; what reading it took."""
+        """Parse and write the readings, after the last ones are complete; return the times that they took."""
         for reading in self._under_way:
             with self._failing():
                 reading.result()
@@ -208,7 +206,7 @@ class ShowSampler:
         if self.error is not None:
             return
         for due in self._times[router]:
-            # The last counters of classes in the window have to be there when the traffic is over.
+            # The last counters of classes in the window must be complete at the end of the traffic.
             margin = self._taken[router].first_took_s if due == self._times[router][-1] else 0.0
             if self._stop.wait(max(0.0, zero + due - margin - time.monotonic())):
                 return
@@ -239,7 +237,7 @@ class ShowSampler:
             for command, answer in taken.answers:
                 parsed_data = {"unparsed": "the cell broke off"}
                 if parse:
-                    # Those before the traffic were read then.
+                    # The readings before the traffic were parsed then.
                     is_read = answer.parsed is not None
                     parsed_data = (answer if is_read else self._shows.parse(router, command, answer.raw)).data
                 found.append({**_as_asked(command, answer), "parsed": parsed_data})

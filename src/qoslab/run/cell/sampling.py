@@ -1,4 +1,4 @@
-"""Keeps the counters of the routers' data planes as a time series while a cell runs."""
+"""Time series of the data planes' counters while a cell runs."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 NEAR_S = 0.25
-"""Distance from a requested time to a regular reading that it replaces: closer readings would give rates of single
-packets.
+"""Distance to a requested time at which the regular reading is replaced, in seconds.
+
+Closer readings would give rates of single packets.
 """
 POLL_S = 0.05
 FIRST_S = 10.0
-"""Longest time for the first sample."""
+"""Longest time for the first sample, in seconds."""
 
 
 def read_health(lab: Lab, routers: Sequence[str]) -> dict[str, Health]:
-    """Read each data plane's lateness and losses since its counters were cleared."""
+    """Return lateness and losses of each data plane since its counters were cleared."""
 
     async def ask() -> dict[str, Health]:
         found = {}
@@ -40,12 +41,12 @@ def read_health(lab: Lab, routers: Sequence[str]) -> dict[str, Health]:
 
 
 def start_afresh(lab: Lab, routers: Sequence[str], kernels: Sequence[str] = ()) -> None:
-    """Empty each data plane's queues and let it count again, its lateness and losses too.
+    """Empty the queues of each data plane and reset its counters, including lateness and losses.
 
-    Those of `kernels` are configured again, which empties their queues.
+    Routers in `kernels` are configured again, which empties their queues.
 
-    A flood leaves a slow line's queue full, and a queue outlives the policy that filled it: the next cell would begin
-    with packets of the one before.
+    A flood leaves the queue of a slow line full, and a queue outlives the policy that filled it, so the next cell would
+    begin with packets of this one.
     """
 
     async def ask() -> None:
@@ -61,7 +62,7 @@ def start_afresh(lab: Lab, routers: Sequence[str], kernels: Sequence[str] = ()) 
 
 
 async def _empty_queues(client: DataPlane) -> None:
-    """Shut down the interfaces if something waits, which drops it, and bring them up again."""
+    """If packets wait, shut down the interfaces, which drops the packets, and bring them up again."""
     found = (await client.counters())["interfaces"]
     full = [name for name, each in found.items() if each["queue"]["depth"] or each["tx_ring"]["depth"]]
     config = await client.config()
@@ -74,7 +75,7 @@ async def _empty_queues(client: DataPlane) -> None:
 
 
 def read_engine_configuration(lab: Lab, router: str) -> program_formats.RouterConfig | None:
-    """The configuration that the router's data plane has in force."""
+    """Return the active configuration of the router's data plane."""
 
     async def ask() -> program_formats.RouterConfig | None:
         async with lab.control(router) as client:
@@ -84,8 +85,7 @@ def read_engine_configuration(lab: Lab, router: str) -> program_formats.RouterCo
 
 
 class Readings:
-    """Schedule of counter readings: once a second, and at requested times of the traffic in place of a near regular
-    one.
+    """Schedule of counter readings: once a second, and at requested times, which replace regular ones nearby.
 
     Times are of `time.monotonic`.
     """
@@ -96,20 +96,20 @@ class Readings:
         self._zero: float | None = None
 
     def start(self, zero: float) -> None:
-        """The traffic begins then."""
+        """Set the start time of the traffic."""
         self._zero = zero
 
     def due(self) -> float:
-        """Return when the next one is."""
+        """Return the time of the next reading."""
         moment = self._moment()
         return moment if moment < self._regular + NEAR_S else self._regular
 
     def _moment(self) -> float:
-        """The first that is still to come, as far as one is known."""
+        """Return the earliest pending requested time, as far as known."""
         return math.inf if self._zero is None or not self._moments_s else self._zero + self._moments_s[0]
 
     def taken(self, due: float) -> None:
-        """The one that was due then has been taken."""
+        """Record that the reading for this time was taken."""
         if due == self._moment():
             self._moments_s.pop(0)
         if due > self._regular - NEAR_S:
@@ -117,10 +117,10 @@ class Readings:
 
 
 class CounterSampler:
-    """A thread that asks each router for its counters and keeps the replies in the cell's folder.
+    """Thread that reads the counters of each router and saves the replies in the folder of the cell.
 
-    A context manager: it takes the first sample before the block begins, then one each second and, once `start` has
-    said when the traffic begins, at moments of it, and a last one when the block ends.
+    A context manager: it takes the first sample before the block begins, then one each second and, after `start` has
+    set the start of the traffic, at requested times, and a last one when the block ends.
     """
 
     def __init__(self, lab: Lab, routers: Sequence[str], cell: Cell, moments_s: Iterable[float] = ()) -> None:
@@ -135,12 +135,12 @@ class CounterSampler:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        # Counters grow from the first sample, and those of a kernel in user mode take a while on a busy machine.
+        # Counters grow from the first sample on; those of a user-mode kernel take a while on a busy machine.
         self._begun.wait(FIRST_S)
         return self
 
     def start(self, zero: float) -> None:
-        """The traffic begins then (`time.monotonic`)."""
+        """Set the start time of the traffic (`time.monotonic`)."""
         self._readings.start(zero)
 
     def __exit__(self, *_: object) -> None:
@@ -150,7 +150,7 @@ class CounterSampler:
     def _run(self) -> None:
         try:
             asyncio.run(self._sample())
-        except Exception as error:  # reported by the cell, in whose thread it can be handled
+        except Exception as error:  # Reported by the cell, whose thread can handle it.
             self.error = error
         finally:
             self._begun.set()
@@ -163,7 +163,7 @@ class CounterSampler:
                     try:
                         self._cell.append_counters(router, dict(await client.counters()))
                     except QoslabError as error:
-                        # A dead data plane ends the cell elsewhere; here it only ends the series.
+                        # A dead data plane ends the cell elsewhere; here it only ends the time series.
                         self.error = error
                         return
                 self._begun.set()

@@ -1,4 +1,4 @@
-"""Waits for the moments of a cell that a time or a counter says, and takes show commands then."""
+"""Triggers of a cell, by time or by counter, and their show commands."""
 
 from __future__ import annotations
 
@@ -17,24 +17,27 @@ from qoslab.run.devices.collector import Observed
 from qoslab.run.protocols import Lab
 
 LEAST_S, MOST_S = 0.01, 1.0
-"""Least and greatest time between two readings of a counter. The next reading is due when half of the rest has come at
-the present rate, so that there are many readings only near the trigger."""
+"""Least and greatest time between two readings of a counter.
+
+The next reading is due when half of the remaining distance is covered at the current rate, so readings are frequent
+only near the trigger.
+"""
 
 
 @dataclass
 class _Wait:
-    """One moment of one router."""
+    """One trigger of one router."""
 
     moment: Trigger
     wanted: list[Observation]
     taken: list[Observed] = field(default_factory=list)
     never: str = ""
-    """Reason why the time was not reached."""
+    """Reason why the trigger did not occur."""
     error: BaseException | None = None
 
 
 class Triggered:
-    """A context manager: a thread for each moment of each router waits from `start` on, until the block is left."""
+    """Context manager with a thread for each trigger of each router, waiting from `start` until the block is left."""
 
     def __init__(self, lab: Lab, data_planes: Collection[str], journal: Journal, observe: Observe) -> None:
         self._lab = lab
@@ -54,7 +57,7 @@ class Triggered:
         return self
 
     def start(self, zero: float) -> None:
-        """The traffic begins then (`time.monotonic`)."""
+        """Set the start time of the traffic (`time.monotonic`)."""
         self._zero = zero
         for wait in self._waits:
             thread = threading.Thread(target=self._run, args=(wait,), name=f"observe at {wait.moment}", daemon=True)
@@ -67,7 +70,7 @@ class Triggered:
             thread.join()
 
     def keep(self) -> None:
-        """Write what was taken, and what was not; raises what a router that did not answer raised."""
+        """Write the observations, and the missing ones; raise the error of a router that did not answer."""
         for wait in self._waits:
             if wait.error is not None:
                 raise wait.error
@@ -88,7 +91,7 @@ class Triggered:
             if not wait.never:
                 for each in wait.wanted:
                     wait.taken.append(self._observe(each.node, each.command))
-        except BaseException as error:  # handed on by `keep`, in the cell's own thread
+        except BaseException as error:  # Passed on by `keep`, in the thread of the cell.
             wait.error = error
 
     def _until(self, seconds: float) -> str:
@@ -108,5 +111,5 @@ class Triggered:
                 rate = (found - before) / max(now - last, 1e-3)
                 pause = (value - found) / rate / 2 if rate > 0 else MOST_S
                 before, last = found, now
-                # The event is another thread's, and nothing else runs in this loop.
+                # The event belongs to another thread, and nothing else runs in this loop.
                 self._stop.wait(min(MOST_S, max(LEAST_S, pause)))

@@ -1,6 +1,6 @@
-"""Workers of cells: a module for each kind of lab, of the same name as in `qoslab.lab_kinds`, with its `MACHINERY`.
+"""Workers of cells: for each kind of lab, a module with its name in `qoslab.lab_kinds`, and with its `MACHINERY`.
 
-One is imported when it is used: a simulation starts no Ansible, and `qoslab validate` nothing at all.
+A module is imported when it is used: a simulation starts no Ansible, and `qoslab validate` nothing at all.
 """
 
 from __future__ import annotations

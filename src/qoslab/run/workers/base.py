@@ -19,11 +19,11 @@ from qoslab.run.task import CellTask, Demands
 
 
 class CellWorker(Protocol):
-    """Runs cells one after another; a context manager that ends what it has running."""
+    """Worker that runs cells one after another; a context manager that ends its running programs."""
 
     @property
     def described(self) -> Mapping[str, Any]:
-        """Return how its lab described itself; empty if there is none."""
+        """Return the description of its lab; empty if there is none."""
 
     def __enter__(self) -> Self: ...
 
@@ -39,24 +39,24 @@ class Shared(Protocol):
     """Common data of the workers of a process."""
 
     def close(self) -> None:
-        """End it."""
+        """End everything that is shared."""
 
 
 @dataclass(frozen=True)
 class WorkerSlot:
-    """Place of a worker, and the receiver of its messages."""
+    """Context of a worker: its number, and the receiver of its messages."""
 
     number: int
     """Number from 0, among the workers of its process."""
     label: str
     """Label for people."""
     restored: Path
-    """Folder for what was printed when routers were restored."""
+    """Folder for output from restoring the routers."""
     shared: Shared
     """Result of `Machinery.shared`."""
     tell: StepReceiver
     note: Callable[[str], None]
-    """Takes lines for people."""
+    """Receives lines for people."""
     interrupted: threading.Event
     place: str = ""
     """Place of the lab, for kinds that are `placed`."""
@@ -68,27 +68,30 @@ class WorkerSlot:
 
 @dataclass(frozen=True)
 class Checked:
-    """Observations of an existing lab, before anything is done in it."""
+    """Result of examining an existing lab, before any change."""
 
     seen: Sequence[str]
-    """Lines for people: what there is."""
+    """Description of the lab, in lines for people."""
     notes: Sequence[str]
-    """Notes that do not keep a run from starting."""
+    """Notes that do not prevent a run."""
     refused: UserError | None
-    """Reason for refusing a run."""
+    """Reason to refuse a run; None without one."""
 
 
 @dataclass(frozen=True)
 class Machinery:
-    """Functions of a kind of lab that run cells."""
+    """Functions of a kind of lab for running cells."""
 
     worker: Callable[[WorkerSlot], CellWorker]
     shared: Callable[[], Shared]
     versions: Callable[[str, Experiment], Mapping[str, str]]
-    """Measuring programs at a place, and their versions: a result counts as long as those of its cell are the same."""
+    """Function that returns the measuring programs at a place, with versions.
+
+    A result counts as long as the versions for its cell stay the same.
+    """
     packages: Callable[[], Mapping[str, str]]
-    """Python packages that touch the figures, with their versions."""
+    """Python packages that influence the values, with their versions."""
     check: Callable[[str, Plan], Checked] | None = None
-    """Looks whether a plan can be carried out at a place, and changes nothing there; of kinds that are `placed`."""
+    """Check if a plan can run at a place, without changes there; for `placed` kinds."""
     sent: Callable[[str, Plan], Iterator[str]] | None = None
     """Lines that a run sends to the devices of a place, in order, from its inventory alone; for the same kinds."""

@@ -18,10 +18,10 @@ UNPARSED = (
 
 
 class GenieParser:
-    """The parser of a process that simulates; its methods may be called from any thread.
+    """Parser of a simulating process; its methods may be called from any thread.
 
-    Most output is parsed in this process. The rest goes to a process with Genie; where the extra `devices` is not
-    installed, such output is saved without being parsed.
+    Most output is parsed in this process. The rest goes to a process with Genie; if the extra `devices` is not
+    installed, such output is saved without parsing.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class GenieParser:
         self._installed = not lacking("devices")
 
     def expect(self, commands: Iterable[str]) -> None:
-        """There will be answers to these commands: Genie, where one of them needs it, takes a second to import."""
+        """Announce commands with answers to parse; Genie, if one of them needs it, takes a second to import."""
         if self._installed and not all(map(direct.parses, commands)):
             self._started()
 
@@ -48,7 +48,7 @@ class GenieParser:
             collector.close()
 
     def _started(self) -> Collector:
-        from qoslab.run.devices.collector import Collector  # most sweeps observe nothing
+        from qoslab.run.devices.collector import Collector  # Most sweeps observe nothing.
         from qoslab.run.devices.collector_process import PARSE_ONLY
 
         with self._lock:

@@ -1,4 +1,4 @@
-"""Worker of cells in a lab of routers and hosts at any place: Ansible, the observer, and one cell after another."""
+"""Worker of cells in a lab of routers and hosts at any place: Ansible, the observer, one cell after another."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from qoslab.run.workers.base import WorkerSlot
 from qoslab.verification.requested_policy import policy_differences, with_policies
 
 PATIENCE_S = 3.0
-"""Seconds after Ctrl-C in which Ansible may finish what it does, which is faster than to start it again."""
+"""Seconds after Ctrl-C for Ansible to finish its current task, which is faster than starting it again."""
 VERIFY_COMMANDS = ("show policy-map interface",)
-"""Commands of `verify` on an IOS router in addition to its configuration."""
+"""Commands of `verify` on an IOS router in addition to the command for its configuration."""
 
 
 class MeasuredWorker(ABC):
-    """A context manager. The lab is kept while consecutive cells fit it."""
+    """Context manager for one lab, which is kept while consecutive cells fit it."""
 
     def __init__(self, slot: WorkerSlot) -> None:
         assert isinstance(slot.shared, SharedCollector)
@@ -54,7 +54,7 @@ class MeasuredWorker(ABC):
         self._interrupted = slot.interrupted
         self._interrupted_at = math.inf
         self._ending = False
-        """The routers are being restored, which Ctrl-C does not break off."""
+        """True while the routers are being restored, which Ctrl-C does not interrupt."""
         self._shared = slot.shared
         self._exit = ExitStack()
         self._scratch: Path
@@ -75,34 +75,34 @@ class MeasuredWorker(ABC):
         except QoslabError as failure:
             if error is None:
                 raise
-            # What ended the run comes first; this may follow from it.
+            # The error that ended the run takes precedence; this one may follow from it.
             self._note(f"{self._label}: while it ended: {failure.message}")
 
-    # what a kind of lab says
+    # Differences between kinds of labs
 
     @property
     @abstractmethod
     def lab(self) -> Lab | None:
-        """The lab that is up."""
+        """Return the lab that is up; None without one."""
 
     @abstractmethod
     def fits(self, experiment: Experiment) -> bool:
-        """Return whether the present lab can run its cells as it is."""
+        """Return whether the current lab can run the cells of the experiment without change."""
 
     @abstractmethod
     def start(self, experiment: Experiment) -> None:
-        """Provide a lab for its cells."""
+        """Provide a lab for the cells of the experiment."""
 
     @abstractmethod
     def _end_lab(self) -> None:
-        """Restore the routers and let go of the lab; also if that fails."""
+        """Restore the routers and release the lab, even if that fails."""
 
-    # what they have in common
+    # Common to all kinds of labs
 
     def _enter(self, experiment: Experiment, before: Path | None = None) -> None:
-        """Start what takes seconds and outlasts a lab: Ansible, while the lab comes up.
+        """Start programs that take seconds and outlast a lab: Ansible starts while the lab comes up.
 
-        `before` is the folder of configurations from before, one that ends with the run if absent.
+        `before` is the folder for the configurations from before the run; if absent, it ends with the run.
         """
         folder = self._exit.enter_context(Scratch("run"))
         scratch = self._scratch = folder.path
@@ -118,7 +118,7 @@ class MeasuredWorker(ABC):
         self._exit.callback(self._end)
 
     def _end(self) -> None:
-        """Let nothing break the restoration of the routers off."""
+        """End everything; an interrupt does not stop the restoration of the routers."""
         self._ending = True
         try:
             self._end_lab()
@@ -129,8 +129,8 @@ class MeasuredWorker(ABC):
         self._exit.close()
 
     def _know_routers(self, experiment: Experiment, guard: Guard | None = None) -> None:
-        """Nothing is pushed yet."""
-        # An engine router boots with what an IOS router of the same topology has in its startup configuration.
+        """Set the routers of a new lab; nothing is pushed yet."""
+        # An engine router boots with the equivalent of an IOS router's startup configuration in the same topology.
         login = {"user": "lab", "password": "unused", "enable": "unused"}
         self._routers = Routers(
             experiment.topology,
@@ -145,8 +145,8 @@ class MeasuredWorker(ABC):
     def run(self, task: CellTask, cell: Cell, *, turn: AbstractContextManager[None] | None = None) -> CellRecord:
         """Run one cell into its folder and return its record. `turn` is entered for the time of its traffic.
 
-        What makes its figures worthless is in the record. Raises errors that the user has to fix; the folder stays
-        as it is.
+        Reasons why its values are invalid are in the record. Raise errors that the user has to fix; the folder then
+        stays.
         """
         self._expect(task)
         if not self.fits(task.experiment):
@@ -169,8 +169,8 @@ class MeasuredWorker(ABC):
             fault = self._fault(error)
             if fault:
                 journal.fail(fault)
-            # Also of a cell that broke off: what there is stays readable.
-            # The disk may be full, which is what the first error says.
+            # Also after an interrupt, so that the results so far can be read.
+            # The disk may be full, which the first error reports.
             with suppress(QoslabError):
                 journal.write(broken=True)
             if not fault:
@@ -180,43 +180,43 @@ class MeasuredWorker(ABC):
         return journal.conclude()
 
     def _expect(self, task: CellTask) -> None:  # noqa: B027 (most labs are the same for every cell of an experiment)
-        """Note what the lab of a cell needs, before `fits` is asked."""
+        """Record the needs of a cell, before `fits` is called."""
 
     def _look_after(self, task: CellTask, journal: Journal) -> None:  # noqa: B027 (most labs have nothing to note)
-        """Yield notes on the lab after the traffic of a cell."""
+        """Record notes on the lab after the traffic of a cell."""
 
     def _verify(self, task: CellTask, outcome: Outcome) -> None:
-        """Compare what routers show of their policies with what was asked for. `DeviceError` if it differs."""
+        """Compare the policies that routers show with the requested ones. Raise `DeviceError` if they differ."""
         for router, text in task.configurations.items():
             answers = outcome.answers(router)
             if not answers:
                 continue
             config = self._routers.compiled(router, text, source=f"{router}.ios")
             shown = self._parse(router, VERIFY_COMMANDS[0], answers[VERIFY_COMMANDS[0]])
-            # On a port without a link of the experiment somebody else's policy may be.
+            # A port without a link of the experiment may have another user's policy.
             ends = [near.interface for _, near, _ in task.experiment.topology.links_of(router)]
             measured = of_the_experiment(shown.parsed or {}, [*ends, *with_policies(config)])
             for difference in policy_differences(measured, config):
                 raise DeviceError(f"{router}: the running configuration differs from the pushed one: {difference}")
 
     def _fault(self, error: BaseException) -> str:
-        """Return why a cell failed, where its lab did, and not what was asked of it; else empty."""
+        """Return why a cell failed if the lab was the cause and not the input; else empty."""
         if self.lab is None or not isinstance(error, Exception) or self._interrupted.is_set():
             return ""
-        # A dead lab is the reason, and not the errors that it caused elsewhere.
+        # A dead lab is the reason, not the errors that it caused elsewhere.
         if death := death_of(self.lab, wait=True):
             return death
         return error.message if isinstance(error, (PassingFault, DataPlaneDownError)) else ""
 
     def _give_up(self) -> None:
-        """Leave a lab that failed, with all that talks to it."""
+        """Discard a failed lab, with all connections to it."""
         try:
             self._leave()
         except QoslabError as failure:
             self._note(f"{self._label}: while it ended: {failure.message}")
 
     def _check(self) -> None:
-        """Raise where the lab has died, or where the user has been waiting for the end of the run."""
+        """Raise if the lab has died, or if the user has been waiting for the end of the run."""
         self._check_user(PATIENCE_S)
         if self.lab is not None and (death := death_of(self.lab)):
             raise LabDied(death)

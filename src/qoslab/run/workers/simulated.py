@@ -1,4 +1,4 @@
-"""Runs a cell in virtual time: the program `qos-sim`, its scenario before and its result after.
+"""Runs a cell in virtual time: scenario, the program `qos-sim`, results.
 
 Nothing else is started: no lab, no Ansible, no observer.
 """
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 SCENARIO_REFUSED = f"{PROGRAM}: scenario: "
-"""First line of `qos-sim` for an invalid scenario; the path and the reason follow."""
+"""Prefix of the message of `qos-sim` for an invalid scenario; the path and the reason follow."""
 LEAST_LIMIT_S = 600.0
 LIMIT_FACTOR = 60.0
-"""A cell may take so many times its traffic time, and `LEAST_LIMIT_S` in any case, before it is ended."""
+"""Time limit of a cell, as a multiple of its traffic time; at least `LEAST_LIMIT_S`."""
 POLL_S = 0.2
 
 
@@ -65,7 +65,7 @@ class SimulatedWorker:
         self._tell = slot.tell
         self._interrupted = slot.interrupted
         self._processes = _Processes()
-        assert isinstance(slot.shared, GenieParser)  # `MACHINERY` made it
+        assert isinstance(slot.shared, GenieParser)  # Made by `MACHINERY`.
         self._prints = slot.shared
 
     def __enter__(self) -> Self:
@@ -75,10 +75,10 @@ class SimulatedWorker:
         self._processes.end()
 
     def run(self, task: CellTask, cell: Cell, *, turn: AbstractContextManager[None] | None = None) -> CellRecord:
-        """Run one cell into its folder and return its record. It disturbs no other, so it waits for no turn.
+        """Run one cell into its folder and return its record. It disturbs no other cell, so it waits for no turn.
 
-        What makes its figures worthless is in the record. Raises errors that the user has to fix; the folder stays
-        as it is.
+        Reasons why its values are invalid are in the record. Raise errors that the user has to fix; the folder then
+        stays.
         """
         journal = Journal(task, cell, self._tell)
         try:
@@ -103,7 +103,7 @@ class _Processes:
 
     @contextmanager
     def running(self, process: subprocess.Popen[str]) -> Iterator[None]:
-        """However the block is left, the process has ended."""
+        """Register a process; when the block is left in any way, it has ended."""
         with self._lock:
             self._running.add(process)
         try:
@@ -116,14 +116,14 @@ class _Processes:
                 process.communicate()
 
     def end(self) -> None:
-        """Kill them; a process that waits for one sees it in the status."""
+        """Kill all processes; a thread that waits for one sees it in the status."""
         with self._lock:
             for process in self._running:
                 process.kill()
 
 
 class _CellRun:
-    """One cell while it runs."""
+    """One running cell."""
 
     def __init__(self, journal: Journal, check: Callable[[], None], processes: _Processes, prints: GenieParser) -> None:
         self._journal = journal
@@ -138,7 +138,7 @@ class _CellRun:
         return self._task.experiment
 
     def carry_out(self) -> None:
-        """Simulate, and write what came of it."""
+        """Simulate the cell, and write the results."""
         if self._experiment.observe:
             self._prints.expect(each.command for each in self._experiment.observations_of(self._task.arm))
         self._cell.write_experiment(self._experiment)
@@ -153,7 +153,7 @@ class _CellRun:
             self._journal.invalid(error.message + (f" ({error.hint})" if error.hint else ""))
 
     def _prepare(self) -> tuple[dict[str, Router], program_formats.Scenario]:
-        """Write what the simulator is given: the routers and the scenario."""
+        """Write the input of the simulator; return the routers and the scenario."""
         task, cell = self._task, self._cell
         for name, configuration in task.configurations.items():
             cell.write(cell.configuration(f"{name}.ios"), configuration)
@@ -163,17 +163,17 @@ class _CellRun:
         scenario = build_scenario(task.experiment, routers, task.identity.repetition, task.demand)
         cell.write(cell.configuration("scenario.json"), json.dumps(scenario, indent=1) + "\n")
         for point in self._experiment.captures:
-            cell.capture(point.name)  # makes the folder
+            cell.capture(point.name)  # Creates the folder.
         return routers, scenario
 
     def _simulate(self) -> str:
-        """Return the output of `qos-sim`. Raises if it fails, is too slow, or the user wants it to end.
+        """Return the output of `qos-sim`. Raise if it fails, is too slow, or the user interrupts it.
 
-        It reads the scenario's file: once `communicate` was cut short by its timeout, it gives no more of an input.
+        The program reads the scenario from its file: after a timeout, `communicate` would pass no more input.
         """
         limit = max(LEAST_LIMIT_S, LIMIT_FACTOR * traffic_time(self._experiment, self._task.arm).seconds)
         self._check()
-        # A session of its own: Ctrl-C is for the run, which ends it.
+        # In its own session: Ctrl-C is for the run, which ends the program.
         with self._cell.configuration("scenario.json").open("rb") as scenario:
             process = subprocess.Popen(
                 [*ended_with_thread(), str(own_program(PROGRAM)), "run", "--watch", str(self._cell.coming_counters())],
@@ -220,7 +220,7 @@ class _CellRun:
             cell.write_counters(name, ({"ok": True, **sample} for sample in result.routers[name].samples))
         cell.whole()
         from qoslab.capture.packet_tables import (
-            read_packets,  # it brings NumPy, which has time while the simulator runs
+            read_packets,  # It imports NumPy, which can happen while the simulator runs.
         )
 
         self._journal.findings.captures = {
@@ -266,7 +266,7 @@ class _CellRun:
                     self._print(each, trigger, came, routers[each.node])
 
     def _print(self, observation: Observation, moment: Stage | Trigger, history: History, router: Router) -> None:
-        """Keep what a router prints at a moment, up to which its history is."""
+        """Save the output of a router at a trigger; `history` reaches up to that time."""
         output = answer(self._experiment.topology.nodes[observation.node], router, observation.command, history)
         self._journal.observed(observation, moment, output, self._prints.parse(observation.command, output))
 
@@ -303,7 +303,7 @@ class _CellRun:
 
 
 def version() -> str:
-    """The first line that the simulator prints of itself; `MachineError` if there is none."""
+    """Return the first line of the simulator's version output. Raise `MachineError` if there is none."""
     program: Path = own_program(PROGRAM)
     try:
         done = subprocess.run(

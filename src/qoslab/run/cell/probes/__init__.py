@@ -1,7 +1,7 @@
-"""IP SLA operations of a cell: their start while the traffic runs, and what they measured.
+"""IP SLA operations of a cell: their start while the traffic runs, and their results.
 
-`PROBERS` has one for each way of reaching the node that sends: a router's command line, a data plane's control socket,
-the program `sla` on a host. A new one is a module with a `Prober` and a line there.
+`PROBERS` has one prober for each access to the sending node: the command line of a router, the control socket of a data
+plane, the program `sla` on a host. A new prober is a module with a `Prober` and a line there.
 """
 
 from qoslab.run.cell.probes.base import Enter, Setting, Show

@@ -1,4 +1,4 @@
-"""Interface of every prober, and its tools."""
+"""Interface of the probers, and shared functions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Enter = Callable[[str, list[str]], str]
 
 @dataclass(frozen=True)
 class Setting:
-    """The cell in which probes run."""
+    """Cell with its probes."""
 
     lab: Lab
     experiment: Experiment
@@ -36,11 +36,11 @@ class Setting:
     observe: Show
     enter: Enter
     lock: threading.Lock = field(default_factory=threading.Lock)
-    """Held while a configuration is read, changed and given back, since probes run side by side."""
+    """Held while a configuration is read, changed and written back, since probes run in parallel."""
 
 
 class Prober(ABC):
-    """Runs one probe. Its methods are called in one thread, except for `stop`, which comes when that has ended."""
+    """Prober of one probe. Its methods are called in one thread, except for `stop`, after that thread has ended."""
 
     def __init__(self, setting: Setting, probe: Probe) -> None:
         self.setting = setting
@@ -57,37 +57,37 @@ class Prober(ABC):
 
     @property
     def look_every_s(self) -> float | None:
-        """Return how often `look` is to be called between start and reading; None: never."""
+        """Return the interval of `look` between start and reading, in seconds; None: never."""
         return None
 
     def prepare(self) -> None:  # noqa: B027 (most need nothing)
-        """Before the traffic: `RunInvalid` if it is known already that the operation cannot run."""
+        """Prepare before the traffic. Raise `RunInvalid` if it is already known that the operation cannot run."""
 
     @property
     def notice_s(self) -> float:
-        """Return how long before its instant `start` is to be called."""
+        """Return how long before its start time `start` must be called, in seconds."""
         return 0.0
 
     @abstractmethod
     def start(self, at_ns: int) -> None:
-        """Let the operation run, from this instant of CLOCK_MONOTONIC on, which is `notice_s` from now.
+        """Start the operation at this time of CLOCK_MONOTONIC, which is `notice_s` from now.
 
-        `RunInvalid` or `DeviceError` if that is refused.
+        Raise `RunInvalid` or `DeviceError` if it is refused.
         """
 
     def look(self) -> None:  # noqa: B027 (most have nothing to examine)
-        """Read data that will be gone at the end."""
+        """Read data that will be lost by the end."""
 
     @abstractmethod
     def read(self) -> dict[str, Any]:
-        """Read the results, see `figures`; raw output goes to files. `RunInvalid` if nothing was answered."""
+        """Read the results in the form of `results`; save raw output. Raise `RunInvalid` if no packet was answered."""
 
     @abstractmethod
     def stop(self) -> None:
-        """End the operation, if it was started; also if the traffic broke off."""
+        """End the operation if it was started, also if the traffic ended early."""
 
     def file(self, suffix: str) -> Path:
-        """A file of this probe."""
+        """Return the path of a file of this probe."""
         return self.setting.cell.path / "probes" / f"{self.probe.name}.{suffix}"
 
     def data_plane_report(self) -> program_formats.OperationReport:
@@ -105,5 +105,5 @@ class Prober(ABC):
         self.setting.cell.write(self.file("samples.json"), json.dumps(report) + "\n")
 
     def unanswered(self, code: str, reason: str = "") -> RunInvalid:
-        """No packet was answered; `code` is the latest return code, `said` what the prober says of it."""
+        """Return the error for unanswered packets; `code` is the latest return code, `reason` is added."""
         return unanswered(self.probe, code, reason)

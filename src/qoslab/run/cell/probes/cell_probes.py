@@ -1,4 +1,4 @@
-"""The probes of a cell, from their start to their figures."""
+"""Probes of a cell, from their start to their values."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ PROBERS: Mapping[AccessMethod, Callable[[Setting, Probe], Prober]] = {
 }
 """Probers by access method of the sending node."""
 LOOK_AT = 0.8
-"""Time between the starts of two runs to read the first: it has ended, except for a late answer."""
+"""Reading time of a run, as a share of its period: the run has ended by then, except for a late answer."""
 
 
 class Probes:
-    """Starts each probe of a cell at its time and reads it at its end, in a thread of its own.
+    """Runs each probe of a cell in its own thread: starts it at its time and reads it at its end.
 
-    The order: `prepare`, `start`, then `finish` or `cancel`, and `close` in every case.
+    Order of calls: `prepare`, `start`, then `finish` or `cancel`, and `close` in every case.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -61,7 +61,7 @@ class Probes:
         return {each.probe.name: each.sender for each in self._probers if each.sender is not None}
 
     def prepare(self) -> None:
-        """Start the responders of hosts. `RunInvalid` if one does not listen, or an operation cannot run."""
+        """Start the responders of hosts. Raise `RunInvalid` if one does not listen, or an operation cannot run."""
         experiment = self._setting.experiment
         for prober in self._probers:
             prober.prepare()
@@ -72,13 +72,13 @@ class Probes:
             responder.wait_listening()
 
     def start(self, zero: float) -> None:
-        """The traffic starts then (`time.monotonic`)."""
+        """Set the start time of the traffic (`time.monotonic`)."""
         self._began = zero
         for thread in self._threads:
             thread.start()
 
     def finish(self) -> None:
-        """Wait for all of them. `RunInvalid` if one could not be measured."""
+        """Wait for all probes. Raise `RunInvalid` if one could not be measured."""
         for thread in self._threads:
             thread.join()
         failed = list(self.errors)
@@ -91,14 +91,14 @@ class Probes:
             raise RunInvalid("; ".join(failed))
 
     def cancel(self) -> None:
-        """The traffic broke off: measure no more."""
+        """Stop measuring, because the traffic ended early."""
         self._stop.set()
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join()
 
     def close(self) -> None:
-        """End every operation and responder. `RunInvalid` if one could not be ended."""
+        """End every operation and responder. Raise `RunInvalid` if one could not be ended."""
         self.cancel()
         failed: list[str] = []
         for prober in self._probers:
@@ -119,7 +119,7 @@ class Probes:
             self.errors.append(f'probe "{prober.probe.name}": {message}')
 
     def _wait_until(self, seconds: float) -> bool:
-        """Return whether the traffic is still there at this time of it."""
+        """Wait until this traffic time; return whether the traffic still runs."""
         return not self._stop.wait(max(0.0, self._began + seconds - time.monotonic()))
 
     def _run(self, prober: Prober) -> None:
@@ -144,7 +144,7 @@ class Probes:
 
 
 def reserved_ports(experiment: Experiment) -> set[int]:
-    """Ports that responders on hosts need, so that no traffic may be given them."""
+    """Return the ports of responders on hosts, which traffic must not use."""
     hosts = hosts_of(experiment.topology)
     mine = {probe.port for probe in experiment.probes if probe.udp and probe.destination in hosts}
     return {port for port in mine if port is not None} | ({CONTROL_PORT} if mine else set())

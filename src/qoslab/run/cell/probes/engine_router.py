@@ -1,4 +1,4 @@
-"""Probes of engine routers, which have no command line: over the data plane's control socket."""
+"""Probes of engine routers, which have no command line: by the control socket of the data plane."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOW: program_formats.Schedule = {"life_s": None, "start": "now"}
 
 
 class EngineProber(Prober):
-    """Gives the operation in the data plane's configuration a schedule."""
+    """Schedules the operation in the configuration of the data plane."""
 
     def __init__(self, setting: Setting, probe: Probe) -> None:
         super().__init__(setting, probe)
@@ -47,6 +47,6 @@ class EngineProber(Prober):
             async with self.setting.lab.control(self.probe.source) as client:
                 config = await client.config()
                 ip_sla = None if config is None else config.get("ip_sla")
-                assert config is not None and ip_sla is not None  # the operation is part of the router's base
+                assert config is not None and ip_sla is not None  # part of the router's base configuration
                 ip_sla["operations"][str(self.number)]["schedule"] = schedule
                 await client.configure(config)

@@ -1,4 +1,4 @@
-"""Probes of hosts, and the responder on a host: the program `sla` (docs/internals/sla.md)."""
+"""Probes of hosts and the responder of a host: the program `sla` (docs/internals/sla.md)."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ POLL_S = 0.02
 
 
 class Program:
-    """`sla`, running in a host; what it prints goes to files of the cell."""
+    """`sla` running on a host; its output goes to files of the cell."""
 
     def __init__(
         self, lab: Lab, host: str, cell: Cell, name: str, arguments: list[str], at_ns: int | None = None
     ) -> None:
-        """Start it at `at_ns` of CLOCK_MONOTONIC, else now."""
+        """Start it at `at_ns` of CLOCK_MONOTONIC, or now."""
         folder = cell.path / "probes"
         self.output, self._errors = folder / f"{name}.json", folder / f"{name}.err"
         with writing(folder):
@@ -62,7 +62,7 @@ class Program:
         return "" if status is None else how_ended(status)
 
     def finish(self) -> None:
-        """Wait for its end. `RunInvalid` if it failed or does not end."""
+        """Wait for its end. Raise `RunInvalid` if it failed or does not end."""
         try:
             status = self._process.wait(END_S)
         except TimeoutError as error:
@@ -72,14 +72,14 @@ class Program:
             raise RunInvalid(f"sla {how_ended(status)}: {self.reason or 'it gave no reason'}")
 
     def stop(self) -> None:
-        """End it, if it still runs."""
+        """End it if it still runs."""
         self._process.end(END_S)
         if self._errors.exists() and self._errors.stat().st_size == 0:
             self._errors.unlink()
 
 
 class HostProber(Prober):
-    """Runs the operation over sockets of the host, with the kernel's stamps."""
+    """Runs the operation over sockets of the host, with time stamps of the kernel."""
 
     def __init__(self, setting: Setting, probe: Probe) -> None:
         super().__init__(setting, probe)
@@ -114,10 +114,10 @@ class HostProber(Prober):
         return figures
 
     def _sender(self, report: program_formats.OperationReport) -> SenderRecord | None:
-        """Return the sender's precision; unknown if other traffic of the host may delay a packet before the driver's
-        stamp.
+        """Return the precision of the sender; None if unknown.
 
-        Nor of an echo operation, which sends one packet at a time.
+        It is unknown if other traffic of the host may delay packets before their time stamp, and for an echo operation,
+        which sends one packet at a time.
         """
         traffic = {flow.source for flow in self.setting.experiment.traffic}
         if not self.probe.jitter or self.probe.source in traffic:
@@ -132,7 +132,7 @@ class HostProber(Prober):
 
 
 def probe_arguments(probe: Probe, target: str) -> list[str]:
-    """The command line of an operation."""
+    """Return the command line of an operation."""
 
     def milliseconds(duration: Duration | None) -> int | None:
         return None if duration is None else duration.ns // 10**6
@@ -152,7 +152,7 @@ def probe_arguments(probe: Probe, target: str) -> list[str]:
 
 
 def respond_arguments(experiment: Experiment) -> list[str]:
-    """The command line of `sla respond`: it answers who is in a subnet of the lab."""
+    """Return the command line of `sla respond`, which answers addresses in a subnet of the lab."""
     ends = [end for link in experiment.topology.links for end in link.ends]
     v4 = {end.address.network for end in ends if end.address is not None}
     v6 = {end.ipv6_address.network for end in ends if end.ipv6_address is not None}
@@ -160,7 +160,7 @@ def respond_arguments(experiment: Experiment) -> list[str]:
 
 
 class HostResponder:
-    """The responder on a host."""
+    """Responder on a host."""
 
     def __init__(self, setting: Setting, host: str) -> None:
         self._host = host
@@ -168,7 +168,7 @@ class HostResponder:
         probes = [each for each in setting.experiment.probes if each.udp and each.destination == host]
         families = {probe_family(setting.experiment, each) for each in probes}
         self._tables = [LISTENERS[family] for family in sorted(families)]
-        # What listens there now is another one, and is not to be taken for it.
+        # A program that listens there now is another one, and must not be mistaken for it.
         if any(self._listening()):
             raise RunInvalid(
                 f"the responder on {host} cannot listen on UDP port {CONTROL_PORT}: something else does",
@@ -178,7 +178,7 @@ class HostResponder:
         self._program = Program(setting.lab, host, setting.cell, f"responder-{host}", arguments)
 
     def wait_listening(self) -> None:
-        """Wait until it answers. `RunInvalid` if it does not, with its reason."""
+        """Wait until it answers. Raise `RunInvalid`, with its reason, if it does not."""
         deadline = time.monotonic() + LISTEN_S
         while True:
             if all(self._listening()):
@@ -190,7 +190,7 @@ class HostResponder:
             time.sleep(POLL_S)
 
     def check(self) -> None:
-        """Raise `RunInvalid` if the program has ended: another one may have answered later requests."""
+        """Raise `RunInvalid` if the program has ended, since another one may have answered later requests."""
         if how := self._program.ended:
             raise RunInvalid(f"the responder on {self._host} {how}: {self._program.reason or 'it gave no reason'}")
 
@@ -199,6 +199,6 @@ class HostResponder:
         self._program.stop()
 
     def _listening(self) -> list[bool]:
-        """Return whether somebody listens, in each of its versions of IP."""
+        """Return whether a program listens, for each of its IP versions."""
         shown = [self._lab.host(self._host).read(table) for table in self._tables]
         return [is_listening([each], Listener("udp", CONTROL_PORT)) for each in shown]

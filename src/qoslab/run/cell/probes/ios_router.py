@@ -13,12 +13,12 @@ from qoslab.run.cell.probes.results import figures_of_print, figures_of_runs
 
 
 def scheduled(number: int) -> str:
-    """The line that starts an operation."""
+    """Return the line that starts an operation."""
     return f"ip sla schedule {number} start-time now life forever"
 
 
 def ended(number: int) -> str:
-    """The line that stops it."""
+    """Return the line that stops an operation."""
     return f"no ip sla schedule {number}"
 
 
@@ -30,18 +30,18 @@ class IosProber(Prober):
         self._scheduled = False
         self._prints: list[str] = []
         self._rtts: dict[str, int] = {}
-        """Round trip of each run of an echo operation, ms, by when it began."""
+        """Round-trip time of each run of an echo operation by its start, in ms."""
 
     @property
     def look_every_s(self) -> float | None:
-        """IOS prints the round trips of an echo operation only for its latest run."""
+        """Interval of reading: IOS prints the round-trip time of an echo operation only for its latest run."""
         return None if self.probe.jitter else self.probe.frequency_or_default.seconds
 
     def _show(self, command: str) -> str:
         return self.setting.observe(self.probe.source, f"show ip sla statistics {command}")
 
     def prepare(self) -> None:
-        """See `Prober`. An operation of the router's own would be measured in place of the probe."""
+        """See `Prober`. An operation of the router itself would be measured in place of the probe."""
         before = self.setting.cell.configuration(f"{self.probe.source}.before.ios")
         if before.exists() and f"ip sla {self.number}" in before.read_text(encoding="utf-8").splitlines():
             raise RunInvalid(

@@ -1,7 +1,7 @@
-"""Results of a probe from show output and from reports: integer milliseconds, as IOS computes.
+"""Results of a probe from show output and from reports: integer milliseconds, as in IOS.
 
-Figures are `rtt_count`, `rtt_ms` and, of jitter operations (null of others), `jitter_samples`, `jitter_sd_ms`,
-`jitter_ds_ms`; those in milliseconds are {min, avg, max}. A report of single packets adds `rtt_p50_ms`, their median.
+Values are `rtt_count`, `rtt_ms` and, for jitter operations (null for others), `jitter_samples`, `jitter_sd_ms`,
+`jitter_ds_ms`; values in milliseconds are {min, avg, max}. A report of single packets adds `rtt_p50_ms`, their median.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ JITTER = ("jitter_samples", "jitter_sd_ms", "jitter_ds_ms")
 
 
 def figures_of_print(text: str, number: int) -> Figures | None:
-    """The newest hour of `show ip sla statistics aggregated` of a jitter operation; None if nothing was answered."""
+    """Parse the newest hour in `show ip sla statistics aggregated` of a jitter operation; None without an answer."""
     groups = parse_statistics(text).get("operations", {}).get(str(number), {}).get("groups", [])
     if not groups or not groups[-1].get("rtt_count"):
         return None
@@ -31,7 +31,7 @@ def figures_of_print(text: str, number: int) -> Figures | None:
 
 
 def figures_of_runs(rtts: Sequence[int]) -> Figures | None:
-    """Compute values from the round trips of single runs, in ms, since no output sums those of an echo operation."""
+    """Compute values from round-trip times of single runs, in ms; for echo operations IOS does not aggregate them."""
     if not rtts:
         return None
     spread = {"min": min(rtts), "avg": sum(rtts) // len(rtts), "max": max(rtts)}
@@ -58,7 +58,7 @@ def figures_of_report(report: program_formats.OperationReport, *, jitter: bool) 
 
 
 def unanswered(probe: Probe, code: str, reason: str = "") -> RunInvalid:
-    """No packet was answered; `code` is the latest return code, `said` what the prober says of it."""
+    """Return the error for unanswered packets; `code` is the latest return code, `reason` is added."""
     code = RETURN_CODES.get(code, code)
     advice = {
         "No connection": f"no responder of {probe.destination} answers on UDP port 1967; on a router it is "
