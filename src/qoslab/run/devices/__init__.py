@@ -1,1 +1,1 @@
-"""Routers that are configured and observed: Ansible's session and inventory, the observer with Unicon and Genie."""
+"""Configuration and observation of routers: Ansible's session and inventory, the observer with Unicon and Genie."""

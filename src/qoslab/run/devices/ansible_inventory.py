@@ -22,8 +22,10 @@ from qoslab.system.extras import how_to_get
 from qoslab.system.shipped import shipped
 
 LAB_BUFFER_READ_S = 0.02
-"""Time that Ansible waits, after a prompt, for more output of a virtual router. Its own default of 0.1 s is meant for
-slow lines; on loopback an answer arrives whole, and the wait is paid for every line that is pushed.
+"""Time that Ansible waits, after a prompt, for more output of a virtual router.
+
+Its default of 0.1 s is meant for slow lines; on loopback an answer arrives whole, and the wait would delay every pushed
+line.
 """
 
 RESOLVE_S = 60.0
@@ -34,12 +36,12 @@ _SECRET = re.compile(r"pass(?:word|phrase)?$|secret|token")
 
 What = Literal["password", "enable"]
 _TAKEN: dict[str, str] = {}
-"""Variables removed from this process's environment, for Ansible's programs that read an inventory again."""
+"""Variables removed from this process's environment, for programs of Ansible that read an inventory again."""
 UTF8 = {"LC_ALL": "C.UTF-8"}
-"""Locale for Ansible, which needs UTF-8; every system with a C library of GNU or musl has this one."""
+"""Locale for Ansible, which needs UTF-8; every system with glibc or musl has it."""
 
 _GIVEN: dict[Path, Mapping[str, Mapping[What, str]]] = {}
-"""Passwords that the user typed for an inventory without them, by its file and node."""
+"""Passwords typed by the user for an inventory without them, by its file and node."""
 
 PASSWORDS = ("ansible_password", "ansible_ssh_password", "ansible_ssh_pass")
 ENABLE_SECRETS = ("ansible_become_password", "ansible_become_pass")
@@ -47,7 +49,7 @@ ANSWER_TIME = "ansible_command_timeout"
 KEY_FILE = "ansible_ssh_private_key_file"
 SSH_ARGUMENTS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
 SECRETS: dict[What, tuple[str, ...]] = {"password": PASSWORDS, "enable": ENABLE_SECRETS}
-"""Variables by what they hold."""
+"""Names of secret variables by secret."""
 VARIABLES = (
     "ansible_connection",
     "ansible_host",
@@ -69,17 +71,17 @@ VARIABLES = (
     "engine_router_socket",
     "engine_router_program",
 )
-"""Variables of a node that are read here; Ansible itself uses all others."""
+"""Variables of a node that qoslab reads; Ansible itself uses all others."""
 
 AS_WRITTEN = "_as_written"
-"""Key of the variables with their templates, in addition to Ansible's list; no group has such a name."""
+"""Key of the variables with their templates, in addition to Ansible's list; it is not a valid group name."""
 IOS_GROUP = "ios"
 SWITCH_GROUP = "ios_switch"
 """Group of switches within the group of IOS routers."""
 ENGINE_GROUP = "engine_router"
 """Groups of an inventory, named as the roles of `playbooks/`."""
 HOST_GROUP = "host"
-"""Machines that send, receive and capture."""
+"""Group of machines that send, receive and capture."""
 
 
 @dataclass(frozen=True)
@@ -89,20 +91,20 @@ class IosAccess:
     host: str
     user: str | None
     password: str | None
-    """None: Ansible and ssh use a key."""
+    """Password; None: Ansible and ssh use a key."""
     port: int = 22
     enable: str | None = None
-    """The enable secret, where a login does not start at privilege level 15."""
+    """Enable secret, if a login does not start at privilege level 15."""
     group: str = IOS_GROUP
-    """Group of the router, or one within it, as of Catalyst switches."""
+    """Group of the router, or a subgroup, as for Catalyst switches."""
     proxied: bool = False
-    """True for an access proxy (`qoslab.run.real.access`): it has checked the device's host key itself."""
+    """True for an access proxy (`qoslab.run.real.access`), which has checked the device's host key itself."""
     check_host_key: bool = True
     """True if Ansible compares its host key with those of the user."""
     pause_s: float | None = None
-    """Time that clients wait for more output after a possible prompt; None: their own default."""
+    """Time that clients wait for more output after a possible prompt, in seconds; None: their own default."""
     key: str | None = None
-    """The file of a private key; None: those of the user, if there is no password."""
+    """File of a private key; None: the user's keys, if there is no password."""
     answer_s: int | None = None
     """Longest silence before an answer; None: each client's default."""
 
@@ -112,11 +114,11 @@ class EngineAccess:
     """Access to the data plane of an engine router."""
 
     socket: str
-    """The control socket's path, as seen where the control program runs."""
+    """Path of the control socket, on the machine that runs the control program."""
     program: str = "qos-router"
-    """The control program's path there."""
+    """Path of the control program there."""
     host: str | None = None
-    """None: on this machine; else by ssh."""
+    """Host name; None: this machine; otherwise reached by ssh."""
     user: str | None = None
     password: str | None = None
     port: int = 22
@@ -128,25 +130,25 @@ Access = IosAccess | EngineAccess
 
 @dataclass(frozen=True)
 class HostAccess:
-    """Access to a host: by the system's ssh, with a key."""
+    """Access to a host by the system's ssh, with a key."""
 
     host: str
     port: int | None = None
-    """None: ssh's own configuration says it, as of all else."""
+    """Port; None: as in ssh's own configuration, like everything else."""
     user: str | None = None
     key: str | None = None
-    """The file of a private key."""
+    """File of a private key."""
     known_hosts: str | None = None
     become: tuple[str, ...] = ()
-    """The words before a command that is to be root's."""
+    """Prefix of commands that root must run."""
     python: str = "python3"
     arguments: tuple[str, ...] = ()
-    """Further ones of ssh."""
+    """Further arguments of ssh."""
 
 
 @dataclass(frozen=True)
 class LabInventory:
-    """The nodes of an inventory: how they are reached, and what else it says of them."""
+    """Nodes of an inventory, with their access and settings."""
 
     file: Path
     routers: Mapping[str, Access]
@@ -155,9 +157,9 @@ class LabInventory:
 
 
 def ansible_inventory(routers: Mapping[str, Access], *, lab: bool = True) -> dict[str, Any]:
-    """The inventory of `routers`, by name, as Ansible's YAML inventory has it.
+    """Return the inventory of `routers`, by name, in Ansible's YAML structure.
 
-    `lab`: they are virtual ones on this machine, so host keys are not checked and answers arrive at once.
+    `lab`: they are virtual routers on this machine, so host keys are not checked and answers arrive at once.
     """
     groups: dict[str, dict[str, Any]] = {}
     for name, access in routers.items():
@@ -206,7 +208,7 @@ def _ios_variables(access: IosAccess) -> dict[str, Any]:
 def _engine_variables(access: EngineAccess) -> dict[str, Any]:
     variables: dict[str, Any] = {"engine_router_socket": access.socket, "engine_router_program": access.program}
     if access.host is None:
-        # the interpreter is named, since looking for one costs a second
+        # The interpreter is named, since a search for one takes a second.
         return variables | {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     variables |= {"ansible_host": access.host, "ansible_port": access.port}
     if access.user is not None:
@@ -217,17 +219,17 @@ def _engine_variables(access: EngineAccess) -> dict[str, Any]:
 
 
 def write_inventory(path: Path, routers: Mapping[str, Access], *, lab: bool = True) -> None:
-    """Write the inventory to `path`, a name ending in `.json`, readable by its owner only: it has passwords."""
+    """Write the inventory to `path`, a name ending in `.json`, readable only by its owner, because of the passwords."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         os.fchmod(file.fileno(), 0o600)
         json.dump(ansible_inventory(routers, lab=lab), file, indent=1)
 
 
 def read_inventory(source: Path) -> dict[str, Access]:
-    """The routers of an inventory for hardware, as `ansible-inventory` resolves it, by name.
+    """Return the routers of a hardware inventory, as `ansible-inventory` resolves it, by name.
 
-    Hosts of the group `ios` and of the group `engine_router` count; others are left out. `UserError` if the
-    inventory does not exist or cannot be read, `DeviceError` if a router's variables do not suffice.
+    Only hosts of the groups `ios` and `engine_router` are returned. Raise `UserError` if the inventory does not exist
+    or cannot be read, `DeviceError` if the variables of a router do not suffice.
     """
     routers = parse_inventory(_listed(source))
     if not routers:
@@ -238,19 +240,19 @@ def read_inventory(source: Path) -> dict[str, Access]:
 
 
 def read_lab(source: Path) -> LabInventory:
-    """Routers and hosts of an inventory, with their settings. `UserError` with all that does not hold in it."""
+    """Return routers and hosts of an inventory, with their settings. Raise `UserError` with all of its errors."""
     return parse_lab(_listed(source), source)
 
 
 def parse_lab(listed: Mapping[str, Any], source: Path) -> LabInventory:
-    """The same from what `ansible-inventory --list` printed of `source`."""
+    """Parse the output of `ansible-inventory --list` for `source`, like `read_lab`."""
     if not _hosts(listed, HOST_GROUP):
         raise UserError(f"found no host in {source}", hint=f"Put machines that send into the group {HOST_GROUP}.")
     return _parse_nodes(listed, source)
 
 
 def read_nodes(source: Path) -> LabInventory:
-    """Read the nodes as `read_lab` does, also of an inventory without hosts."""
+    """Read the nodes like `read_lab`, also from an inventory without hosts."""
     return _parse_nodes(_listed(source), source)
 
 
@@ -276,7 +278,7 @@ def _parse_nodes(listed: Mapping[str, Any], source: Path) -> LabInventory:
 
 
 def read_routers(source: Path) -> tuple[dict[str, Access], dict[str, RouterSettings]]:
-    """The routers of an inventory and their settings, with any hosts. `UserError` as of `read_lab`."""
+    """Read the routers of an inventory and their settings, with or without hosts. Errors as for `read_lab`."""
     listed = _listed(source)
     variables: Mapping[str, Mapping[str, Any]] = listed["_meta"]["hostvars"]
     routers = parse_inventory(listed)
@@ -309,7 +311,7 @@ def _refuse_unread(
 
 
 def names_in_environment(source: Path) -> dict[str, dict[What, str]]:
-    """Return the environment variables of passwords by node, as `password` and `enable`."""
+    """Return the environment variables of passwords by node, under the keys `password` and `enable`."""
     found: dict[str, dict[What, str]] = {}
     for node, values in _listed(source)[AS_WRITTEN].items():
         for what, names in SECRETS.items():
@@ -320,7 +322,7 @@ def names_in_environment(source: Path) -> dict[str, dict[What, str]]:
 
 
 def known_hosts_of(source: Path, settings: HostSettings | RouterSettings) -> Path | None:
-    """The file with a node's host key, where the inventory names one."""
+    """Return the file with a node's host key, if the inventory names one."""
     if settings.known_hosts is None:
         return None
     return source.absolute().parent / Path(settings.known_hosts).expanduser()
@@ -356,7 +358,7 @@ def _host_access(name: str, variables: Mapping[str, Any], settings: HostSettings
 
 def _python(variables: Mapping[str, Any]) -> str:
     named = _text(variables, "ansible_python_interpreter") or ""
-    # Ansible's words `auto`, `auto_silent` and the like name none.
+    # Ansible's values `auto`, `auto_silent` and so on name none.
     return "python3" if named.startswith("auto") or not named else named
 
 
@@ -370,9 +372,7 @@ def give_secrets(source: Path, given: Mapping[str, Mapping[What, str]]) -> None:
 
 
 def _listed(source: Path) -> dict[str, Any]:
-    """Return the output of `ansible-inventory --list` with rendered templates and decrypted secrets, and further given
-    values.
-    """
+    """Return the output of `ansible-inventory --list` with templates rendered, secrets decrypted and given values."""
     if not source.exists():
         raise UserError(
             f"there is no inventory {source}", hint="Start from inventory/hardware.example.yml and give its path."
@@ -387,7 +387,7 @@ def _listed(source: Path) -> dict[str, Any]:
 
 @functools.cache
 def _listed_once(source: Path, changed_ns: int, size: int) -> dict[str, Any]:
-    """Asked once: what came by the environment is not there any more when it is known."""
+    """Return the list, read only once: variables from the environment are removed after the first reading."""
     try:
         listed: dict[str, Any] = json.loads(_ansible(source, "ansible-inventory", "--list"))
     except ValueError as error:
@@ -406,12 +406,12 @@ def _listed_once(source: Path, changed_ns: int, size: int) -> dict[str, Any]:
 
 
 def _is_plain(value: object) -> bool:
-    """Return whether `ansible-inventory` gives it as it is: neither a template nor encrypted."""
+    """Return whether `ansible-inventory` prints the final value: neither a template nor encrypted."""
     return "{{" not in str(value) and not (isinstance(value, dict) and "__ansible_vault" in value)
 
 
 def _resolve(source: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Resolve these variables of the nodes: render templates and decrypt secrets that `--list` leaves alone."""
+    """Resolve these variables of the nodes: render templates and decrypt secrets that `--list` leaves unchanged."""
     wanted = ", ".join(f"'{name}': {name} | default(none)" for name in names)
     arguments = ["-m", "ansible.builtin.debug", "-a", f"msg={{{{ {{{wanted}}} }}}}"]
     printed = _ansible(
@@ -428,7 +428,7 @@ def _ansible(source: Path, name: str, *arguments: str, callback: str | None = No
     """Return the output of one of Ansible's programs for the inventory."""
     program = Path(sys.executable).parent / name
     playbooks = shipped("playbooks")
-    # As for a run: else Ansible obeys an ansible.cfg of the current folder, and takes variables from next to it.
+    # As for a run: otherwise Ansible reads an ansible.cfg of the current folder, and variables next to it.
     own = {"ANSIBLE_CONFIG": str(playbooks.parent / "ansible.cfg")}
     plain = {**UTF8, "ANSIBLE_NOCOLOR": "true", "ANSIBLE_DEPRECATION_WARNINGS": "false"}
     environment = {**_TAKEN, **own, **os.environ, **plain}
@@ -455,7 +455,7 @@ def _ansible(source: Path, name: str, *arguments: str, callback: str | None = No
 
 
 def _unread(source: Path, name: str, printed: str, errors: str) -> UserError:
-    """Return why an inventory could not be read: what Ansible says of each node, else all that it says."""
+    """Return why an inventory could not be read: Ansible's message on each node, else its whole output."""
     try:
         hosts = json.loads(printed)["plays"][0]["tasks"][0]["hosts"]
         failed = {node: str(result["msg"]) for node, result in hosts.items() if result.get("failed")}
@@ -477,7 +477,7 @@ def _to_unlock(output: str) -> str:
 
 
 def parse_inventory(listed: Mapping[str, Any]) -> dict[str, Access]:
-    """The routers in what `ansible-inventory --list` printed."""
+    """Return the routers in the output of `ansible-inventory --list`."""
     variables: Mapping[str, Mapping[str, Any]] = listed.get("_meta", {}).get("hostvars", {})
     routers: dict[str, Access] = {}
     switches = _hosts(listed, SWITCH_GROUP)
@@ -501,7 +501,7 @@ def _hosts(listed: Mapping[str, Any], group: str) -> list[str]:
 
 def _text(variables: Mapping[str, Any], *names: str) -> str | None:
     for name in names:
-        # an environment variable that is not set comes as an empty text
+        # A missing environment variable appears as an empty text.
         if variables.get(name) not in (None, ""):
             return str(variables[name])
     return None
@@ -541,10 +541,10 @@ def _ios_access(name: str, variables: Mapping[str, Any]) -> IosAccess:
 
 
 def _know_secrets(variables: Mapping[str, Any]) -> None:
-    """Remove the passwords of an inventory from everything that is written and printed from now on."""
+    """Mask the passwords of an inventory in all further output and files."""
     secrets = {str(value) for name, value in variables.items() if _SECRET.search(name) and value not in (None, "")}
     KNOWN.know(*secrets)
-    # What came by the environment is not for the processes that are started: any of this user's can read theirs.
+    # Variables from the environment are removed for child processes: any process of this user can read theirs.
     for name, value in list(os.environ.items()):
         if value in secrets and len(value) >= LITERAL:
             _TAKEN[name] = os.environ.pop(name)

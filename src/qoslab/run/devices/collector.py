@@ -1,6 +1,6 @@
-"""Takes show commands of routers with Unicon and has Genie parse them.
+"""Collector of router output: runs show commands with Unicon and parses them with Genie.
 
-Both take seconds to import, so they live in a process of their own, which is started early and imports while a lab
+Both take seconds to import, so they run in a separate process, which is started early and imports them while a lab
 comes up.
 """
 
@@ -23,22 +23,22 @@ from qoslab.run.helper_process import HelperProcess
 from qoslab.system.programs import python_module
 
 REPLY_S = 120.0
-"""Longer than two logins and two commands on a router that answers at all, and needs no more time than others."""
+"""Time limit of a reply: two logins and two commands on any router that answers without a longer limit of its own."""
 END_S = 3.0
 PROGRAM = python_module("qoslab.run.devices.collector_process")
 
 
 @dataclass(frozen=True)
 class Observed:
-    """An answer of a router."""
+    """Answer of a router."""
 
     raw: str
-    """Lines end in `\\n`; without echo and prompt."""
+    """Raw answer, without echo and prompt; lines end in `\\n`."""
     parsed: dict[str, Any] | None
     reason: str = ""
     """Reason for missing parsed values."""
     before_ns: int | None = None
-    """Time of sending, in nanoseconds since 1970; None for a text that was only parsed."""
+    """Time of sending, in nanoseconds since 1970; None if the text was only parsed."""
     after_ns: int | None = None
     """Time of the answer."""
 
@@ -49,13 +49,13 @@ class Observed:
 
 
 class Collector:
-    """A context manager; the process starts with the object and ends with the block.
+    """Context manager; the process starts with the object and ends with the block.
 
-    All methods may be called from any thread, and block until the answer is there.
+    All methods may be called from any thread, and wait for the answer.
     """
 
     def __init__(self, *arguments: str) -> None:
-        """`arguments` of the process are those of `qoslab.run.devices.collector_process`."""
+        """`arguments` are those of `qoslab.run.devices.collector_process`."""
         self._helper = HelperProcess([*PROGRAM, *arguments], "the process that observes routers")
         self._reply_s = REPLY_S
 
@@ -70,10 +70,11 @@ class Collector:
     def connect(
         self, routers: Mapping[str, Access], *, known_hosts: Path | None = None, wait: bool = True, lab: str = ""
     ) -> None:
-        """Log in to the IOS routers, side by side. `DeviceError` if one cannot be reached or refuses the login.
+        """Log in to the IOS routers in parallel. Raise `DeviceError` if one is unreachable or refuses the login.
 
-        Without `wait` it returns at once, and a failure comes with the first command. `lab` distinguishes routers of
-        the same name apart; the next lab with that name takes the place of the one before."""
+        Without `wait`, return at once; the first command then raises the failure. `lab` distinguishes routers of the
+        same name; the next lab with that name replaces the previous one.
+        """
         ios = {name: access for name, access in routers.items() if isinstance(access, IosAccess)}
         if not ios:
             return
@@ -88,19 +89,19 @@ class Collector:
                 self._reply(future, name)
 
     def observe(self, device: str, command: str, *, lab: str = "") -> Observed:
-        """The router's answer to a show command now, and what it says. `DeviceError` if it does not answer."""
+        """Return the router's current answer to a show command, parsed. Raise `DeviceError` if it does not answer."""
         reply = self._reply(self._helper.ask(op="observe", device=_key(lab, device), command=command), device)
         return Observed(reply["raw"], reply["parsed"], reply["reason"], reply["before_ns"], reply["after_ns"])
 
     def show(self, device: str, command: str, *, lab: str = "") -> Observed:
-        """Observe without parsing: parsing takes this machine's time, and traffic may need it."""
+        """Observe without parsing, which takes time of this machine that traffic may need."""
         reply = self._reply(self._helper.ask(op="show", device=_key(lab, device), command=command), device)
         return Observed(reply["raw"], None, reply["reason"], reply["before_ns"], reply["after_ns"])
 
     def configure(self, device: str, lines: list[str], *, lab: str = "") -> str:
-        """Enter configuration lines and return the router's answer. `DeviceError` if it does not answer.
+        """Enter configuration lines and return the router's answer. Raise `DeviceError` if it does not answer.
 
-        Configurations are pushed by Ansible; this is for a line that has its moment while traffic runs.
+        Configurations are pushed by Ansible; this is for single lines at a given time while traffic runs.
         """
         return str(self._reply(self._helper.ask(op="configure", device=_key(lab, device), lines=lines), device)["raw"])
 
@@ -116,7 +117,7 @@ class Collector:
         return lines
 
     def close(self) -> None:
-        """End the process; it hangs up."""
+        """End the process, which closes its connections."""
         self._helper.close(END_S)
 
     @property
@@ -149,9 +150,9 @@ def _key(lab: str, device: str) -> str:
 
 
 class SharedCollector:
-    """One collector for all labs of a run, started when the first lab with an IOS router needs it.
+    """Collector shared by all labs of a run, started when the first lab with an IOS router needs it.
 
-    One that has died is started again, and knows the routers that the one before knew.
+    If it has died, it is started again and connected to the same routers.
     """
 
     def __init__(self) -> None:
@@ -161,7 +162,7 @@ class SharedCollector:
         """Arguments of `connect`, by lab."""
 
     def get(self) -> Collector:
-        """The collector; starts it and returns at once."""
+        """Return the collector; start it if needed, without waiting."""
         with self._lock:
             if self._collector is not None and self._collector.over:
                 self._collector.close()
@@ -180,7 +181,7 @@ class SharedCollector:
         collector.connect(routers, known_hosts=known_hosts, wait=False, lab=lab)
 
     def close(self) -> None:
-        """End it, if it was started."""
+        """End the collector if it was started."""
         with self._lock:
             collector, self._collector = self._collector, None
         if collector is not None:

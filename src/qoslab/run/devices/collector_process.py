@@ -47,7 +47,7 @@ COMMAND_S = 60
 
 _LOGIN_TROUBLE = re.compile(r"credentials|[Aa]uthenticat|[Pp]ermission denied|[Aa]ccess denied|[Bb]ad secrets")
 _SPAWN = re.compile(r" to device spawn:.*")
-"""Unicon adds the command that it started."""
+"""Command line in Unicon's messages, which is removed."""
 _WAITED_FOR = re.compile(r" last_command: .*\]")
 """Pattern of Unicon's text about a silent device, with the last typed line (possibly a password) and all known
 refusals.
@@ -55,7 +55,7 @@ refusals.
 
 
 class ConnectError(Exception):
-    """A router cannot be talked to; `kind` as in the protocol."""
+    """Failure to connect to a router; `kind` as in the protocol."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -72,7 +72,7 @@ class Answer:
 
 
 class Session:
-    """One router's command line. Its methods may be called from any thread; one command runs at a time."""
+    """Command line of one router. Its methods may be called from any thread; one command runs at a time."""
 
     def __init__(self, name: str, device: Mapping[str, Any]) -> None:
         self._name = name
@@ -82,7 +82,7 @@ class Session:
 
     @property
     def os(self) -> str:
-        """The router's operating system, as pyATS calls it."""
+        """The router's operating system, under its pyATS name."""
         return str(self._device["os"])
 
     @property
@@ -91,7 +91,7 @@ class Session:
         return max(COMMAND_S, int(settings.get("EXEC_TIMEOUT", 0)))
 
     def connect(self) -> None:
-        """Log in. Nothing is configured by it."""
+        """Log in, without configuring anything."""
         with self._lock:
             self._login()
 
@@ -108,7 +108,7 @@ class Session:
                 return self._ask(command)
 
     def configure(self, lines: list[str]) -> str:
-        """Enter configuration lines; what the router said. For what happens in the middle of a measurement."""
+        """Enter configuration lines and return the router's output, for use during a measurement."""
         with self._lock:
             if self._connection is None:
                 self._login()
@@ -116,7 +116,7 @@ class Session:
             return str(output).replace("\r", "").strip("\n") + "\n"
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         with self._lock:
             self._hang_up()
 
@@ -132,7 +132,7 @@ class Session:
             try:
                 connection.disconnect()
             except Exception:
-                # after any error the line is gone
+                # After any error, the connection is unusable.
                 logging.getLogger(__name__).info("%s: could not hang up", self._name, exc_info=True)
 
     def _login(self) -> None:
@@ -140,7 +140,7 @@ class Session:
             from unicon import Connection
         cli = self._device["connections"]["cli"]
         login = self._device["credentials"].get("default", {})
-        # ssh asks once: a second try with the same password can only lock the user out
+        # ssh asks once: a second try with the same password could only lock the user out.
         command = ["ssh", "-p", str(cli.get("port", 22)), "-o", "NumberOfPasswordPrompts=1"]
         command += ["-o", f"ConnectTimeout={CONNECT_S}", *shlex.split(cli.get("ssh_options", ""))]
         if "username" in login:
@@ -167,9 +167,12 @@ class Session:
 
 
 def _pace(host: str) -> dict[str, float]:
-    """Unicon waits 50 ms whether more follows a prompt, and looks six times for 20 ms before each command whether the
-    line is still there; a router on this machine sends an answer in one piece, and that its line has ended is known
-    when the command is sent."""
+    """Return Unicon's wait settings for a host.
+
+    By default, Unicon waits 50 ms for more output after a prompt, and checks the line six times for 20 ms before each
+    command. A router on this machine sends an answer in one piece, and the end of its connection is noticed when the
+    command is sent.
+    """
     try:
         near = ip_address(host).is_loopback
     except ValueError:
@@ -178,7 +181,7 @@ def _pace(host: str) -> dict[str, float]:
 
 
 def _text_of(error: BaseException | None) -> str:
-    """The messages of an exception and of what led to it, the innermost last, each once."""
+    """Return the messages of an exception and its causes, the innermost last, each once."""
     texts: list[str] = []
     while error is not None:
         text = _WAITED_FOR.sub("", " ".join(str(error).split()))
@@ -189,7 +192,7 @@ def _text_of(error: BaseException | None) -> str:
 
 
 class Server:
-    """Answers requests; connections and commands of different routers run side by side."""
+    """Server for requests; connections and commands of different routers run in parallel."""
 
     def __init__(self, replies: TextIO) -> None:
         self._replies = replies
@@ -205,7 +208,7 @@ class Server:
                 before = self._sessions.get(request["device"])
                 if before is not None:
                     self._workers.submit(before.close)
-                # made here, so that a command that follows at once finds it
+                # Created here, so that a command that follows at once finds it.
                 self._sessions[request["device"]] = Session(request["name"], request["connection"])
             self._workers.submit(self._answer, request)
         for session in self._sessions.values():
@@ -265,7 +268,7 @@ def _shown(answer: Answer) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Serve standard input; anything that libraries print goes to standard error."""
+    """Serve standard input; other output of libraries goes to standard error."""
     _spare_the_disks()
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -277,20 +280,24 @@ def main() -> None:
 
 
 def _spare_the_disks() -> None:
-    """Unicon has the kernel write all of the machine's files to its disks with each line that it sends, also in the
-    middle of traffic that is captured. Nothing that this process does depends on that."""
+    """Disable `os.sync`.
+
+    Unicon flushes all files of the machine to disk with each line that it sends, even while traffic is captured.
+    Nothing in this process depends on that.
+    """
     os.sync = lambda: None
 
 
 def _warm_up(parse_only: bool = False) -> None:
-    """Import what takes seconds before it is needed, and have Genie read its list of parsers unless it only parses.
+    """Import slow modules in advance, and make Genie read its list of parsers unless the process only parses.
 
-    All of that stays: looking for garbage in the meantime, and among it later, would take as long as a third of it.
+    The imported objects live as long as the process: garbage collection during the import and later would take up to a
+    third of its time.
     """
     gc.disable()
     try:
         if parse_only:
-            # What a simulated router prints of everything else is parsed without Genie, or seldom.
+            # Other output of simulated routers is parsed without Genie, or rarely.
             parse("ios", "show interfaces", "")
             return
         with IMPORTING:

@@ -1,4 +1,4 @@
-"""One router of a lab in a run: what is written for its role of Ansible, what it had, and what takes that back."""
+"""Drivers of the routers of a lab: input of their Ansible role, configuration from before, and lines that undo it."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Undo:
 
 
 class RouterDriver(Protocol):
-    """Part of a run for one router, by the access method of its platform."""
+    """Actions of a run on one router, by the access method of its platform."""
 
     def intend(self, cell: Cell, folder: Path, text: str | None) -> None:
-        """Write to `folder` what its role is to put in force, and to the cell what is kept of that.
+        """Write the configuration for its role to `folder`, and a copy to the cell.
 
         `text` is its IOS configuration for the cell; None if it has none.
         """
@@ -51,26 +51,27 @@ class RouterDriver(Protocol):
         """Record that the intended configuration is about to be pushed; the record survives a power failure."""
 
     def pushed(self, cell: Cell, answers: Mapping[str, str], *, restored: bool) -> None:
-        """Record the active configuration and the answers to these show commands; `restored` if it was rolled back
-        first.
+        """Record the active configuration and the answers to these show commands.
+
+        `restored`: the previous configuration was undone first.
         """
 
     def showed(self, answers: Mapping[str, str]) -> bool:
-        """The router has answered; whether what takes it back can be known."""
+        """Record the answers of the router; return whether the lines that undo the configuration can be derived."""
 
     def write_undo(self, folder: Path) -> Undo:
-        """Write to `folder` what its role needs to take it back."""
+        """Write the input of its role for undoing the configuration to `folder`."""
 
 
 def own_hardware(topology: Topology, router: str, names: InterfaceNames) -> Hardware:
-    """The chassis of a router, with its own names of interfaces besides the experiment's."""
+    """Return the hardware of a router, with its own interface names in addition to the experiment's."""
     model = hardware(topology, router)
     there = [*map(names.to_device, model.interfaces), *model.interfaces]
     return replace(model, interfaces=tuple(dict.fromkeys(there)))
 
 
 class CommandLineRouter:
-    """A router with an IOS command line: what was pushed is undone line by line, and only that."""
+    """Router with an IOS command line: the pushed lines are undone one by one, and nothing else."""
 
     def __init__(self, router: str, topology: Topology, names: InterfaceNames, state: RestoreState) -> None:
         self._name = router
@@ -79,7 +80,7 @@ class CommandLineRouter:
         self._state = state
         self._intended = ""
         self._running = ""
-        """Running configuration as last read; empty before that."""
+        """Latest running configuration; empty before the first reading."""
 
     @property
     def before(self) -> str:
@@ -128,9 +129,9 @@ class CommandLineRouter:
         return Undo(bool(found.lines), tuple(found.left))
 
     def changed(self, shown: str) -> list[str]:
-        """Return the changes by other users since the configuration, one sentence each, without secrets.
+        """Return the changes by other users since the push, one sentence each, without secrets.
 
-        `shown` is its running configuration now.
+        `shown` is its current running configuration.
         """
         was = self._running
         found = unrestored(was, shown, [], self._hardware) if was and shown else []
@@ -139,7 +140,7 @@ class CommandLineRouter:
     def lost(self, shown: str) -> list[str]:
         """Return the lost parts of the pushed configuration, one sentence each.
 
-        `shown` is its running configuration now: what is to be undone is known from it.
+        `shown` is its current running configuration, from which the lines to undo are derived.
         """
         self._running = shown
         asked = self._state.pushed(self._name)[-1]
@@ -148,12 +149,12 @@ class CommandLineRouter:
 
 
 class ControlSocketRouter:
-    """A router whose data plane gets a whole configuration, and afterwards the one from before the run."""
+    """Router with a control socket: its data plane gets a complete configuration, later the one from before."""
 
     def __init__(
         self, router: str, compile: Callable[[str], Mapping[str, Any]], state: RestoreState, file: str = "engine.json"
     ) -> None:
-        """`compile` makes the data plane's configuration of the experiment's; the cell has it as ROUTER.`kept`."""
+        """`compile` converts the experiment's configuration for the data plane; the cell keeps it as ROUTER.`kept`."""
         self._name = router
         self._compile = compile
         self._state = state
@@ -171,11 +172,11 @@ class ControlSocketRouter:
         return (self._state.folder / f"{self._name}.before.json").exists()
 
     def collisions(self) -> Sequence[str]:
-        """See `RouterDriver`: what it has of its own is left out of a configuration that takes its place whole."""
+        """See `RouterDriver`: none, since the configuration is replaced as a whole."""
         return ()
 
     def pushing(self) -> None:
-        """See `RouterDriver`: what takes it back does not depend on that."""
+        """See `RouterDriver`: nothing, since restoring does not depend on it."""
 
     def pushed(self, cell: Cell, answers: Mapping[str, str], *, restored: bool) -> None:
         """See `RouterDriver`."""
@@ -185,5 +186,5 @@ class ControlSocketRouter:
         return True
 
     def write_undo(self, folder: Path) -> Undo:
-        """See `RouterDriver`: its role has the whole configuration from before."""
+        """See `RouterDriver`: its role has the complete configuration from before."""
         return Undo(needed=True)

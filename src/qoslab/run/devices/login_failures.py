@@ -1,4 +1,4 @@
-"""Reasons for a refused login, in the words of an access proxy (`qoslab.run.real.access`)."""
+"""Reasons for a refused login, in the terms of an access proxy (`qoslab.run.real.access`)."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ class Kind(StrEnum):
 
 
 PASSING = frozenset({Kind.OUT_OF_REACH, Kind.NO_ANSWER, Kind.HUNG_UP, Kind.BUSY})
-"""Reasons that may not occur at another try."""
+"""Reasons that may not recur at another attempt."""

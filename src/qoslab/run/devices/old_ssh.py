@@ -1,4 +1,4 @@
-"""Algorithms of SSH in IOS 12, and the client options that accept them."""
+"""SSH algorithms of IOS 12, and the client options that accept them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OLD_MACS = ("hmac-sha1", "hmac-md5")
 OLD_SIGNATURES = ("ssh-rsa",)
 """Old host key signatures, RSA with SHA-1."""
 OLD = frozenset((*OLD_KEY_EXCHANGES, *OLD_CIPHERS, *OLD_MACS, *OLD_SIGNATURES))
-"""Algorithms offered by IOS of 12.4 and 12.2SE [R], to accept only there."""
+"""Algorithms offered by IOS 12.4 and 12.2SE [R], accepted only for such devices."""
 
 OPENSSH_OLD = (
     f"-oKexAlgorithms=+{','.join(OLD_KEY_EXCHANGES)}",
@@ -20,4 +20,4 @@ OPENSSH_OLD = (
     f"-oCiphers=+{','.join(OLD_CIPHERS)}",
     f"-oMACs=+{','.join(OLD_MACS)}",
 )
-"""OpenSSH options for a login there."""
+"""OpenSSH options for a login to such devices."""

@@ -1,4 +1,4 @@
-"""Passwords of routers that an inventory leaves out, asked for on the terminal; they are kept in memory only."""
+"""Prompt for router passwords missing from an inventory; they are kept in memory only."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from qoslab.run.devices.ansible_inventory import IosAccess, What, give_secrets, 
 
 
 def ask_for(source: Path, routers: Collection[str]) -> None:
-    """Ask for what the inventory `source` does not say of these routers; later readers find it there.
+    """Prompt for passwords of these routers missing from the inventory `source`; its later readers find them.
 
-    An empty answer leaves it out: a key lets in then, and a login begins with all rights. `UserError` without a
-    terminal.
+    An empty answer means no password: a key is used for the login, which starts with all rights. Raise `UserError`
+    without a terminal.
     """
     given: dict[str, dict[What, str]] = {}
     for name, access in read_inventory(source).items():
@@ -32,7 +32,7 @@ def ask_for(source: Path, routers: Collection[str]) -> None:
 
 def _asked(prompt: str) -> str:
     with warnings.catch_warnings():
-        # If there is no terminal it would read, and show, what comes from elsewhere.
+        # Without a terminal, input would come from elsewhere and be shown.
         warnings.simplefilter("error", getpass.GetPassWarning)
         try:
             answer = getpass.getpass(prompt)

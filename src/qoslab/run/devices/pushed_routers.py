@@ -1,4 +1,4 @@
-"""The routers of one lab: what was pushed to them by Ansible, and how they get back to where they were."""
+"""Routers of one lab: the configurations that Ansible pushed to them, and their restoration."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Base(Protocol):
-    """The configuration that a router has before the experiment's own."""
+    """Function that returns the configuration of a router without the experiment's."""
 
     def __call__(self, router: str) -> str:
         """Return its text."""
@@ -43,17 +43,17 @@ class Guard(Protocol):
     """Rollback of the routers' configurations if this run is interrupted."""
 
     def arm(self, traffic: Duration) -> None:
-        """Before lines are sent, for each cell, whose traffic takes so long: its time restarts."""
+        """Start or restart the timer of a cell before lines are sent; `traffic` is the traffic time."""
 
     def disarm(self) -> None:
-        """The routers are as they were."""
+        """Stop the timer, because the routers are restored."""
 
 
 class Routers:
-    """All routers of a lab that Ansible reaches.
+    """All routers of a lab under the control of Ansible.
 
-    `configure` restores what an earlier cell left, pushes and verifies, in one order to Ansible; `restore` brings every
-    router back to its configuration from before the run.
+    `configure` undoes the configuration of an earlier cell, pushes and verifies, in one order to Ansible; `restore`
+    restores every router's configuration from before the run.
     """
 
     def __init__(
@@ -66,11 +66,13 @@ class Routers:
         guard: Guard | None = None,
         names: Mapping[str, InterfaceNames] = MappingProxyType({}),
     ) -> None:
-        """`state` is the session's folder of configurations from before.
+        """`state` is the session's folder for the configurations from before the run.
 
-        `base` gives an engine router's configuration without the experiment's; `note` receives what others changed on a
-        router in the meantime, which stays as it is. `names` is what routers call the experiment's interfaces: all that
-        is sent to them, read back and undone has their names, what is kept of the experiment has its own."""
+        `base` returns an engine router's configuration without the experiment's; `note` receives changes by other users
+        on a router, which are left in place. `names` are the routers' own names for the experiment's interfaces:
+        everything sent to, read from and undone on a router uses them; the stored data of the experiment uses the
+        experiment's names.
+        """
         self._topology = topology
         self._session = session
         self._guard = guard
@@ -82,7 +84,7 @@ class Routers:
             for router in routers_of(topology)
             if platform_of(topology.nodes[router]).access == COMMAND_LINE
         }
-        """The routers that have one."""
+        """Routers with a command line."""
         sockets = {
             router: self._by_control_socket(router)
             for router in routers_of(topology)
@@ -99,20 +101,20 @@ class Routers:
                 )
         self._prepared = False
         self._touched = False
-        """True if lines may have been pushed that are not restored yet."""
+        """True if lines may have been pushed that are not undone yet."""
         self._known = True
         """True if the active part of the pushed configuration is known."""
         self._note = note
         self._noted: set[str] = set()
 
     def _by_control_socket(self, router: str) -> ControlSocketRouter:
-        """The driver of a router with a control socket, with the compiler of its language."""
+        """Return the driver of a router with a control socket, with the compiler of its language."""
         if router in routers_in(self._topology, "tc"):
             return ControlSocketRouter(router, partial(self.kernel_configuration, router), self._state, "tc.json")
         return ControlSocketRouter(router, partial(self.compiled, router, source=f"{router}.ios"), self._state)
 
     def kernel_configuration(self, router: str, text: str) -> Mapping[str, Any]:
-        """The configuration of `qoslab.tc.daemon` for a router with this template."""
+        """Return the configuration of `qoslab.tc.daemon` for a router with this template."""
         made = kernel_config(self._topology, router, text)
         if made.refused:
             lines = "\n".join(
@@ -125,10 +127,10 @@ class Routers:
         return made.as_config()
 
     def configure(self, cell: Cell, texts: Mapping[str, str], commands: Sequence[str], *, traffic: Duration) -> Outcome:
-        """Put the configuration of a cell in force and verify it. `texts` are IOS configurations by router.
+        """Activate the configuration of a cell and verify it. `texts` are IOS configurations by router.
 
-        `commands` are show commands that verify brings along, `traffic` is how long the cell's traffic will take.
-        Raises `RouterError` with the device's own message; the caller then restores.
+        `commands` are show commands with answers that verify returns, `traffic` is the traffic time of the cell. Raise
+        `RouterError` with the device's own message; the caller then restores.
         """
         intended = self._before / "intended"
         with writing(intended):
@@ -165,7 +167,7 @@ class Routers:
         return outcome
 
     def _refuse_collisions(self) -> None:
-        """Refuse, before the first line is sent, what would overwrite something of the routers' own."""
+        """Refuse, before the first line is sent, a configuration that would overwrite parts of the routers' own."""
         for router, driver in self._drivers.items():
             found = driver.collisions()
             if found:
@@ -176,24 +178,24 @@ class Routers:
                 )
 
     def compiled(self, router: str, text: str, *, source: str) -> program_formats.RouterConfig:
-        """The data plane's configuration for a router with this configuration on top of its own."""
+        """Return the data plane's configuration for a router with this configuration on top of its own."""
         device = parse_config(self._base(router), hardware(self._topology, router), source=f"{router}: base")
         apply_template(device, text, source=source, tc=takes_tc(self._topology, router))
         return data_plane(self._topology, router, device)
 
     def resume(self) -> None:
-        """Take over from a run that ended without having restored: what it pushed is in the state."""
+        """Take over from a run that ended without restoring; its pushed configurations are in the state."""
         self._prepared = self._touched = True
         self._known = False
 
     def restore(self, lines: Path | None, keep: Path | None) -> None:
-        """Bring every router back to its configuration from before the run; nothing if nothing was pushed.
+        """Restore every router's configuration from before the run; do nothing if nothing was pushed.
 
         The lines for that are also written to the folder `lines`, without secrets; Ansible's output goes to `keep`.
-        Raises `RouterError` when a router is not back.
+        Raise `RouterError` if a router is not restored.
         """
         if not self._touched or not all(driver.is_saved for driver in self._drivers.values()):
-            # Nothing was pushed: `prepare` comes before `apply`.
+            # Nothing was pushed: `prepare` precedes `apply`.
             if self._guard is not None:
                 self._guard.disarm()
             return
@@ -210,9 +212,9 @@ class Routers:
         self._touched, self._known = False, True
 
     def _restore_again(self, lines: Path | None, keep: Path | None, why: PassingFault) -> None:
-        """Once more, by new connections: what died may have been the process that had the old ones.
+        """Restore again over new connections, since the process with the old ones may have died.
 
-        What arrived the first time is not known. `why` is raised if nobody answers.
+        It is not known which lines of the first attempt arrived. Raise `why` if no router answers.
         """
         self._session.hang_up()
         self._known = False
@@ -223,9 +225,9 @@ class Routers:
         self._session.carry_out(["restore"], restore=folder, keep=keep)
 
     def _write_undo(self, shown: Path | None) -> tuple[Path, bool]:
-        """Write what undoes what was pushed; return its folder, and whether a router needs it.
+        """Write the lines that undo the pushed configuration; return their folder, and whether a router needs them.
 
-        Without secrets it also goes to `shown`. It is not on the run folder's disk, since that may be full.
+        Without secrets, they also go to `shown`. The folder is not on the disk of the run folder, which may be full.
         """
         if not self._known:
             self._read_back()

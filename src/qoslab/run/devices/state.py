@@ -1,7 +1,7 @@
-"""State for the restoration of a lab's routers: saved from before the first line until they are restored.
+"""State for restoring the routers of a lab, kept from before the first line until they are restored.
 
-Of an inventory it outlives the run, and this machine's next start: `qoslab lab rescue` restores from it. It has
-configurations as the routers printed them, with their secrets, so only its owner may enter it.
+For an inventory, it outlives the run and a reboot of this machine: `qoslab lab rescue` restores from it. It contains
+configurations as the routers printed them, with their secrets, so only its owner may access it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LOCK = "lock"
 COUNTDOWNS = "countdowns.json"
 MARK = "mark"
 PLACE = "XDG_STATE_HOME"
-"""Environment variable with the folder for such things (XDG Base Directory Specification); `~/.local/state` else."""
+"""Environment variable with the folder for states (XDG Base Directory Specification); default: `~/.local/state`."""
 DIGITS = 12
 """Digits of the hash of an inventory's path, in its folder's name."""
 
@@ -39,13 +39,13 @@ class About:
 
     inventory: str
     run: str
-    """The run's folder."""
+    """Folder of the run."""
     since: str
     topology: Topology
 
 
 class RestoreState:
-    """A folder: `R1.before.ios`, then `R1.pushed.1.ios`, … of what was pushed since, oldest first."""
+    """Folder with `R1.before.ios`, then `R1.pushed.1.ios`, … of the pushed configurations since, oldest first."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -53,14 +53,14 @@ class RestoreState:
 
     @classmethod
     def of(cls, inventory: Path) -> RestoreState:
-        """Return the state of the lab that an inventory describes; it may be absent."""
+        """Return the state of the lab of an inventory; its folder may be absent."""
         home = os.environ.get(PLACE) or "~/.local/state"
         path = inventory.resolve()
         name = f"{path.stem}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:DIGITS]}"
         return cls(Path(home).expanduser() / "qoslab" / "restore" / name)
 
     def begin(self, *, inventory: Path, run: Path, topology: Topology) -> None:
-        """Create it for a run. `UserError` if another run is in progress there, or has left its state."""
+        """Create it for a run. Raise `UserError` if another run is in progress there, or has left its state."""
         self._take(inventory)
         with writing(self.folder):
             self._clear()
@@ -75,13 +75,13 @@ class RestoreState:
             self._write(ABOUT, json.dumps(record, indent=1) + "\n")
 
     def refuse_in_use(self, inventory: Path) -> None:
-        """`UserError` if another run of this user is under way there, or has left its own."""
+        """Raise `UserError` if another run of this user is in progress there, or has left its state."""
         if self.folder.is_dir():
             self._take(inventory)
             self.release()
 
     def _take(self, inventory: Path) -> None:
-        """Hold it. `UserError` if a run has left its own, or is under way."""
+        """Lock the state. Raise `UserError` if a run has left its state, or is in progress."""
         self.hold()
         if self.is_there():
             about = self.about()
@@ -94,7 +94,7 @@ class RestoreState:
     def hold(self) -> None:
         """Lock these routers on this machine until `release` or the end of this process.
 
-        `UserError` if somebody does.
+        Raise `UserError` if they are locked.
         """
         while True:
             with writing(self.folder):
@@ -133,7 +133,7 @@ class RestoreState:
         return (self.folder / ABOUT).is_file()
 
     def about(self) -> About:
-        """Return whose it is. `UserError` if that cannot be read."""
+        """Return the owner. Raise `UserError` if it cannot be read."""
         file = self.folder / ABOUT
         try:
             record = json.loads(file.read_text(encoding="utf-8"))
@@ -147,11 +147,11 @@ class RestoreState:
             ) from error
 
     def before(self, router: str) -> str:
-        """The router's configuration from before the run."""
+        """Return the router's configuration from before the run."""
         return (self.folder / f"{router}.before.ios").read_text(encoding="utf-8")
 
     def has_before(self, router: str) -> bool:
-        """Return whether the router's configuration from before the run is there."""
+        """Return whether the router's configuration from before the run is saved."""
         return (self.folder / f"{router}.before.ios").exists()
 
     def pushed(self, router: str) -> list[str]:
@@ -159,7 +159,7 @@ class RestoreState:
         return [file.read_text(encoding="utf-8") for _, file in self._pushed(router)]
 
     def push(self, router: str, text: str) -> None:
-        """Save the configuration before it is pushed; when this returns it survives a power failure."""
+        """Save the configuration before it is pushed; after the return it survives a power failure."""
         with writing(self.folder):
             number = max((number for number, _ in self._pushed(router)), default=0) + 1
             self._write(f"{router}.pushed.{number}.ios", text)
@@ -189,24 +189,24 @@ class RestoreState:
         return file.read_text(encoding="utf-8") if file.exists() else ""
 
     def forget_but_last(self, router: str) -> None:
-        """All that was pushed to it is undone, except for the latest."""
+        """Remove all pushed configurations of a router except the latest, because they are undone."""
         for _, file in self._pushed(router)[:-1]:
             file.unlink()
 
     def forget_pushed(self) -> None:
-        """All that was pushed is undone."""
+        """Remove all pushed configurations, because they are undone."""
         for file in self.folder.glob("*.pushed.*.ios"):
             file.unlink()
 
     def remove(self) -> None:
-        """Everything is restored, or nothing was begun."""
-        # First: where this is cut off, nobody restores from a part of it.
+        """Remove the state, because everything is restored or nothing was begun."""
+        # First, so that no process restores from a part of the state after an interruption here.
         (self.folder / ABOUT).unlink(missing_ok=True)
         shutil.rmtree(self.folder, ignore_errors=True)
         self.release()
 
     def _clear(self) -> None:
-        """Take away what is left of one whose removal was cut off."""
+        """Remove the remains of a state whose removal was interrupted."""
         for each in self.folder.iterdir():
             if each.is_dir():
                 shutil.rmtree(each)

@@ -1,4 +1,4 @@
-"""The pyATS testbed of a lab or of an inventory: devices, how to reach them, what is cabled to what."""
+"""pyATS testbed of a lab or of an inventory: devices, their connections, and their cabling."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from qoslab.run.devices.old_ssh import OPENSSH_OLD
 from qoslab.system.openssh import with_host_keys, with_identity
 
 UNICON_REFUSALS = (r"^%\s*[Ii](?:nvalid|ncomplete) (?:command|input|number)", r"^%\s*[Aa]mbiguous command", r"% ?Error")
-"""Unicon's patterns of refused configuration lines in addition to our own list that replaces its own."""
+"""Unicon's patterns of refused configuration lines, in addition to qoslab's list, which replaces Unicon's."""
 
 DEVICE_RETRY_S = 0.05
-"""Time that Unicon waits for more output after a prompt: its own default."""
+"""Time that Unicon waits for more output after a prompt, in seconds: its own default."""
 
 INTERFACE_TYPES = {"Ethernet": "ethernet", "Serial": "serial", "ATM": "atm", "Loopback": "loopback", "Vlan": "vlan"}
-"""pyATS's word for an interface, by a part of IOS's name."""
+"""pyATS interface types by the part of the IOS name."""
 
 TELNET_PORT, SSH_PORT = 23, 22
 UNICON = {"defaults": {"class": "unicon.Unicon", "via": "cli"}}
 
 Secret = Callable[[str, What, str], str]
-"""`secret("R1", "password", "…")`: what stands in the testbed for a secret of a device."""
+"""Function that returns the text for a secret in the testbed: `secret("R1", "password", "…")`."""
 
 
 def plain(device: str, what: What, value: str) -> str:
-    """The secret itself."""
+    """Return the secret itself."""
     return value
 
 
 def asked(device: str, what: What, value: str) -> str:
-    """A question, which pyATS asks when it loads the testbed."""
+    """Return a prompt, which pyATS shows when it loads the testbed."""
     return f"%ASK{{{what} of {device}}}"
 
 
 class FromEnvironment:
-    """Names of environment variables, from which pyATS takes the secrets when it loads the testbed."""
+    """Environment variables from which pyATS takes the secrets when it loads the testbed."""
 
     def __init__(self, names: Mapping[str, Mapping[What, str]]) -> None:
-        """`names` by device and secret, if they have one already; others are called QOSLAB_R1_PASSWORD."""
+        """`names` of existing variables by device and secret; others are called QOSLAB_R1_PASSWORD and so on."""
         self._names = names
         self.used: dict[str, None] = {}
-        """The variables, in the order of the testbed."""
+        """Variables in the order of the testbed."""
 
     def __call__(self, device: str, what: What, value: str) -> str:
         """See `Secret`."""
@@ -73,12 +73,12 @@ def testbed(
     names: Callable[[str, str], str] = lambda node, interface: interface,
     secret: Secret = plain,
 ) -> dict[str, Any]:
-    """The testbed as pyATS loads it. IOS routers, and `hosts`; Unicon has no way into a data plane.
+    """Return the testbed for pyATS. IOS routers and `hosts` only, since Unicon cannot access a data plane.
 
-    `topology` adds interfaces and links, under the names that the devices have for them (`names`), with the
-    experiment's as their alias. `known_hosts` is the file with the routers' host keys, if it is not the user's own,
-    and they are virtual; `keys` are those files of others, by router. `settings` says how else these are reached.
-    Connecting leaves the routers' configuration alone, which Unicon by itself does not.
+    `topology` adds interfaces and links, under the devices' own names (`names`), with the experiment's names as
+    aliases. `known_hosts` is the file with the host keys of virtual routers, if it is not the user's own; `keys` are
+    such files of other routers, by router. `settings` has further connection settings of those. Connecting does not
+    change the routers' configuration, unlike Unicon's default.
     """
     devices = {}
     for router, access in routers.items():
@@ -97,7 +97,7 @@ def testbed(
 
 
 def host_device(access: HostAccess) -> dict[str, Any]:
-    """A host of an inventory, reached by ssh with its key."""
+    """Return the device of an inventory host, reached by ssh with its key."""
     cli: dict[str, Any] = {"protocol": "ssh", "ip": access.host}
     if access.port is not None:
         cli["port"] = access.port
@@ -116,7 +116,7 @@ def host_device(access: HostAccess) -> dict[str, Any]:
 
 
 def command_device(command: str) -> dict[str, Any]:
-    """A host whose shell a command of this machine opens."""
+    """Return the device of a host, with a command on this machine that opens its shell."""
     return _linux({"command": command})
 
 
@@ -143,7 +143,7 @@ def _device(
         cli = _by_telnet(access, way)
     elif options := _ssh_options(access, way, known_hosts, keys):
         cli["ssh_options"] = options
-    # no configuration lines at login; the hostname is the one in the prompt; no waiting when hanging up
+    # No configuration lines at login; the hostname is taken from the prompt; no wait at disconnection.
     cli["arguments"] = {"init_config_commands": [], "learn_hostname": True}
     cli["settings"] = {
         "GRACEFUL_DISCONNECT_WAIT_SEC": 0,
@@ -151,7 +151,7 @@ def _device(
         "CONFIGURE_ERROR_PATTERN": [*UNICON_REFUSALS, *REFUSALS],
     }
     if access.proxied:
-        # An address of this machine, but the device is elsewhere: its answers arrive in pieces.
+        # The address is on this machine, but the device is remote: its answers arrive in pieces.
         cli["settings"]["EXECUTE_MATCHED_RETRY_SLEEP"] = DEVICE_RETRY_S if access.pause_s is None else access.pause_s
     if access.answer_s is not None:
         cli["settings"] |= {"EXEC_TIMEOUT": access.answer_s, "CONFIG_TIMEOUT": access.answer_s}
@@ -173,14 +173,14 @@ def _by_telnet(access: IosAccess, way: RouterSettings) -> dict[str, Any]:
     port = TELNET_PORT if access.port == SSH_PORT else access.port
     if way.jump is None:
         return {"protocol": "telnet", "ip": access.host, "port": port}
-    # The jump host carries the bytes; none of its programs is asked to speak telnet.
+    # The jump host only forwards bytes, without a telnet program.
     return {"command": f"ssh -W {access.host}:{port} {_jump(way.jump)}"}
 
 
 def _ssh_options(access: IosAccess, way: RouterSettings, known_hosts: Path | None, keys: Path | None) -> str:
     options: list[str] = []
     if known_hosts is not None:
-        # A port of this machine: what its users set up for their way to others is not for it.
+        # A port of this machine: the user's ssh configuration for other hosts does not apply.
         options += ("-F", "none", *with_host_keys(known_hosts))
     elif keys is not None:
         options += with_host_keys(keys)
@@ -194,13 +194,13 @@ def _ssh_options(access: IosAccess, way: RouterSettings, known_hosts: Path | Non
 
 
 def _jump(text: str) -> str:
-    """A jump host as ssh takes it behind other options."""
+    """Return the arguments of ssh for a jump host, after its options."""
     place, _, port = text.partition(":")
     return f"-p {port} {place}" if port else place
 
 
 def _chassis(topology: Topology | None, router: str) -> dict[str, Any]:
-    """Return the experiment's data of a router's hardware, and its operating system in place of IOS."""
+    """Return the experiment's data on a router's hardware, and its operating system, replacing IOS."""
     node = None if topology is None else topology.nodes.get(router)
     if node is None or node.model is None:
         return {}
@@ -231,12 +231,12 @@ def _interface_type(name: str) -> str:
 
 
 def testbed_yaml(made: Mapping[str, Any]) -> str:
-    """The testbed as YAML. It may have passwords, so a file of it must be private."""
+    """Return the testbed as YAML. It may contain passwords, so a file with it must be private."""
     from ruamel.yaml import YAML
 
     yaml = YAML()
     yaml.default_flow_style = False
-    # Old routers' SSH has long words.
+    # The ssh options of old routers are long.
     yaml.width = 4096
     text = io.StringIO()
     yaml.dump(dict(made), text)

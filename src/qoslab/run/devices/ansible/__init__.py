@@ -1,1 +1,1 @@
-"""Ansible as one process that stays for a run, and its connection helper without the start-up cost."""
+"""Ansible as one process for the whole run, and its connection helper without the start-up cost."""

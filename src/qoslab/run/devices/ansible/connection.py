@@ -33,14 +33,14 @@ SOCKETS = "ANSIBLE_PERSISTENT_CONTROL_PATH_DIR"
 
 
 class UnexpectedError(Exception):
-    """The fast way does not apply."""
+    """The fast path does not apply."""
 
 
 class _Plain:
-    """A value without its tags: where it came from, which the connection process does not need."""
+    """Value without its tags of origin, which the connection process does not need."""
 
     def __setstate__(self, state: object) -> None:
-        """Forget the tags."""
+        """Ignore the tags."""
 
 
 class _Text(_Plain, str):
@@ -64,7 +64,7 @@ class _Dict(_Plain, dict[Any, Any]):
 
 
 class PlainUnpickler(pickle.Unpickler):
-    """Reads Ansible's tagged values as plain ones, without importing Ansible."""
+    """Unpickler of Ansible's tagged values as plain ones, without importing Ansible."""
 
     KNOWN: ClassVar[dict[str, type]] = {
         "_AnsibleTaggedStr": _Text,
@@ -78,19 +78,19 @@ class PlainUnpickler(pickle.Unpickler):
     }
 
     def find_class(self, module: str, name: str) -> type:
-        """Only the tagged types exist here."""
+        """Return the plain type; only the tagged types exist here."""
         if name not in self.KNOWN:
             raise UnexpectedError(f"{module}.{name} in the input")
         return self.KNOWN[name]
 
 
 def unpickle(block: bytes) -> Any:
-    """The value of a block."""
+    """Return the value of a block."""
     return PlainUnpickler(io.BytesIO(block)).load()
 
 
 def read_block(stream: io.BufferedIOBase) -> bytes:
-    """One block: its length on a line, then its bytes."""
+    """Read one block: its length on a line, then its bytes."""
     size = int(stream.readline())
     block = stream.read(size)
     if len(block) != size:
@@ -99,14 +99,14 @@ def read_block(stream: io.BufferedIOBase) -> bytes:
 
 
 def socket_path(context: dict[str, Any], playbook_pid: str) -> str:
-    """Return where the connection process of this device and this play listens."""
+    """Return the socket path of the connection process for this device and this play."""
     words = (context["remote_addr"], context["port"], context["remote_user"], context["connection"], playbook_pid)
     name = hashlib.sha1("-".join(str(word) for word in words).encode(), usedforsecurity=False).hexdigest()[:10]
     return os.path.join(os.environ[SOCKETS], name)  # noqa: PTH118 (pathlib is a tenth of the cost)
 
 
 def call(path: str, method: str, *arguments: Any, **named: Any) -> Any:
-    """One remote procedure call to the connection process."""
+    """Call a remote procedure of the connection process."""
     request = {"jsonrpc": "2.0", "method": method, "id": str(uuid.uuid4()), "params": (arguments, named)}
     data = json.dumps(request).encode()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -132,7 +132,7 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 
 
 def tell(options: bytes, context: bytes, playbook_pid: str, task: str) -> dict[str, Any]:
-    """Give the running connection process the options of `task`; the answer that Ansible waits for."""
+    """Pass the options of `task` to the running connection process; return the answer that Ansible expects."""
     path = socket_path(unpickle(context), playbook_pid)
     if not os.path.exists(path):  # noqa: PTH110
         raise UnexpectedError("no connection yet")
@@ -156,14 +156,14 @@ def main() -> None:
     """Read options and play context from standard input, print the answer."""
     data = sys.stdin.buffer.read() if len(sys.argv) == 3 else b""
     if not data:
-        # verbosity flags, or nothing to read: not our case
+        # Verbosity flags, or nothing to read: not supported here.
         os.execv(sys.executable, [sys.executable, os.environ[ORIGINAL], *sys.argv[1:]])
     try:
         stream = io.BytesIO(data)
         options, context = read_block(stream), read_block(stream)
         answer = json.dumps(tell(options, context, sys.argv[1], sys.argv[2]))
     except Exception:
-        # Ansible's helper meets any such error too and reports it in Ansible's way
+        # Ansible's helper meets any such error too, and reports it in Ansible's form.
         hand_over(data)
     sys.stdout.write(answer)
 

@@ -1,7 +1,7 @@
-"""Choice of the connection helper that Ansible starts before each task: ours, or its own.
+"""Choice of the connection helper that Ansible starts before each task: qoslab's or its own.
 
-Ours (`connection`) speaks a protocol inside ansible-core. It is chosen for releases that it was compared with; with
-any other Ansible keeps its own, which is slower and always right.
+qoslab's helper (`connection`) uses a protocol inside ansible-core. It is chosen for releases with which it was
+compared; with any other release, Ansible keeps its own helper, which is slower and always correct.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from pathlib import Path
 from qoslab.run.devices.ansible import connection
 
 COMPARED = ("2.19", "2.20", "2.21")
-"""Releases of ansible-core whose helper and connection process `connection` was compared with."""
+"""Releases of ansible-core with which `connection` was compared."""
 
 
 @dataclass(frozen=True)
 class Helper:
-    """The choice: what Ansible's environment gets, and a note for the run where it is Ansible's own helper."""
+    """Chosen helper: variables for Ansible's environment, and a note for the run if it is Ansible's own helper."""
 
     variables: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
 
 
 def choose() -> Helper:
-    """The helper for the installed ansible-core."""
+    """Return the helper for the installed ansible-core."""
     release = version("ansible-core")
     if ".".join(release.split(".")[:2]) not in COMPARED:
         return Helper(

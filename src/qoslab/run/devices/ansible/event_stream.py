@@ -1,7 +1,7 @@
-"""Imported by Ansible itself: what its tasks return goes to ansible-runner by its terminal, and into no file.
+"""Imported by Ansible: task results reach ansible-runner through its terminal, and are not written to files.
 
-ansible-runner's callback writes each event to a file, with all that a router has answered, and prints where; what reads
-that takes an event that is printed whole just as well.
+The callback of ansible-runner writes each event, with all router answers, to a file and prints its position; the reader
+of that output also accepts complete printed events.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 
 def keep_out_of_files(callback: Any) -> None:
-    """Let the callback module print complete events."""
+    """Make the callback module print complete events."""
     context, encoder = callback.event_context, callback.AnsibleJSONEncoderLocal
 
     def dump_begin(terminal: TextIO) -> None:

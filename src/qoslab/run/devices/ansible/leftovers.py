@@ -1,7 +1,7 @@
-"""Ends what a session of Ansible leaves behind.
+"""Cleanup after a session of Ansible.
 
-Run as `python -m qoslab.run.devices.ansible.leftovers FOLDER` it waits for the end of its standard input, which is a
-pipe from the session's owner: if that process is killed, the session would wait for orders for ever.
+Run as `python -m qoslab.run.devices.ansible.leftovers FOLDER`, it waits for the end of its standard input, which is a
+pipe from the owner of the session: if that process is killed, the session would wait for orders for ever.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 CONNECTIONS = "pc"
-"""Folder within the session's own: a socket for each process that holds a connection to a router."""
+"""Folder in the session's folder, with a socket for each process that holds a connection to a router."""
 CONNECTION_PROCESS = b"ansible_connection_cli_stub"
 """Pattern in the command line of such a process."""
 GRACE_S = 1.0
@@ -24,16 +24,16 @@ GRACE_S = 1.0
 
 
 def processes(scratch: Path) -> list[int]:
-    """The processes of the session whose own folder is `scratch`.
+    """Return the processes of the session with the folder `scratch`.
 
     All of them have that folder in their environment: ansible-playbook, its workers in the middle of a task, the
-    processes that hold connections to routers. The latter two are process groups of their own.
+    processes that hold connections to routers. The latter two have their own process groups.
     """
     mark = os.fsencode(scratch)
     found = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit() and int(process.name) != os.getpid():
-            # gone in the meantime, or somebody else's
+            # It has just ended, or belongs to another user.
             with contextlib.suppress(OSError):
                 if mark in (process / "environ").read_bytes():
                     found.append(int(process.name))
@@ -41,7 +41,7 @@ def processes(scratch: Path) -> list[int]:
 
 
 def end_connections(scratch: Path) -> None:
-    """End the processes that hold connections to routers, and the session's knowledge of them."""
+    """End the processes that hold connections to routers, and remove their sockets."""
     _end(lambda: [process for process in processes(scratch) if _holds_connection(process)])
     for socket in (scratch / CONNECTIONS).glob("*"):
         with contextlib.suppress(OSError):

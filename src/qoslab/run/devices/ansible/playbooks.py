@@ -1,7 +1,7 @@
-"""Drives the playbooks through ansible-runner.
+"""Execution of the playbooks through ansible-runner.
 
-One session of a run is one `ansible-playbook` process that stays: starting it, and logging in to the routers, costs
-seconds that each arm would pay again. It plays `playbooks/session.yml`, which takes orders from a FIFO.
+A session of a run is one `ansible-playbook` process: starting it and logging in to the routers takes seconds, which
+each arm would otherwise pay again. It plays `playbooks/session.yml`, which reads orders from a FIFO.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ Intent = Literal["prepare", "apply", "verify", "restore"]
 INVENTORY_TASK = "Wait for the inventory"
 READY_TASK = "Wait for an order"
 INTENT_TASK = re.compile(r"Carry out (prepare|apply|verify|restore)$")
-"""Names of tasks in `playbooks/session/`, by which the events of a session are understood."""
+"""Names of tasks in `playbooks/session/` that mark an intent in the events of a session."""
 
 ORDERS_PER_SESSION = 50
-"""A session includes its own order file again for each order; a fresh one keeps that nesting shallow."""
+"""Greatest number of orders in a session, which includes its order file again, nested, for each."""
 
 ALWAYS = ("qoslab.run.devices.ansible.worker_priority", "qoslab.run.devices.ansible.event_stream")
-"""Imports of Ansible for any task."""
+"""Modules that Ansible imports for any task."""
 
 PROGRAMS = "bin"
-"""Folder within the session's own: programs that come before all others."""
+"""Folder in the session's folder that comes first in `PATH`."""
 
 COLLECTIONS = "ansible_collections"
 IOS_MODULES = (
@@ -69,16 +69,16 @@ IOS_MODULES = (
     f"{COLLECTIONS}.cisco.ios.plugins.modules.ios_config",
     f"{COLLECTIONS}.cisco.ios.plugins.modules.ios_facts",
 )
-"""Imports of the tasks of the role `ios`, made in advance while waiting for a lab."""
+"""Modules for the tasks of the role `ios`, imported in advance while waiting for a lab."""
 
 SIDE_BY_SIDE = 16
-"""Routers that a task is carried out on at the same time; Ansible itself would take five. Most of a task is waiting."""
+"""Number of routers on which a task runs in parallel; Ansible's default is five. Most of a task is waiting."""
 
 START_SECONDS = 60.0
-"""Longer than Ansible needs to start on a busy machine."""
+"""Time limit for the start of Ansible on a busy machine."""
 
 INTENT_SECONDS = 300.0
-"""Longer than any intent takes on a slow router: Ansible's own timeouts, `ANSWER_S` for each command, come first."""
+"""Time limit for any intent on a slow router: Ansible's own timeouts, `ANSWER_S` per command, expire first."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class TaskResult:
 
     @property
     def message(self) -> str:
-        """The router's own words if it spoke, else Ansible's."""
+        """Message of the router if it answered, else of Ansible."""
         return device_message(self.result)
 
 
@@ -109,24 +109,24 @@ class Outcome:
     intents: tuple[Intent, ...]
     tasks: tuple[TaskResult, ...]
     commands: tuple[str, ...] = ()
-    """The show commands of `verify`, in order."""
+    """Show commands of `verify`, in order."""
     seconds: float = 0.0
     output: Mapping[Intent, str] = field(default_factory=dict)
     """Output of Ansible."""
 
     @property
     def changed(self) -> frozenset[str]:
-        """Routers that an applied or restored configuration has changed."""
+        """Routers that were changed by applying or restoring a configuration."""
         return frozenset(task.host for task in self.tasks if task.changed and task.intent in ("apply", "restore"))
 
     @property
     def failures(self) -> tuple[TaskResult, ...]:
-        """Tasks that failed or found no router."""
+        """Tasks that failed or did not reach their router."""
         return tuple(task for task in self.tasks if task.failed or task.unreachable)
 
     def answers(self, host: str) -> dict[str, str]:
         """Return an IOS router's answers to `show running-config` and to the commands of `verify`, by command."""
-        # The first task that asks: on a switch others follow, about what is in force.
+        # The first task with answers: on a switch, other tasks about the active settings follow.
         for task in self.tasks:
             if task.host == host and task.intent == "verify" and "stdout" in task.result and not task.failed:
                 texts = task.result["stdout"]
@@ -135,7 +135,7 @@ class Outcome:
         return {}
 
     def engine(self, host: str) -> dict[str, Any] | None:
-        """The active configuration that an engine router's data plane reported last."""
+        """Return the latest active configuration from the data plane of an engine router."""
         for task in reversed(self.tasks):
             text = task.result.get("stdout")
             if task.host == host and not task.failed and isinstance(text, str) and text.startswith("{"):
@@ -156,7 +156,7 @@ class Outcome:
 
 
 class RouterError(DeviceError):
-    """A router refused something, differs from what was asked for, or could not be reached."""
+    """Router that refused something, differs from the request, or could not be reached."""
 
     def __init__(self, message: str, outcome: Outcome, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -172,20 +172,20 @@ _BYTES = re.compile(r"""(?:^|Task failed: )(b'(?:[^'\\]|\\.)*'|b"(?:[^"\\]|\\.)*
 
 
 def device_message(result: Mapping[str, Any]) -> str:
-    """The part of a failed task's result that a reader needs.
+    """Return the relevant part of a failed task's result.
 
-    A refused line comes back with everything that was on the screen: echo, caret, message, next prompt. The line, the
-    caret under its faulty word, and the message stay.
+    A refused line is returned with the whole screen: echo, caret, message, next prompt. The line, the caret under its
+    faulty word, and the message are kept.
     """
     if result.get("rc"):
         return _of_program(result)
     text = str(result.get("msg") or "")
     if "Traceback (most recent call last)" in text:
-        # of a process of Ansible's
+        # from a process of Ansible
         words = text.rstrip().splitlines()[-1]
         return words.partition("Error: ")[2] or words
     if quoted := _BYTES.search(text):
-        # Ansible prints what the router sent as Python prints bytes
+        # Ansible prints the router's output in Python syntax.
         text = ast.literal_eval(quoted[1]).decode(errors="replace")
     lines = [line.rstrip() for line in text.replace("\r", "").split("\n") if line.strip()]
     last = next((number for number in reversed(range(len(lines))) if REFUSED.search(lines[number])), None)
@@ -205,16 +205,16 @@ def _of_program(result: Mapping[str, Any]) -> str:
 
 
 def _under_the_line(line: str, prompt: str) -> str:
-    """A caret's line, moved by the prompt that stood before the refused line but is not in the message."""
+    """Return the line of a caret, shifted by the prompt before the refused line, which is not in the message."""
     column = line.find("^")
     return " " * (column - len(prompt)) + "^" if line.strip() == "^" and column >= len(prompt) else line
 
 
 class AnsibleSession:
-    """The routers of one inventory, and what is to be done on them. A context manager; leaving it ends Ansible.
+    """Ansible session with the routers of one inventory. A context manager; leaving it ends Ansible.
 
-    `start` may be called early, even before the inventory is written, so that Ansible's own start overlaps with other
-    work; otherwise the first order starts it.
+    `start` may be called early, even before the inventory is written, so that Ansible starts during other work;
+    otherwise the first order starts it.
     """
 
     def __init__(
@@ -226,13 +226,13 @@ class AnsibleSession:
         check: Callable[[], None] | None = None,
         modules: Sequence[str] = IOS_MODULES,
     ) -> None:
-        """`before` is the folder for the configurations from before the run; `on_task` hears intent, host, task.
+        """`before` is the folder for the configurations from before the run; `on_task` receives intent, host, task.
 
-        `check` is called now and then while an order is carried out; what it raises ends the order. `modules` are what
-        Ansible imports beforehand.
+        `check` is called periodically while an order is executed; an exception from it ends the order. `modules` are
+        imported by Ansible in advance.
         """
         self._answer_s = ANSWER_S
-        """Longest silence of any router."""
+        """Longest silence of any router, in seconds."""
         self._modules = tuple(modules)
         self._check = check
         self._inventory = inventory.resolve()
@@ -262,14 +262,14 @@ class AnsibleSession:
         """Return a note about this Ansible; empty if there is none."""
         return self._helper.note
 
-    # the process
+    # Process
 
     def wait_for(self, routers: Iterable[IosAccess]) -> None:
-        """Give the slowest of these routers its time."""
+        """Raise the time limit for answers to that of the slowest of these routers."""
         self._answer_s = max(each.answer_s or ANSWER_S for each in routers)
 
     def start(self) -> None:
-        """Start Ansible, if it is not running; returns at once."""
+        """Start Ansible if it is not running; return at once."""
         if self._thread is not None and self._thread.is_alive():
             return
         need("devices")
@@ -293,7 +293,7 @@ class AnsibleSession:
         )
 
     def _play(self, scratch: Path, events: queue.Queue[dict[str, Any] | None]) -> None:
-        import ansible_runner  # slow, and only here
+        import ansible_runner  # Slow to load, and only needed here.
 
         def keep(event: dict[str, Any]) -> bool:
             events.put(event)
@@ -319,7 +319,7 @@ class AnsibleSession:
             events.put(None)
 
     def close(self) -> None:
-        """End Ansible; connections to the routers close. Nothing is restored by this."""
+        """End Ansible; connections to the routers close. This restores nothing."""
         thread = self._thread
         if thread is not None and thread.is_alive():
             if self._ready and not self._cancel.is_set():
@@ -331,21 +331,21 @@ class AnsibleSession:
         self._discard()
 
     def hang_up(self) -> None:
-        """Close the connections to all routers; the next order makes new ones. Nothing may be under way."""
+        """Close the connections to all routers; the next order opens new ones. No order may be in progress."""
         if self._scratch is not None:
             leftovers.end_connections(self._scratch)
 
     def cancel(self) -> None:
-        """Stop what is under way at once, for example after Ctrl-C; a later order starts afresh."""
+        """Stop the current order at once, for example after Ctrl-C; a later order starts Ansible again."""
         if self._thread is not None:
             self._stop(self._thread)
         self._discard()
 
     def _stop(self, thread: threading.Thread) -> None:
-        """End it in the middle of a task.
+        """End Ansible in the middle of a task.
 
-        ansible-runner kills Ansible alone, and then waits 5 s for its terminal to be closed, which the process of the
-        task has open too.
+        ansible-runner kills only Ansible itself, and then waits 5 s for its terminal to close, which the process of the
+        task also holds open.
         """
         self._cancel.set()
         assert self._scratch is not None
@@ -364,7 +364,7 @@ class AnsibleSession:
             leftovers.end(self._scratch)
             self._scratch = None
 
-    # orders
+    # Orders
 
     def carry_out(
         self,
@@ -375,14 +375,13 @@ class AnsibleSession:
         commands: Sequence[str] = (),
         keep: Path | None = None,
     ) -> Outcome:
-        """Carry out `intents` in order on all routers of the inventory.
+        """Execute `intents` in order on all routers of the inventory.
 
-        `intended` is the folder with `NAME.ios` and `NAME.engine.json` for apply and verify; `restore` the one with
-        `NAME.restore.ios`, and with `NAME.pushed.ios`, which it undoes; `commands` are show commands whose answers
-        verify brings along; Ansible's output goes to `keep`/INTENT/. Raises `RouterError` when a router refused,
-        differs or was not reached: later intents were carried out nonetheless on the other routers. On an interrupt
-        Ansible is stopped before the interrupt goes on.
-        `IosError`, before anything is sent, for text that Ansible could render.
+        `intended` is the folder with `NAME.ios` and `NAME.engine.json` for apply and verify; `restore` is the folder
+        with `NAME.restore.ios` and with `NAME.pushed.ios`, which it undoes; `commands` are show commands whose answers
+        verify returns; Ansible's output goes to `keep`/INTENT/. Raise `RouterError` if a router refused, differs or was
+        not reached; on the other routers later intents were executed nonetheless. On an interrupt, Ansible is stopped
+        first. Raise `IosError` for text that Ansible could render as a template, before anything is sent.
         """
         if intended is not None and "apply" in intents:
             _refuse_templates(intended, "*.ios")
@@ -444,7 +443,7 @@ class AnsibleSession:
             except OSError as error:
                 if error.errno != errno.ENXIO:
                     raise
-            # nobody reads yet: either Ansible is about to, or it has ended
+            # No reader yet: either Ansible is about to open it, or it has ended.
             if self._thread is None or not self._thread.is_alive() or time.monotonic() > deadline:
                 raise self._ended([])
             time.sleep(0.002)
@@ -456,7 +455,7 @@ class AnsibleSession:
         tasks: list[TaskResult] = []
         printed: dict[Intent, list[str]] = {intent: [] for intent in intents}
         printing: Intent = intents[0]
-        doing: dict[str, Intent] = {}  # by router: after a failure one may lag behind the others
+        doing: dict[str, Intent] = {}  # By router: after a failure, one may lag behind the others.
         deadline = time.monotonic() + INTENT_SECONDS * len(intents) * max(self._answer_s / ANSWER_S, 1.0)
         while True:
             event = self._next(deadline, f"to carry out {' and '.join(intents)}")
@@ -485,7 +484,7 @@ class AnsibleSession:
         return tasks, {name: "\n".join(texts) + "\n" for name, texts in printed.items()}
 
     def _next(self, deadline: float, what: str) -> dict[str, Any] | None:
-        # short waits, so that Ctrl-C is noticed between them on every platform
+        # Short waits, so that Ctrl-C is noticed between them on every platform.
         while True:
             try:
                 event = self._events.get(timeout=0.5)
@@ -509,8 +508,8 @@ class AnsibleSession:
 def _write_behind_traffic(folder: Path) -> None:
     """Create an `ansible-playbook` wrapper that starts the real one at lower priority.
 
-    Only processes may have one, not the thread that waits for them: while that held the interpreter's lock, everything
-    else here would wait for it.
+    Only processes get the lower priority, not the thread that waits for them: if that thread held the interpreter's
+    lock, all other threads would wait for it.
     """
     folder.mkdir()
     program = folder / "ansible-playbook"
@@ -521,22 +520,22 @@ def _write_behind_traffic(folder: Path) -> None:
 
 
 def _refuse_templates(folder: Path, pattern: str) -> None:
-    """Refuse configurations that Ansible could take for templates, and run what they say; the roles do so too."""
+    """Refuse configurations that Ansible could take for templates and execute; the roles do so too."""
     for file in sorted(folder.glob(pattern)):
         if mark := template_mark(file.read_text(encoding="utf-8")):
             raise IosError(f"{file.name}:{mark}", hint="Write the line without it.")
 
 
 def environment(scratch: Path, playbooks: Path, helper: Helper) -> dict[str, str]:
-    """The environment of `ansible-playbook`: our settings, all temporary files in `scratch`."""
+    """Return the environment of `ansible-playbook`: qoslab's settings, all temporary files in `scratch`."""
     return {
-        # this interpreter's own ansible-playbook comes first, and before it what starts that
+        # This interpreter's ansible-playbook comes first, after its wrapper.
         "PATH": os.pathsep.join(
             [str(scratch / PROGRAMS), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
         ),
         "ANSIBLE_CONFIG": str(playbooks.parent / "ansible.cfg"),
         "ANSIBLE_ROLES_PATH": str(playbooks / "roles"),
-        # what its processes leave when they are killed goes with the folder
+        # Files left by killed processes are removed with the folder.
         "TMPDIR": str(scratch),
         "ANSIBLE_LOCAL_TEMP": str(scratch / "tmp"),
         "ANSIBLE_PERSISTENT_CONTROL_PATH_DIR": str(scratch / leftovers.CONNECTIONS),
@@ -558,7 +557,7 @@ def _intent(word: str) -> Intent:
 
 
 def _starts(event: Mapping[str, Any]) -> str | None:
-    """The name of the task that the event starts; None if it starts none."""
+    """Return the name of the task that the event starts; None if it starts none."""
     if event.get("event") != "playbook_on_task_start":
         return None
     name = event.get("event_data", {}).get("task")
@@ -591,7 +590,7 @@ def _keep(folder: Path, outcome: Outcome) -> None:
         place.mkdir(parents=True, exist_ok=True)
         failed = any(task.intent == intent for task in outcome.failures)
         (place / "rc").write_text(f"{2 if failed else 0}\n", encoding="utf-8")
-        # A refused line, or what differs after restoring, may be a password's.
+        # A refused line, or a difference after restoring, may contain a password.
         (place / "stdout").write_text(KNOWN.masked(outcome.output.get(intent, "")), encoding="utf-8")
 
 
@@ -602,7 +601,7 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
     text = failure.message
     text_of_result = ""
     if failure.action.rpartition(".")[2] == "assert":
-        # sentences that the role wrote, not a router's words
+        # Sentences of the role, not of the router.
         text_of_result = "\n".join(f"  {line}" for line in str(failure.result.get("msg", text)).splitlines())
     trouble = _connection_trouble(text)
     if trouble is None and failure.unreachable:
@@ -640,9 +639,9 @@ _TROUBLES = (
     (r"elevate privilege", "refused the enable secret", "Check the enable secret in the inventory."),
     (r"authenticity of host", "has an SSH host key that is not known", "Log in once with ssh, and accept its key."),
     (r"[Aa]uthenticat|[Pp]ermission denied|[Aa]ccess denied", "refused the login", "Check user and password."),
-    # Ansible may take the second `Password:` after a wrong secret for an answer that is still to come.
+    # After a wrong secret, Ansible may take the second `Password:` for an answer in progress.
     (r"timeout triggered", "did not answer in time", "Check the enable secret, and whether the router is busy."),
-    # Both are said of the process that holds the connection for Ansible's tasks.
+    # Both concern the process that holds the connection for Ansible's tasks.
     (
         r"[Uu]nable to decode JSON|[Uu]nable to connect to socket",
         "lost the connection that Ansible had to it",
@@ -650,11 +649,11 @@ _TROUBLES = (
     ),
     (r"ssh connection failed|[Ff]ailed to connect|[Cc]onnection refused|[Nn]o route to host|timed out", *_UNREACHABLE),
 )
-"""Words of Ansible's connections: pattern, what it means, what to do."""
+"""Messages of Ansible's connections: pattern, meaning, remedy."""
 
 
 def _connection_trouble(text: str) -> tuple[str, str] | None:
     if any(REFUSED.search(line) for line in text.splitlines()):
-        # it was talked to: these are the router's words
+        # The router answered: these are its words.
         return None
     return next(((meaning, hint) for pattern, meaning, hint in _TROUBLES if re.search(pattern, text)), None)

@@ -1,4 +1,4 @@
-"""Imported by Ansible itself: its workers lead sessions of their own, and each is put behind traffic as Ansible is."""
+"""Imported by Ansible: its workers lead their own sessions; each gets lower priority than traffic, like Ansible."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _lead_session = os.setsid
 
 def _lead_session_behind_traffic() -> None:
     _lead_session()
-    # A worker does not live long enough to try again.
+    # A worker is too short-lived to try again.
     step_behind_traffic(again=False)
 
 

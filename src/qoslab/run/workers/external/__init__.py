@@ -1,4 +1,4 @@
-"""Labs of an inventory: routers and hosts that are there already, reached over SSH and left as they were found."""
+"""Labs of an inventory: existing routers and hosts, reached over SSH and restored after the run."""
 
 from __future__ import annotations
 

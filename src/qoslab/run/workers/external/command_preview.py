@@ -1,7 +1,7 @@
-"""Lines that a run will send to each router, in order, and the rollback: known without asking the router.
+"""Preview of the lines that a run sends to each router, in order, and of the rollback, without access to the router.
 
-What undoes a configuration depends on what the router had. It is shown for one that has what the experiment's addresses
-and routes ask for, and nothing in their way.
+The lines that undo a configuration depend on the router's own one. The preview assumes a router with the required
+addresses and routes of the experiment, and with nothing that conflicts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from qoslab.run.workers.measured import VERIFY_COMMANDS
 from qoslab.schema.inventory import lacking
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
-"""Placeholder login in the configuration that stands for the router's own; nothing of it is sent."""
+"""Placeholder login in the assumed configuration of the router; it is never sent."""
 CONFIGURE, END = "configure terminal", "end"
 
 
@@ -47,7 +47,7 @@ def sent(place: str, plan: Plan) -> Iterator[str]:
 
 
 def sent_lines(plan: Plan, settings: Mapping[str, RouterSettings]) -> Iterator[str]:
-    """The same, with what the inventory says of each router; one block of lines for each."""
+    """Yield the lines, using the inventory's settings of each router; one block of lines per router."""
     tasks = [(f"cell {index}: {cell.name}", make_task(cell, {})) for index, cell in enumerate(plan.cells, 1)]
     for router in with_command_line(plan.experiment.topology):
         yield ""
@@ -55,14 +55,14 @@ def sent_lines(plan: Plan, settings: Mapping[str, RouterSettings]) -> Iterator[s
 
 
 class _Router:
-    """One router's part."""
+    """Preview of one router."""
 
     def __init__(self, name: str, settings: RouterSettings) -> None:
         self._name = name
         self._settings = settings
         self._names = InterfaceNames(settings.interfaces)
         self._ways: list[RollbackMethod] = []
-        """Rollback methods that last for the longest cell."""
+        """Rollback methods with a time limit that covers the longest cell."""
 
     def lines(self, tasks: Sequence[tuple[str, CellTask]]) -> Iterator[str]:
         longest = max(self._minutes(task) for _, task in tasks)
@@ -70,7 +70,7 @@ class _Router:
         self._ways = [way for way, reason in against.items() if not reason]
         yield f"lines sent to {self._name}, in order, without show commands"
         yield from (f"  rollback timer: {way} is not used: {reason}" for way, reason in against.items() if reason)
-        # A cell with other links is another lab: what was there before is restored first.
+        # A cell with other links is another lab: the earlier configuration is restored first.
         for _, group in groupby(tasks, lambda each: each[1].experiment.topology.model_dump_json()):
             yield from self._of_a_lab(list(group))
         yield "  show commands (they change nothing)"
@@ -134,7 +134,7 @@ class _Router:
             yield from self._indented((CONFIGURE, line, END))
 
     def _shows(self, experiments: Sequence[Experiment]) -> list[str]:
-        """Return the show commands of a cell; the preflight checks have others."""
+        """Return the show commands of a cell; the preflight checks use others."""
         found = ["show running-config", *VERIFY_COMMANDS]
         for experiment in experiments:
             found += reading_commands(experiment.topology, self._name)
@@ -147,6 +147,6 @@ class _Router:
 
 
 def _entering(lines: Sequence[str]) -> list[str]:
-    """Configuration lines as they are typed, without comments."""
+    """Return configuration lines as they are typed, without comments."""
     typed = [line.rstrip() for line in lines if line.strip() and not line.lstrip().startswith("!")]
     return [CONFIGURE, *typed, END] if typed else []

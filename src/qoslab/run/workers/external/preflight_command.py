@@ -1,4 +1,4 @@
-"""`qoslab lab check`: all looks that a run begins with, and nothing else."""
+"""`qoslab lab check`: all preflight checks of a run, and nothing else."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from qoslab.schema.inventory import lacking
 
 @dataclass(frozen=True)
 class CheckResult:
-    """Facts and findings of a check."""
+    """Facts and findings of the preflight checks."""
 
     facts: Facts | None
-    """None if another run has some of the nodes: the rest is not examined then."""
+    """Facts; None if another run uses some of the nodes, since the rest is not examined then."""
     found: tuple[Found, ...]
 
     @property
     def seen(self) -> list[str]:
-        """Return the facts, a line each: routers, hosts, links."""
+        """Return the facts in lines: routers, hosts, links."""
         if self.facts is None:
             return []
         lines = [
@@ -61,16 +61,16 @@ class CheckResult:
 
 def check(place: str, plan: Plan) -> Checked:
     """See `Machinery.check`."""
-    with Collector() as collector:  # takes seconds to start
+    with Collector() as collector:  # Takes seconds to start.
         looked = check_lab(Path(place), plan, collector)
     notes = [str(each) for each in looked.found if not each.grave]
     return Checked(looked.seen, notes, refusal(looked.found))
 
 
 def check_lab(file: Path, plan: Plan, collector: Collector) -> CheckResult:
-    """Examine all nodes of an inventory for what is planned. `UserError` if one cannot be examined.
+    """Examine all nodes of an inventory for a plan. Raise `UserError` if one cannot be examined.
 
-    `collector` parses; one that has been started just now is ready when there is something to parse.
+    `collector` parses output; if it has just been started, it is ready when there is output to parse.
     """
     inventory, experiment = read_lab(file), plan.experiment
     if missing := lacking(experiment, inventory.nodes, file):

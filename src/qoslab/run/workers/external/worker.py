@@ -1,4 +1,4 @@
-"""The lab of an inventory, in which cells are run one after another."""
+"""Worker of cells in the lab of an inventory, one after another."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ class ExternalWorker(MeasuredWorker):
         self._topology: Topology | None = None
         self._proxies: AccessProxies | None = None
         self._times = 0
-        """Number of times that the lab was reached."""
+        """Number of times that the worker connected to the lab."""
         self._left_behind: RestoreState | None = None
         """Data to restore the routers if this process cannot."""
         self._during: dict[str, dict[str, str]] = {}
-        """Running configuration of each router in the first cell of each arm."""
+        """Running configuration of each router in the first cell of each arm, by router and arm."""
 
     @property
     def lab(self) -> ExternalLab | None:
@@ -77,21 +77,21 @@ class ExternalWorker(MeasuredWorker):
         return self._lab is not None and self._topology == experiment.topology and not self._lab.death()
 
     def start(self, experiment: Experiment) -> None:
-        """Reach all nodes of the experiment; devices reached before are left as they were."""
+        """Connect to all nodes of the experiment; the nodes of an earlier lab are restored first."""
         self._leave()
         inventory = read_lab(self._file)
         findings = lacking(experiment, inventory.nodes, self._file)
         if findings:
             raise UserError("\n".join(map(str, findings)))
-        # What another run has left there is to be restored first, and nobody else comes in between.
+        # State left by another run must be restored first, and no other run can start in between.
         state = RestoreState.of(self._file)
         state.begin(inventory=self._file, run=self._restored.parent, topology=experiment.topology)
         self._left_behind = state
         self._times += 1
         try:
             self._tell(self._label, "reach the lab")
-            self._shared.get()  # takes seconds to start, and reads what routers show
-            # Left last: the routers are restored by their access proxies.
+            self._shared.get()  # It takes seconds to start, and parses router output.
+            # Closed last: the routers are restored through their access proxies.
             proxies = self._open_proxies(inventory, experiment)
             self._enter(experiment, state.folder)
             who = who_runs(experiment)
@@ -119,7 +119,7 @@ class ExternalWorker(MeasuredWorker):
         self._tell(self._label, "")
 
     def _make_ready(self, gathering: Gathering) -> Facts:
-        """Look before anything is changed; then have the interfaces ready, and examine those that were down."""
+        """Check before any change; then prepare the interfaces, and examine those that were down."""
         self._tell(self._label, "look at the lab")
         facts = look_around(gathering, self._note)
         if another := others(self._began_in.get("devices", {}), devices_seen(facts)):
@@ -143,7 +143,7 @@ class ExternalWorker(MeasuredWorker):
     def _reach_routers(
         self, inventory: LabInventory, experiment: Experiment, proxies: AccessProxies | None, who: str
     ) -> None:
-        """Pass the routers to Ansible and the observer, those with a command line by their access proxies."""
+        """Connect Ansible and the observer to the routers, through access proxies for those with a command line."""
         routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
         if proxies is None:
             write_inventory(self._scratch / "inventory.json", routers, lab=False)
@@ -165,7 +165,7 @@ class ExternalWorker(MeasuredWorker):
             raise LabDied(self._proxies.gone)
 
     def _look_after(self, task: CellTask, journal: Journal) -> None:
-        """Mark a cell in which somebody else configured a router; one whose router lost its own counts for nothing."""
+        """Record changes of routers by other users; a cell is invalid if a router lost its configuration."""
         for router, driver in self._routers.command_lines.items():
             shown = self._show(router, SHOW).raw
             self._during.setdefault(router, {}).setdefault(task.identity.arm, shown)
@@ -182,7 +182,7 @@ class ExternalWorker(MeasuredWorker):
         self._forget_state()
 
     def _end_lab(self) -> None:
-        """Restore the routers in any case; then leave the hosts."""
+        """Restore the routers in any case; then release the hosts."""
         lab, self._lab = self._lab, None
         self._topology = None
         if lab is None:
@@ -192,7 +192,7 @@ class ExternalWorker(MeasuredWorker):
             self._tell(self._label, "restore the routers")
             self._routers.restore(None, folder)
         except BaseException as error:
-            # What is needed for it stays, also for another process.
+            # The state for restoring them is kept, also for other processes.
             state, self._left_behind = self._left_behind, None
             if state is not None:
                 state.release()
@@ -209,19 +209,19 @@ class ExternalWorker(MeasuredWorker):
             self._tell(self._label, "")
 
     def _compare(self, folder: Path, why: str = "") -> None:
-        """Record the changes on the routers, and those that remain with the reason `why`."""
+        """Record the changes on the routers; with a reason `why`, they are not restored."""
         during, self._during = self._during, {}
         try:
             changes = {router: self._changes(router, arms, why) for router, arms in during.items()}
             if changes:
                 write_changes(folder, changes)
         except QoslabError as error:
-            # That does not make it another router.
+            # That does not affect the restoration.
             self._note(f"the changes on routers are not in the report: {error.message}")
 
     def _changes(self, router: str, arms: Mapping[str, str], why: str) -> RouterChanges:
         before = self._routers.command_lines[router].before
-        # Of what is not restored `lab rescue` will see what there is.
+        # `lab rescue` will report on routers that are not restored.
         left = None if why else self._difference(before, self._show(router, SHOW).raw)
         listed = {arm: self._difference(before, text) for arm, text in arms.items()}
         return RouterChanges(arms=listed, left=left, why=KNOWN.masked(why))
@@ -231,7 +231,7 @@ class ExternalWorker(MeasuredWorker):
         return tuple(KNOWN.masked("\n".join(found)).splitlines())
 
     def _forget_state(self) -> None:
-        """Everything is as it was."""
+        """Remove the state, because everything is restored."""
         state, self._left_behind = self._left_behind, None
         if state is not None:
             state.remove()
@@ -242,7 +242,7 @@ class ExternalWorker(MeasuredWorker):
 
 
 def who_runs(experiment: Experiment, since: str = "") -> str:
-    """Return whose run it is, for others who want the same interfaces; `since` now, if it is not said."""
+    """Return the owner of a run, for other users of the same interfaces; `since` is the current time if empty."""
     since = since or datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     return f"the run of {experiment.name} by {getpass.getuser()} on {platform.node()}, since {since}"
 
@@ -250,7 +250,7 @@ def who_runs(experiment: Experiment, since: str = "") -> str:
 def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
     """Return the versions of the measuring programs on the experiment's hosts.
 
-    `UserError` if a host is missing, or another run is under way: this is the first that a run asks.
+    Raise `UserError` if a host is missing, or another run is in progress: a run calls this first.
     """
     RestoreState.of(Path(place)).refuse_in_use(Path(place))
     inventory = read_lab(Path(place))
@@ -273,7 +273,7 @@ def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
 
     found, errors = side_by_side({name: partial(ask, name) for name in hosts_of(topology)})
     if errors:
-        # Who is refused because of another run need not wait for logins.
+        # If another run has the nodes, the logins need not be waited for.
         away = any(isinstance(each, DeviceError) for each in errors)
         shut_out = _shut_out(inventory, experiment) if away else []
         raise together([*shut_out, *errors])
@@ -281,7 +281,7 @@ def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
 
 
 def _shut_out(inventory: LabInventory, experiment: Experiment) -> list[QoslabError]:
-    """Routers that refused the login, reported all at once."""
+    """Return the errors of all routers that refused the login."""
     routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
     ways = ways_to(inventory.file, routers, inventory.nodes.routers)
     if not ways:
@@ -291,7 +291,7 @@ def _shut_out(inventory: LabInventory, experiment: Experiment) -> list[QoslabErr
 
 
 def _together(versions: Mapping[str, str | None]) -> str:
-    """One version where all hosts have it, else each host's."""
+    """Return one version if all hosts have it, else the version of each host."""
     different = {version or "not there" for version in versions.values()}
     if len(different) == 1:
         return different.pop()

@@ -13,10 +13,11 @@ from qoslab.virtual_lab import Lab
 
 
 def lab_routers(lab: Lab, sockets: Path | None = None) -> dict[str, Access]:
-    """The routers of a virtual lab that is up.
+    """Return the access to the routers of a running virtual lab.
 
-    Control sockets are named by links in the folder `sockets`, if one is given: created again for the next lab, they
-    let it have the same inventory."""
+    If the folder `sockets` is given, control sockets are named by links in it. The next lab gets new links, so it can
+    have the same inventory.
+    """
     routers: dict[str, Access] = {}
     for name, node in lab.nodes.items():
         platform = platform_of(node.node)

@@ -1,4 +1,4 @@
-"""Processor time of a lab's processes, from /proc."""
+"""Processor time of a lab's processes, read from /proc."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 PERIOD_S = 0.5
-"""Sampling interval of a lab's processes; time after the last sample before the end is not seen."""
+"""Sampling interval of a lab's processes, in seconds; time of a process after its last sample is missed."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _USER, _SYSTEM = 11, 12
@@ -17,10 +17,10 @@ _USER, _SYSTEM = 11, 12
 
 
 class CpuMeter:
-    """Adds up the processor time of all processes of a lab while the block runs.
+    """Meter of the total processor time of a lab's processes while the block runs.
 
-    What the kernel does for their packets outside their own system calls (interrupts) is in no process's account; the
-    scheduler therefore looks at the whole machine as well.
+    Work of the kernel for their packets outside their own system calls (interrupts) is in no process's account; the
+    scheduler therefore checks the whole machine as well.
     """
 
     def __init__(self, supervisor: int) -> None:
@@ -34,7 +34,7 @@ class CpuMeter:
 
     @property
     def seconds(self) -> float:
-        """Processor time between the block's beginning and its end."""
+        """Return the processor time between the start and the end of the block."""
         return sum(last - self._first[pid] for pid, last in self._last.items()) / _TICKS
 
     def __enter__(self) -> Self:
@@ -57,7 +57,7 @@ class CpuMeter:
         for pid in self._processes():
             used = _used(pid)
             if used is not None:
-                # One that starts later has used nothing before.
+                # A process that starts later has used no time before.
                 self._first.setdefault(pid, used if first else 0)
                 self._last[pid] = used
 

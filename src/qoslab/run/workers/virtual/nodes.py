@@ -1,4 +1,4 @@
-"""The virtual lab as a run sees it: its hosts are namespaces of this machine."""
+"""Nodes of the virtual lab for a run: its hosts are namespaces of this machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOG_LINES = 5
 KILLED_S = 2.0
 """Seconds for a killed process to end."""
 READ_S = 10.0
-"""Seconds for reading files of a namespace, which takes some milliseconds."""
+"""Seconds for reading files of a namespace, which takes milliseconds."""
 
 
 class VirtualProcess:
@@ -62,13 +62,13 @@ class VirtualProcess:
                 self._process.wait(grace_s)
         if self._process.poll() is None:
             self._process.kill()
-            # What the kernel holds for longer ends with the lab.
+            # Processes that the kernel holds for longer end with the lab.
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(KILLED_S)
 
 
 class VirtualHost:
-    """See `run.protocols.Host`. A namespace: a host's, or that in which the links of a router end."""
+    """See `run.protocols.Host`. A namespace: that of a host, or the one in which the links of a router end."""
 
     def __init__(self, lab: virtual.Lab, namespace: str) -> None:
         self._lab = lab
@@ -102,17 +102,17 @@ class VirtualHost:
         return self._lab.interface(self._namespace, interface)[1]
 
     def scratch(self, to: Path) -> str:
-        """See `run.protocols.Host`; the files are those of this machine."""
+        """See `run.protocols.Host`; the host has the files of this machine."""
         return str(to)
 
     def fetch(self, to: Path) -> None:
-        """See `run.protocols.Host`; it is there."""
+        """See `run.protocols.Host`; the file is already there."""
 
     def clock(self) -> None:
         """See `run.protocols.Host`: this machine's."""
 
     def stalls(self) -> None:
-        """See `run.protocols.Host`: the data planes show how late this machine is."""
+        """See `run.protocols.Host`: the data planes report the lateness of this machine."""
 
     def apply_tcp(self, profile: TcpProfile, *, answers: bool = True) -> None:
         """See `run.protocols.Host`."""
@@ -136,17 +136,17 @@ class VirtualLab:
 
     @property
     def data_planes(self) -> Collection[str]:
-        """See `run.protocols.Lab`: all routers that the engine forwards for."""
+        """See `run.protocols.Lab`: all routers with the engine as data plane."""
         return [name for name, node in self._lab.topology.nodes.items() if has_engine(node)]
 
     @property
     def show_every(self) -> Mapping[str, Duration | None]:
-        """See `run.protocols.Lab`: none, their data planes are asked."""
+        """See `run.protocols.Lab`: none, since their data planes are read."""
         return {}
 
     @property
     def notice_s(self) -> float:
-        """See `run.protocols.Lab`: none, its hosts are this machine."""
+        """See `run.protocols.Lab`: 0, since its hosts are this machine."""
         return 0.0
 
     @property

@@ -1,4 +1,4 @@
-"""One virtual lab at a time, in which cells are run one after another."""
+"""Worker of cells in one virtual lab at a time."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class LabWorker(MeasuredWorker):
     def __init__(self, slot: WorkerSlot) -> None:
         super().__init__(slot)
         self._wired: tuple[Topology, int, frozenset[str]] | None = None
-        """Topology and seed of the lab that is up, and its routers in user-mode Linux."""
+        """Topology and seed of the current lab, and its routers in user-mode Linux."""
         self._guests: frozenset[str] = frozenset()
-        """Routers that the next lab has in user-mode Linux."""
+        """Routers in user-mode Linux in the next lab."""
         self._labs = 0
         self._lab: Lab | None = None
         self._reached: list[tuple[str, str]] = []
-        """The routers that Ansible knows, with their platforms."""
+        """Routers that Ansible can reach, with their platforms."""
 
     @property
     def lab(self) -> VirtualLab | None:
@@ -43,21 +43,22 @@ class LabWorker(MeasuredWorker):
         return same and self._lab is not None and self._lab.alive()
 
     def _expect(self, task: CellTask) -> None:
-        """Choose the kernels of routers of platform tc by the kinds that their commands want."""
+        """Choose the kernels of routers of platform tc by the kinds that their commands need."""
         topology = task.experiment.topology
         texts = {router: task.configurations.get(router, "") for router in routers_in(topology, "tc")}
         self._guests = guests({name: kernel_config(topology, name, text).commands for name, text in texts.items()})
 
     def start(self, experiment: Experiment) -> None:
-        """Bring a lab up for cells of this experiment's topology; the one from before ends.
+        """Bring up a lab for cells of this experiment's topology; the previous lab ends.
 
-        Ansible starts once, since that takes seconds: the next lab has the addresses and logins of the one before.
+        Ansible starts only once, since that takes seconds: the next lab has the addresses and logins of the previous
+        one.
         """
         routers: list[tuple[str, str]] = [
             (name, experiment.topology.nodes[name].platform) for name in routers_of(experiment.topology)
         ]
         if self._lab is not None and (self._reached != routers or not self._lab.alive()):
-            # Ansible may be in the middle of something with routers that are gone.
+            # Ansible may still be working on routers that are gone.
             self._leave()
         try:
             if self._lab is None:
@@ -79,13 +80,13 @@ class LabWorker(MeasuredWorker):
         ssh: dict[str, Ssh] = {}
         if self._lab is not None:
             ssh = {name: self._lab.ssh(name) for name in command_lines}
-            # The lab goes down with the configuration of its routers.
+            # The lab ends, and the configuration of its routers with it.
             self._session.hang_up()
             self._lab.down()
             self._lab, self._wired = None, None
             self._state.afresh()
         if command_lines:
-            # Unicon and Genie take seconds to start; nobody else needs them.
+            # Unicon and Genie take seconds to start, and only these routers need them.
             self._shared.get()
         self._labs += 1
         self._tell(self._label, "lab up")
@@ -115,12 +116,12 @@ class LabWorker(MeasuredWorker):
         self._tell(self._label, "")
 
     def _give_up(self) -> None:
-        """Nothing is restored: the routers end with the lab."""
+        """Discard the lab without restoration: the routers end with it."""
         self._wired = None
         super()._give_up()
 
     def _end_lab(self) -> None:
-        """Restore the routers, then end the lab; also if that fails."""
+        """Restore the routers, then end the lab, even if that fails."""
         lab, self._lab = self._lab, None
         if lab is None:
             return
