@@ -1,1 +1,1 @@
-"""Real routers and hosts of an inventory: access to them, agents on hosts, preflight checks, restoration."""
+"""Real routers and hosts of an inventory: access, agents on hosts, preflight checks, restoration."""

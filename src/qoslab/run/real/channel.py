@@ -1,4 +1,4 @@
-"""One SSH connection to the agent of a host: requests and answers, what programs print, whether it still is there."""
+"""SSH connection to the agent of a host: requests and replies, output of programs, check of the connection."""
 
 from __future__ import annotations
 
@@ -27,44 +27,44 @@ from qoslab.system.programs import how_ended
 
 LENGTHS = struct.Struct("!II")
 BEAT_S = 0.5
-"""Interval of messages to the agent; see `PATIENCE_S` there."""
+"""Interval of messages to the agent, in seconds; see `PATIENCE_S` there."""
 ALIVE = ("-o", "ServerAliveInterval=1", "-o", "ServerAliveCountMax=4")
-"""Options of ssh for a silent connection: lost after 4 s."""
+"""Options of ssh for a silent connection, which is lost after 4 s."""
 START_S = 30.0
-"""Time limit to log in and to start the agent."""
+"""Time limit to log in and to start the agent, in seconds."""
 REPLY_S = 60.0
-"""Time limit of any request; moving a NIC into a namespace takes longest."""
+"""Time limit of any request, in seconds; moving a NIC into a namespace takes longest."""
 LOGIN_LIMIT = ("-o", f"ConnectTimeout={START_S:.0f}")
-"""Option of ssh for a host that takes the connection and sends nothing: ssh ends even if the run was killed."""
+"""Option of ssh for a host that accepts the connection and sends nothing: ssh ends even if the run was killed."""
 END_S = 5.0
 HEAD_MOST = 1 << 24
 BODY_MOST = 1 << 26
-"""Bytes of the head and of the body of one message; an agent sends files in pieces of 64 KiB."""
+"""Greatest size of the body of one message, in bytes; an agent sends files in pieces of 64 KiB."""
 EARLY_MOST = 1 << 24
-"""Bytes of the output of programs that were not heard of yet."""
+"""Greatest size of output from programs that are not yet known here, in bytes."""
 UNVERIFIED = "Host key verification failed."
-"""The last that ssh says where the host's key is another, or unknown."""
+"""Last message of ssh if the host's key is unknown or has changed."""
 BOOT = "import sys; exec(compile(sys.stdin.buffer.read({size}), 'qoslab-agent', 'exec'))"
 
 
 _CONNECTING: set[subprocess.Popen[bytes]] = set()
-"""Logins under way; see `_end_logins`."""
+"""Logins in progress; see `_end_logins`."""
 
 
 @atexit.register
 def _end_logins() -> None:
-    """End the logins under way: Ctrl-C waits for no thread, and without an agent nothing is to be restored."""
+    """End the logins in progress: Ctrl-C waits for no thread, and without an agent nothing has to be restored."""
     for process in list(_CONNECTING):
         process.kill()
 
 
 class HostLost(PassingFault):
-    """A host cannot be reached any more."""
+    """Host that is no longer reachable."""
 
 
 @dataclass
 class Output:
-    """Destination of a program's output, and its end."""
+    """Destination of a program's output, and its status."""
 
     stdout: BinaryIO | None
     stderr: BinaryIO
@@ -74,13 +74,13 @@ class Output:
     """Start time by the host's CLOCK_MONOTONIC."""
 
     def write(self, stream: str, data: bytes) -> None:
-        """Add to one of the files."""
+        """Append data to one of the files."""
         file = self.stdout if stream == "stdout" else self.stderr
         if file is not None:
             file.write(data)
 
     def end(self, status: int) -> None:
-        """The program has ended, and all that it printed has come."""
+        """Record the end of the program, after all of its output."""
         for file in (self.stdout, self.stderr):
             if file is not None:
                 file.close()
@@ -89,20 +89,20 @@ class Output:
 
 
 class Channel:
-    """A connection; the agent starts with the object, and puts the host back when it ends (`close`).
+    """Connection to an agent, which starts with the object and restores the host when the connection ends (`close`).
 
-    All methods may be called from any thread. `HostLost` where the connection is lost, `DeviceError` if there is no
-    way to have an agent at all.
+    All methods may be called from any thread. They raise `HostLost` if the connection is lost, `DeviceError` if an
+    agent cannot run there at all.
     """
 
     def __init__(self, name: str, access: HostAccess, who: str) -> None:
-        """`name` is the host's for people; `who` names the owner of the run for other users."""
+        """`name` is the host's name for people; `who` identifies the owner of the run to other users."""
         self.name = name
         text = source(who)
         python = [*access.become, access.python, "-I", "-S", "-c", BOOT.format(size=len(text))]
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 (lives as long as the connection)
         try:
-            # A session of its own: Ctrl-C is for the run, which ends the host's programs in order.
+            # In its own session: Ctrl-C is for the run, which ends the host's programs in order.
             self._process = subprocess.Popen(
                 [*ssh_command(access), shlex.join(python)],
                 stdin=subprocess.PIPE,
@@ -117,7 +117,7 @@ class Channel:
         self._files: dict[int, tuple[BinaryIO, Any]] = {}
         self._outputs: dict[int, Output] = {}
         self._early: dict[int, list[tuple[dict[str, Any], bytes]]] = {}
-        """Messages of programs that are not known here yet: the answer to their start is handled in another thread."""
+        """Messages of programs that are not yet known here: another thread handles the reply to their start."""
         self._early_bytes = 0
         self._last = 0
         self._closed = threading.Event()
@@ -125,7 +125,7 @@ class Channel:
         """Reason why the host is unreachable; empty while it is reachable."""
         self._ready: Future[dict[str, Any]] = Future()
         threading.Thread(target=self._read, name=f"host {name}", daemon=True).start()
-        # In a thread: a host that reads nothing would hold the run up for ever.
+        # In a thread: a host that reads nothing would block the run for ever.
         threading.Thread(target=self._write, args=(text,), name=f"agent for {name}", daemon=True).start()
         _CONNECTING.add(self._process)
         try:
@@ -142,22 +142,20 @@ class Channel:
             _CONNECTING.discard(self._process)
         threading.Thread(target=self._beat, name=f"beat {name}", daemon=True).start()
 
-    # asking
+    # Requests
 
     def ask(self, op: str, body: bytes = b"", *, timeout_s: float = REPLY_S, **keys: Any) -> dict[str, Any]:
-        """Return the agent's answer. `MachineError` if it refuses, in the host's words."""
+        """Return the agent's reply. Raise `MachineError` if it refuses, in the host's words."""
         return self._wait(self._send(op, body, **keys), op, timeout_s)[0]
 
     def read(self, *paths: str) -> bytes:
-        """The bytes of files, one after the other."""
+        """Return the content of files, concatenated."""
         return self._wait(self._send("read", paths=list(paths)), "read", REPLY_S)[1]
 
     def start(
         self, argv: list[str], stdout: BinaryIO | None, stderr: BinaryIO, at_ns: int | None = None
     ) -> tuple[int, Output]:
-        """Start a program there, at an instant of its CLOCK_MONOTONIC; its output goes to the files, which are closed
-        with its end.
-        """
+        """Start a program at a time of the host's CLOCK_MONOTONIC; its output files are closed at its end."""
         output = Output(stdout, stderr, threading.Event())
         number = self.ask("start", argv=argv, stdout=stdout is not None, at_ns=at_ns)["process"]
         with self._lock:
@@ -168,7 +166,7 @@ class Channel:
         return number, output
 
     def fetch(self, name: str, to: BinaryIO, timeout_s: float) -> None:
-        """Bring a file of the agent's folder here, whole. `HostLost` where other bytes arrive."""
+        """Copy a file of the agent's folder, complete. Raise `HostLost` if other bytes arrive."""
         digest = hashlib.sha256()
         future = self._send("fetch", name=name, file=(to, digest))
         reply, _ = self._wait(future, "fetch", timeout_s)
@@ -177,8 +175,10 @@ class Channel:
             raise HostLost(f"{self.name}: {name} arrived damaged")
 
     def give_up(self, reason: str) -> None:
-        """Hang up at once, regardless of the current work; the agent restores everything. `lost` is the reason from now
-        on."""
+        """Disconnect at once, regardless of the current work; the agent then restores everything.
+
+        `reason` becomes the value of `lost`.
+        """
         self._lose(reason)
         self._hang_up()
 
@@ -201,7 +201,7 @@ class Channel:
             self._process.wait()
         return failed
 
-    # the connection
+    # Connection
 
     def _hang_up(self) -> None:
         with contextlib.suppress(OSError):
@@ -225,7 +225,7 @@ class Channel:
 
     def _write(self, data: bytes) -> None:
         assert self._process.stdin is not None
-        # Where the connection is lost, the reader notices and fails what is pending.
+        # If the connection is lost, the reader detects it and fails what is pending.
         with contextlib.suppress(OSError, ValueError):
             self._process.stdin.write(data)
             self._process.stdin.flush()
@@ -258,17 +258,17 @@ class Channel:
                 head = json.loads(stream.read(head_size))
                 self._hear(head, stream.read(body_size))
         except (ValueError, struct.error, TypeError, LookupError, AttributeError, RecursionError, FutureError) as error:
-            # A login that prints something of its own, for example, or a message of another form.
+            # For example, a login with its own output, or an invalid message.
             reason = f"its output is not that of the agent ({type(error).__name__}: {error})"
             self._process.kill()
         except OSError as error:
-            # A file here that cannot be written: the disk is full.
+            # A local file cannot be written: the disk is full.
             reason = f"its data cannot be saved: {error}"
             self._process.kill()
         status = self._process.wait()
         self._log.seek(0)
         lines = [line.strip() for line in self._log.read().splitlines() if line.strip()]
-        # Before these last words it says why.
+        # The reason precedes this last line.
         words = " ".join(lines[-2:] if lines[-1:] == [UNVERIFIED] else lines[-1:])
         self._lose(reason or words or f"ssh {how_ended(status)}")
 
@@ -337,7 +337,7 @@ def _frame(head: Mapping[str, Any], body: bytes = b"") -> bytes:
 
 
 def ssh_command(access: HostAccess) -> list[str]:
-    """The system's ssh, with the user's own configuration, agent and jump hosts; without the command."""
+    """Return the command of the system's ssh, with the user's configuration, agent and jump hosts."""
     command = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ControlMaster=no", "-o", "ControlPath=none"]
     command += [*ALIVE, *LOGIN_LIMIT]
     if access.known_hosts is not None:
@@ -352,7 +352,7 @@ def ssh_command(access: HostAccess) -> list[str]:
 
 
 def _advice(lines: str, access: HostAccess) -> str:
-    """Return the hint for the last words of ssh, or of the host."""
+    """Return the hint for the last output of ssh, or of the host."""
     if "Permission denied" in lines:
         return "Install your key there (ssh-copy-id), or name it as ansible_ssh_private_key_file."
     if UNVERIFIED in lines and "has changed" in lines:

@@ -1,4 +1,4 @@
-"""Getting in: to all routers and hosts side by side, and each device that refuses is named with the others."""
+"""Connection to all routers and hosts in parallel, with one error for all devices that refuse."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from qoslab.run.threads import in_thread, result_of, side_by_side, unwatched
 
 
 def together(errors: Sequence[QoslabError]) -> QoslabError:
-    """One error that says all; one that passes where each does."""
+    """Return one error for all; a passing fault if all of them are."""
     if len(errors) == 1:
         return errors[0]
     hint = " ".join(dict.fromkeys(error.hint for error in errors if error.hint))
@@ -37,9 +37,9 @@ def reach_hosts(
     proxies: AccessProxies | None = None,
     check: Callable[[], None] = unwatched,
 ) -> ExternalLab:
-    """Start an agent on each host of the experiment and log in to all routers; nothing is changed.
+    """Start an agent on each host of the experiment and log in to all routers, without changes.
 
-    None stays where one cannot be reached. `check` ends the wait by raising.
+    If one cannot be reached, all are disconnected. `check` ends the wait by raising.
     """
     names = hosts_of(experiment.topology)
     settings = {name: inventory.nodes.hosts[name] for name in names}
@@ -62,13 +62,13 @@ def reach_hosts(
         lab.close()
         raise together(errors)
     if proxies is not None:
-        # Hosts would otherwise wait for the current work, up to a minute of Ansible or of Genie.
+        # Otherwise hosts would wait for the current work, up to a minute of Ansible or Genie.
         proxies.when_gone(lab.give_up)
     return lab
 
 
 def taken(lab: ExternalLab, marks: Mapping[str, str]) -> list[Found]:
-    """Return the nodes of these hosts, and of the routers with these run locks, that other runs use."""
+    """Return the nodes in use by other runs, from these hosts and from the routers' run locks."""
     interfaces, errors = side_by_side({name: host.held for name, host in lab.hosts.items()})
     if errors:
         raise together(errors)
@@ -86,7 +86,7 @@ def isolate(lab: ExternalLab, note: Callable[[str], None]) -> None:
 
 @contextmanager
 def left_on_failure(lab: ExternalLab) -> Iterator[None]:
-    """Leave all hosts if the block fails."""
+    """Disconnect all hosts if the block fails."""
     try:
         yield
     except BaseException:
@@ -95,7 +95,7 @@ def left_on_failure(lab: ExternalLab) -> Iterator[None]:
 
 
 def look_around(gathering: Gathering, note: Callable[[str], None]) -> Facts:
-    """Gather the facts. `UserError` with all that stands against a run; what does not is noted."""
+    """Return the facts. Raise `UserError` with all findings that prevent a run; other findings are noted."""
     facts = gathering.facts()
     found = look(facts)
     if refused := refusal(found):

@@ -1,4 +1,4 @@
-"""The nodes of an inventory as a run sees them."""
+"""Nodes of an inventory for a run."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from qoslab.run.threads import side_by_side
 from qoslab.system.programs import OWN_PROGRAMS, own_program
 
 FETCH_S = 600.0
-"""Time limit for the transfer of a capture."""
+"""Time limit for the transfer of a capture, in seconds."""
 CLOCK_READINGS_LEAST, CLOCK_READINGS_MOST = 8, 64
 CLOCK_S = 0.2
-"""Time of reading a clock; a distant host answers the least number of times."""
+"""Time for reading a clock, in seconds; a distant host answers the least number of times."""
 SPARE_S = 0.05
-"""Allowed time between a request and its action, in addition to the fastest round trip."""
+"""Margin between a request and its action, in seconds, in addition to the fastest round trip."""
 
 
 class ExternalProcess:
-    """See `run.protocols.Process`. It ends with the connection to its host; `Lab.death` then says so."""
+    """See `run.protocols.Process`. It ends with the connection to its host, which `Lab.death` then reports."""
 
     def __init__(self, channel: Channel, number: int, output: Output, ahead_ns: int = 0) -> None:
-        """`ahead_ns` is how far its host's CLOCK_MONOTONIC is ahead of this machine's."""
+        """`ahead_ns` is the offset of its host's CLOCK_MONOTONIC from this machine's."""
         self._channel = channel
         self._number = number
         self._output = output
@@ -47,7 +47,7 @@ class ExternalProcess:
         return self._output.status
 
     def began_ns(self) -> int | None:
-        """See `run.protocols.Process`. Accurate to the error of the reading of the host's clock."""
+        """See `run.protocols.Process`. As accurate as the reading of the host's clock."""
         return None if self._output.began_ns is None else self._output.began_ns - self._ahead_ns
 
     def signal(self, number: signal.Signals) -> None:
@@ -56,7 +56,7 @@ class ExternalProcess:
             self._channel.ask("signal", process=self._number, number=int(number))
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """See `run.protocols.Process`; `HostLost` where its host is out of reach."""
+        """See `run.protocols.Process`. Raise `HostLost` if its host is out of reach."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while not self._output.ended.wait(0.1):
             if self._channel.lost:
@@ -68,7 +68,7 @@ class ExternalProcess:
 
     def end(self, grace_s: float = 0.0) -> None:
         """See `run.protocols.Process`."""
-        # Where the host is out of reach, it ends its programs itself.
+        # If the host is out of reach, it ends its programs itself.
         with suppress(HostLost):
             if grace_s and self.poll() is None:
                 self.signal(signal.SIGTERM)
@@ -95,7 +95,7 @@ class Place:
         ]
 
     def routes(self, metrics: Mapping[str, str]) -> list[dict[str, Any]]:
-        """All routes with these attributes. A host that has others of its own keeps its default route."""
+        """Return all routes, with these attributes. A host with its own routes keeps its default route."""
         found: dict[str, dict[str, Any]] = {}
         near_ends = [near for _, near, _ in self.topology.links_of(self.name)]
         for near in near_ends:
@@ -123,7 +123,7 @@ class Place:
         return {"device": self.settings.device(interface), "via": via, "source": source, "metrics": dict(metrics)}
 
     def _others(self, version: int) -> list[str]:
-        """The experiment's prefixes."""
+        """Return the prefixes of the experiment."""
         ends = [end for link in self.topology.links for end in link.ends]
         return sorted({str(each.network) for end in ends for each in end.addresses if each.version == version})
 
@@ -140,34 +140,35 @@ class ExternalHost:
         self._channel = channel
         self._place = place
         self._sent: set[str] = set()
-        """Our own programs that are there."""
+        """qoslab's own programs that were sent there."""
         self._steady: tuple[int, int] | None = None
-        """Offset of its CLOCK_MONOTONIC from this machine's, and the duration of the query, at the last reading.
+        """Offset of its CLOCK_MONOTONIC from this machine's, and duration of the query, at the last reading.
+
         Neither clock is ever set.
         """
         self.described: dict[str, Any] = {}
 
     @property
     def lost(self) -> str:
-        """Return why it is out of reach; empty while it is not."""
+        """Reason why it is out of reach; empty while it is reachable."""
         return self._channel.lost
 
     @property
     def name(self) -> str:
-        """The experiment's."""
+        """Name in the experiment."""
         return self._place.name
 
     @property
     def reply(self) -> Mapping[str, Any]:
-        """Return the first message of its agent."""
+        """First message of its agent."""
         return self._channel.facts
 
     def ask(self, op: str, **keys: Any) -> dict[str, Any]:
-        """Return the answer of its agent; see `Channel.ask`."""
+        """Return the reply of its agent; see `Channel.ask`."""
         return self._channel.ask(op, **keys)
 
     def held(self) -> Mapping[str, str]:
-        """Return its interfaces that another run uses, with that run."""
+        """Its interfaces in use by another run, with that run."""
         devices = [each["device"] for each in self._place.interfaces()]
         found: Mapping[str, str] = self._channel.ask("held", devices=devices)["held"]
         return found
@@ -186,7 +187,7 @@ class ExternalHost:
         return list(failed)
 
     def clock(self) -> ClockReading:
-        """See `run.protocols.Host`: of many answers the quickest counts."""
+        """See `run.protocols.Host`: the fastest of many answers counts."""
         found: list[tuple[int, int, int, int, Mapping[str, Any]]] = []
         deadline = time.monotonic() + CLOCK_S
         while len(found) < CLOCK_READINGS_LEAST or (len(found) < CLOCK_READINGS_MOST and time.monotonic() < deadline):
@@ -217,7 +218,7 @@ class ExternalHost:
     def start(
         self, argv: Sequence[str], *, stdout: Path | None, stderr: Path, at_ns: int | None = None
     ) -> ExternalProcess:
-        """See `run.protocols.Host`: the host waits for the instant by its own clock."""
+        """See `run.protocols.Host`: the host waits for the start time by its own clock."""
         if argv[0] in OWN_PROGRAMS and argv[0] not in self._sent:
             self._send(argv[0])
         out = None if stdout is None else stdout.open("xb", buffering=0)
@@ -227,7 +228,7 @@ class ExternalHost:
         return ExternalProcess(self._channel, number, output, ahead_ns)
 
     def cannot_run(self, program: str) -> str:
-        """Return why one of our own programs cannot be run there, which is sent for that; empty if it can."""
+        """Send one of qoslab's own programs and return why it cannot run there; empty if it can."""
         if program not in self._sent:
             try:
                 self._send(program)
@@ -251,7 +252,7 @@ class ExternalHost:
         return self._place.settings.device(interface)
 
     def scratch(self, to: Path) -> str:
-        """See `run.protocols.Host`: in the agent's folder."""
+        """See `run.protocols.Host`: a path in the agent's folder."""
         return f"{self._channel.facts['folder']}/{to.name}"
 
     def fetch(self, to: Path) -> None:
@@ -268,16 +269,16 @@ class ExternalHost:
             self._channel.ask("apply", sysctls=_sysctls(profile, answers), routes=self._place.routes(metrics), far={})
 
     def differences(self, profile: TcpProfile, *, answers: bool = True) -> list[tuple[str, str, str]]:
-        """Return the differing settings of the kernel or of the path to another host, with actual and wanted value.
+        """Return differing settings of the kernel or of the path to another host, with actual and required value.
 
-        What is wanted is empty if there is no way.
+        The required value is empty if there is no route.
         """
         far = self._place.far(tcp.route_words(profile))
         reply_facts = self._channel.ask("compare", sysctls=_sysctls(profile, answers), far=far)["differences"]
         return [(what, there, wanted) for what, there, wanted in reply_facts]
 
     def cpu_s(self) -> float:
-        """Processor time of what was started there, so far."""
+        """Return the processor time of its programs so far, in seconds."""
         return float(self._channel.ask("load")["seconds"])
 
     def give_up(self, reason: str) -> None:
@@ -285,7 +286,7 @@ class ExternalHost:
         self._channel.give_up(reason)
 
     def close(self) -> list[str]:
-        """Leave it as it was; what could not be restored."""
+        """Restore it; return the settings that could not be restored."""
         return [f"{self._place.name}: {each}" for each in self._channel.close()]
 
 
@@ -346,7 +347,7 @@ class ExternalLab:
 
     @property
     def notice_s(self) -> float:
-        """See `run.protocols.Lab`: what the host takes that is farthest away."""
+        """See `run.protocols.Lab`: the value of the most distant host."""
         return max(host.notice_s for host in self._hosts.values())
 
     @property
@@ -365,13 +366,13 @@ class ExternalLab:
         return "; ".join([*why, self._given_up] if self._given_up else why)
 
     def give_up(self, reason: str) -> None:
-        """Leave all hosts at once, regardless of the current work: nothing can come of it any more."""
+        """Disconnect all hosts at once, regardless of the current work, which has become useless."""
         self._given_up = reason
         for host in self._hosts.values():
             host.give_up(reason)
 
     def load(self) -> AbstractContextManager[Load]:
-        """See `run.protocols.Lab`: what its programs take of the hosts."""
+        """See `run.protocols.Lab`: the processor time of its programs on the hosts."""
         return self._load()
 
     @contextmanager

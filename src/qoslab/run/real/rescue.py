@@ -1,4 +1,4 @@
-"""Restoring the routers of an inventory after a run that could not: killed, cut off, or a machine that went down."""
+"""Restoration of an inventory's routers after a run that was killed or lost its connection or its machine."""
 
 from __future__ import annotations
 
@@ -20,29 +20,30 @@ from qoslab.run.real.access.run_lock import refuse_marked, unmark
 from qoslab.run.scratch import Scratch
 
 Line = tuple[str, int]
-"""Address and port of a terminal server at which a console is."""
+"""Address and port of a console's terminal server."""
 
 
 def left_on(inventory: Path) -> tuple[str, ...]:
-    """The routers of an inventory on which a run has left its state; none if none has."""
+    """Return the routers of an inventory with state left by a run; empty if there is none."""
     state = RestoreState.of(inventory)
     return routers_of(state.about().topology) if state.is_there() else ()
 
 
 def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, Line | None] = {}) -> About | None:
-    """Bring the routers of an inventory back to before the run that left its state; None if none did.
+    """Restore the routers of an inventory from the state left by a run; return None if there is none.
 
-    Those of `consoles` are reached by telnet to the line of a terminal server, which the inventory has if none is
-    given. What others changed since stays, and `note` receives it. `RouterError` if one is not back, `DeviceError`
-    where its countdown goes on, `UserError` if a run is under way, a router is missing or carries the mark of another
-    run, `AccessFault` or `ProxyClosed` if one is not reached; the state is kept then."""
+    Routers in `consoles` are reached by telnet to the line of a terminal server, by default the one in the inventory.
+    Changes by others since then are left in place and passed to `note`. Raise `RouterError` if a router is not
+    restored, `DeviceError` if its rollback timer still runs, `UserError` if a run is in progress, a router is missing
+    or is locked by another run, `AccessFault` or `ProxyClosed` if one is not reached; the state is then kept.
+    """
     routers, settings = read_routers(inventory)
     state = RestoreState.of(inventory)
     if not state.folder.is_dir():
         return None
     state.hold()
     if not state.is_there():
-        # Of a run that was killed while it made this, or took it away.
+        # The run was killed while it created or removed this state.
         state.remove()
         return None
     try:
@@ -62,9 +63,9 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
             ways[name] = replace(ways[name], host=host, port=port, by="telnet", console=True, jump=None)
         with Scratch("rescue") as scratch, AccessProxies(ways) as proxies:
             proxies.open()
-            # A process with access to a router by now has its rollback timer as well.
+            # Once the process can access a router, it can access its rollback timer as well.
             refuse_marked(proxies.ask, ways, state.mark())
-            # First, so that none ends in the middle; a console takes one at a time.
+            # First, so that no timer expires during the restoration; a console takes one client at a time.
             left = {name: stop(proxies.ask, name, choice) for name, choice in state.countdowns().items()}
             groups = {name: access.group for name, access in chosen.items()}
             listed = scratch.path / "inventory.json"

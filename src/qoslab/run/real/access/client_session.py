@@ -1,4 +1,4 @@
-"""Session of a proxy's client: its dialogue with the device, and its end when the device hangs up."""
+"""Session of a proxy's client: forwarding to and from the device, and its end when the device hangs up."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from qoslab.run.real.access.methods import AccessError, Trouble
 from qoslab.run.real.access.transport import READ
 
 GOODBYE_S = 1.0
-"""Time to send the last output to a client."""
+"""Time to send the last output to a client, in seconds."""
 DEAF = "libssh"
-"""Version string of clients that do not notice the end of their connection: Ansible's `network_cli` over libssh."""
+"""Version string of clients that do not detect the end of their connection: Ansible's `network_cli` over libssh."""
 _TAIL = 200
-"""Characters that a prompt has room in."""
+"""Greatest number of characters for a prompt."""
 
 
 class ClientSession:
-    """One login of a client."""
+    """Login of one client."""
 
     def __init__(
         self, device: Device, process: asyncssh.SSHServerProcess[bytes], tell: Callable[[Trouble], None]
     ) -> None:
-        """`tell` receives the reason of a refused login."""
+        """`tell` receives the reason for a refused login."""
         self._device = device
         self._process = process
         self._tell = tell
@@ -38,14 +38,14 @@ class ClientSession:
         self._prompt = f"{device.name}#"
         self._tail = ""
         self._lost_mode = False
-        """The device hung up in configuration mode, and the client does not know."""
+        """True if the device hung up in configuration mode, unnoticed by the client."""
 
     async def run(self) -> None:
-        """Run until the client is gone, or the device, if the client notices that."""
+        """Run until the client disconnects, or until the device does if the client detects that."""
         try:
             with contextlib.suppress(OSError, asyncssh.Error):
                 if await self._let_in():
-                    # Without the banner, in which Ansible would look for its words of errors.
+                    # Without the banner, in which Ansible would search for error patterns.
                     self._say(f"\r\n{self._prompt}")
                 if self._call is not None or self._deaf:
                     while data := await self._process.stdin.read(READ):
@@ -58,7 +58,7 @@ class ClientSession:
             await self._show_out()
 
     async def _let_in(self) -> bool:
-        """Log in to the device; if that fails, the client gets a message."""
+        """Log in to the device; if that fails, send the client a message."""
         try:
             self._call = await self._device.call()
         except AccessError as error:
@@ -70,7 +70,7 @@ class ClientSession:
         return True
 
     async def _forward(self, data: bytes) -> None:
-        """Carry the client's words to the device; after a loss to a new login, if the client's mode is that of one."""
+        """Forward input of the client to the device, after a loss to a new login if the client's mode allows it."""
         if self._call is None:
             if self._lost_mode:
                 self._lost_mode = False
@@ -84,7 +84,7 @@ class ClientSession:
         await self._call.line.write(data)
 
     async def _carry_out(self, call: Call) -> None:
-        """Carry the device's words to the client, until the device hangs up."""
+        """Forward output of the device to the client, until the device hangs up."""
         with contextlib.suppress(OSError, asyncssh.Error):
             while data := await call.line.read():
                 call.transcript.received(data)
@@ -98,7 +98,7 @@ class ClientSession:
             return
         shown = PROMPT.search(self._tail)
         if shown is None:
-            # It waits for an answer that will not come.
+            # The client waits for an answer that will never arrive.
             self._refuse(_lost(self._device.name))
         else:
             self._lost_mode = "(" in shown[1]
@@ -109,7 +109,7 @@ class ClientSession:
             await self._device.leave(call)
 
     def _refuse(self, why: str) -> None:
-        """Answer in the device's stead, in words that Ansible takes for an error, and with a prompt, which ends it."""
+        """Send the client an error message that Ansible recognises, followed by a prompt, which ends the answer."""
         text = f"\r\n% Error: {why}\r\n" + (self._prompt if self._deaf else "")
         with contextlib.suppress(OSError, asyncssh.Error):
             self._say(text)

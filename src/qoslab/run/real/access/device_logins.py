@@ -15,7 +15,7 @@ from qoslab.run.real.access.transport import reach
 
 
 class Call:
-    """A login on a device: a line, and the prompt that is shown there."""
+    """Login on a device: its line, and its prompt."""
 
     def __init__(self, login: Login, prompt: str, transcript: Transcript, *, console: bool) -> None:
         self.login = login
@@ -25,7 +25,7 @@ class Call:
         self._console = console
 
     async def hang_up(self) -> None:
-        """End it; the next user of a console must not be in a mode of this one."""
+        """Close the login; on a console, leave the current mode first, for the next user."""
         if self._console and not self.line.gone:
             await self.line.write(b"\x1aexit\r")
         self.transcript.close()
@@ -33,7 +33,7 @@ class Call:
 
 
 class Device:
-    """One device: logs in to it, one login after the other."""
+    """Device with its logins, which are made one after the other."""
 
     def __init__(self, name: str, way: AccessMethod, transcripts: Path | None, redaction: Redaction) -> None:
         self.name = name
@@ -47,18 +47,18 @@ class Device:
         self._refused: Trouble | None = None
 
     async def keep(self) -> Call:
-        """A login for the next client. `AccessError` if there is none."""
+        """Return a login that is kept for the next client. Raise `AccessError` if it fails."""
         if self._call is None or self._call.line.gone:
             self._call = await self._log_in()
         return self._call
 
     async def call(self) -> Call:
-        """A login, a fresh one or the one that was kept, at its present prompt. `AccessError` if there is none."""
+        """Return a new or the kept login, at its current prompt. Raise `AccessError` if it fails."""
         call, self._call = self._call, None
         if call is None:
             return await self._log_in()
         try:
-            # Somebody may have given the device another name since.
+            # The device's name, and so its prompt, may have changed since.
             call.prompt = await call.login.prompt_now()
         except BaseException as error:
             await self.leave(call)
@@ -68,7 +68,7 @@ class Device:
         return call
 
     async def ask(self, lines: Sequence[str]) -> list[str]:
-        """Return the device's answer to each line. `AccessError` if it refuses the login or does not answer."""
+        """Return the device's answer to each line. Raise `AccessError` if it refuses the login or does not answer."""
         call = await self.call()
         try:
             answers = [await call.login.ask(line, call.prompt) for line in lines]
@@ -82,12 +82,12 @@ class Device:
         return answers
 
     async def leave(self, call: Call) -> None:
-        """The end of a login."""
+        """Close a login."""
         self._calls -= 1
         await call.hang_up()
 
     async def close(self) -> None:
-        """End what was kept."""
+        """Close the kept login."""
         if self._call is not None:
             await self.leave(self._call)
 

@@ -1,4 +1,4 @@
-"""Proxies to the routers of an inventory."""
+"""Access methods for the routers of an inventory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qoslab.run.real.access.methods import SSH_PORT, TELNET_PORT, AccessMethod, 
 def ways_to(
     source: Path, routers: Mapping[str, Access], settings: Mapping[str, RouterSettings]
 ) -> dict[str, AccessMethod]:
-    """Return how each IOS router of the inventory `source` is reached; engine routers have no command line."""
+    """Return the access method of each IOS router of the inventory `source`; engine routers have no command line."""
     return {
         name: way_to(source, access, settings.get(name, RouterSettings()))
         for name, access in routers.items()
@@ -23,13 +23,13 @@ def ways_to(
 
 
 def way_to(source: Path, access: IosAccess, settings: RouterSettings) -> AccessMethod:
-    """Return how one is reached. `UserError` if its known_hosts file cannot be read."""
+    """Return the access method of one router. Raise `UserError` if its known_hosts file cannot be read."""
     keys = known_hosts_of(source, settings)
     try:
         known = None if keys is None else keys.read_text(encoding="utf-8")
     except OSError as error:
         raise UserError(f"{keys} with the routers' host keys cannot be read: {error.strerror}") from error
-    # Port 22 is what an inventory has that names none.
+    # Port 22 is the value of an inventory without a port.
     telnet_port = TELNET_PORT if access.port == SSH_PORT else access.port
     return AccessMethod(
         access.host,

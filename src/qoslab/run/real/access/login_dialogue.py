@@ -1,4 +1,4 @@
-"""The questions of a login, up to a prompt: who it is, the password, the enable secret."""
+"""Login dialogue up to the prompt: user name, password, enable secret."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from qoslab.run.real.access.transport import Line
 USERNAME = re.compile(r"(?:^|[\r\n])[ \t]*(?:[Uu]sername|[Ll]ogin): ?$")
 PASSWORD = re.compile(r"[Pp]assword(?: for \S+)?: ?$")
 PROMPT = re.compile(r"(?:^|[\r\n])([A-Za-z0-9][\w.+:/-]*(?:\([^()\r\n]+\))*[>#]) ?$")
-"""IOS's, of any mode; group 1 is all of it."""
+"""IOS prompt of any mode; group 1 is the whole prompt."""
 REFUSED = re.compile(r"% ?(?:Login invalid|Bad passwords|Authentication failed|Access denied|Login failed)")
 BAD_SECRET = re.compile(r"% ?(?:Bad secrets|Bad passwords|Access denied|Error in authentication|No password set)")
 
 UNPAGED = ("terminal length 0", "terminal width 0")
-"""Entered here: a client sets it once, and knows nothing of a login that takes the place of a lost one."""
+"""Commands after each login: a client enters them only once, and does not notice when a lost login is replaced."""
 
 ANSWERS = {
     re.compile(r"\b(?:eras|format)[^\r\n]*\[confirm\] ?$", re.IGNORECASE): b"n",
@@ -29,28 +29,29 @@ ANSWERS = {
     re.compile(r"\[confirm\] ?$"): b"\r",
     re.compile(r"\]\? ?$"): b"\r",
 }
-"""Answers to questions after a line, the first that matches: nothing is saved and nothing erased. One key is the whole
-answer.
+"""Answers to questions after a line; the first match applies. Nothing is saved or erased.
+
+A single key is the whole answer.
 """
 
 NAME_LENGTH = 20
-"""Characters of a device's name that each of its prompts has."""
+"""Greatest number of characters of a device's name that all of its prompts contain."""
 _CTRL_Z = b"\x1a"
 _WAKE_S = 1.0
-"""Time for a console to show output after a key."""
+"""Time for a console to show output after a key, in seconds."""
 _WAKES = 5
 _GOES_ON_S = 0.3
-"""Greatest time between the lines of a banner."""
+"""Greatest time between the lines of a banner, in seconds."""
 _LATEST = 2000
-"""Characters of a device's words that are searched for a question."""
+"""Number of latest characters of output that are searched for a question."""
 MOST_BYTES = 4 * 2**20
-"""Greatest size of one answer, or of one login. A running configuration of 50,000 lines has two of them."""
+"""Greatest size of one answer, or of one login, in bytes. A running configuration of 50,000 lines has 2 MiB."""
 _PROMPTS = 10
-"""Different prompts of one login: lines of a banner may look like some, but a prompt stays as it is."""
+"""Greatest number of different prompts in one login: banner lines may look like prompts, but a prompt repeats."""
 
 
 class Login:
-    """A line on which somebody logs in; `text` is what the device said since it was last spoken to."""
+    """Login on a line; `text` is the device's output since the last input."""
 
     def __init__(self, line: Line, way: AccessMethod, transcript: Transcript) -> None:
         self.line = line
@@ -59,22 +60,22 @@ class Login:
         self.text = ""
         self._over_at, self._limit_s, self._bytes = math.inf, 0.0, 0
         self.round_trip_s = 0.0
-        """Duration of the last line of `UNPAGED` and the prompt after it."""
+        """Time between the last line of `UNPAGED` and the prompt after it, in seconds."""
 
     async def enter(self) -> str:
-        """Log in and return the prompt; privileged, where the way has an enable secret. `AccessError` if refused."""
+        """Log in and return the prompt, privileged if there is an enable secret. Raise `AccessError` if refused."""
         self._limit(LOGIN_TIMES)
         if self._way.console:
             await self._wake()
         await self._identify()
         prompt = await self._settled()
         if "(" in prompt:
-            # Somebody left a console in configuration mode.
+            # The console was left in configuration mode.
             prompt = await self._leave_configuration()
         if prompt.endswith(">") and self._way.enable is not None:
             prompt = await self._enable(self._way.enable)
         for line in UNPAGED:
-            # A device that does not know it says so, and asks again.
+            # A device without this command prints an error, and its prompt again.
             self.text = ""
             asked = time.monotonic()
             await self.send(line)
@@ -83,7 +84,7 @@ class Login:
         return prompt
 
     async def prompt_now(self) -> str:
-        """The prompt that an empty line brings."""
+        """Return the prompt after an empty line."""
         self._limit(LOGIN_TIMES)
         return await self._prompt_now()
 
@@ -93,13 +94,12 @@ class Login:
         return await self._settled()
 
     async def ask(self, line: str, prompt: str) -> str:
-        """Return the device's answer to a line, without its echo and the prompt; questions get the answers in
-        `ANSWERS`.
+        """Return the device's answer to a line, without echo and prompt; questions get the answers in `ANSWERS`.
 
-        `prompt` is that of the login, whose mode may change.
+        `prompt` is the prompt of the login, whose mode may change.
         """
         name = re.split(r"[(#>]", prompt)[0]
-        # In configuration mode a long name is cut.
+        # In configuration mode, a long name is truncated.
         rest = "[^()\\s]*" if len(name) > NAME_LENGTH else ""
         ends = re.compile(rf"(?:^|[\r\n]){re.escape(name[:NAME_LENGTH])}{rest}(?:\([^()\r\n]+\))?[>#] ?$")
         self._limit(ANSWER_TIMES)
@@ -117,10 +117,10 @@ class Login:
         self.transcript.sent(text.encode() + b"\r")
 
     async def until(self, *patterns: re.Pattern[str], within_s: float | None = None) -> re.Match[str]:
-        """Read until what the device said ends as one of the patterns says; the first of these that matches.
+        """Read until the output matches one of the patterns; return the first match.
 
-        `AccessError` if it is silent for longer than `within_s` (as the way has it), hangs up, or comes to no end
-        within the limits of time and size that `_limit` has set.
+        Raise `AccessError` if the device is silent for longer than `within_s` (by default, as long as the access method
+        allows), hangs up, or exceeds the limits of time and size that `_limit` has set.
         """
         while True:
             for pattern in patterns:
@@ -146,12 +146,12 @@ class Login:
                 raise self._endless(f"more than {MOST_BYTES // 2**20} MiB")
 
     def _limit(self, times: int) -> None:
-        """Begin a login or a question: from now on it may take `times` as long as the device may be silent."""
+        """Start the limits of a login or a question: `times` the allowed silence of the device."""
         self._limit_s = times * self._way.answer_s
         self._over_at, self._bytes = time.monotonic() + self._limit_s, 0
 
     async def _wake(self) -> None:
-        """A console shows nothing until somebody presses a key."""
+        """Press a key until the console shows output."""
         for _ in range(_WAKES):
             await self._write(b"\r")
             try:
@@ -160,13 +160,13 @@ class Login:
                 if error.trouble.kind is not Kind.NO_ANSWER:
                     raise
             else:
-                # It may answer the key besides having asked already: what stands there last counts.
+                # It may answer the key in addition to an earlier question: the last output counts.
                 while await self._more():
                     pass
                 return
 
     async def _identify(self) -> None:
-        """Answer who it is, as often as that is asked for the first time."""
+        """Answer the questions for user name and password, each only once."""
         answers = {USERNAME: self._way.user, PASSWORD: self._way.password}
         while True:
             found = await self.until(USERNAME, PASSWORD, PROMPT)
@@ -191,7 +191,7 @@ class Login:
             await self._refusal()
 
     async def _more(self) -> bool:
-        """Return whether the device goes on: what looked like a prompt was a line of a banner, a question follows."""
+        """Return whether more output follows: the apparent prompt was a banner line, or a question follows."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_GOES_ON_S):
                 data = await self.line.read()
@@ -201,19 +201,19 @@ class Login:
         return False
 
     async def _refusal(self) -> None:
-        """Read on until the device asks again, refuses, or has let us in."""
+        """Read on until the device asks again or shows a prompt; raise `AccessError` if it refuses."""
         found = await self.until(REFUSED, USERNAME, PASSWORD, PROMPT)
         if found.re is REFUSED:
             raise self._login_refused()
 
     async def _settled(self) -> str:
-        """The prompt: what an empty line brings again. A banner may have lines that look like one."""
+        """Return the prompt, which an empty line repeats, unlike a banner line that looks like one."""
         before, heard, asked = "", "", 0
         while True:
             found = await self.until(PROMPT)
             heard += self.text
             self.text = ""
-            # Each empty line brings one: nothing may be on its way when somebody else is let in.
+            # Each empty line brings a prompt: none may be in transit when the next client takes over.
             if found[1] == before and len(re.findall(rf"(?:^|[\r\n]){re.escape(before)}", heard)) > asked:
                 return before
             if found[1] != before:

@@ -10,18 +10,18 @@ from qoslab.run.devices.login_failures import Kind
 
 SSH_PORT, TELNET_PORT = 22, 23
 LOGIN_TIMES, ANSWER_TIMES = 2, 4
-"""Limits of a whole login and of a whole answer, in multiples of the time that a device may be silent."""
+"""Limits of a whole login and of a whole answer, in multiples of the allowed silence of a device."""
 
 
 @dataclass(frozen=True)
 class Hop:
-    """A jump host, reached by SSH."""
+    """Jump host, reached by SSH."""
 
     host: str
     port: int = SSH_PORT
     user: str | None = None
     password: str | None = field(default=None, repr=False)
-    """None: a key of the user's, or of the agent."""
+    """Password; None: a key of the user, or of the agent."""
 
 
 @dataclass(frozen=True)
@@ -33,28 +33,33 @@ class AccessMethod:
     by: Literal["ssh", "telnet"] = "ssh"
     user: str | None = None
     password: str | None = field(default=None, repr=False)
-    """None: a key of the user's, or of the agent; by telnet, nothing is asked for."""
+    """Password; None: a key of the user, or of the agent; by telnet, no question is expected."""
     enable: str | None = field(default=None, repr=False)
-    """The enable secret, where a login does not start at privilege level 15."""
+    """Enable secret, if a login does not start at privilege level 15."""
     console: bool = False
     """True for telnet to a terminal server: a single line in any state."""
     old_ssh: bool = False
-    """SSH with SHA-1 and CBC as well."""
+    """True if SHA-1 and CBC are accepted for SSH as well."""
     jump: Hop | None = None
     check_host_key: bool = True
     key: str | None = None
-    """The file of a private key, besides a password."""
+    """File of a private key, in addition to a password."""
     known_hosts: str | None = None
-    """The text of a known_hosts file; None: the user's own file."""
+    """Text of a known_hosts file; None: the user's own file."""
     answer_s: float = ANSWER_S
-    """Seconds that a device may be silent, during a login and until it answers a command. A whole login may take
-    `LOGIN_TIMES` as long, a whole answer `ANSWER_TIMES` as long."""
+    """Allowed silence of a device in seconds, during a login and before the answer to a command.
+
+    The limit is `LOGIN_TIMES` as long for a whole login, and `ANSWER_TIMES` as long for a whole answer.
+    """
     pause_s: float = 0.2
-    """Pause between the end of one login and the start of the next: old routers accept one at a time, and log each."""
+    """Pause between the end of one login and the start of the next, in seconds.
+
+    Old routers accept one login at a time, and log each.
+    """
 
     @property
     def place(self) -> str:
-        """Return where it is, for people."""
+        """Return the address of the device, for people."""
         port = self.port or (SSH_PORT if self.by == "ssh" else TELNET_PORT)
         through = f" through {self.jump.host}" if self.jump else ""
         return f"{self.host} port {port} by {'console' if self.console else self.by}{through}"
@@ -67,7 +72,7 @@ class AccessMethod:
 
 
 FINAL = frozenset({Kind.LOGIN_REFUSED, Kind.ENABLE_REFUSED, Kind.KEY_CHANGED})
-"""Failures that are not tried again: a further login with the same words can only lock the user out."""
+"""Failures after which no login is tried again: another try with the same secrets could only lock the user out."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +98,13 @@ class AccessError(Exception):
 
 @dataclass(frozen=True)
 class ProxySettings:
-    """Start data of the proxy process."""
+    """Settings of the proxy process."""
 
     ways: dict[str, AccessMethod]
     passwords: dict[str, str] = field(repr=False)
     """Client password of each device's proxy."""
     transcripts: str | None = None
-    """A folder; None: nothing is kept."""
+    """Folder for transcripts; None: none are kept."""
 
 
 USER = "qoslab"

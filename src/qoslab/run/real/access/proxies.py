@@ -1,4 +1,4 @@
-"""Proxies of a run: it passes the access method of each device, and gets a port and a password for each."""
+"""Proxies of a run: their process gets the access method of each device, and returns a port for each."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ START_S = 30.0
 END_S = 5.0
 """Time for logging out of consoles."""
 PAUSE_ROUND_TRIPS, PAUSE_LEAST_S, PAUSE_MOST_S = 5, 0.02, 0.05
-"""Parameters of `pause_of`."""
+"""Parameters of `pause_of`: factor of the round-trip time, least and greatest pause."""
 
 
 class AccessFault(DeviceError):  # noqa: N818 - the field's word
-    """Refusal of a login that would be repeated."""
+    """Refused login that would be refused again."""
 
     def __init__(self, message: str, kind: Kind, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -43,7 +43,7 @@ class AccessFault(DeviceError):  # noqa: N818 - the field's word
 
 
 class ProxyClosed(PassingFault):
-    """Refusal of a login that may succeed later."""
+    """Refused login that may succeed later."""
 
     def __init__(self, message: str, kind: Kind, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -51,9 +51,9 @@ class ProxyClosed(PassingFault):
 
 
 class AccessProxies:
-    """Access proxies of several devices, and their process; a context manager.
+    """Access proxies of several devices, with their process; a context manager.
 
-    The passwords of the proxies are made for it and end with it. Its methods may be called from any thread.
+    The passwords of the proxies are made for this object and end with it. Its methods may be called from any thread.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class AccessProxies:
         note: Callable[[str], None] = lambda _: None,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """`ways` by name of the device; `note` takes a sentence on each client that could not be let in.
+        """`ways` are access methods by device; `note` receives a sentence on each client that could not log in.
 
-        `check` is called while a device is waited for, and raises where the wait must end.
+        `check` is called while waiting for a device, and raises to end the wait.
         """
         self._ways = dict(ways)
         self._note = note
@@ -94,8 +94,9 @@ class AccessProxies:
         self.close()
 
     def access(self, groups: Mapping[str, str] | None = None) -> dict[str, IosAccess]:
-        """Return how Ansible and Unicon reach each device; `groups` are their groups of the inventory, `ios` where
-        absent.
+        """Return the access of Ansible and Unicon to each device.
+
+        `groups` are the devices' groups of the inventory; the default is `ios`.
         """
         ports = self._wait(self._opened, START_S, "did not open")["ports"]
         return {
@@ -113,7 +114,7 @@ class AccessProxies:
         }
 
     def known_hosts(self) -> Path:
-        """A known_hosts file for the proxies; it lasts as long as they do."""
+        """Return a known_hosts file for the proxies, which exists as long as they do."""
         opened = self._wait(self._opened, START_S, "did not open")
         file = self._folder.path / "known_hosts"
         file.write_text(
@@ -122,9 +123,10 @@ class AccessProxies:
         return file
 
     def open(self, *devices: str) -> None:
-        """Log in to these, or to all, side by side, for the first client.
+        """Log in to these devices, or to all, in parallel, in advance for the first client.
 
-        `AccessFault` or `ProxyClosed` names every device that lets nobody in, and why; its kind is that of the first.
+        Raise `AccessFault` or `ProxyClosed` with every device that refuses the login, and the reasons; the kind is from
+        the first.
         """
         self._wait(self._opened, START_S, "did not open")
         asked = {name: self._helper.ask(device=name, op="open") for name in devices or self._ways}
@@ -141,8 +143,8 @@ class AccessProxies:
     def ask(self, device: str, *lines: str) -> list[str]:
         """Return a device's answers to these lines, in one login; its questions about them are answered.
 
-        Nothing is saved by that, and what was asked for is confirmed. `AccessFault` or `ProxyClosed` if it is not
-        reached, or does not answer.
+        Nothing is saved, and requests are confirmed. Raise `AccessFault` or `ProxyClosed` if it is not reached, or does
+        not answer.
         """
         patience_s = (5 + len(lines)) * self._ways[device].answer_s
         reply = self._wait(
@@ -154,12 +156,12 @@ class AccessProxies:
         return answers
 
     def explained(self, device: str) -> DeviceError | None:
-        """Return why the latest client was not let in; None if all were."""
+        """Return why the latest client could not log in; None if all could."""
         trouble = self._troubles.get(device)
         return None if trouble is None else _fault({device: trouble})
 
     def when_gone(self, tell: Callable[[str], None]) -> None:
-        """Call this with what `gone` says as soon as its process has ended before it was closed, in any thread.
+        """Call `tell` with the reason in `gone` if the process ends before it is closed, in any thread.
 
         It may be called twice.
         """
@@ -168,7 +170,7 @@ class AccessProxies:
             tell(self.gone)
 
     def close(self) -> None:
-        """End the process, and with it every login."""
+        """End the process, and all logins with it."""
         self._callbacks.clear()
         self._helper.close(END_S)
         self._folder.close()
@@ -195,10 +197,10 @@ class AccessProxies:
 
 
 def pause_of(round_trip_s: float | None) -> float | None:
-    """Return how long clients of a device wait whether more follows a prompt; None: as long as they do by themselves.
+    """Return how long clients wait for more output after a prompt, in seconds; None: their own default.
 
-    An answer that arrives in pieces has them apart by less than a few ways there and back. That is less than what
-    clients wait for slow lines where the device is near, and they wait after each line.
+    The pieces of an answer arrive less than a few round-trip times apart. For a nearby device this is less than the
+    default of clients, which is meant for slow lines, and they wait after each line.
     """
     if round_trip_s is None:
         return None

@@ -40,7 +40,7 @@ LOGIN_S = 30
 
 
 class _Visitor(asyncssh.SSHServer):
-    """A client of the proxy of a device."""
+    """Client of a device's proxy."""
 
     def __init__(self, password: str) -> None:
         self._password = password
@@ -61,7 +61,7 @@ class _Visitor(asyncssh.SSHServer):
 
 
 class Server:
-    """All proxies."""
+    """Server of all proxies."""
 
     def __init__(self, settings: ProxySettings, replies: Any) -> None:
         self._settings = settings
@@ -120,7 +120,7 @@ class Server:
         )
 
     async def _visit(self, device: Device, process: asyncssh.SSHServerProcess[bytes]) -> None:
-        """Connect a client: after the prompt it talks to the device directly."""
+        """Connect a client: after the prompt, it communicates with the device directly."""
 
         def tell(trouble: Trouble) -> None:
             self._say({"device": device.name, "trouble": self._shown(trouble)})
@@ -139,7 +139,7 @@ class Server:
         except AccessError as error:
             reply |= {"ok": False, "trouble": self._shown(error.trouble)}
         except Exception as error:
-            # The requester waits for an answer, also after an error.
+            # The requester needs a reply, also after an error.
             trouble = Trouble(Kind.DEFECT, f"{type(error).__name__}: {error}")
             reply |= {"ok": False, "trouble": self._shown(trouble)}
         self._say(reply)
@@ -158,10 +158,10 @@ class Server:
 
 
 def main() -> None:
-    """Serve standard input; anything that libraries print goes to standard error."""
+    """Serve standard input; other output of libraries goes to standard error."""
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    # Read byte by byte: what follows the first line belongs to the event loop.
+    # Read byte by byte: data after the first line is for the event loop.
     first = b""
     while not first.endswith(b"\n"):
         byte = os.read(0, 1)

@@ -1,7 +1,7 @@
-"""The countdowns that a router has: what starts each, restarts it and stops it, and what happens at its end.
+"""Rollback methods of a router: commands to start, restart and stop each timer, and its effect.
 
-Sources: Cisco's guides to Configuration Replace and Configuration Rollback (the timer for a confirmation is of
-12.4(20)T, `configure replace` of 12.3(7)T) and to Embedded Event Manager (countdowns and `action cli` of 12.3(14)T).
+Sources: Cisco's guides to Configuration Replace and Configuration Rollback (the timer for a confirmation is in
+12.4(20)T, `configure replace` in 12.3(7)T) and to Embedded Event Manager (countdowns and `action cli` in 12.3(14)T).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from qoslab.model.inventory import RollbackMethod as Choice
 
 Lines = tuple[str, ...]
 Ask = Callable[..., Sequence[str]]
-"""`said("show clock")`: what the router answers to each line."""
+"""Function that returns the router's answer to each line: `ask("show clock")`."""
 
 COPY = "flash:qoslab-before.cfg"
 """Path of the configuration that an applet restores."""
 MAXRUN = "maxrun 300"
-"""An applet has 20 s by default; to put a configuration in force may take longer."""
+"""Time limit of the applet: the default of 20 s may be too short to activate a configuration."""
 _CONFIGURE, _END = "configure terminal", "end"
 _REGISTERED = "show event manager policy registered | include qoslab-"
 _SCHEDULED = "Reload scheduled"
@@ -34,7 +34,7 @@ _CERTIFICATE = re.compile(
     r"(?: nvram:\S+|[ \r]*(?:\n[ \t]+[0-9A-F][0-9A-F ]*\r?)*\n[ \t]+quit)[ \r]*$",
     re.MULTILINE,
 )
-"""The startup configuration names a file with what the running one prints."""
+"""Pattern of certificates: the startup configuration names a file in place of their content."""
 _HEADING = re.compile(r"^(?:Building configuration|Current configuration|Using \d+ out of)")
 
 
@@ -49,26 +49,26 @@ class RollbackState:
 
 
 class Countdown(ABC):
-    """One kind of them. Its target is fixed when it is started; a restart keeps it."""
+    """Rollback timer of one method. Its target is fixed when it is started; a restart keeps it."""
 
     effect: str
     """Effect at its end, in a few words."""
     most_minutes: int
-    """Longer ones it does not take."""
+    """Greatest time in minutes."""
     looks: Lines
     """The show commands that show whether it is active."""
 
     @abstractmethod
     def start(self, minutes: int) -> Lines:
-        """The lines that start it."""
+        """Return the lines that start it."""
 
     @abstractmethod
     def renew(self, minutes: int, times: int) -> Lines:
-        """The lines that have it count from the beginning; `times` is how often it was started so far."""
+        """Return the lines that restart it; `times` is the number of starts so far."""
 
     @abstractmethod
     def stop(self) -> Lines:
-        """The lines that end it, and take away what it needed; harmless where it is over."""
+        """Return the lines that stop it and remove what it needed; harmless if it is over."""
 
     @abstractmethod
     def left(self, shown: Sequence[str]) -> str:
@@ -76,15 +76,15 @@ class Countdown(ABC):
 
     @abstractmethod
     def can(self, state: RollbackState) -> str:
-        """Return why the router cannot, as far as that is known without starting it; empty if nothing is known."""
+        """Return why the router cannot run it, as far as known without starting it; empty if no reason is known."""
 
     @abstractmethod
     def begin(self, ask: Ask, minutes: int) -> str:
-        """Start it; why the router cannot, empty if it counts."""
+        """Start it; return why the router cannot run it, empty if it is running."""
 
 
 class Confirmation(Countdown):
-    """The change of the configuration has to be confirmed."""
+    """Rollback unless the change of the configuration is confirmed."""
 
     effect = "the router restores its earlier configuration, unless the change is confirmed"
     most_minutes = 120
@@ -119,7 +119,7 @@ class Confirmation(Countdown):
 
 
 class Applet(Countdown):
-    """An applet of the Embedded Event Manager puts a copy of the configuration in force, which has no such applet."""
+    """Rollback by an applet of the Embedded Event Manager, which activates a copy of the configuration without it."""
 
     effect = f"an applet restores {COPY}, a copy from before the run"
     most_minutes = (2**32 - 1) // 60
@@ -130,7 +130,7 @@ class Applet(Countdown):
         return f"copy running-config {COPY}", _CONFIGURE, *self._applet(minutes, 0), _END
 
     def renew(self, minutes: int, times: int) -> Lines:
-        """See `Countdown`. The new one counts before the old one is taken off."""
+        """See `Countdown`. The new applet starts before the old one is removed."""
         old = APPLETS[(times - 1) % len(APPLETS)]
         return _CONFIGURE, *self._applet(minutes, times), f"no {old}", _END
 
@@ -175,7 +175,7 @@ class Applet(Countdown):
         return (
             APPLETS[times % len(APPLETS)],
             f" event timer countdown time {60 * minutes}",
-            # In the place of the line before, where the release knows it.
+            # Replaces the previous line, if the release supports it.
             f" event timer countdown time {60 * minutes} {MAXRUN}",
             ' action 1.0 cli command "enable"',
             f' action 2.0 cli command "configure replace {COPY} force"',
@@ -184,7 +184,7 @@ class Applet(Countdown):
 
 
 class Restart(Countdown):
-    """The router restarts."""
+    """Rollback by a reload of the router."""
 
     effect = "the router reloads its startup configuration (it must equal the running one)"
     most_minutes = 24 * 24 * 60
@@ -192,7 +192,7 @@ class Restart(Countdown):
 
     def start(self, minutes: int) -> Lines:
         """See `Countdown`."""
-        # Of minutes alone it takes three digits.
+        # The command for minutes alone accepts three digits.
         return (f"reload in {minutes}" if minutes < 1000 else f"reload in {minutes // 60}:{minutes % 60:02}",)
 
     def renew(self, minutes: int, times: int) -> Lines:
@@ -224,7 +224,7 @@ class Restart(Countdown):
 COUNTDOWNS: Mapping[Choice, Countdown] = MappingProxyType(
     {"archive": Confirmation(), "eem": Applet(), "reload": Restart()}
 )
-"""Rollback methods in the default order: the last takes the router's time, and its counters."""
+"""Rollback methods in the default order; the last one costs a reload of the router, and its counters."""
 
 
 def refusal_of(lines: Sequence[str], ask: Sequence[str]) -> str:
@@ -238,7 +238,7 @@ def _name(applet: str) -> str:
 
 
 def _steady(text: str) -> list[str]:
-    """A configuration's lines without comments, headings, and what changes by itself or is kept elsewhere."""
+    """Return a configuration's lines without comments, headings, volatile lines and certificates."""
     lines = [line.rstrip() for line in _CERTIFICATE.sub(r"\1", text).splitlines()]
     return [
         line

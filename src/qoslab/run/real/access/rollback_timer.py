@@ -1,7 +1,7 @@
-"""Rollback timer on the router itself, in case no other process can restore it.
+"""Rollback timers on the routers, in case no process can restore them.
 
-It is started before the first line is sent, restarted before each cell, and stopped when the router is proven to be
-as it was.
+A timer is started before the first line is sent, restarted before each cell, and stopped when the router is proven to
+be restored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from qoslab.model.units import Duration
 from qoslab.run.real.access.rollback_methods import COUNTDOWNS, refusal_of
 
 Ask = Callable[..., Sequence[str]]
-"""`ask("R1", "show clock")`: what a router answers to each line, as `AccessProxies.ask`."""
+"""Function that returns a router's answer to each line: `ask("R1", "show clock")`, as `AccessProxies.ask`."""
 
 
 class RollbackTimers:
@@ -31,7 +31,7 @@ class RollbackTimers:
         longest: Duration,
         keep: Callable[[Mapping[str, Choice]], None] = lambda _: None,
     ) -> None:
-        """`settings` by router. `longest` is the traffic time of the longest cell, which the countdown has to take.
+        """`settings` by router. `longest` is the traffic time of the longest cell, which the timer must cover.
 
         `keep` receives the active timers whenever they change.
         """
@@ -45,7 +45,7 @@ class RollbackTimers:
         """Number of starts of each timer."""
 
     def arm(self, traffic: Duration) -> None:
-        """Start the countdowns for a cell, or restart them. `UserError` if a router cannot do what is wanted."""
+        """Start or restart the timers for a cell. Raise `UserError` if a router cannot do what is required."""
         for router, settings in self._settings.items():
             minutes = minutes_of(settings, traffic)
             if router in self.armed:
@@ -54,7 +54,7 @@ class RollbackTimers:
                 self._start(router, settings, minutes)
 
     def disarm(self) -> None:
-        """Stop them: the routers are as they were. `DeviceError` if one counts on, which `keep` still has then."""
+        """Stop the timers after restoring. Raise `DeviceError` if one still runs, which `keep` then still has."""
         reasons = {}
         for router, choice in list(self.armed.items()):
             if reason := stop(self._ask, router, choice):
@@ -70,7 +70,7 @@ class RollbackTimers:
             if reason := too_long(choice, minutes_of(settings, self._longest)):
                 reasons[choice] = reason
                 continue
-            # Known before it counts: where this is cut off in between, the restoring process stops it.
+            # Saved before it starts: after an interruption in between, the restoring process stops it.
             self._keep({**self.armed, router: choice})
             countdown = COUNTDOWNS.get(choice)
             reason = "" if countdown is None else countdown.begin(partial(self._ask, router), minutes)
@@ -99,12 +99,12 @@ class RollbackTimers:
 
 
 def minutes_of(settings: RouterSettings, traffic: Duration) -> int:
-    """Return how long a router counts for a cell whose traffic takes so long."""
+    """Return the timer of a router for a cell with this traffic time, in minutes."""
     return max(math.ceil((traffic.seconds + settings.rollback_margin.seconds) / 60), 1)
 
 
 def too_long(choice: Choice, minutes: int) -> str:
-    """Return why a countdown does not do for a cell; empty if it does."""
+    """Return why the greatest time of a method is too short for a cell; empty if it is sufficient."""
     countdown = COUNTDOWNS.get(choice)
     if countdown is None or minutes <= countdown.most_minutes:
         return ""
@@ -112,18 +112,18 @@ def too_long(choice: Choice, minutes: int) -> str:
 
 
 def tried(wanted: Choice | None) -> tuple[Choice, ...]:
-    """Return the methods to try, in order, for the inventory's setting; None: nothing."""
+    """Return the methods to try, in order, for the setting in the inventory; None: no setting."""
     return tuple(COUNTDOWNS) if wanted is None else (wanted,)
 
 
 def stop(ask: Ask, router: str, choice: str) -> str:
-    """Stop a countdown; one that is over already is no matter. What is left of it; empty if nothing is."""
+    """Stop a timer, which may be over already. Return what remains of it; empty if nothing does."""
     countdown = next((each for name, each in COUNTDOWNS.items() if name == choice), None)
     if countdown is None:
         return ""
     answers = ask(router, *countdown.stop())
     shown = ask(router, *countdown.looks)
-    # Who may not enter the one perhaps may not see the other.
+    # A user who may not enter one command may not see the output of the other.
     refused = filter(None, map(refusal_in, (*answers, *shown)))
     denied = next((each for each in refused if "uthorization failed" in each), "")
     if left := countdown.left(shown) or denied:
@@ -133,7 +133,7 @@ def stop(ask: Ask, router: str, choice: str) -> str:
 
 
 def refuse_left(reasons: Mapping[str, str]) -> None:
-    """`DeviceError` if something is left of countdowns, by router."""
+    """Raise `DeviceError` if timers remain, by router."""
     left = {router: reason for router, reason in reasons.items() if reason}
     if left:
         listed = "\n".join(f"  {router}: {reason}" for router, reason in left.items())

@@ -1,7 +1,7 @@
-"""The mark of a run on the routers that it configures: an alias of their running configuration, which says whose it is.
+"""Run lock of routers: an alias in the running configuration that names the run.
 
-It is entered when the countdowns have begun, and taken out when the router is as it was; nothing of it is saved. It
-stays if a run is killed, as what the run has configured does, and `lab rescue` takes out both.
+It is entered after the rollback timers have started, and removed when the router is restored; it is never saved. If a
+run is killed, the lock remains, like the run's configuration, and `lab rescue` removes both.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ HINT = (
 )
 
 TAKEN_OUT = ("configure terminal", f"no {MARK}", "end")
-"""The lines that take a mark out."""
+"""Lines that remove a run lock."""
 
 
 def entered(who: str) -> tuple[str, ...]:
-    """The lines that enter a mark."""
+    """Return the lines that enter a run lock."""
     return "configure terminal", f"{MARK} {who}", "end"
 
 
 def marked(ask: Ask, router: str) -> str:
-    """Return whose mark a router carries; empty if none."""
+    """Return the owner of a router's run lock; empty if there is none."""
     (shown,) = ask(router, f"show running-config | include ^{MARK}")
     return mark_in(shown)
 
 
 def mark_in(running: str) -> str:
-    """Return whose mark a running configuration has; empty if none."""
+    """Return the owner of the run lock in a running configuration; empty if there is none."""
     found = [line for line in running.splitlines() if line.startswith(f"{MARK} ")]
     return found[0].removeprefix(MARK).strip() if found else ""
 
 
 def refuse_marked(ask: Ask, routers: Iterable[str], own: str = "") -> Mapping[str, str]:
-    """Return whose mark each router carries. `UserError` with each that carries that of another run than `own`."""
+    """Return the owner of each router's run lock. Raise `UserError` with all locks of runs other than `own`."""
     whose = {router: marked(ask, router) for router in routers}
     locked = [f"{router} is locked by another run: {who}" for router, who in whose.items() if who not in ("", own)]
     if locked:
@@ -51,7 +51,7 @@ def refuse_marked(ask: Ask, routers: Iterable[str], own: str = "") -> Mapping[st
 
 
 def unmark(ask: Ask, router: str, who: str) -> None:
-    """Take this mark out; another's stays."""
+    """Remove this run lock; leave the lock of another run."""
     if marked(ask, router) == who:
         ask(router, *TAKEN_OUT)
 
@@ -72,13 +72,13 @@ class RunLocks:
         """Routers that carry it."""
 
     def arm(self, traffic: Duration) -> None:
-        """See `Guard`. `UserError` if a router carries another mark by now."""
+        """See `Guard`. Raise `UserError` if a router now has the lock of another run."""
         whose = refuse_marked(self._ask, self._routers, self._who)
         self._inner.arm(traffic)
         if not self.marked:
             self._keep(self._who)
         for router in self._routers:
-            # One that has restarted has lost it.
+            # A router that has restarted has lost its lock.
             if whose[router] != self._who:
                 self._enter(router)
 
@@ -88,11 +88,11 @@ class RunLocks:
             raise DeviceError(f"{router} refuses the run lock: {refused}")
         if router not in self.marked:
             self.marked.append(router)
-        # Of two that entered theirs at once, one reads the other's.
+        # If two runs enter their locks at once, one of them reads the other's.
         refuse_marked(self._ask, [router], self._who)
 
     def disarm(self) -> None:
-        """See `Guard`. The mark goes last: it keeps another run away, whose countdown would be stopped here."""
+        """See `Guard`. The lock is removed last: another run could otherwise start, and its timer be stopped here."""
         self._inner.disarm()
         for router in list(self.marked):
             unmark(self._ask, router, self._who)

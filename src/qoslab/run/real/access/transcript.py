@@ -1,4 +1,4 @@
-"""Transcript of the lines between a device and its client, with times, without secrets."""
+"""Transcript of a login: the lines between a device and its client, with times, without secrets."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from qoslab.results.redaction import Redaction
 
 FROM_DEVICE, TO_DEVICE, REMARK = "<", ">", "="
 MOST_OF_LINE, MOST_BYTES = 2**16, 64 * 2**20
-"""Characters of a line, bytes of a transcript."""
+"""Greatest length of a line in characters, and of a transcript in bytes."""
 
 
 class Transcript:
-    """One login's. Lines are written when they are complete, so that a secret is never cut in two."""
+    """Transcript of one login. Lines are written when they are complete, so that a secret is never split."""
 
     def __init__(self, file: TextIO | None, redaction: Redaction) -> None:
         self._file = file
@@ -25,7 +25,7 @@ class Transcript:
 
     @classmethod
     def opened(cls, folder: Path | None, device: str, redaction: Redaction) -> Transcript:
-        """The next one of a device: `R1.1.txt`, `R1.2.txt`, … in the folder."""
+        """Open the next transcript of a device in the folder: `R1.1.txt`, `R1.2.txt`, …"""
         if folder is None:
             return cls(None, redaction)
         folder.mkdir(parents=True, exist_ok=True)
@@ -37,34 +37,34 @@ class Transcript:
                 number += 1
 
     def received(self, data: bytes) -> None:
-        """The device printed this."""
+        """Record output of the device."""
         *lines, self._received = (self._received + data.decode(errors="replace")).split("\n")
         for line in lines:
             self._write(FROM_DEVICE, line.replace("\r", ""))
         if len(self._received) > MOST_OF_LINE:
-            # Not in pieces: a secret could be cut in two.
+            # Not in pieces, which could split a secret.
             self._write(REMARK, f"{MOST_OF_LINE} characters of a line without an end are left out")
             self._received = ""
 
     def sent(self, data: bytes) -> None:
-        """This was sent to the device."""
+        """Record input for the device."""
         *lines, self._sent = (self._sent + data.decode(errors="replace").replace("\n", "\r")).split("\r")
         for line in lines:
             self._end_prompt()
             self._write(TO_DEVICE, line)
 
     def sent_secret(self, what: str) -> None:
-        """A secret was sent to the device."""
+        """Record that a secret was sent to the device."""
         self._end_prompt()
         self._write(TO_DEVICE, f"<{what}>")
 
     def remark(self, text: str) -> None:
-        """Something else happened."""
+        """Record another event."""
         self._end_prompt()
         self._write(REMARK, text)
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the remaining text."""
         self._end_prompt()
         if self._sent:
             self._write(TO_DEVICE, self._sent)
@@ -73,7 +73,7 @@ class Transcript:
             self._file = None
 
     def _end_prompt(self) -> None:
-        """A prompt has no end of line: what is sent after it ends it."""
+        """End the line of a prompt, which has no line end before the next input."""
         line, self._received = self._received, ""
         if line.strip():
             self._write(FROM_DEVICE, line.replace("\r", ""))

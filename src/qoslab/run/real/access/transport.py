@@ -1,4 +1,4 @@
-"""Lines to devices: SSH, telnet, either through a jump host."""
+"""Connections to devices: SSH or telnet, both also through a jump host."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ GONE = (OSError, asyncssh.Error, asyncio.IncompleteReadError)
 
 _REACH_HINT = "Check its address and port, and how it is to be reached."
 _NO_ALGORITHMS = ("ext-info-s", "kex-strict-s-v00@openssh.com")
-"""Signs in the list of key exchanges that the server knows an extension."""
+"""Entries in the list of key exchanges that only announce an extension of the server."""
 _USERS_FILE = Path("~/.ssh/known_hosts")
 
 
 class Line(Protocol):
-    """A connection to a device's command line."""
+    """Connection to a device's command line."""
 
     async def read(self) -> bytes:
         """Return the next data of the device; empty when it has hung up."""
 
     async def write(self, data: bytes) -> None:
-        """Send; nothing if the device has hung up, which `read` says."""
+        """Send data; do nothing if the device has hung up, which `read` reports."""
 
     def close(self) -> None:
         """Hang up."""
 
     @property
     def gone(self) -> bool:
-        """True if the device has hung up already."""
+        """True if the device has already hung up."""
 
 
 async def reach(way: AccessMethod) -> Line:
-    """Connect, as far as there is a command line or a question for a user. `AccessError` if that fails."""
+    """Connect, up to a command line or a question for a user. Raise `AccessError` if that fails."""
     try:
         async with asyncio.timeout(way.answer_s):
             jump = None if way.jump is None else await _connect_hop(way.jump)
@@ -59,7 +59,7 @@ async def reach(way: AccessMethod) -> Line:
     except asyncssh.HostKeyNotVerifiable as error:
         raise _key_trouble(way) from error
     except (asyncssh.KeyExchangeFailed, asyncssh.ConnectionLost) as error:
-        # Either end may find out first, and a device just hangs up then.
+        # Either end may detect it first, and a device just hangs up then.
         old_only = await _old_only(way)
         if isinstance(error, asyncssh.ConnectionLost) and not old_only:
             raise AccessError(Kind.OUT_OF_REACH, f"{way.place}: {error}", _REACH_HINT) from error
@@ -126,7 +126,7 @@ async def _by_ssh(way: AccessMethod, jump: asyncssh.SSHClientConnection | None) 
 
 
 def _keys(way: AccessMethod) -> dict[str, Any]:
-    """Return the keys for asyncssh. `AccessError` if the one that is named cannot be used."""
+    """Return the keys for asyncssh. Raise `AccessError` if the named key cannot be used."""
     if way.key is not None:
         try:
             return {"client_keys": [asyncssh.read_private_key(way.key)], "agent_path": None}
@@ -135,7 +135,7 @@ def _keys(way: AccessMethod) -> dict[str, Any]:
             raise AccessError(
                 Kind.LOGIN_REFUSED, f"{way.place}: the key {way.key} cannot be used: {error}", hint
             ) from error
-    # With a password only that is tried: a device counts each key that it does not know as a wrong login.
+    # With a password, only the password is tried: a device counts each unknown key as a failed login.
     return {} if way.password is None else {"client_keys": None, "agent_path": None}
 
 
@@ -155,7 +155,7 @@ async def _connect_hop(hop: Hop) -> asyncssh.SSHClientConnection:
 
 
 def _with_old(way: AccessMethod, old: tuple[str, ...], never: str) -> str | tuple[()]:
-    """asyncssh's own choice, with what is old or without."""
+    """Return asyncssh's own choice of algorithms, with or without old ones."""
     if way.old_ssh:
         return "+" + ",".join(old)
     return f"-{never}" if never else ()
@@ -169,13 +169,13 @@ def _known_hosts(way: AccessMethod) -> asyncssh.SSHKnownHosts:
 
 
 def _known_keys(way: AccessMethod, port: int) -> list[asyncssh.SSHKey]:
-    # Without an address, which is another matter than a name, and which nobody has looked up yet.
+    # Without an address: it is a separate entry, and the name has not been resolved yet.
     found = _known_hosts(way).match(way.host, "", port)
     return list(found[0])
 
 
 def _signatures(way: AccessMethod, port: int) -> list[str]:
-    """Algorithms of host keys: first of those that are known, so that the device shows one that can be compared."""
+    """Return host key algorithms, those of known keys first, so that the device shows a key that can be compared."""
     known = [name for key in _known_keys(way, port) for name in key.sig_algorithms]
     names = [name.decode() for name in dict.fromkeys((*known, *get_default_public_key_algs()))]
     return [name for name in names if way.old_ssh or name not in OLD]
@@ -203,7 +203,7 @@ def _algorithm_trouble(way: AccessMethod, old_only: list[str], message: str) -> 
 
 
 async def _old_only(way: AccessMethod) -> list[str]:
-    """Return the old algorithms if a device offers no others of a kind; empty if unknown."""
+    """Return the old algorithms if a device offers no others of a kind; empty if it does or if unknown."""
     try:
         async with asyncio.timeout(way.answer_s):
             offered = await _offered(way)
@@ -213,7 +213,7 @@ async def _old_only(way: AccessMethod) -> list[str]:
 
 
 async def _offered(way: AccessMethod) -> list[list[str]]:
-    """The key exchanges, host keys, ciphers and MACs in a server's first words (RFC 4253, 4.2 and 7.1)."""
+    """Return key exchanges, host keys, ciphers and MACs in a server's first message (RFC 4253, 4.2 and 7.1)."""
     jump = None if way.jump is None else await _connect_hop(way.jump)
     try:
         reader, writer = await _open(way, way.port or SSH_PORT, jump)
@@ -228,7 +228,7 @@ async def _offered(way: AccessMethod) -> list[list[str]]:
     finally:
         if jump is not None:
             jump.close()
-    # Length of the padding, number of the message, cookie; then lists of names, each with its length.
+    # Padding length, message number, cookie; then lists of names, each with its length.
     at, lists = 1 + 1 + 16, []
     for _ in range(6):
         size = int.from_bytes(packet[at : at + 4])
@@ -285,7 +285,7 @@ async def _by_telnet(way: AccessMethod, jump: asyncssh.SSHClientConnection | Non
 
 
 async def _open(way: AccessMethod, port: int, jump: asyncssh.SSHClientConnection | None) -> tuple[Any, Any]:
-    """A connection to the device, from the jump host if there is one: what reads and what writes."""
+    """Connect to the device, from the jump host if there is one; return reader and writer."""
     if jump is None:
         return await asyncio.open_connection(way.host, port)
     return await jump.open_connection(way.host, port, encoding=None)

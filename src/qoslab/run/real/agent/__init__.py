@@ -1,8 +1,8 @@
 """Agent on a host of an inventory during a run: sent over SSH, never installed.
 
-It needs Python 3.8 or later with the standard library, and `ip` (iproute2) for addresses and routes. It owns what it
-starts: when its input ends, or nobody is heard of for some seconds, every program of it is ended and what was set is
-put back. `MODULES` are sent in this order; they import nothing of qoslab but those before them.
+It needs Python 3.8 or later with the standard library, and `ip` (iproute2) for addresses and routes. It owns the
+programs that it starts: when its input ends, or no message arrives for some seconds, all of them are ended and all
+settings are restored. `MODULES` are sent in this order; of qoslab, each imports only modules before it.
 """
 
 from __future__ import annotations

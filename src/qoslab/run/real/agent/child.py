@@ -1,4 +1,4 @@
-"""A program that the agent starts at an instant: forked as soon as it is asked for, it waits there by itself."""
+"""Program that the agent starts at a given time: forked as soon as it is requested, it waits for the time by itself."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from qoslab.run.real.agent.settings import libc
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 PR_SET_PDEATHSIG = 1
 NOT_STARTED = 126
-"""The status of a program that is there and could not be started, as a shell has it."""
+"""Exit status of a program that exists and could not be started, as in a shell."""
 
 
 def steady_ns() -> int:
-    """CLOCK_MONOTONIC, which is never set."""
+    """Return CLOCK_MONOTONIC, which is never set, in nanoseconds."""
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
 class Child:
-    """A program, from its fork on. It reads nothing, leads a session of its own and ends with the agent."""
+    """Program from its fork on. It reads no input, leads its own session and ends with the agent."""
 
     def __init__(self, number: int, argv: list[str], path: str, stdout: bool, at_ns: int, folder: str) -> None:
-        """`path` is the program itself, which begins at `at_ns` of CLOCK_MONOTONIC, in `folder`."""
+        """`path` is the program, which starts at `at_ns` of CLOCK_MONOTONIC, in `folder`."""
         self.number = number
         self.name = argv[0]
         self.pipes: dict[int, str] = {}
-        """Descriptors, to be polled, of what it prints and of what it says of its begin, and their names."""
+        """Names of its pipes, by descriptors to poll: its output and its start report."""
         self.output = b""
-        """Start report: the time, and in a second line the reason of a failed start."""
+        """Start report: the time, and in a second line the reason for a failed start."""
         self._status: int | None = None
         ends = {name: os.pipe() for name in ("begin", "stderr", *(["stdout"] if stdout else []))}
-        # The agent's handlers are not for the child.
+        # The child must not have the handlers of the agent.
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
         self.pid = os.fork()
         if not self.pid:
@@ -62,12 +62,13 @@ class Child:
         """Send a signal to the program and its children."""
         if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
-                # Just forked it may not lead a session yet.
+                # Just after the fork, it may not lead a session yet.
                 os.killpg(self.pid, number) if os.getpgid(self.pid) == self.pid else os.kill(self.pid, number)
 
     def began_ns(self) -> int | None:
-        """Return when it began, once all is said of that; None if it was ended before. `OSError` with why it did
-        not.
+        """Return its start time, after the start report is complete; None if it was ended before the start.
+
+        Raise `OSError` with the reason for a failed start.
         """
         stamp, _, failure = self.output.partition(b"\n")
         if failure:
@@ -76,13 +77,14 @@ class Child:
 
 
 def decoded(status: int) -> int:
-    """A status of `os.waitpid` as `subprocess` has it."""
+    """Convert a status of `os.waitpid` to that of `subprocess`."""
     return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
 def become(argv: list[str], path: str, begin: int, stderr: int, stdout: int | None, at_ns: int, folder: str) -> None:
-    """Wait in a child for the start time, and execute the program. Descriptors above 2 are closed by that, as Python's
-    are.
+    """Wait in a child for the start time, and execute the program.
+
+    That closes descriptors above 2, which Python opens as non-inheritable.
     """
     try:
         os.setsid()

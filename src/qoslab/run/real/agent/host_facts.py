@@ -1,9 +1,10 @@
-"""Facts of the host, and the answers on its cables, without changes. Nothing is changed.
+"""Facts of the host, and answers on its cables. Nothing is changed.
 
-A request for an address (ARP, RFC 826) goes out of the very interface and is never routed, so any answering device is
-on that cable, and says its hardware address. It takes no address of the host's own (RFC 5227, 2.1.1)."""
+A request for an address (ARP, RFC 826) leaves by the given interface and is never routed, so any device that answers is
+on that cable, and the answer has its hardware address. It needs no address of the host (RFC 5227, 2.1.1).
+"""
 
-# pathlib and its like take longer to import than all else here; some hosts are slow.
+# pathlib and similar modules take longer to import than everything else here; some hosts are slow.
 # ruff: noqa: PTH119, PTH123, PTH207
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ ETH_P_ARP = 0x0806
 ARP = struct.Struct("!HHBBH6s4s6s4s")
 BROADCAST = b"\xff" * 6
 ANSWER_S = 1.0
-"""Longer than a router takes for an answer that is not queued."""
+"""Time for an answer that is not queued, in seconds; longer than a router takes."""
 MISSES = 3
 """Number of unanswered requests in a row after which a host counts as absent."""
 PACE_S = 0.003
-"""Pause between requests that do not wait for an answer."""
+"""Pause between requests that do not wait for an answer, in seconds."""
 CAPTURE = "dumpcap"
 CAPTURE_S = 10.0
-"""Time limit for dumpcap to report whether it may capture."""
+"""Time limit for dumpcap to report if it may capture, in seconds."""
 SIOCETHTOOL = 0x8946
 ETHTOOL_GSET, ETHTOOL_GDRVINFO = 0x1, 0x3
 DUPLEX = {0: "half", 1: "full"}
@@ -42,7 +43,7 @@ UNKNOWN_SPEED = 0xFFFF
 
 
 def cards() -> dict[str, Any]:
-    """All interfaces of the host, by name."""
+    """Return all interfaces of the host, by name."""
     counted = {link["ifname"]: link.get("stats64", {}) for link in json.loads(call("ip", "-j", "-s", "link", "show"))}
     found = {}
     for link in json.loads(call("ip", "-j", "addr", "show")):
@@ -60,7 +61,7 @@ def cards() -> dict[str, Any]:
 
 
 def ethernet(device: str) -> dict[str, Any]:
-    """Driver, speed in Mb/s and duplex of a card; None if it does not say."""
+    """Return driver, speed in Mb/s and duplex of a NIC; None if not reported."""
     facts: dict[str, Any] = {"driver": "", "mbps": None, "duplex": None}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
         try:
@@ -84,13 +85,13 @@ def _ethtool(handle: socket.socket, device: str, request: bytes) -> bytes:
 
 
 def management() -> dict[str, str]:
-    """Return where this connection comes in: the host's own address, and the interface by which answers leave."""
+    """Return the host's address in this connection, and the interface of its answers."""
     words = connection()
     return {"address": words[2], "device": comes_in_on(words)} if words else {"address": "", "device": ""}
 
 
 def congestion_controls() -> list[str]:
-    """Return the congestion controls of the kernel, loaded or as a module."""
+    """Return the congestion controls of the kernel, loaded or as modules."""
     with open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="utf-8") as file:
         loaded = file.read().split()
     modules = glob.glob(f"/lib/modules/{os.uname().release}/kernel/net/ipv4/tcp_*.ko*")
@@ -100,7 +101,7 @@ def congestion_controls() -> list[str]:
 def refuses_to_capture(program: str) -> str:
     """Return the message of dumpcap if this user may not capture; empty otherwise.
 
-    To list the link types it opens the interface, which a mere list of them (`-D`) does not; `any` is always up.
+    Listing the link types opens the interface, unlike a list of interfaces (`-D`); `any` is always up.
     """
     try:
         done = subprocess.run(
@@ -132,7 +133,7 @@ def look_around(programs: list[str], far: list[str], folder: str) -> dict[str, A
 
 
 class Cable:
-    """Asks for addresses on one interface, by ARP. `RefusedError` if the user may not."""
+    """ARP requests on one interface. Raises `RefusedError` if the user has no permission."""
 
     def __init__(self, device: str, mac: str, sender: str) -> None:
         """`sender` is the host's own address there; 0.0.0.0 if it has none."""
@@ -150,10 +151,10 @@ class Cable:
         try:
             self.socket.send(BROADCAST + self.mac + struct.pack("!H", ETH_P_ARP) + asked)
         except OSError:
-            return  # the line went down: nobody answers
+            return  # The line went down: no answers.
 
     def hear(self, until: float) -> tuple[str, str] | None:
-        """The next answer: address and hardware address; None after that moment."""
+        """Return the next answer: address and hardware address; None after the time `until`."""
         while True:
             left = until - time.monotonic()
             if left <= 0 or not select.select([self.socket], [], [], left)[0]:
@@ -166,7 +167,7 @@ class Cable:
                 return socket.inet_ntoa(address), ":".join(f"{byte:02x}" for byte in mac)
 
     def everybody(self, addresses: list[str]) -> dict[str, list[str]]:
-        """Return who has these addresses: their hardware addresses."""
+        """Return the hardware addresses that answer for these addresses."""
         found: dict[str, list[str]] = {}
         for _ in range(2):
             for address in addresses:
@@ -181,7 +182,7 @@ class Cable:
         return found
 
     def round_trips(self, address: str, count: int, within_s: float) -> tuple[int, list[float]]:
-        """Return how often it was asked, one request after the other, and how long each answer took, in ms."""
+        """Send sequential requests; return their number, and the round-trip times in ms."""
         took: list[float] = []
         asked = missed = 0
         while asked < count and missed < MISSES:
@@ -199,7 +200,7 @@ class Cable:
         return asked, took
 
     def answered(self, address: str, count: int, within_s: float) -> int:
-        """Return how many of so many requests are answered."""
+        """Return the number of answers to a burst of `count` requests."""
         heard = 0
         for number in range(count):
             self.ask(address)
@@ -215,7 +216,7 @@ class Cable:
 def on_cable(
     device: str, sender: str, far: str, others: list[str], count: int, burst: int, within_s: float
 ) -> dict[str, Any]:
-    """Return who answers on an interface: for the far end's address, and for others of the experiment."""
+    """Return the answers on an interface: for the far end's address, and for others of the experiment."""
     card = cards().get(device)
     nobody: dict[str, Any] = {"macs": {}, "asked": 0, "took_ms": [], "burst": 0, "answered": 0}
     if card is None or not card["carrier"]:
@@ -235,7 +236,7 @@ def on_cable(
 
 
 def _by_ping(device: str, far: str, count: int, within_s: float) -> dict[str, Any]:
-    """The same for a user who may not send frames: echo requests that no router passes on, and the neighbour table."""
+    """Return the same for a user without raw sockets, by pings that no router forwards and the neighbour table."""
     command = ["ping", "-n", "-c", str(count), "-i", "0.2", "-W", str(max(1, round(within_s))), "-t", "1"]
     done = subprocess.run([*command, "-I", device, far], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     words = done.stdout.decode(errors="replace").split()

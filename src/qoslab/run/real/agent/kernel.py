@@ -1,6 +1,6 @@
-"""Reads and changes what the kernel of the host has, by `ip` and its settings' files."""
+"""Reading and changing the settings of the host's kernel, by `ip` and by files."""
 
-# pathlib and its like take longer to import than all else here; some hosts are slow.
+# pathlib and similar modules take longer to import than everything else here; some hosts are slow.
 # ruff: noqa: PTH123
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ MOMENTARY = ("linkdown", "dead")
 
 
 class RefusedError(Exception):
-    """Message for the controller."""
+    """Refusal with a message for the controller."""
 
 
 def call(*argv: str, pass_fds: tuple[int, ...] = ()) -> str:
-    """Return the output of a program; `RefusedError` if it fails."""
+    """Return the output of a program. Raise `RefusedError` if it fails."""
     try:
         done = subprocess.run(argv, capture_output=True, pass_fds=pass_fds, check=False)
     except OSError as error:
@@ -32,17 +32,17 @@ def call(*argv: str, pass_fds: tuple[int, ...] = ()) -> str:
 
 
 def family(prefix: str) -> str:
-    """The option of `ip` for an address."""
+    """Return the option of `ip` for the family of an address."""
     return "-6" if ":" in prefix else "-4"
 
 
 def sysctl_path(key: str) -> str:
-    """The file of a setting; with the name of an interface, which may have dots, it is written as a path already."""
+    """Return the file of a setting; if its interface name may have dots, the key is already a path."""
     return "/proc/sys/" + (key if "/" in key else key.replace(".", "/"))
 
 
 def read_sysctl(key: str) -> str | None:
-    """A setting with its blanks normalised; None if the kernel lacks it."""
+    """Return a setting with its blanks normalised; None if the kernel lacks it."""
     try:
         with open(sysctl_path(key), encoding="utf-8") as file:
             return " ".join(file.read().split())
@@ -60,7 +60,7 @@ def write_sysctl(key: str, value: str) -> None:
 
 
 def leaves_by(address: str) -> list[str]:
-    """The interface by which the host would send to an address, and the prefix that says so; empty without a route."""
+    """Return the output interface for an address, and the prefix of its route; both empty without a route."""
     try:
         shown = json.loads(call("ip", "-j", family(address), "route", "get", "fibmatch", address))
     except RefusedError:
@@ -69,9 +69,9 @@ def leaves_by(address: str) -> list[str]:
 
 
 def connection() -> list[str]:
-    """The words of SSH_CONNECTION: whence, its port, to which address, its port; none if nobody says.
+    """Return the words of SSH_CONNECTION: client address and port, server address and port; empty if unknown.
 
-    sudo takes it out of the environment, and who started that still has it. Root may read it there.
+    sudo removes it from the environment, but a parent process still has it, and root may read it there.
     """
     text, process = os.environ.get("SSH_CONNECTION", ""), os.getppid()
     while not text and process > 1:
@@ -88,12 +88,12 @@ def connection() -> list[str]:
 
 
 def comes_in_on(words: list[str]) -> str:
-    """The interface of such a connection: by which answers leave, or which its link-local address names."""
+    """Return the interface of such a connection: that of its answers, or the one in its link-local address."""
     return words[2].partition("%")[2] or leaves_by(words[0])[0]
 
 
 def metrics_of(route: str) -> dict[str, str]:
-    """The attributes in a line of `ip route`, as the controller writes them: times in ms."""
+    """Return the attributes in a line of `ip route`, in the form of the controller: times in ms."""
     words = [word for word in route.split() if word != "lock"]
     found = {}
     for name, value in zip(words, words[1:]):  # noqa: B905, RUF007 (of Python 3.10)
@@ -106,10 +106,10 @@ def metrics_of(route: str) -> dict[str, str]:
 
 
 def in_force(address: str) -> dict[str, str]:
-    """Return the settings of a new connection to an address, in the words of `ip route`; empty without a route to it.
+    """Return the settings of a new connection to an address, in the terms of `ip route`; empty without a route.
 
-    What the route by which it leaves does not name the kernel has by itself (`tcp_init_cwnd`, `tcp_rto_min` in Linux'
-    net/ipv4/tcp.c, which older kernels have no setting for).
+    Defaults of the kernel replace attributes missing from the route (`tcp_init_cwnd`, `tcp_rto_min` in Linux'
+    net/ipv4/tcp.c; older kernels have no setting for them).
     """
     try:
         shown = lines_of(call("ip", family(address), "route", "get", "fibmatch", address))
@@ -122,31 +122,31 @@ def in_force(address: str) -> dict[str, str]:
 
 
 def lines_of(routes: str) -> list[str]:
-    """Return the routes of `ip route`, a line each; its further next hops begin with spaces."""
+    """Return the routes of `ip route`, one line each; further next hops begin with spaces."""
     return routes.replace("\n\t", " ").splitlines()
 
 
 def metric_of(route: str) -> str:
-    """The metric in a line of `ip route`; empty of one of IPv4 that has none."""
+    """Return the metric in a line of `ip route`; empty if it has none, as in IPv4."""
     words = route.split()
     return words[words.index("metric") + 1] if "metric" in words else ""
 
 
 def again(route: str) -> list[str]:
-    """The words that make a route again, from a line of `ip route`."""
+    """Return the arguments that create a route again, from a line of `ip route`."""
     words = [word for word in route.split() if word not in MOMENTARY]
-    # `rto_min` is locked by itself: `ip` prints the word and does not take it.
+    # `rto_min` is always locked: `ip` prints the word and does not accept it.
     pairs = [(before, word) for before, word in zip(["", *words], words) if (before, word) != ("rto_min", "lock")]  # noqa: B905
     return [until(int(word.replace("sec", ""))) if before == "expires" else word for before, word in pairs]
 
 
 def until(seconds: int) -> str:
-    """A word that stands for what will be left of so many seconds from now, when it is restored."""
+    """Return a placeholder for the remaining seconds at the time of restoring, `seconds` from now."""
     return "{until " + str(int(time.clock_gettime(time.CLOCK_BOOTTIME)) + seconds) + "}"
 
 
 def left(word: str) -> str:
-    """The seconds that are left, of such a word; any other word."""
+    """Return the remaining seconds for such a placeholder; other words unchanged."""
     if not word.startswith("{until "):
         return word
     return str(max(1, int(word[len("{until ") : -1]) - int(time.clock_gettime(time.CLOCK_BOOTTIME))))

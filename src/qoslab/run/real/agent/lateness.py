@@ -1,10 +1,10 @@
 """Wake-up lateness of the host, and the time that the run's programs wait for a processor.
 
-Sleeping for a while and looking at the clock shows what any program on the host has to bear; the kernel reports of each
-program how long it was ready to run and did not (`/proc/PID/task/TID/schedstat`).
+The lateness after a sleep shows the delay of any program on the host; the kernel reports for each program how long it
+was ready and did not run (`/proc/PID/task/TID/schedstat`).
 """
 
-# pathlib and its like take longer to import than all else here; some hosts are slow.
+# pathlib and similar modules take longer to import than everything else here; some hosts are slow.
 # ruff: noqa: PTH123, PTH208
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any
 
 PERIOD_NS = 10_000_000
 BUDGET_NS = 5_000_000
-"""Reported lateness, as a data plane's."""
+"""Lateness above which a wake-up counts as late, in nanoseconds, as for a data plane."""
 LOOKS_A_PROGRAM = 20
-"""Wake-ups between two looks at the programs; what one waits after the last look before its end is not seen."""
+"""Wake-ups between two readings of the programs; their waits after the last reading are missed."""
 
 
 class Watch:
-    """A thread that sleeps and wakes as long as the agent lives."""
+    """Thread that sleeps and wakes as long as the agent lives."""
 
     def __init__(self, programs: Callable[[], Iterable[tuple[str, int]]]) -> None:
-        """`programs` gives name and process of what runs."""
+        """`programs` returns names and process ids of running programs."""
         self._programs = programs
         self._lock = threading.Lock()
         self._due = time.monotonic_ns() + PERIOD_NS
@@ -40,7 +40,7 @@ class Watch:
         self._waited: dict[tuple[str, str], list[int]] = {}
 
     def _count(self) -> None:
-        """Return how late the wake-up is that is due."""
+        """Record the lateness of the wake-up that is due."""
         now = time.monotonic_ns()
         late = now - self._due
         self._latest_ns = max(self._latest_ns, late)
@@ -52,7 +52,7 @@ class Watch:
     def taken(self) -> dict[str, Any]:
         """Return the findings since the last call."""
         with self._lock:
-            # Who asks may be served before the thread that is overdue.
+            # The request may be served before the overdue thread.
             self._count()
             waited: dict[str, int] = {}
             for (program, _), (first, last) in self._waited.items():
@@ -72,7 +72,7 @@ class Watch:
         looks = 0
         while True:
             with self._lock:
-                # What stood still while it examined the programs was late, too.
+                # Delays during the reading of programs count as late, too.
                 self._count()
                 self._due = time.monotonic_ns() + PERIOD_NS
             time.sleep(PERIOD_NS / 1e9)
@@ -85,7 +85,7 @@ class Watch:
 
     def _look(self) -> None:
         for program, process in list(self._programs()):
-            # One that ends in the meantime, or a kernel that does not count it, leaves what was seen.
+            # If a program has just ended or the kernel does not count its wait, earlier readings stay.
             with contextlib.suppress(OSError, ValueError, IndexError):
                 for task in os.listdir(f"/proc/{process}/task"):
                     with open(f"/proc/{process}/task/{task}/schedstat", encoding="utf-8") as file:

@@ -1,8 +1,9 @@
-"""Lock of a host's interface: one run at a time, until its agent ends in any way, regardless of its rights.
+"""Lock of a host's interface: one run at a time, until its agent ends in any way, independent of its rights.
 
-A name in the abstract namespace of sockets is the lock. It is of the network namespace, as the interface is, needs no
-rights and no file, is one for all users of the machine, and the kernel releases it when its process ends. Any client
-that connects receives the name of its owner."""
+The lock is a name in the abstract namespace of sockets. It belongs to the network namespace, like the interface, needs
+no rights and no file, is common to all users of the machine, and is released by the kernel when its process ends. Any
+client that connects receives the name of its owner.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import threading
 NAME_BYTES = 400
 """Greatest number of bytes of a name."""
 PATIENCE_S = 2.0
-"""Time limit for the owner of an interface to identify itself."""
+"""Time limit for the owner of an interface to identify itself, in seconds."""
 UNKNOWN = "another run"
 
 
@@ -22,10 +23,10 @@ def _name(device: str) -> str:
 
 
 class InterfaceLock:
-    """One interface, held from now on until this process ends."""
+    """Lock of one interface, held until this process ends."""
 
     def __init__(self, device: str, who: str) -> None:
-        """`OSError` (`EADDRINUSE`) if somebody has it."""
+        """Raise `OSError` (`EADDRINUSE`) if it is already locked."""
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(_name(device))
         self._listener.listen()
@@ -42,7 +43,7 @@ class InterfaceLock:
 
 
 def holder(device: str) -> str:
-    """Return whose run has an interface of this namespace; empty if none has."""
+    """Return the owner of an interface's lock in this namespace; empty if there is none."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(PATIENCE_S)
         try:
@@ -58,6 +59,6 @@ def holder(device: str) -> str:
                 if not part:
                     break
                 name += part
-    # Another user may have said it.
+    # The text may come from another user.
     text = "".join(letter for letter in name.decode(errors="replace") if letter.isprintable())
     return text or UNKNOWN

@@ -1,6 +1,6 @@
-"""A card of the host: whether it may go into a namespace, and what makes it as it was when it is back."""
+"""NIC of the host: check if it may move into a namespace, and entries that restore it after its return."""
 
-# pathlib and its like take longer to import than all else here; some hosts are slow.
+# pathlib and similar modules take longer to import than everything else here; some hosts are slow.
 # ruff: noqa: PTH118, PTH208
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from qoslab.run.real.agent.kernel import (
 )
 
 PLAIN_QUEUES = ("noqueue", "noop", "mq", "pfifo_fast", "fq_codel", "fq")
-"""Queueing disciplines that an interface has by itself."""
+"""Default queueing disciplines of interfaces."""
 FOREVER = 0xFFFFFFFF
-"""Seconds, of an address that does not expire."""
+"""Lifetime of an address that does not expire, in seconds."""
 KINDS = ("noprefixroute", "nodad", "mngtmpaddr", "autojoin", "home")
-"""Words of an address that `ip` takes as it prints them."""
+"""Flags of an address that `ip` accepts in the form that it prints."""
 NO_ADDRESS = "1"
-"""`addr_gen_mode` of an interface to which the kernel gives no link-local address by itself."""
+"""Value of `addr_gen_mode` for an interface without an automatic link-local address."""
 TRIED_OUT = "accept_dad"
 
 
 def addresses(device: str) -> list[str]:
-    """Addresses with their length, but link-local ones."""
+    """Return the global addresses with their prefix lengths."""
     return [f"{each['local']}/{each['prefixlen']}" for each in _addresses(device) if each.get("scope") == "global"]
 
 
@@ -42,7 +42,7 @@ def _addresses(device: str) -> list[dict[str, Any]]:
 
 
 def check_movable(device: str) -> None:
-    """`RefusedError` if the machine needs it where it is, or something of it would be lost."""
+    """Raise `RefusedError` if the machine needs the interface where it is, or if a move would lose its state."""
     for version, kind in (("-4", ""), ("-6", " of IPv6")):
         if call("ip", version, "route", "show", "default", "dev", device).strip():
             raise RefusedError(
@@ -70,7 +70,7 @@ def as_it_is(device: str) -> list[dict[str, Any]]:
     """Return the entries of a journal that restore the interface once it is back, in reverse order."""
     settings = _settings(device)
     tried = {key: value for key, value in settings.items() if key.endswith("/" + TRIED_OUT)}
-    # An address that is tried out first may be no route's source.
+    # An address in duplicate detection cannot be the source of a route.
     entries: list[dict[str, Any]] = [{"sysctls": tried}]
     own_local = settings.get(f"net/ipv6/conf/{device}/addr_gen_mode") == NO_ADDRESS
     for words in _routes(device, own_local):
@@ -81,7 +81,7 @@ def as_it_is(device: str) -> list[dict[str, Any]]:
         entries.append({"run": ["ip", "neigh", "replace", *entry]})
     ipv4 = [each for each in _addresses(device) if each["family"] == "inet"]
     ipv6 = [each for each in _addresses(device) if each["family"] == "inet6" and (each["scope"] != "link" or own_local)]
-    # `ip` lists those of IPv4 as they came, of IPv6 the latest first.
+    # `ip` lists addresses of IPv4 in their order, of IPv6 the latest first.
     for each in [*reversed(ipv4), *ipv6]:
         entries.append({"run": ["ip", "addr", "replace", *_words(each, device), "dev", device]})
     if "UP" in json.loads(call("ip", "-j", "link", "show", "dev", device))[0]["flags"]:
@@ -91,13 +91,13 @@ def as_it_is(device: str) -> list[dict[str, Any]]:
 
 
 def _settings(device: str) -> dict[str, str]:
-    """Settings of the kernel for this interface alone, by path."""
+    """Return the kernel settings of this interface, by path."""
     found = {}
     for folder in [f"net/{version}/{kind}/{device}" for version in ("ipv4", "ipv6") for kind in ("conf", "neigh")]:
         try:
             names = sorted(os.listdir(os.path.join("/proc/sys", folder)))
         except OSError:
-            continue  # a kernel without IPv6
+            continue  # A kernel without IPv6.
         for name in names:
             value = read_sysctl(f"{folder}/{name}")
             if value is not None:
@@ -106,8 +106,10 @@ def _settings(device: str) -> dict[str, str]:
 
 
 def _routes(device: str, own_local: bool) -> list[list[str]]:
-    """The words for `ip` that make the routes again: those of neighbours last, by which others' gateways are
-    reached."""
+    """Return the arguments of `ip` that create the routes again.
+
+    Connected routes come last and so are restored first: gateways are reached through them.
+    """
     found = []
     for version in ("-4", "-6"):
         for line in lines_of(call("ip", version, "route", "show", "table", "all", "dev", device)):
@@ -118,7 +120,7 @@ def _routes(device: str, own_local: bool) -> list[list[str]]:
 
 
 def _words(each: dict[str, Any], device: str) -> list[str]:
-    """Return the words that give an interface such an address."""
+    """Return the arguments of `ip` for such an address."""
     words = [f"{each['local']}/{each['prefixlen']}"]
     if "address" in each:
         words = [each["local"], "peer", f"{each['address']}/{each['prefixlen']}"]

@@ -1,10 +1,10 @@
-"""Answers requests, starts programs and passes on what they print.
+"""Agent's server: answers requests, starts programs and forwards their output.
 
-Input and output are frames: two lengths of four bytes, a JSON head, raw bytes. A request has `id` and `op`, and gets a
-head with that `id` and `ok`; events have none. The operations are the methods `op_…`.
+Input and output are frames: two lengths of four bytes, a JSON head, raw bytes. A request has `id` and `op`, and its
+reply has the same `id` and `ok`; events have none. The operations are the methods `op_…`.
 """
 
-# pathlib and its like take longer to import than all else here; some hosts are slow.
+# pathlib and similar modules take longer to import than everything else here; some hosts are slow.
 # ruff: noqa: PTH108, PTH118, PTH123
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from qoslab.run.real.agent.settings import CHUNK, Settings, Watchdog, difference
 
 LENGTHS = struct.Struct("!II")
 PATIENCE_S = 3.5
-"""Time without a message of the controller (it sends two a second). With what follows it is below 5 s."""
+"""Time limit without a message from the controller, which sends two a second. The cleanup ends within 5 s in total."""
 GRACE_S = 0.5
-"""Time between SIGTERM and SIGKILL, if the output of the programs is not needed."""
+"""Time between SIGTERM and SIGKILL if the output of the programs is not needed, in seconds."""
 TRY_S = 20.0
-"""Time limit for a program to print its version."""
+"""Time limit for a program to print its version, in seconds."""
 ROOM = 1 << 20
-"""Bytes that wait for the controller before no more is read from programs and files."""
+"""Bytes waiting for the controller above which programs and files are not read."""
 
 
 class Agent:
-    """Answers requests and passes on what programs print."""
+    """Server for requests, which forwards the output of programs."""
 
     def __init__(self, who: str) -> None:
         self.folder = tempfile.mkdtemp(prefix="qoslab-agent-")
@@ -69,7 +69,7 @@ class Agent:
         self.wakeup, write_end = socket.socketpair()
         self.wakeup.setblocking(False)
         write_end.setblocking(False)
-        self.wakeup_end = write_end  # keeps the descriptor open
+        self.wakeup_end = write_end  # Keeps the descriptor open.
         signal.set_wakeup_fd(write_end.fileno())
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
@@ -78,20 +78,20 @@ class Agent:
         self.poll.register(self.wakeup, select.POLLIN)
 
     def stop(self, *_: object) -> None:
-        """End after this."""
+        """End after the current work."""
         self.over = True
 
-    # frames
+    # Frames
 
     def push(self, head: dict[str, Any], body: bytes = b"") -> None:
-        """Send a message as soon as the channel has room."""
+        """Queue a message, which is sent when the channel has room."""
         text = json.dumps(head).encode()
         self.output.append(LENGTHS.pack(len(text), len(body)) + text + body)
         self.waiting += len(self.output[-1])
         self.flush()
 
     def flush(self) -> None:
-        """Write what can be written, and go on with files and pipes where there is room again."""
+        """Write pending messages, and continue with files and pipes when there is room again."""
         while True:
             try:
                 while self.output:
@@ -123,7 +123,7 @@ class Agent:
             self.poll.unregister(descriptor)
 
     def read_on(self) -> None:
-        """Send one more piece of a file, or say that it is whole."""
+        """Send the next piece of a file, or report its end."""
         number, file, digest = self.files[0]
         data = file.read(CHUNK)
         digest.update(data)
@@ -138,7 +138,7 @@ class Agent:
         self.waiting += len(self.output[-1])
 
     def serve(self) -> None:
-        """Serve until the controller is gone or closes the session."""
+        """Serve until the controller disconnects or closes the session."""
         try:
             self.push({"ready": True, "folder": self.folder, **facts()})
             while not self.over:
@@ -160,7 +160,7 @@ class Agent:
             self.end()
 
     def hear(self) -> None:
-        """Read what there is, and answer whole requests."""
+        """Read available input, and answer complete requests."""
         try:
             data = os.read(0, CHUNK)
         except BlockingIOError:
@@ -181,11 +181,11 @@ class Agent:
             body = bytes(self.input[LENGTHS.size + head_size : end])
             del self.input[:end]
             self.answer(head, body)
-            # What took its time was no silence of the controller.
+            # Time spent on requests is not silence of the controller.
             self.heard = time.monotonic()
 
     def answer(self, head: dict[str, Any], body: bytes) -> None:
-        """Do what is asked for, and say what came of it."""
+        """Execute a request, and send its reply."""
         number, op = head.pop("id", None), head.pop("op")
         if op == "beat":
             return
@@ -200,7 +200,7 @@ class Agent:
                 data = reply.pop("body", b"")
                 self.push(dict(reply, id=number, ok=True), data)
 
-    # programs
+    # Programs
 
     def reap(self) -> None:
         """Report ended programs, after all of their output."""
@@ -212,14 +212,14 @@ class Agent:
                 while self.pass_on(pipe):
                     pass
             for pipe in child.pipes:
-                # What it has started may hold them.
+                # Child processes of the program may hold the pipes open.
                 self._forget(pipe)
                 os.close(pipe)
             del self.children[child.number]
             self.push({"ended": child.number, "status": status})
 
     def pass_on(self, descriptor: int) -> bool:
-        """Send what a program has printed, or when it began; whether there may be more at once."""
+        """Forward the output or the start report of a program; return whether more may be available at once."""
         for child in self.children.values():
             if descriptor in child.pipes:
                 try:
@@ -241,7 +241,7 @@ class Agent:
         return False
 
     def begun(self, child: Child) -> None:
-        """Report the start of a program, or the reason of a failure."""
+        """Report the start of a program, or the reason for its failure."""
         try:
             began_ns = child.began_ns()
         except OSError as error:
@@ -252,7 +252,7 @@ class Agent:
                 self.push({"began": child.number, "at_ns": began_ns})
 
     def op_start(self, _: int, __: bytes, argv: list[str], stdout: bool, at_ns: int | None = None) -> dict[str, Any]:
-        """Start a program, one that was given, else one of the path: at an instant of CLOCK_MONOTONIC, or now."""
+        """Start a program, from `op_put` or from the path, at a time of CLOCK_MONOTONIC or now."""
         own = self.programs.get(argv[0])
         path = shutil.which(argv[0]) if own is None else f"/proc/self/fd/{own}"
         if path is None:
@@ -265,25 +265,23 @@ class Agent:
         return {"process": self.last}
 
     def op_signal(self, _: int, __: bytes, process: int, number: int) -> dict[str, Any]:
-        """Send a signal to a program, also before its start; ignore an ended one."""
+        """Send a signal to a program, also before its start; ignore a program that has ended."""
         if process in self.children:
             self.children[process].signal(number)
         return {}
 
     def op_put(self, _: int, body: bytes, name: str) -> dict[str, Any]:
-        """Take a program; it lies in memory only."""
+        """Receive a program, which is kept in memory only."""
         file = os.memfd_create(name)
         with os.fdopen(os.dup(file), "wb") as writer:
             writer.write(body)
-        # A program that is open for writing cannot be executed.
+        # A program cannot be executed while it is open for writing.
         self.programs[name] = os.open(f"/proc/self/fd/{file}", os.O_RDONLY)
         os.close(file)
         return {"sha256": hashlib.sha256(body).hexdigest()}
 
     def op_try(self, _: int, __: bytes, name: str) -> dict[str, Any]:
-        """Return why a program that was given cannot be run here, in the words of the refusing program; empty if it
-        can.
-        """
+        """Return why a received program cannot run here, in the words of the failing program; empty if it can."""
         own = self.programs[name]
         try:
             done = subprocess.run(
@@ -304,7 +302,7 @@ class Agent:
         return {"why": "" if done.returncode == 0 else (output or [f"ended with status {done.returncode}"])[0]}
 
     def op_versions(self, _: int, __: bytes, names: list[str]) -> dict[str, Any]:
-        """The first line that each program prints of itself; null if it is not there."""
+        """Return the first line of each program's version output; null if the program is missing."""
         found: dict[str, str | None] = {}
         for name in names:
             path = shutil.which(name)
@@ -318,7 +316,7 @@ class Agent:
         return {"versions": found}
 
     def op_load(self, _: int, __: bytes) -> dict[str, Any]:
-        """Processor time of all programs so far, in seconds."""
+        """Return the processor time of all programs so far, in seconds."""
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         ticks = 0
         for child in self.children.values():
@@ -327,10 +325,10 @@ class Agent:
                 ticks += int(fields[11]) + int(fields[12])
         return {"seconds": ended.ru_utime + ended.ru_stime + ticks / os.sysconf("SC_CLK_TCK")}
 
-    # files, clock, settings
+    # Files, clock, settings
 
     def op_read(self, _: int, __: bytes, paths: list[str]) -> dict[str, Any]:
-        """Files one after the other."""
+        """Return the content of files, concatenated."""
         parts = []
         for path in paths:
             with open(path, "rb") as file:
@@ -338,12 +336,12 @@ class Agent:
         return {"body": b"".join(parts)}
 
     def op_fetch(self, number: int, __: bytes, name: str) -> None:
-        """Send a file of the folder in pieces, and remove it; the answer comes behind the last."""
+        """Send a file of the folder in pieces, and remove it; the reply follows the last piece."""
         self.files.append((number, open(os.path.join(self.folder, name), "rb"), hashlib.sha256()))  # noqa: SIM115 (until it is sent)
         self.flush()
 
     def op_clock(self, _: int, __: bytes) -> dict[str, Any]:
-        """The wall clock, and how far it and CLOCK_BOOTTIME are ahead of CLOCK_MONOTONIC."""
+        """Return the wall clock, and its offset and that of CLOCK_BOOTTIME from CLOCK_MONOTONIC."""
         before = steady_ns()
         wall, boot = time.time_ns(), time.clock_gettime_ns(time.CLOCK_BOOTTIME)
         steady = (before + steady_ns()) // 2
@@ -354,11 +352,11 @@ class Agent:
         return {"stalls": self.watch.taken()}
 
     def running(self) -> list[tuple[str, int]]:
-        """Name and process of each program."""
+        """Return name and process id of each program."""
         return [(child.name, child.pid) for child in list(self.children.values())]
 
     def op_held(self, _: int, __: bytes, devices: list[str]) -> dict[str, Any]:
-        """Interfaces that another run holds, and whose it is."""
+        """Return the interfaces that another run has locked, with the owners."""
         return {"held": {device: who for device in devices for who in (holder(device),) if who}}
 
     def op_facts(self, _: int, __: bytes, programs: list[str], far: list[str]) -> dict[str, Any]:
@@ -390,7 +388,7 @@ class Agent:
         return {"differences": differences(sysctls, far)}
 
     def op_bye(self, number: int, __: bytes) -> None:
-        """Put everything back, say what could not be, and end."""
+        """Restore everything, report failures, and end."""
         self.push({"id": number, "ok": True, "failed": self.end()})
         deadline = time.monotonic() + PATIENCE_S
         while self.output and time.monotonic() < deadline:
@@ -399,7 +397,7 @@ class Agent:
         os._exit(0)
 
     def end(self) -> list[str]:
-        """End all programs, then have the keeper put back what was set; what it could not."""
+        """End all programs, then let the watchdog restore the settings; return its failures."""
         for child in self.children.values():
             child.signal(signal.SIGTERM)
         deadline = time.monotonic() + GRACE_S
@@ -426,7 +424,7 @@ def facts() -> dict[str, Any]:
 
 
 def machine() -> str:
-    """Return the unique identity of the machine; empty if unknown. Of machine-id(5), which is nobody else's to know."""
+    """Return the identity of the machine, a hash of the private machine-id(5); empty if unknown."""
     try:
         with open("/etc/machine-id", "rb") as file:
             return hashlib.sha256(b"qoslab " + file.read().strip()).hexdigest()[:12]
@@ -436,6 +434,6 @@ def machine() -> str:
 
 def main(who: str) -> None:
     """Serve requests; `who` identifies the owner of the run to other users."""
-    # Logins without a terminal often have no folders of programs for root.
+    # The path of logins without a terminal often lacks root's folders of programs.
     os.environ["PATH"] = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/local/sbin:/usr/sbin:/sbin"
     Agent(who).serve()

@@ -1,11 +1,11 @@
 """Settings on a host: changed, compared, restored, with a journal and a watchdog.
 
-What is to be restored lies in a journal on disk before anything is changed; the keeper, a process of its own, does it
-when the agent ends, in any way. If both are killed the next agent does. One run at a time has an interface, see
-`hold`; the journal is locked while somebody puts back what is in it.
+Data for restoring is saved in a journal on disk before a change; the watchdog, a separate process, restores the
+settings when the agent ends in any way. If both are killed, the next agent does so. Only one run at a time has an
+interface, see `lock`; the journal is locked while its content is restored.
 """
 
-# pathlib and its like take longer to import than all else here; some hosts are slow.
+# pathlib and similar modules take longer to import than everything else here; some hosts are slow.
 # ruff: noqa: PTH103, PTH116, PTH118
 
 from __future__ import annotations
@@ -49,29 +49,31 @@ PUT_BACK_S = 4.0
 CARRIER_S = 10.0
 """Time limit for a NIC to have a link again after it was brought up."""
 ALIKE = {("net.ipv4.tcp_ecn", "0"): ("2",), ("net.ipv6.icmp.ratelimit", "1000"): ("100",)}
-"""Values that are as good as one that is wanted, and newer kernels' own: nobody is granted ECN that no host of the
-experiment asks for, and ten short answers a second of a closed port are hardly more than one."""
+"""Alternative values that are as good as the required one: defaults of newer kernels.
+
+ECN is granted to no host that does not request it, and no host of the experiment does; ten short answers a second of a
+closed port are hardly more than one.
+"""
 CLONE_NEWNET = 0x40000000
 CONNECTED_METRIC = "256"
 """Metric of the kernel's route for an interface's own IPv6 prefix (IP6_RT_PRIO_ADDRCONF)."""
 QUIET_IPV6 = ("accept_ra", "accept_dad", "autoconf", "router_solicitations", "use_tempaddr", "accept_redirects")
-"""Settings of a namespace of ours that are 0: nothing is learnt from routers, nobody is asked whether an address is
-free."""
+"""Settings that are 0 in qoslab's namespace: no router advertisements, no duplicate address detection."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
 
 def of_this_kernel(sysctls: dict[str, str]) -> dict[str, str]:
-    """Return the settings that this kernel can have: none for IPv6 without it."""
+    """Return the settings that this kernel has: none of IPv6 without it."""
     if read_sysctl("net.ipv6.conf.all.disable_ipv6") is not None:
         return sysctls
     return {key: value for key, value in sysctls.items() if not key.startswith("net.ipv6.")}
 
 
 def differences(sysctls: dict[str, str], far: dict[str, dict[str, str]], alike: bool = True) -> list[list[str]]:
-    """Return the differing settings with actual and wanted value; `alike` decides equality.
+    """Return the differing settings with actual and required value; `alike` accepts alternative values.
 
-    Of a far address to which no route leads, what is wanted is empty.
+    The required value is empty for a far address without a route.
     """
     found = []
     for key, value in of_this_kernel(sysctls).items():
@@ -88,7 +90,7 @@ def differences(sysctls: dict[str, str], far: dict[str, dict[str, str]], alike: 
 
 
 class Journal:
-    """Journal of settings to restore, a line each, written before the change; the last one is restored first."""
+    """Journal of settings to restore, one line each, written before the change; the last is restored first."""
 
     def __init__(self, path: str, who: str) -> None:
         self.path = path
@@ -111,12 +113,12 @@ class Journal:
         self.add({"who": who, "token": self.token})
 
     def add(self, entry: dict[str, Any]) -> None:
-        """Store a further setting."""
+        """Save another entry."""
         os.write(self._file, json.dumps(entry).encode() + b"\n")
         os.fsync(self._file)
 
     def close(self) -> None:
-        """Leave it to the keeper."""
+        """Leave the journal to the watchdog."""
         os.close(self._file)
 
 
@@ -126,17 +128,17 @@ def _lines(file: int) -> list[dict[str, Any]]:
         try:
             found.append(json.loads(line))
         except ValueError:
-            break  # the machine stopped while it was written: nothing was changed yet
+            break  # The machine stopped during the write: nothing was changed yet.
     return found
 
 
 def journal_of(folder: str, device: str) -> str:
-    """The path of an interface's journal."""
+    """Return the path of an interface's journal."""
     return os.path.join(folder, f"{os.stat('/proc/self/ns/net').st_ino}-{device}")
 
 
 def put_back(entries: list[dict[str, Any]]) -> list[str]:
-    """Undo, the last first; what failed, in words."""
+    """Undo the entries, the last first; return the failures, in words."""
     failed = []
     for entry in reversed(entries):
         steps: list[Callable[[], object]] = []
@@ -177,7 +179,7 @@ class Watchdog:
             signal.signal(number, signal.SIG_IGN)
         nowhere = os.open("/dev/null", os.O_RDWR)
         for descriptor in (0, 1, 2):
-            os.dup2(nowhere, descriptor)  # else the connection would stay as long as this process
+            os.dup2(nowhere, descriptor)  # Otherwise the connection would stay open as long as this process.
         journals: list[tuple[str, str]] = []
         with contextlib.suppress(OSError):
             while True:
@@ -217,7 +219,7 @@ def _put_back_of(path: str, token: str) -> list[str]:
     file = os.open(path, os.O_RDWR)
     while True:
         entries = _lines(file)
-        # If another agent was quicker it has restored the settings, and the journal is its own.
+        # If another agent was faster, it has restored the settings, and the journal is its own.
         if not entries or entries[0].get("token") != token:
             return []
         try:
@@ -232,7 +234,7 @@ def _put_back_of(path: str, token: str) -> list[str]:
 
 
 class Settings:
-    """Interfaces, routes and settings of the kernel: changed, compared, put back."""
+    """Interfaces, routes and kernel settings of the host: changed, compared, restored."""
 
     def __init__(self, watchdog: Watchdog, who: str) -> None:
         self._watchdog = watchdog
@@ -244,7 +246,7 @@ class Settings:
         self.failed: list[str] = []
 
     def isolate(self, way: str, interfaces: list[dict[str, Any]]) -> None:
-        """Prepare the interfaces in this way."""
+        """Prepare the interfaces: `way` is "namespace", "in place" or "as it is"."""
         present = {link["ifname"] for link in json.loads(call("ip", "-j", "link", "show"))}
         for each in interfaces:
             if each["device"] not in present:
@@ -282,7 +284,7 @@ class Settings:
                 found = os.lstat(folder)
             except OSError:
                 continue
-            # What lies there is carried out: nobody else may have made it, or point elsewhere by it.
+            # The content of the folder is executed: it must be this user's, and not a link to another place.
             if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and os.access(folder, os.W_OK):
                 break
         else:
@@ -296,7 +298,7 @@ class Settings:
         return journal
 
     def _move(self, devices: list[str], ipv6: bool) -> None:
-        """Go into a namespace of our own, and have the interfaces there."""
+        """Enter a new namespace, and move the interfaces into it."""
         home = os.open("/proc/self/ns/net", os.O_RDONLY)
         for device in devices:
             for entry in as_it_is(device):
@@ -329,9 +331,9 @@ class Settings:
         for address in wanted:
             if address not in addresses(device):
                 keep({"run": ["ip", "addr", "del", address, "dev", device]})
-                # Till it is known that nobody else has an address of IPv6, it cannot be sent from.
+                # An address of IPv6 cannot be a source before duplicate detection has ended.
                 kinds = ["nodad"] if ":" in address else []
-                # The kernel would make a route of another metric next to it, and leave that.
+                # The kernel would add a route with another metric, and keep it.
                 kinds += ["noprefixroute"] if self._shown(str(ipaddress.ip_interface(address).network)) else []
                 call("ip", "addr", "add", address, "dev", device, *kinds)
         if "UP" not in json.loads(call("ip", "-j", "link", "show", "dev", device))[0]["flags"]:
@@ -344,9 +346,9 @@ class Settings:
             time.sleep(0.05)
 
     def apply(self, sysctls: dict[str, str], routes: list[dict[str, Any]], far: dict[str, Any]) -> dict[str, Any]:
-        """Give new connections these settings; what the kernel says it has afterwards.
+        """Apply these settings to new connections; return the values that the kernel then has.
 
-        `routes` are made, `far` has what connections to an address are to take by a route that is there.
+        `routes` are created, `far` has the required settings of connections to an address by an existing route.
         """
         sysctls = of_this_kernel(sysctls)
         if self._way != "as it is":
@@ -385,13 +387,13 @@ class Settings:
 
     @staticmethod
     def _shown(prefix: str) -> list[str]:
-        """The routes of a prefix, the preferred one first."""
+        """Return the routes of a prefix, the preferred one first."""
         return lines_of(call("ip", family(prefix), "route", "show", "exact", prefix))
 
     def _route(self, route: dict[str, Any]) -> None:
-        """Replace the preferred route by the experiment's route.
+        """Replace the preferred route by the experiment's route, with the same metric.
 
-        With its metric: next to one of another metric it would stay when all is restored, or not be taken at all.
+        With another metric, it would remain after restoring, or would not be used at all.
         """
         prefix, device = route["prefix"], route["device"]
         ip = ["ip", family(prefix), "route"]
@@ -412,6 +414,6 @@ class Settings:
         call(*ip, "replace", *made, *metrics)
 
     def close(self) -> None:
-        """Leave the journals to the keeper."""
+        """Leave the journals to the watchdog."""
         for journal in self._journals.values():
             journal.close()

@@ -1,7 +1,7 @@
-"""Looks before the first packet: whether the nodes of an inventory are what the experiment says.
+"""Preflight checks, before the first packet: whether the nodes of an inventory match the experiment.
 
-A look is a function from `Facts` to what it has found, and a line in `LOOKS`. It asks nobody: what it needs to know
-that no other does is a field of `facts`, which `gather` fills.
+A check is a function from `Facts` to its findings, and a line in `LOOKS`. It sends no requests: any additional data for
+it becomes a field of `facts`, which `gather` fills.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ LOOKS: tuple[Look, ...] = (
 
 
 def look(facts: Facts) -> list[Found]:
-    """All that stands against a run, and what is to be noted."""
+    """Return the findings of all checks: reasons against a run, and notes."""
     return [found for each in LOOKS for found in each(facts)]
 
 

@@ -9,7 +9,7 @@ from qoslab.run.real.preflight.facts import Facts, Found
 
 
 def addresses(facts: Facts) -> Iterator[Found]:
-    """Check the addresses of routers, and of unchanged hosts; others get theirs from the run."""
+    """Check the addresses of routers and of unchanged hosts; other hosts get theirs from the run."""
     for _, end, _ in facts.ends():
         device, port, card = facts.device(end), facts.port(end), facts.card(end)
         if port is not None:

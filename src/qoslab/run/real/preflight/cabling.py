@@ -10,28 +10,29 @@ from qoslab.model.experiment import Link, LinkEnd
 from qoslab.run.real.preflight.facts import Facts, Found, OnCable
 
 Proof = Literal["proven", "plausible", "not seen"]
-"""`proven`: the far end's hardware address is on this cable. `plausible`: it answers, and nobody knows from where."""
+"""Certainty of a link.
+
+`proven`: the far end's hardware address is on this cable. `plausible`: the far end answers, but the path is unknown.
+"""
 
 HINT = "see the cable, and the VLAN of switch ports between"
 
 
 def cabling(facts: Facts) -> Iterator[Found]:
-    """Links that lead elsewhere, or nowhere."""
+    """Report links that lead to another node, or to none."""
     for link in facts.experiment.topology.links:
         found = [each for end, far in (link.ends, link.ends[::-1]) for each in _seen_from(facts, link, end, far)]
-        # Both ends of a wrong cable say so; one of them is enough where they say the same.
+        # Both ends of a wrong cable report it; one report is enough if they are equal.
         yield from dict.fromkeys(found)
 
 
 def proofs(facts: Facts) -> dict[str, Proof]:
-    """Return how sure each link is."""
+    """Return the certainty of each link."""
     return {link.name: _proof(facts, link) for link in facts.experiment.topology.links}
 
 
 def unseen(facts: Facts) -> bool:
-    """Return whether hosts have interfaces that are down until a run brings them up: a check of their cables is due
-    then.
-    """
+    """Return whether cables of hosts are still unchecked, since their interfaces are down until a run starts."""
     return any(
         card is not None and not card.up and facts.host_settings[end.node].isolate != "as it is"
         for _, end, _ in facts.ends()
@@ -81,7 +82,7 @@ def _from_host(facts: Facts, link: Link, near: LinkEnd, far: LinkEnd) -> Iterato
         return
     if expected and expected in answers:
         return
-    # Where nobody knows the far end's hardware address, a stranger's may be that.
+    # If the far end's hardware address is unknown, the address of another device may answer.
     strangers = {facts.owner(mac) or (mac if expected else "") for macs in cable.macs.values() for mac in macs}
     if others := sorted(strangers - {"", there}):
         message = f"found {' and '.join(others)} at {where}, expected {there}"
@@ -128,7 +129,7 @@ def _cable(facts: Facts, near: LinkEnd) -> OnCable | None:
 
 
 def _who_has(facts: Facts, near: LinkEnd, far: LinkEnd) -> tuple[str, ...]:
-    """The hardware addresses that answer for the far end's address on the near end's cable."""
+    """Return the hardware addresses that answer for the far end's address on the near end's cable."""
     if far.address is None:
         return ()
     address = str(far.address.ip)
@@ -141,7 +142,7 @@ def _who_has(facts: Facts, near: LinkEnd, far: LinkEnd) -> tuple[str, ...]:
 
 
 def _learnt_at(facts: Facts, near: LinkEnd, far: LinkEnd) -> str:
-    """The port of a switch at which it has learnt the far end, by its full name; empty if it has not."""
+    """Return the full name of the port on which a switch has learnt the far end; empty if it has not."""
     router = facts.routers.get(near.node)
     short = "" if router is None else router.learnt.get(facts.mac(far), "")
     if not short or router is None:
@@ -150,13 +151,13 @@ def _learnt_at(facts: Facts, near: LinkEnd, far: LinkEnd) -> str:
 
 
 def _same(short: str, name: str) -> bool:
-    """Return whether Gi1/0/15 is GigabitEthernet1/0/15."""
+    """Return whether a short interface name such as Gi1/0/15 matches a full one such as GigabitEthernet1/0/15."""
     kind, full = interface_kind(short), interface_kind(name)
     return full.startswith(kind) and name[len(full) :] == short[len(kind) :]
 
 
 def _neighbour(facts: Facts, near: LinkEnd) -> tuple[str, str] | None:
-    """Return who says by CDP or LLDP that it is at the other end: node and interface."""
+    """Return the neighbour by CDP or LLDP: node and interface."""
     router = facts.routers.get(near.node)
     if router is None:
         return None
@@ -171,6 +172,6 @@ def _known_to_be_bad(facts: Facts, end: LinkEnd) -> bool:
         has = end.address is None or str(end.address) in port.addresses
         return port.shut_down or not port.line or not has
     if card is not None:
-        # Its address may come with the run.
+        # The run may set its address.
         return not card.up or not card.carrier or str(end.address) not in card.addresses
     return True

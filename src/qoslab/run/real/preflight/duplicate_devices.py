@@ -11,10 +11,10 @@ LOOPBACK = "lo"
 
 
 def twice(facts: Facts) -> Iterator[Found]:
-    """One router under two names; one machine under two, unless each has interfaces of its own in a namespace.
+    """Report a router with two names, and a machine with two names unless each has its interfaces in a namespace.
 
-    Hardware addresses show it: virtual routers of one model may have one serial number, and hosts that are namespaces
-    of one machine have one machine-id.
+    Hardware addresses are compared: virtual routers of one model may share a serial number, and hosts that are
+    namespaces of one machine share a machine-id.
     """
     for (name, router), (other, another) in combinations(facts.routers.items(), 2):
         own = _of_router(router)
@@ -49,7 +49,7 @@ def _of_host(host: HostFacts) -> dict[str, str]:
 
 
 def _used(facts: Facts, name: str) -> set[str]:
-    """The interfaces that the experiment uses, as the host calls them."""
+    """Return the experiment's interfaces under the host's own names."""
     return {facts.device(near) for _, near, _ in facts.experiment.topology.links_of(name)}
 
 

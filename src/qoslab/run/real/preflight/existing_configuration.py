@@ -1,4 +1,4 @@
-"""Check that the experiment overwrites no part of the routers' configurations."""
+"""Check that the experiment overwrites no part of a router's configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HINT = "rename it in the experiment's template, or remove it from the router"
 
 
 def configuration(facts: Facts) -> Iterator[Found]:
-    """Policies, classes, lists and operations of the same name, and interfaces that limit or queue packets already."""
+    """Report policies, classes, lists and operations of the same name, and interfaces with rate limits or queueing."""
     for name, router in facts.routers.items():
         if not router.ios or router.refused:
             continue
@@ -38,7 +38,7 @@ def configuration(facts: Facts) -> Iterator[Found]:
 def _own_queueing(
     facts: Facts, router: str, asked: Sequence[str], hardware: Hardware
 ) -> Iterator[tuple[str, str, str]]:
-    """Lines of its own that would act on the experiment's packets, in any cell: with the interface, and its link."""
+    """Return the router's own lines that would act on the experiment's packets in any cell, with interface and link."""
     running = facts.routers[router].running
     for link, near, _ in facts.experiment.topology.links_of(router):
         device = facts.device(near)

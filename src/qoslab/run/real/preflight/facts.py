@@ -26,7 +26,7 @@ class HostNic:
     addresses: tuple[str, ...]
     """Addresses with prefix lengths."""
     errors: int
-    """Frames, received and sent, since it is up."""
+    """Frame errors, received and sent, since it is up."""
     driver: str = ""
     mbps: int | None = None
     duplex: str | None = None
@@ -34,30 +34,30 @@ class HostNic:
 
 @dataclass(frozen=True)
 class RoundTrips:
-    """Requests over a link at rest, one after the other, and what came back."""
+    """Round trips over an idle link, one request after the other."""
 
     asked: int
     took_ms: tuple[float, ...]
     burst: int = 0
-    """Further requests, without a wait between them."""
+    """Number of further requests, sent without waiting."""
     answered: int = 0
-    """Number of answered requests."""
+    """Number of answers to these."""
     summed: bool = False
-    """True if of the times none is known but the least, the mean and the most, as of a router's."""
+    """True if only least, mean and greatest time are known, as for a router."""
 
     @property
     def median_ms(self) -> float:
-        """Return the median of the answered ones; 0 without one."""
+        """Median of the round-trip times; 0 without answers."""
         return median(self.took_ms) if self.took_ms else 0.0
 
     @property
     def sent(self) -> int:
-        """All requests."""
+        """Number of all requests."""
         return self.asked + self.burst
 
     @property
     def lost(self) -> int:
-        """Requests without an answer."""
+        """Number of requests without an answer."""
         return self.sent - len(self.took_ms) - self.answered
 
 
@@ -86,18 +86,18 @@ class HostFacts:
     management: str
     """Interface of the connection to it; empty if unknown."""
     missing: tuple[str, ...]
-    """Programs that the experiment needs there, and that are not."""
+    """Missing programs that the experiment needs there."""
     congestion: frozenset[str]
     """Congestion control algorithms of its kernel."""
     free: int
-    """Bytes on the disk where captures go."""
+    """Free bytes on the disk for captures."""
     clock_ahead_ms: float
-    """Against this machine's."""
+    """Offset from this machine's clock."""
     clock_error_ms: float
     cables: Mapping[str, OnCable]
     """Answers by the experiment's interface."""
     unfit: Mapping[str, str] = field(default_factory=dict)
-    """Reasons why our programs cannot run there, by name; without those that can."""
+    """Reasons why qoslab's programs cannot run there, by name; without usable programs."""
     differences: tuple[tuple[str, str, str], ...] = ()
     """Differing settings of a host that stays as it is: setting, actual value, wanted value (empty without a route)."""
     no_capture: str = ""
@@ -110,7 +110,7 @@ class Port:
 
     shut_down: bool
     line: bool
-    """True if line and protocol are up."""
+    """True if the line protocol is up."""
     mac: str
     """MAC address as aa:bb:cc:dd:ee:ff; empty on serial lines."""
     addresses: tuple[str, ...]
@@ -127,12 +127,12 @@ class RouterFacts:
     """Facts of a router with a command line."""
 
     software: str
-    """The first line of `show version`."""
+    """First line of `show version`."""
     ios: bool
     release: str
-    """Release as 12.4(15)T14; empty if unknown."""
+    """Release, such as 12.4(15)T14; empty if unknown."""
     model: str
-    """Model in `show version`: 3725, WS-C3750G-24TS."""
+    """Model in `show version`, such as 3725 or WS-C3750G-24TS."""
     ports: Mapping[str, Port]
     arp: Mapping[str, tuple[str, str]]
     """Hardware address and interface by address."""
@@ -143,7 +143,7 @@ class RouterFacts:
     pings: Mapping[str, RoundTrips]
     """Pings by address of the far end."""
     address: str
-    """Address of its command line."""
+    """Address of the command line."""
     board: str = ""
     """Serial number in `show version`."""
     running: str = ""
@@ -158,7 +158,7 @@ class RouterFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """All of them, and what they are to be compared with."""
+    """Facts of all nodes, and the requirements to compare them with."""
 
     experiment: Experiment
     host_settings: Mapping[str, HostSettings]
@@ -168,7 +168,7 @@ class Facts:
     asked: Mapping[str, Sequence[str]]
     """Configurations for each router, with the experiment's names of interfaces."""
     longest: Duration
-    """The traffic time of the longest cell."""
+    """Traffic time of the longest cell."""
 
     def device(self, end: LinkEnd) -> str:
         """Return the node's own name for the interface of an end."""
@@ -176,22 +176,22 @@ class Facts:
         return settings.device(end.interface)
 
     def port(self, end: LinkEnd) -> Port | None:
-        """The router's interface at an end; None of hosts, and if it lacks it."""
+        """Return the router's interface at an end; None for hosts, and if the router lacks it."""
         router = self.routers.get(end.node)
         return None if router is None else router.ports.get(self.device(end))
 
     def card(self, end: LinkEnd) -> HostNic | None:
-        """The host's interface at an end; None of routers, and if it lacks it."""
+        """Return the host's interface at an end; None for routers, and if the host lacks it."""
         host = self.hosts.get(end.node)
         return None if host is None else host.cards.get(self.device(end))
 
     def mac(self, end: LinkEnd) -> str:
-        """Hardware address at an end; empty if unknown."""
+        """Return the hardware address at an end; empty if unknown."""
         there = self.port(end) or self.card(end)
         return "" if there is None else there.mac
 
     def owner(self, mac: str) -> str:
-        """Return whose hardware address it is: node and interface in words; empty if it is none of the lab's."""
+        """Return the owner of a hardware address, node and interface in words; empty if it is not in the lab."""
         places = [
             *((name, device, card.mac) for name, host in self.hosts.items() for device, card in host.cards.items()),
             *(
@@ -203,42 +203,42 @@ class Facts:
         return " and ".join(f"{device} of {name}" for name, device, address in places if address == mac)
 
     def ends(self) -> Iterator[tuple[Link, LinkEnd, LinkEnd]]:
-        """Every link from both of its ends: the link, the near end, the far end."""
+        """Yield every link from both of its ends: the link, the near end, the far end."""
         for link in self.experiment.topology.links:
             yield link, *link.ends
             yield link, *link.ends[::-1]
 
     def generation(self, node: str) -> Generation | None:
-        """The QoS generation that the experiment expects of a router."""
+        """Return the QoS generation that the experiment expects of a router."""
         found = self.experiment.topology.nodes[node]
         return platform_of(found).generation(found)
 
 
 @dataclass(frozen=True)
 class Found:
-    """One thing that a look has found, for people: where it is, what was found and expected, what to do."""
+    """Finding of a check, for people: place, found and expected value, remedy."""
 
     where: str
-    """A node, or a link."""
+    """Name of a node or a link."""
     message: str
     """`found …, expected …`."""
     hint: str
     """Remedy."""
     grave: bool = True
-    """True if no run begins with it; what is not is noted."""
+    """True if it prevents a run; other findings are noted."""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}; {self.hint}"
 
 
 def plain_mac(text: object) -> str:
-    """aa:bb:cc:dd:ee:ff of a hardware address in any form; empty if it is none."""
+    """Return a hardware address in any form as aa:bb:cc:dd:ee:ff; empty if it is invalid."""
     digits = "".join(each for each in str(text or "").lower() if each in "0123456789abcdef")
     return ":".join(digits[at : at + 2] for at in range(0, 12, 2)) if len(digits) == 12 else ""
 
 
 def cards_of(listed: Mapping[str, Mapping[str, Any]]) -> dict[str, HostNic]:
-    """The interfaces reported by an agent."""
+    """Return the interfaces reported by an agent."""
     return {
         name: HostNic(**{**card, "addresses": tuple(card["addresses"]), "mac": plain_mac(card["mac"]) or card["mac"]})
         for name, card in listed.items()

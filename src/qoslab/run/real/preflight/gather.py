@@ -1,4 +1,4 @@
-"""Gathers facts: agents of hosts say what is there and who is on their cables, routers are asked show commands."""
+"""Collection of facts: from agents on hosts and from show commands on routers."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ from qoslab.system.programs import OWN_PROGRAMS
 from qoslab.traffic import tool
 
 SAMPLES = 20
-"""Round trips of a link, for its delay and for loss at rest."""
+"""Number of round trips on a link, to measure delay and loss when idle."""
 SAMPLES_OF_JITTER = 40
 """Samples on a link with jitter."""
 BURST, LONGEST_BURST = 400, 2000
-"""Further requests, without a wait, on a link of which a part shall be lost: more, if they do not show it."""
+"""Number of further requests without waiting on a link with loss, and its upper limit if more are needed."""
 ANSWER_S = 0.5
-"""Time limit of an answer, in addition to the delay of the link."""
+"""Time limit of an answer, in seconds, in addition to the delay of the link."""
 ROUTER_PINGS = 10
-"""Pings of a router to a router."""
+"""Number of pings from router to router."""
 ROUTER_PINGS_OF_JITTER = 100
 MOST_ROUTER_PINGS = 500
-"""Greatest number of pings on a link with loss: a router waits a second for each."""
+"""Greatest number of pings on a link with loss: a router waits a second for each lost one."""
 PINGS_AT_A_TIME = 50
-"""Pings of one command: it is silent until all are answered, or lost."""
+"""Pings per command, which prints nothing until all are answered or lost."""
 PROBER = "sla"
-"""Program of hosts for probes that they send and answer."""
+"""Program of hosts that sends and answers probes."""
 EVERYWHERE = ("ip", "tc", "nsenter")
 
 
 @dataclass(frozen=True)
 class Gathering:
-    """Parties that are asked."""
+    """Sources of the facts."""
 
     experiment: Experiment
     inventory: LabInventory
     lab: ExternalLab
     proxies: AccessProxies | None
-    """None if no router has a command line."""
+    """Access proxies; None if no router has a command line."""
     collector: Collector
-    """Parses."""
+    """Parser of router output."""
     demands: Demands
     """Requirements of the cells on the lab."""
     check: Callable[[], None] = lambda: None
-    """Raises where the wait for answers must end."""
+    """Raises to end the wait for answers."""
 
     def facts(self) -> Facts:
-        """Ask everybody: hosts and routers side by side; switches last, which have to learn who is there."""
+        """Return the facts of hosts and routers, collected in parallel; switches last, since they learn addresses."""
         topology = self.experiment.topology
         hosts = self.lab.hosts
         routers = [] if self.proxies is None else list(routers_of(topology))
@@ -78,7 +78,7 @@ class Gathering:
             self.demands.longest,
         )
 
-    # hosts
+    # Hosts
 
     def _host(self, name: str, host: ExternalHost) -> HostFacts:
         topology = self.experiment.topology
@@ -144,12 +144,12 @@ class Gathering:
         return list(dict.fromkeys(found))
 
     def _of_flows(self, name: str) -> list[str]:
-        """The programs that begin and end its flows, of any arm."""
+        """Return the programs that start and end flows on a host, in any arm."""
         flows = [flow for arm in self.experiment.arms for flow in self.experiment.flows_of(arm)]
         own = [flow for flow in flows if name in (flow.source, flow.destination)]
         return [program for flow in own for program in tool(flow.tool).programs]
 
-    # routers
+    # Routers
 
     def _ask(self, name: str) -> tuple[dict[str, str], dict[str, list[str]]]:
         """Return a router's answers to commands, and to pings by address."""
@@ -188,7 +188,7 @@ class Gathering:
 
 
 def _pings(link: Link, *, first: bool) -> list[int]:
-    """Return how many requests a router sends to another by a link, command by command; one end is enough for many."""
+    """Return the numbers of pings between routers over a link, by command; only the first end sends many."""
     count = ROUTER_PINGS
     if first and link.jitter is not None:
         count = ROUTER_PINGS_OF_JITTER

@@ -1,4 +1,4 @@
-"""Check of hosts for the needs of an experiment: rights, programs, space, clocks; and of access to routers' output."""
+"""Checks of hosts (rights, programs, disk space, clocks), and of access to routers' output."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from qoslab.run.real.preflight.facts import Facts, Found
 from qoslab.system.programs import variable_of
 
 LEAST_FREE = 64 * 1024 * 1024
-"""Bytes, without which no capture of any length is begun."""
+"""Least number of free bytes for captures of any length."""
 CLOCK_AHEAD_S = 1.0
-"""Greatest difference of two maintained clocks (TEACUP refuses more)."""
+"""Greatest difference of synchronised clocks, in seconds (TEACUP refuses more)."""
 CLOCK_ERROR_MS = 50.0
-"""Beyond it times of two hosts say nothing about queues."""
+"""Greatest error of a clock offset; beyond it, times of two hosts say nothing about queues."""
 
 
 def rights(facts: Facts) -> Iterator[Found]:
@@ -37,7 +37,7 @@ def rights(facts: Facts) -> Iterator[Found]:
 
 
 def programs(facts: Facts) -> Iterator[Found]:
-    """Programs, and congestion control algorithms."""
+    """Check for programs and congestion control algorithms."""
     experiment = facts.experiment
     wanted = sorted({experiment.tcp_of(arm).congestion_control for arm in experiment.arms})
     for name, host in facts.hosts.items():
@@ -64,7 +64,7 @@ def programs(facts: Facts) -> Iterator[Found]:
 
 
 def disk(facts: Facts) -> Iterator[Found]:
-    """Room for captures, as much as the line can fill."""
+    """Check for disk space for captures, up to the capacity of the links."""
     experiment = facts.experiment
     for name, host in facts.hosts.items():
         points = [point for point in experiment.captures if point.node == name]
@@ -87,7 +87,7 @@ def disk(facts: Facts) -> Iterator[Found]:
 
 
 def clocks(facts: Facts) -> Iterator[Found]:
-    """Yield how far a host's clock is from this machine's, and how well that is known."""
+    """Check the offset of a host's clock from this machine's, and the error of that offset."""
     for name, host in facts.hosts.items():
         if abs(host.clock_ahead_ms) > 1000 * CLOCK_AHEAD_S:
             away = f"{host.clock_ahead_ms / 1000:+.3f} s"

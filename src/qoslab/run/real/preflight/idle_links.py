@@ -1,4 +1,4 @@
-"""Check that idle links have the experiment's delay, loss and jitter, and no more."""
+"""Check that idle links have exactly the experiment's delay, loss and jitter."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from qoslab.run.real.preflight.cabling import unseen
 from qoslab.run.real.preflight.facts import Facts, Found, RoundTrips
 
 REQUEST_BYTES = 100
-"""Size of a router's ping; requests for addresses are smaller."""
+"""Size of a router's ping, in bytes; ARP requests are smaller."""
 SLACK_MS = 8.0
-"""Greatest time that two ends take for an answer, at the quickest."""
+"""Allowed processing time of both ends in the fastest answer."""
 SLACK = 0.05
-"""Tolerance of the delay: its source has its own clock."""
+"""Relative tolerance of the delay: its source has a separate clock."""
 QUARTILES = {"uniform": 1.17, "normal": 1.91, "exponential": 1.73}
-"""Distance of the quartiles of a sum of two delays, in both directions, by the size of the jitter of each."""
+"""Interquartile range of the sum of both directions' delays, relative to the size of the jitter."""
 TIMES_LESS, TIMES_MORE = 3.0, 3.0
-"""Ratios of the distance between quartiles of some forty round trips that are distinguishable."""
+"""Allowed factors of the interquartile range of some forty round trips, below and above the expected one."""
 RESOLUTION_MS = 1.0
 """Variation of round trips caused by the two ends themselves."""
 LEAST_TIMES = 30
-"""Round trips that a router has summed up, from which on their least and their most are far apart."""
+"""Least number of round trips, summarised by a router, whose least and greatest differ enough."""
 MOST_CORRELATION = 0.5
-"""Correlation of successive delays above which those of a few seconds show little."""
+"""Correlation of successive delays above which a few seconds of samples show little."""
 DEVIATIONS = 4.0
 """Allowed standard deviations of a loss share from the expected one."""
 
 
 def at_rest(facts: Facts) -> Iterator[Found]:
-    """Each link by the end that could ask."""
+    """Check each link from an end that could send requests."""
     for link in facts.experiment.topology.links:
         trips = round_trips(facts, link)
         if trips is None or not trips.took_ms:
@@ -45,7 +45,7 @@ def at_rest(facts: Facts) -> Iterator[Found]:
 
 
 def round_trips(facts: Facts, link: Link) -> RoundTrips | None:
-    """Return the measurement of a link; None if neither end could ask."""
+    """Return the round trips of a link; None if neither end could send requests."""
     for near, far in (link.ends, link.ends[::-1]):
         host, router = facts.hosts.get(near.node), facts.routers.get(near.node)
         if host is not None and near.interface in host.cables and host.cables[near.interface].round_trips is not None:
@@ -58,12 +58,12 @@ def round_trips(facts: Facts, link: Link) -> RoundTrips | None:
 def _delay(link: Link, trips: RoundTrips) -> Iterator[Found]:
     delay, jitter = 2000 * link.delay.seconds, link.jitter
     spread = 0.0 if jitter is None else 2000 * jitter.size.seconds
-    # The quickest answer: a busy machine is late now and then, a line always. Normal jitter is cut at four.
+    # The fastest answer: a busy machine is late occasionally, a line always. Normal jitter is cut at four deviations.
     earlier = {"uniform": spread, "normal": 4 * spread, "exponential": 0.0}[jitter.distribution] if jitter else 0.0
     line = 2000 * 8 * REQUEST_BYTES / link.rate.bps
     least, most = delay * (1 - SLACK) - earlier - 0.5, delay * (1 + SLACK) + spread + line + SLACK_MS
     found = min(trips.took_ms)
-    # A router says whole milliseconds, the part of one cut off.
+    # A router reports whole milliseconds, rounded down.
     if found < least - 1 or found > most:
         expected = f"{delay:g} ms" if delay else f"at most {most:.0f} ms"
         message = f"found a round trip of {found:.1f} ms at rest, expected {expected}"
@@ -78,7 +78,7 @@ def _delay(link: Link, trips: RoundTrips) -> Iterator[Found]:
 def _loss(link: Link, trips: RoundTrips) -> Iterator[Found]:
     one_way = _share(link)
     expected = 1 - (1 - one_way) ** 2
-    # The first is often lost while a router asks who is there.
+    # The first request is often lost while a router resolves the address.
     lost, sent = trips.lost, trips.sent
     if not expected:
         if lost > 1:
@@ -95,11 +95,11 @@ def _loss(link: Link, trips: RoundTrips) -> Iterator[Found]:
 
 
 def requests_to_tell(link: Link) -> int:
-    """Return how many requests distinguish the losses of a link from none; 0 if there shall be none."""
+    """Return the number of requests that distinguishes the loss of a link from none; 0 if none is expected."""
     expected = 1 - (1 - _share(link)) ** 2
     if not expected:
         return 0
-    # Expected losses against deviations of them, and one more.
+    # Expected losses exceed their deviations, plus one.
     return math.ceil((DEVIATIONS**2 * (1 - expected) * _bursts(link) + 2 * (1 + DEVIATIONS)) / expected)
 
 
@@ -117,7 +117,7 @@ def _jitter(link: Link, trips: RoundTrips) -> Iterator[Found]:
         yield _not_measured(link, "jitter", f"successive delays resemble each other, by {jitter.correlation}")
         return
     if trips.summed:
-        # Nothing is known of those between; with this jitter the least and the most are farther apart than that.
+        # Only least and greatest are known; with this jitter, their distance is larger than this.
         found, least, most = times[-1] - times[0], 2 * size, math.inf
         enough = len(times) >= LEAST_TIMES and least > 2 * RESOLUTION_MS
         what = "the round trips at rest are within"
@@ -136,7 +136,7 @@ def _jitter(link: Link, trips: RoundTrips) -> Iterator[Found]:
 
 
 def _between_quartiles(times: Sequence[float]) -> float:
-    """Return how far the middle half of them is apart: some late ones, of a busy machine, are no matter."""
+    """Return the interquartile range of the times, which ignores some late answers of a busy machine."""
     if len(times) < 2:
         return 0.0
     first, _, third = quantiles(times, n=4)
@@ -149,7 +149,7 @@ def _not_measured(link: Link, what: str, why: str) -> Found:
 
 
 def _share(link: Link) -> float:
-    """The share of frames that are lost one way."""
+    """Return the share of frames lost in one direction."""
     loss = link.loss
     if loss is None:
         return 0.0
@@ -161,7 +161,7 @@ def _share(link: Link) -> float:
 
 
 def _bursts(link: Link) -> float:
-    """Return the factor of the spread of a loss share over that of independent losses: states last."""
+    """Return the variance of a loss share relative to that of independent losses, since loss states last."""
     loss = link.loss
     if loss is None or isinstance(loss, RandomLoss):
         return 1.0

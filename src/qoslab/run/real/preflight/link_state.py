@@ -1,4 +1,4 @@
-"""Check that ports are up, and as fast as the experiment's links."""
+"""Check that ports are up, and match the speed of the experiment's links."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from qoslab.model.experiment import Link, LinkEnd
 from qoslab.run.real.preflight.facts import Facts, Found, HostNic, Port
 
 NO_LINE = frozenset({"", "veth", "dummy", "bridge", "tun", "virtio_net", "macvlan", "802.1Q VLAN Support"})
-"""Drivers of cards whose speed and duplex are words only."""
+"""Drivers of NICs whose speed and duplex are only nominal."""
 
 
 def ports(facts: Facts) -> Iterator[Found]:
-    """State, duplex, speed, clock rate."""
+    """Check state, duplex, speed and clock rate."""
     for link, end, _ in facts.ends():
         port, card, device = facts.port(end), facts.card(end), facts.device(end)
         if port is not None:
@@ -65,7 +65,7 @@ def _of_host(facts: Facts, link: Link, end: LinkEnd, card: HostNic) -> Iterator[
 
 
 def _speed(link: Link, node: str, device: str, mbps: float, by: str) -> Iterator[Found]:
-    # Ports say whole megabits.
+    # Ports report whole Mb/s.
     if int(mbps) == link.rate.bps // 1_000_000:
         return
     expected = f"expected {link.rate} for the link {link.name}"
@@ -84,7 +84,7 @@ def _speed(link: Link, node: str, device: str, mbps: float, by: str) -> Iterator
 
 
 def damage(facts: Facts) -> Iterator[Found]:
-    """Frames that arrived damaged: a run may still be good, where none come during it."""
+    """Report damaged frames; a run may still be valid if none arrive during it."""
     hint = "see cable and duplex; those of earlier times stay counted"
     for link, end, _ in facts.ends():
         port, card, device = facts.port(end), facts.card(end), facts.device(end)

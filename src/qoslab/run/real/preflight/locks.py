@@ -1,4 +1,4 @@
-"""Check for other runs on the nodes, before all else, since further checks would disturb their results."""
+"""Check for other runs on the nodes, before all other checks, which would disturb their results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from qoslab.run.real.preflight.facts import Found
 
 
 def held(interfaces: Mapping[str, Mapping[str, str]], marks: Mapping[str, str]) -> Iterator[Found]:
-    """Interfaces that an agent holds, by host, and marks of routers: with whose run it is."""
+    """Report locked interfaces by host and run locks of routers, with the run that holds them."""
     for name, whose in interfaces.items():
         for device, who in whose.items():
             yield Found(name, f"found {device} held by {who}, expected it free", "wait for it to finish")

@@ -11,7 +11,7 @@ APART = "keep the management network apart from the test networks"
 
 
 def management(facts: Facts) -> Iterator[Found]:
-    """No test packet by the management interface, and no management by a test interface."""
+    """Report test traffic through the management interface, and management traffic through a test interface."""
     networks = {each.network for link in facts.experiment.topology.links for end in link.ends for each in end.addresses}
     for name, host in facts.hosts.items():
         settings = facts.host_settings[name]
@@ -22,7 +22,7 @@ def management(facts: Facts) -> Iterator[Found]:
             )
             yield Found(name, message, "reach it through another interface")
         if settings.isolate == "namespace":
-            continue  # nothing but the test's interfaces is in there
+            continue  # It contains nothing but the test interfaces.
         for device, card in host.cards.items():
             inside = [each for each in card.addresses if ip_interface(each).network in networks]
             if device not in own and inside:
@@ -37,14 +37,14 @@ def management(facts: Facts) -> Iterator[Found]:
         try:
             inside_of = [each for each in networks if ip_address(router.address) in each]
         except ValueError:
-            continue  # a name
+            continue  # A name.
         if inside_of:
             message = f"found its command line at {router.address}, within the test network {inside_of[0]}"
             yield Found(name, message, f"its management traffic would cross the test links; {APART}", grave=False)
 
 
 def _stays(isolate: str, address: str, prefix: str, networks: set[IPv4Network | IPv6Network]) -> bool:
-    """Return whether a route is still in force in the run, which sets its own to the test networks where it may."""
+    """Return whether a route remains in effect during the run, which sets routes to the test networks if allowed."""
     if isolate == "as it is":
         return True
     if prefix == "default":

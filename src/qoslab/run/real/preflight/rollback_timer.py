@@ -1,4 +1,4 @@
-"""Check that a router can roll back by itself, by the inventory's method or by any."""
+"""Check that a router can roll back by itself, with the inventory's method or with any."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qoslab.run.real.preflight.facts import Facts, Found
 
 
 def rollback(facts: Facts) -> Iterator[Found]:
-    """Report the obstacles to each method; those that only a start shows are found then."""
+    """Report the obstacles to each method, except those that only a start reveals."""
     for name, router in facts.routers.items():
         if not router.ios or router.refused or router.rollback_state is None:
             continue

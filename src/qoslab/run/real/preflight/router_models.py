@@ -1,4 +1,4 @@
-"""Check that routers are of the experiment's model, and have its interfaces."""
+"""Check that routers are of the experiment's model and have its interfaces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from qoslab.run.real.preflight.show_facts import INTERFACES
 
 
 def devices(facts: Facts) -> Iterator[Found]:
-    """Release, model, generation."""
+    """Check release, model and QoS generation."""
     for name in routers_of(facts.experiment.topology):
         router = facts.routers.get(name)
         if router is None:
@@ -45,7 +45,7 @@ def devices(facts: Facts) -> Iterator[Found]:
 
 
 def interfaces(facts: Facts) -> Iterator[Found]:
-    """Every interface of the experiment is there."""
+    """Check that every interface of the experiment is present."""
     unread = {name: router.unread for name, router in facts.routers.items() if router.ios and router.unread}
     for name, reason in unread.items():
         message = f"found that nothing reads its answer to `{INTERFACES}` ({reason}), expected to see its interfaces"

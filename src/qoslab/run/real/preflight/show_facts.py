@@ -1,4 +1,4 @@
-"""Facts in what a router shows: Genie's structures → `facts`; what has no parser is read by its words."""
+"""Facts from the show output of a router: Genie's structures → `facts`; text patterns if there is no parser."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from qoslab.run.real.access.rollback_methods import RollbackState
 from qoslab.run.real.preflight.facts import Port, RoundTrips, RouterFacts, plain_mac
 
 Parse = Callable[[str, str], Mapping[str, Any]]
-"""`parse("show version", text)`: what Genie reads, empty if it reads nothing."""
+"""Function that returns Genie's result, empty if it parses nothing: `parse("show version", text)`."""
 
 INTERFACES, STARTUP, FLASH = "show interfaces", "show startup-config", "dir flash:"
 PLAIN = ("show version", INTERFACES, "show arp", "show running-config", STARTUP, FLASH)
@@ -49,7 +49,7 @@ def commands(*, switch: bool, serials: tuple[str, ...] = ()) -> tuple[str, ...]:
 def router_facts(
     answers: Mapping[str, str], parse: Parse, pings: Mapping[str, Sequence[str]], address: str
 ) -> RouterFacts:
-    """The facts in what a router answered to commands, and to pings by far address."""
+    """Return the facts from a router's answers to commands, and to pings by far address."""
     version = answers["show version"]
     software = next((line.strip() for line in version.splitlines() if line.strip()), "nothing")
     ios = bool(_IOS.search(version))
@@ -113,13 +113,13 @@ def _neighbours(answers: Mapping[str, str], parse: Parse) -> tuple[tuple[str, st
 
 
 def round_trips(*texts: str) -> RoundTrips:
-    """Combine the output of successive `ping` commands: all three times of each."""
+    """Return the combined results of successive `ping` commands, with the three times of each."""
     each = [_of_ping(text) for text in texts]
     return RoundTrips(sum(sent for sent, _ in each), tuple(took for _, times in each for took in times), summed=True)
 
 
 def _of_ping(text: str) -> tuple[int, tuple[float, ...]]:
-    """Requests, and times of those that were answered."""
+    """Return the number of requests, and the times of the answers."""
     success, times = _SUCCESS.search(text), _TIMES.search(text)
     received, sent = (int(success[1]), int(success[2])) if success else (0, 0)
     least, mean, most = map(float, times.groups()) if times else (0.0, 0.0, 0.0)

@@ -8,7 +8,7 @@ from qoslab.run.real.preflight.facts import Facts, Found
 
 
 def tcp(facts: Facts) -> Iterator[Found]:
-    """Return the active settings: of the route to the other hosts, else the kernel's values."""
+    """Check the active settings: attributes of the route to the other hosts, or the kernel's values."""
     for name, host in facts.hosts.items():
         for what, there, wanted in host.differences:
             if not wanted:
