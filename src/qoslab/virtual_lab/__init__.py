@@ -1,7 +1,7 @@
-"""The virtual lab: hosts and routers as network namespaces, held by one supervisor. `Lab` is its face.
+"""Virtual lab: hosts and routers as network namespaces, held by one supervisor. Its interface is `Lab`.
 
-The names below are imported when first used: pyroute2 alone takes a third of a second, which `linux_names` and the
-like should not cost.
+The names below are imported on first use: pyroute2 alone takes a third of a second, which users of `linux_names` and
+similar modules should not have to spend.
 """
 
 from __future__ import annotations

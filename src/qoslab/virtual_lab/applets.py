@@ -1,4 +1,4 @@
-"""The applets of a virtual router: each enters its commands once, at the end of its countdown."""
+"""Applets of a virtual router: each enters its commands once, at the end of its countdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Waiting:
 
 
 class Applets:
-    """Applets of a running configuration. One that is entered or changed counts from then on."""
+    """Applets of a running configuration. The countdown of a new or changed applet starts at once."""
 
     def __init__(self, carry_out: Callable[[Sequence[str]], Awaitable[None]]) -> None:
         """`carry_out` enters commands."""
@@ -28,11 +28,11 @@ class Applets:
 
     @property
     def registered(self) -> dict[str, datetime]:
-        """Return when each was registered."""
+        """Registration times by applet."""
         return {name: each.since for name, each in self._waiting.items()}
 
     def follow(self, present: Mapping[str, Applet]) -> None:
-        """The configuration has these now."""
+        """Update the applets to those of the configuration."""
         for name in [name for name, each in self._waiting.items() if present.get(name) != each.applet]:
             self._waiting.pop(name).countdown.stop()
         for name, applet in present.items():

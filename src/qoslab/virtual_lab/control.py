@@ -1,4 +1,4 @@
-"""A client of the data plane's control socket (docs/internals/control-protocol.md): one JSON object a line each way."""
+"""Client of the data plane's control socket (docs/internals/control-protocol.md), with one JSON object per line."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 LINE_LIMIT = 4 * 1024 * 1024
-"""Bytes; the protocol's own limit for one line."""
+"""Greatest length of a line in the protocol, in bytes."""
 
 DEFAULT_TIMEOUT = 5.0
-"""Seconds. The daemon answers within milliseconds; silence this long means that it is stopped or gone."""
+"""Timeout in seconds. The daemon answers within milliseconds, so after this time it is stopped or gone."""
 
 _CREDENTIALS = struct.Struct("=iII")
 
 
 class ControlClient:
-    """Requests to one `qos-router`, one at a time over one connection.
+    """Client of one `qos-router`, with one request at a time over one connection.
 
-    The connection is opened when first needed, and again after a failure.
+    The connection is opened for the first request, and again after a failure.
     """
 
     def __init__(self, path: Path, *, timeout: float = DEFAULT_TIMEOUT) -> None:
@@ -54,7 +54,7 @@ class ControlClient:
     async def request(self, op: str, **keys: Any) -> dict[str, Any]:
         """Send one request and return the reply.
 
-        Raises `DataPlaneDownError` when there is no answer, `DataPlaneRefusedError` when the answer is `"ok": false`.
+        Raise `DataPlaneDownError` if there is no answer, `DataPlaneRefusedError` if the answer is `"ok": false`.
         """
         line = json.dumps({"op": op, **keys}, separators=(",", ":")).encode() + b"\n"
         async with self._lock:
@@ -68,7 +68,7 @@ class ControlClient:
                 await self.close()
                 raise DataPlaneDownError(f"{self.path}: {op!r} failed: {error}") from error
             except asyncio.CancelledError:
-                # The reply is still under way: the next request must not read it as its own.
+                # The reply is still pending: the next request must not read it as its own.
                 await self.close()
                 raise
         if not isinstance(reply, dict) or "ok" not in reply:
@@ -96,7 +96,7 @@ class ControlClient:
         return json.loads(answer)
 
     async def peer_pid(self) -> int:
-        """Process id of the daemon, from the socket's credentials (unix(7), SO_PEERCRED)."""
+        """Return the process id of the daemon, from the socket's credentials (unix(7), SO_PEERCRED)."""
         await self.request("hello")
         if self._streams is None:
             raise DataPlaneDownError(f"{self.path}: the data plane closed the connection")
@@ -106,23 +106,23 @@ class ControlClient:
         return pid
 
     async def hello(self) -> dict[str, Any]:
-        """Program, version, format and router name."""
+        """Return program, version, format and router name."""
         return await self.request("hello")
 
     async def configure(self, config: program_formats.DataPlaneConfig) -> None:
-        """Put a complete configuration in force, or none of it."""
+        """Activate a complete configuration, or none of it."""
         await self.request("configure", config=config)
 
     async def config(self) -> program_formats.DataPlaneConfig | None:
-        """The configuration in force, as given; None before the first."""
+        """Return the active configuration as it was given; None before the first."""
         return cast("program_formats.DataPlaneConfig | None", (await self.request("config"))["config"])
 
     async def resolve(self) -> dict[str, program_formats.ResolvedPolicy]:
-        """The policy-maps in force with their defaults filled in."""
+        """Return the active policy-maps with their defaults filled in."""
         return cast("program_formats.Resolved", await self.request("resolve"))["policy_maps"]
 
     async def counters(self, interface: str | None = None) -> program_formats.Counters:
-        """All counters, or those of one interface."""
+        """Return all counters, or those of one interface."""
         keys = {} if interface is None else {"interface": interface}
         return cast("program_formats.Counters", await self.request("counters", **keys))
 
@@ -132,7 +132,7 @@ class ControlClient:
         await self.request("clear", **keys)
 
     async def ip_sla(self, operation: int | None = None, *, samples: bool = False) -> program_formats.IpSlaReport:
-        """Return the results of IP SLA, of one operation or all; with `samples` also the stamps of each packet."""
+        """Return the results of IP SLA, for one operation or all; with `samples`, also each packet's time stamps."""
         keys = {} if operation is None else {"operation": operation}
         return cast("program_formats.IpSlaReport", await self.request("ip_sla", samples=samples, **keys))
 
@@ -145,20 +145,20 @@ class ControlClient:
         filter: Sequence[Instruction] = (),
         comment: str,
     ) -> None:
-        """Begin to capture what passes an interface; the file is pcapng, its stamps event time.
+        """Start to capture the packets of an interface into a pcapng file, with event time as time stamps.
 
-        `filter` is a program as `qoslab.capture.filters.filter_program` compiles it; `snaplen` bytes of each frame are
-        kept.
+        `filter` is a program from `qoslab.capture.filters.filter_program`; `snaplen` is the number of saved bytes per
+        frame.
         """
         await self.request(
             "capture", interface=interface, file=str(file), snaplen=snaplen, filter=filter, comment=comment
         )
 
     async def end_capture(self, file: Path) -> Counts:
-        """End the capture that writes this file, which is whole then."""
+        """End the capture into this file, which is then complete."""
         reply = await self.request("end_capture", file=str(file))
         return Counts(received=reply["received"], dropped=reply["dropped"])
 
     async def health(self) -> program_formats.Health:
-        """Lateness and lost input."""
+        """Return lateness and lost input."""
         return cast("program_formats.Health", await self.request("health"))

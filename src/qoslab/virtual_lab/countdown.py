@@ -1,4 +1,4 @@
-"""An action of a virtual router after a time, unless it is cancelled."""
+"""Delayed action of a virtual router, which can be cancelled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 
 class Countdown:
-    """One such thing. It happens at most once for each `start`."""
+    """One delayed action, executed at most once for each `start`."""
 
     def __init__(self, happen: Callable[[], Awaitable[None]]) -> None:
         self._happen = happen
@@ -18,13 +18,13 @@ class Countdown:
         """Time of the event; None: not scheduled."""
 
     def start(self, seconds: float) -> None:
-        """Let it happen after that time, and not when it would have."""
+        """Schedule the action after this time, replacing an earlier schedule."""
         self.stop()
         self.at = datetime.now(UTC) + timedelta(seconds=seconds)
         self._handle = asyncio.get_running_loop().call_later(seconds, self._fire)
 
     def stop(self) -> None:
-        """Let it not happen."""
+        """Cancel the action."""
         if self._handle is not None:
             self._handle.cancel()
         self._handle = self.at = None

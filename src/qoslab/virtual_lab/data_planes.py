@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 FOLDER = "qos-router"
 """Folder of the data plane under the runtime folder of the lab."""
 CONTROL = "control.sock"
-"""A router's control socket, in the router's own folder."""
+"""Control socket of a router, in the router's folder."""
 ENDED = "control.ended"
 """File with the final state of a router, if its process continues for others (docs/internals/control-protocol.md)."""
 NAMED = 4
-"""Routers up to which the process is called by all of their names."""
+"""Greatest number of routers whose names are all in the process name."""
 
 
 def lab_config(wiring: Wiring, handles: Mapping[str, int], runtime: Path) -> program_formats.LabConfig:
-    """The file of `qos-router --lab`; `runtime` is the lab's folder as seen from inside it.
+    """Return the content of the file for `qos-router --lab`; `runtime` is the lab's folder as seen from inside it.
 
     `handles` are the supervisor's descriptors of namespaces.
     """
@@ -44,5 +44,5 @@ def lab_config(wiring: Wiring, handles: Mapping[str, int], runtime: Path) -> pro
 
 
 def process_name(names: Sequence[str]) -> str:
-    """Return the process name of these routers: their names, or of many the first and the number of others."""
+    """Return the process name for these routers: all names, or the first and the number of others if there are many."""
     return f"{names[0]} and {len(names) - 1} more" if len(names) > NAMED else ", ".join(names)

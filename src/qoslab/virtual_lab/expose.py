@@ -1,6 +1,6 @@
-"""A virtual lab behind SSH on loopback: its hosts get an SSH server, and an inventory says how all nodes are reached.
+"""Access to a virtual lab by SSH on loopback: an SSH server for its hosts, and an inventory of all nodes.
 
-With the inventory, experiments run in the lab as in a rack: nothing else of the lab need be seen.
+With the inventory, experiments run in the lab as in a rack, without other access to the lab.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HEAD = """\
 
 
 def refuse_what_has_no_ssh(lab: Lab) -> None:
-    """Raise `ExperimentError` if a node could not be reached by SSH alone."""
+    """Raise `ExperimentError` if a node cannot be reached by SSH alone."""
     linux = [name for name in routers_of(lab.topology) if name not in with_command_line(lab.topology)]
     if linux:
         raise ExperimentError(
@@ -42,13 +42,13 @@ def refuse_what_has_no_ssh(lab: Lab) -> None:
 
 
 def expose(lab: Lab, file: Path, *, together: bool = False) -> None:
-    """Start the hosts' SSH server and write the inventory, readable by its owner only.
+    """Start the hosts' SSH server and write the inventory, readable only by its owner.
 
-    `together`: all hosts are one machine with their interfaces as its cards, which a run gives to them as namespaces.
-    Next to `file` come `NAME.key`, the private key for the hosts, and `NAME.known_hosts`. `UserError` if one of them
-    cannot be written.
+    `together`: all hosts are one machine with their interfaces as its NICs, which a run moves into namespaces. Next to
+    `file`, `NAME.key` is the private key for the hosts, and `NAME.known_hosts` has the host keys. Raise `UserError` if
+    one of them cannot be written.
     """
-    import asyncssh  # slow to load
+    import asyncssh  # Slow to load.
 
     refuse_what_has_no_ssh(lab)
     key = asyncssh.generate_private_key("ssh-ed25519", comment=f"qoslab {lab.name}")
@@ -73,7 +73,7 @@ def expose(lab: Lab, file: Path, *, together: bool = False) -> None:
 
 
 def _in_one_machine(lab: Lab) -> dict[str, dict[str, str]]:
-    """Put the interfaces of all hosts into the first; what each is called there, by host."""
+    """Move the interfaces of all hosts into the first; return their new names, by host."""
     machine, *_ = hosts_of(lab.topology)
     cards: dict[str, dict[str, str]] = {}
     with lab.namespace(machine) as there:
@@ -92,7 +92,7 @@ def _in_one_machine(lab: Lab) -> dict[str, dict[str, str]]:
 
 
 def _serve_hosts(lab: Lab, authorized: str, *, together: bool) -> dict[str, dict[str, Any]]:
-    """Start the server; port and host key of each host."""
+    """Start the server; return port and host key of each host."""
     hosts = hosts_of(lab.topology)
     served = hosts[:1] if together else hosts
     folder = lab.runtime(HOSTD)
@@ -122,13 +122,13 @@ def _serve_hosts(lab: Lab, authorized: str, *, together: bool) -> dict[str, dict
 def _inventory(
     lab: Lab, ways: dict[str, dict[str, Any]], cards: dict[str, dict[str, str]], known_hosts: Path, key: Path
 ) -> dict[str, Any]:
-    """Return the inventory in the usual form."""
+    """Return the inventory in Ansible's form."""
     children: dict[str, Any] = {
         "host": {
             "vars": {
                 "ansible_user": USER,
                 "ansible_ssh_private_key_file": str(key),
-                # For Ansible itself; qoslab takes the next.
+                # For Ansible; qoslab reads the next one.
                 "ansible_ssh_extra_args": shlex.join(with_host_keys(known_hosts)),
                 "qoslab_known_hosts": str(known_hosts),
                 "qoslab_isolate": "namespace" if cards else "in place",
@@ -165,7 +165,7 @@ def _inventory(
                 "ansible_host_key_checking": False,
                 "qoslab_known_hosts": str(known_hosts),
                 **({"qoslab_old_ssh": True} if (lab.host_key or "").startswith("ssh-rsa ") else {}),
-                # They end with the lab.
+                # The nodes end with the lab.
                 "qoslab_rollback": "none",
             },
             "hosts": routers,
@@ -190,7 +190,7 @@ def _yaml(made: dict[str, Any]) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file with secrets as a new file: an old one may be open to others."""
+    """Write secrets to a new file: other users may have access to an old one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(path.name + ".new")
     fresh.unlink(missing_ok=True)

@@ -1,20 +1,20 @@
-"""The SSH server in front of all hosts of a lab that is exposed: `python -m qoslab.virtual_lab.hostd SPEC`.
+"""SSH server for all hosts of an exposed lab: `python -m qoslab.virtual_lab.hostd SPEC`.
 
 SPEC is a JSON file:
 
     {"format": 1,
      "listen": "127.0.0.1",                       address of the SSH ports
-     "authorized": "ssh-ed25519 AAAA…",           whose key lets in, as any user
+     "authorized": "ssh-ed25519 AAAA…",           public key that is accepted, for any user
      "ready": "/run/qoslab/hostd/ready.json",     written once all hosts listen
      "hosts": {"client": "/proc/1/fd/7"}}         the network namespace of each host
 
-The ready file: `{"format": 1, "hosts": {"client": {"port": 40022, "host_key": "ssh-ed25519 AAAA…"}}}`; each host has a
-key of its own. The process ends on SIGTERM and SIGINT.
+The ready file: `{"format": 1, "hosts": {"client": {"port": 40022, "host_key": "ssh-ed25519 AAAA…"}}}`; each host has
+its own key. The process ends on SIGTERM and SIGINT.
 
-A command runs in the host's namespace as the lab's root, with no terminal, in a session of its own. Its exit status or
-its signal comes back, and signals of the client reach it. As behind OpenSSH's sshd it goes on when the connection is
-lost: its input ends then, and what it prints goes nowhere. SSH_CONNECTION has the address of the client. The ports are
-for the user of this process alone.
+A command runs in the host's namespace as the lab's root, without a terminal, in its own session. Its exit status or
+signal is returned, and signals of the client reach it. As with OpenSSH's sshd, it continues when the connection is
+lost: its input ends then, and its output is discarded. SSH_CONNECTION has the address of the client. Only the user of
+this process can use the ports.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from qoslab.system.peer import is_own, own_listener
 
 SPEC_FORMAT = 1
 LOGIN_S = 30
-"""Time limit of a login (LoginGraceTime of sshd_config(5))."""
+"""Time limit of a login in seconds (LoginGraceTime of sshd_config(5))."""
 CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """The specification of the whole process."""
+    """Specification of the process."""
 
     listen: str
     authorized: str
@@ -53,7 +53,7 @@ class Spec:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read the file; raise `UserError` when it is not of the documented form."""
+        """Read the file. Raise `UserError` if it is not in the documented form."""
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
             if data["format"] != SPEC_FORMAT:
@@ -64,10 +64,10 @@ class Spec:
 
 
 class _Command(asyncssh.SSHServerSession[bytes]):
-    """One command, or one shell, of a host."""
+    """Command, or shell, on a host."""
 
     def __init__(self, namespace: str, connection: str) -> None:
-        """`connection` is what the command finds as SSH_CONNECTION."""
+        """`connection` is the value of SSH_CONNECTION for the command."""
         self._namespace = namespace
         self._connection = connection
         self._channel: asyncssh.SSHServerChannel[bytes] | None = None
@@ -114,7 +114,7 @@ class _Command(asyncssh.SSHServerSession[bytes]):
                 self._channel.exit(status)
 
     async def _feed(self, process: Process) -> None:
-        """Give the command what the client sends, as fast as it takes it."""
+        """Forward input of the client to the command, as fast as it reads."""
         assert process.stdin is not None
         with contextlib.suppress(OSError):
             while (data := await self._input.get()) is not None:
@@ -126,7 +126,7 @@ class _Command(asyncssh.SSHServerSession[bytes]):
         assert self._channel is not None
         while data := await stream.read(CHUNK):
             await self._room.wait()
-            # The client may be gone while the command still has something to say.
+            # The client may be gone while the command still writes output.
             with contextlib.suppress(OSError):
                 self._channel.write(data, kind)
 
@@ -135,7 +135,7 @@ class _Command(asyncssh.SSHServerSession[bytes]):
 
     def eof_received(self) -> bool:
         self._input.put_nowait(None)
-        return True  # the command may have more to say
+        return True  # The command may have more output.
 
     def signal_received(self, signal: str) -> None:
         number = getattr(_signals, "SIG" + signal, None)
@@ -155,7 +155,7 @@ class _Command(asyncssh.SSHServerSession[bytes]):
 
 
 _signals = signal
-"""The module, where an argument has its name."""
+"""Module `signal`, for methods with an argument of that name."""
 
 
 class _Visitor(asyncssh.SSHServer):
@@ -167,7 +167,7 @@ class _Visitor(asyncssh.SSHServer):
         self._connection = ""
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
-        # An address of the loopback interface has no owner; the connection has.
+        # An address of the loopback interface has no owner, but the connection has one.
         if not is_own(conn.get_extra_info("socket")):
             conn.abort()
         ends = (conn.get_extra_info("peername"), conn.get_extra_info("sockname"))
@@ -184,7 +184,7 @@ class _Visitor(asyncssh.SSHServer):
 
 
 async def _listen(spec: Spec, namespace: str) -> tuple[asyncssh.SSHAcceptor, str]:
-    """Take logins to a host; its public key."""
+    """Listen for logins to a host; return its public key."""
     authorized = asyncssh.import_public_key(spec.authorized)
     key = asyncssh.generate_private_key("ssh-ed25519", comment="qoslab")
     acceptor = await asyncssh.create_server(
@@ -225,7 +225,7 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
         print("usage: python -m qoslab.virtual_lab.hostd SPEC", file=sys.stderr)
         return ExitStatus.USER_MISTAKE
-    # What a command of a host prints in an error is in the words of programs, not of this machine's user.
+    # Error messages of commands on hosts must not be in the language of this machine's user, since programs read them.
     os.environ.setdefault("LC_ALL", "C.UTF-8")
     try:
         asyncio.run(serve(Spec.load(Path(arguments[0]))))

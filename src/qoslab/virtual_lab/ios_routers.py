@@ -1,4 +1,4 @@
-"""Start data of the virtual IOS routers of a lab: startup configurations, logins, the specification for `iosd`."""
+"""Start-up data of a lab's virtual IOS routers: startup configurations, logins, the specification for `iosd`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from qoslab.virtual_lab.wiring import DATA_PLANE_SUFFIX
 
 USER = "lab"
 PASSWORD_BYTES = 12
-"""Random bytes of each password: 16 characters."""
+"""Random bytes per password, which give 16 characters."""
 LISTEN = "127.0.0.1"
 SPEC_FORMAT = 1
 
@@ -27,18 +27,18 @@ class RouterLogins:
     """Logins of virtual IOS routers, and their inert configuration lines."""
 
     old_ssh: bool = False
-    """SSH with SHA-1 and CBC only, as routers of the articles' age."""
+    """True for SSH with SHA-1 and CBC only, as on routers of the articles' age."""
     telnet: bool = False
-    """Telnet as well."""
+    """True if telnet is enabled as well."""
     clutter: str = ""
-    """A running configuration, of which the lines that they do not have are in theirs, too, without any effect."""
+    """Running configuration with lines that the routers lack, which are added to theirs without effect."""
 
 
 MODERN_SSH = RouterLogins()
 
 
 def credentials() -> dict[str, str]:
-    """A lab's user, password and enable secret."""
+    """Return user, password and enable secret of a lab."""
     return {
         "user": USER,
         "password": secrets.token_urlsafe(PASSWORD_BYTES),
@@ -47,7 +47,7 @@ def credentials() -> dict[str, str]:
 
 
 def cluttered(config: str, topology: Topology, router: str, ways: RouterLogins) -> str:
-    """A router's startup configuration with the clutter that it is to have. `UserError` if that is none."""
+    """Return a router's startup configuration with its inert lines. Raise `UserError` if there are none."""
     if not ways.clutter:
         return config
     unknown = clutter_of(read_running(ways.clutter, hardware(topology, router)))
@@ -65,9 +65,9 @@ def specification(
     ports: Mapping[str, int] | None = None,
     ways: RouterLogins = MODERN_SSH,
 ) -> dict[str, Any]:
-    """The specification file of `qoslab.virtual_lab.iosd`; `runtime` is the lab's folder as seen from inside it.
+    """Return the specification for `qoslab.virtual_lab.iosd`; `runtime` is the lab's folder as seen from inside it.
 
-    `ports` are the SSH ports of routers, any free one if absent; `ways` is how one may log in.
+    `ports` are the SSH ports of routers, any free port if absent; `ways` has the allowed logins.
     """
     return {
         "format": SPEC_FORMAT,

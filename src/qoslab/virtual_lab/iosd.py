@@ -1,36 +1,36 @@
-"""The SSH server in front of all virtual IOS routers of a lab: `python -m qoslab.virtual_lab.iosd SPEC`.
+"""SSH server for all virtual IOS routers of a lab: `python -m qoslab.virtual_lab.iosd SPEC`.
 
 SPEC is a JSON file:
 
     {"format": 1,
      "listen": "127.0.0.1",                       address of the SSH ports
-     "host_key": "/run/qoslab/iosd/host_key",     kept there; made when there is none
+     "host_key": "/run/qoslab/iosd/host_key",     file of the host key; created if missing
      "ready": "/run/qoslab/iosd/ready.json",      written once all routers listen
      "routers": {"R1": {
          "model": "3725",                         a key of qoslab.platforms.MODELS
          "generation": null,                      classic, hqf, or null for the model's own
          "netns": "/proc/1/fd/7",                 the namespace of the router's IP stack
-         "plane_netns": "/proc/1/fd/8",           the namespace of its data plane, where subinterfaces need one end
+         "plane_netns": "/proc/1/fd/8",           the namespace of its data plane, for one end of each subinterface
          "control": "/run/qoslab/R1/control.sock",
-         "startup_config": "/run/qoslab/R1/startup-config",   a file; read at boot when there, written by `write memory`
+         "startup_config": "/run/qoslab/R1/startup-config",   a file; read at boot if present, written by `write memory`
          "ssh_port": 0,                           0: any free port
          "ssh": "modern",                         or "old": SHA-1 and CBC only, as IOS of the articles' age
-         "telnet_port": null,                     a port too, where the router takes logins by telnet
-         "clutter": false,                        whether lines of startup_config that the model does not have are kept
+         "telnet_port": null,                     a port as well, if the router accepts logins by telnet
+         "clutter": false,                        true: keep lines of startup_config that the model lacks
          "users": [{"name": "lab", "password": "…", "privilege": 1}],
          "enable_secret": "…"}}}
 
 The ready file: `{"format": 1, "host_key": "ssh-ed25519 AAAA…", "routers": {"R1": {"port": 40022, "telnet_port": null,
-"host_key": "ssh-ed25519 AAAA…"}}}`. It appears when every router has its configuration in force and its port accepts
-logins. Routers of each age of SSH have a host key in common. When something fails before that, the reason
-is on standard error and the exit status is 1. The process ends on SIGTERM and SIGINT.
+"host_key": "ssh-ed25519 AAAA…"}}}`. It appears when every router has activated its configuration and its port accepts
+logins. Routers with the same `ssh` share a host key. If something fails before that, the reason is on standard error
+and the exit status is 1. The process ends on SIGTERM and SIGINT.
 
-A line of the startup configuration that the router refuses is a failure, except at a `reload`. With `clutter` lines
-that the model does not have are printed where they stand in it, and have no effect; none can be typed. Users of the
-running configuration (`username X privilege N secret P`) may log in too.
+A line of the startup configuration that the router refuses is a failure, except at a `reload`. With `clutter`, lines
+that the model lacks are shown in their place in the configuration, without effect; they cannot be entered on the
+command line. Users of the running configuration (`username X privilege N secret P`) may log in too.
 
-The ports are for the user of this process alone: a connection of anyone else of the machine is closed before a word is
-said. A login has 30 s and three tries; of connections that have not logged in, the latest hundred stay.
+Only the user of this process can use the ports: connections of other users of the machine are closed without any
+output. A login has 30 s and three attempts; of the connections without a login, the latest hundred are kept.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from qoslab.virtual_lab.virtual_router import Bound, Make, VirtualRouter
 
 SPEC_FORMAT = 1
 DATA_PLANE_PATIENCE_S = 10.0
-"""Time limit for a data plane to open its control socket."""
+"""Time limit for a data plane to open its control socket, in seconds."""
 HELLO_RETRY_S = 0.02
 
 
@@ -78,7 +78,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class RouterSpec:
-    """One router of the specification."""
+    """Router in the specification."""
 
     name: str
     model: str
@@ -116,7 +116,7 @@ class RouterSpec:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """The specification of the whole process."""
+    """Specification of the process."""
 
     listen: str
     host_key: Path
@@ -125,7 +125,7 @@ class Spec:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read the file; raise `UserError` when it is not of the documented form."""
+        """Read the file. Raise `UserError` if it is not in the documented form."""
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
             if data["format"] != SPEC_FORMAT:
@@ -188,7 +188,7 @@ class Daemon:
             raise UserError(f"{spec.name}: the startup configuration is refused: " + "; ".join(refused))
 
     async def _listen(self, spec: RouterSpec, key: asyncssh.SSHKey) -> tuple[int, int | None]:
-        """Take logins to a router; its ports for SSH and for telnet."""
+        """Listen for logins to a router; return its ports for SSH and for telnet."""
         router = self._routers[spec.name]
         judge = _judge(router, spec.users)
         ssh = SshPort(router, judge, self._starting, _log)
@@ -208,7 +208,7 @@ class Daemon:
         return server.get_port(), listener.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
-        """Hang up and let go of everything."""
+        """Close all connections and release all resources."""
         for server in self._servers:
             server.close()
         await asyncio.gather(*(router.close() for router in self._routers.values()), return_exceptions=True)
@@ -230,7 +230,7 @@ async def _await_data_plane(control: ControlClient) -> None:
 
 
 def _judge(router: VirtualRouter, users: Iterable[User]) -> Judge:
-    """Return who may log in to a router: users of its running configuration, and those of the specification."""
+    """Return the login check of a router: users of its running configuration, and those of the specification."""
     known = {user.name: user for user in users}
 
     def judge(name: str, password: str) -> int | None:

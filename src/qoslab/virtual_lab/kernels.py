@@ -1,4 +1,4 @@
-"""Routers of a lab whose data plane is a kernel: specification of their daemon `qoslab.tc.daemon`. Pure."""
+"""Specification for `qoslab.tc.daemon`, the daemon of routers with a kernel as data plane. Pure."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from qoslab.virtual_lab import data_planes
 from qoslab.virtual_lab.wiring import ROUTER_SYSCTLS, TokenBucket, Wiring
 
 SPEC = "tc.json"
-"""File with the specification, in the router's folder."""
+"""Name of the file with the specification, in the router's folder."""
 LOG = "tc.log"
 
 
 def specification(
     topology: Topology, wiring: Wiring, router: str, handles: Mapping[str, int], runtime: Path
 ) -> dict[str, Any]:
-    """The content of `SPEC`; `handles` are the supervisor's descriptors of namespaces, `runtime` the folder in the lab.
+    """Return the content of `SPEC`; `handles` are descriptors of namespaces, `runtime` is the folder in the lab.
 
-    A guest gets addresses, routes and neighbours by commands; otherwise the lab has set them.
+    A guest gets addresses, routes and neighbours by commands; for other routers, the lab has already set them.
     """
     own = {interface.name: interface for interface in wiring.interfaces() if interface.namespace == router}
     interfaces = {}
@@ -44,7 +44,7 @@ def specification(
 
 
 def _setup(topology: Topology, wiring: Wiring, router: str) -> list[list[str]]:
-    """Commands that give a guest what the lab gives to a namespace of its own."""
+    """Return the commands that give a guest the settings that other routers get from the lab."""
     commands = [["sysctl", "-qw", *(f"{key}={value}" for key, value in ROUTER_SYSCTLS.items())]]
     for _, near, _ in topology.links_of(router):
         if near.ipv6_address is not None:

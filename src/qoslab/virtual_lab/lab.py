@@ -1,4 +1,4 @@
-"""A virtual lab as the rest of qoslab sees it."""
+"""Interface of a virtual lab for the rest of qoslab."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ RUNTIME = Path("/run/qoslab")
 """Runtime folder inside the lab."""
 STATE_FILE = "lab.json"
 IOSD = "iosd"
-"""The daemon of all virtual IOS routers; also its folder under the runtime folder."""
+"""Name of the daemon of all virtual IOS routers, and of its folder under the runtime folder."""
 HOSTD = "hostd"
-"""The SSH server in front of the hosts of a lab that is exposed; also its folder under the runtime folder."""
+"""Name of the SSH server for the hosts of an exposed lab, and of its folder under the runtime folder."""
 RESERVED = frozenset({data_planes.FOLDER, HOSTD, IOSD, STATE_FILE, "supervisor.sock"})
-"""Names in the runtime folder that are not routers'."""
+"""Names in the runtime folder that routers cannot have."""
 _LOGIN = ("user", "password", "enable")
 DAEMON_TIMEOUT = 60.0
-"""Seconds until a daemon must answer after its start. A daemon that fails ends, which is noticed at once."""
+"""Seconds for a daemon to answer after its start. A daemon that fails ends, which is detected at once."""
 ENDING_S = 1.0
-"""Seconds that a data plane may take to end, before it is killed with the lab."""
+"""Seconds for a data plane to end before it is killed with the lab."""
 LOG_TAIL = 4000
-"""Characters of a dead daemon's log that are reported."""
+"""Number of characters reported from the end of a dead daemon's log."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
 
 
@@ -76,7 +76,7 @@ class Ssh:
     password: str
     enable: str
     telnet: int | None = None
-    """The port for telnet, where the lab has it."""
+    """Port for telnet; None if the lab has none."""
     host_key: str | None = None
     """Host key as in known_hosts."""
 
@@ -86,22 +86,22 @@ class DaemonFailure:
     """Daemon of the lab that ended unexpectedly."""
 
     daemon: str
-    """The routers' names for a `qos-router`; `iosd`."""
+    """Name of the daemon: the routers' names for a `qos-router`, or `iosd`."""
     exit: int | None
-    """Exit status; negative: the signal that killed it. None: its process runs on, for other routers."""
+    """Exit status; negative: the signal that killed it. None: its process still runs, for other routers."""
     log: str
-    """The end of what it said; of a router without its process what became of it."""
+    """End of its log; for a router without its own process, what happened to it."""
 
     def __str__(self) -> str:
         return self.describe(1)
 
     @property
     def killed(self) -> bool:
-        """True if another process ended it, or the kernel for want of memory."""
+        """True if it was killed by another process, or by the kernel for lack of memory."""
         return -(self.exit or 0) in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
     def describe(self, lines: int) -> str:
-        """Return how it ended, and the last lines that it said."""
+        """Return how it ended, and the last lines of its output."""
         if self.exit is None:
             return f"{self.daemon}: {self.log.strip()}"
         tail = self.log.strip().splitlines()[-lines:]
@@ -114,7 +114,7 @@ ENVIRONMENT = frozenset(
     {"HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER", "VIRTUAL_ENV"}
 )
 ENVIRONMENT_BEGINS = ("ASAN_", "COVERAGE_", "LC_", "LD_", "LLVM_", "PYTHON", "QOSLAB_", "RUST_", "SSL_", "XDG_")
-"""Variables that a daemon of the lab gets: all of them together may be larger than what a message may be."""
+"""Prefixes of variables for a daemon of the lab: the whole environment may exceed the size of a message."""
 
 
 def daemon_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -126,30 +126,30 @@ def daemon_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class LabNode:
-    """One node of a lab that is up."""
+    """Node of a running lab."""
 
     name: str
     node: Node
     addresses: dict[str, tuple[str, ...]]
-    """Addresses of each of its interfaces that has some in the topology, that of IPv4 first."""
+    """Addresses by interface, for interfaces with addresses in the topology, that of IPv4 first."""
 
     @property
     def address(self) -> str:
-        """The first of its addresses; `ExperimentError` if the topology gives it none."""
+        """First of its addresses. Raise `ExperimentError` if the topology gives it none."""
         for addresses in self.addresses.values():
             return addresses[0]
         raise ExperimentError(f"node {self.name} has no address in the topology", hint="Give a link end an address.")
 
 
 class Lab:
-    """A lab that is up. Made by `Lab.up`, `Lab.find` or `Lab.all`; as a context manager it ends with the block."""
+    """Running lab. Created by `Lab.up`, `Lab.find` or `Lab.all`; as a context manager it ends with the block."""
 
     def __init__(self, supervisor: Supervisor, state: dict[str, Any]) -> None:
         self._supervisor = supervisor
         self._state = state
         self.name: str = state["name"]
         self.topology = Topology.model_validate_json(json.dumps(state["topology"]))
-        self.seed: int = state.get("seed", 1)  # A lab that an earlier version brought up has none.
+        self.seed: int = state.get("seed", 1)  # A lab of an earlier version has none.
         self._wiring = wire(self.topology, self.seed, state.get("guests", ()))
         self.nodes = {
             name: LabNode(
@@ -164,7 +164,7 @@ class Lab:
             for name, node in self.topology.nodes.items()
         }
 
-    # Coming and going
+    # Start and end
 
     @classmethod
     def up(
@@ -181,11 +181,11 @@ class Lab:
     ) -> Lab:
         """Bring a lab up; with `owned` it ends with this process, however this process ends.
 
-        `seed` decides jitter and loss of its links. `ssh` are ports and logins that an earlier lab had, which is
-        down: the way to its routers is also the way to these; `ways` is how one may log in there. Hosts
-        start with `tcp_profile` (`modern` if absent). `guests` are routers whose kernel is user-mode Linux.
-        Raises `ExperimentError` for a topology that the virtual lab cannot do, `MachineError` if the machine lacks
-        something, `UserError` if this user has a lab of that name.
+        `seed` decides jitter and loss of its links. `ssh` are ports and logins of an earlier lab that is down, so that
+        its routers are reached in the same way; `ways` has the allowed logins. Hosts start with `tcp_profile` (`modern`
+        if absent). `guests` are routers whose kernel is user-mode Linux. Raise `ExperimentError` for a topology that
+        the virtual lab does not support, `MachineError` if the machine lacks something, `UserError` if this user has a
+        lab of that name.
         """
         if _NAME.fullmatch(name) is None:
             raise UserError(f"{name!r} cannot be a lab's name: letters, digits and . _ -, at most 40")
@@ -237,12 +237,12 @@ class Lab:
                 state = json.loads((process / "root/run/qoslab" / STATE_FILE).read_text(encoding="utf-8"))
                 labs.append(cls(Supervisor.connect(int(process.name)), state))
             except (OSError, LabError, ValidationError):
-                continue  # It ended in the meantime, is still coming up, is out of reach, or is of another version.
+                continue  # It ended in the meantime, is still starting, is out of reach, or is of another version.
         return sorted(labs, key=lambda lab: lab.name)
 
     @classmethod
     def find(cls, name: str | None = None) -> Lab:
-        """Return this user's lab of that name, or the only one. Raise UserError if there is none."""
+        """Return this user's lab of that name, or the only one. Raise `UserError` if there is none."""
         labs = cls.all()
         chosen = [lab for lab in labs if name is None or lab.name == name]
         for lab in labs:
@@ -261,16 +261,16 @@ class Lab:
         raise UserError(f"you have no lab called {name}; there is {names}")
 
     def down(self) -> None:
-        """End the lab; when this returns every process of it has ended."""
+        """End the lab; on return, all of its processes have ended."""
         if self._wiring.ports:
-            # It closes its rings side by side, the kernel those of one that is killed one after the other.
+            # The data plane closes its rings in parallel; those of a killed process are closed one by one.
             name = data_planes.process_name(list(self._wiring.ports))
             with contextlib.suppress(LabError):
                 self._supervisor.request("end", name=name, within_s=ENDING_S)
         self._supervisor.stop()
 
     def close(self) -> None:
-        """Forget the lab without ending it."""
+        """Close the connection to the lab without ending it."""
         self._supervisor.close()
 
     def __enter__(self) -> Self:
@@ -283,11 +283,11 @@ class Lab:
 
     @property
     def pid(self) -> int:
-        """The supervisor's process id."""
+        """Process id of the supervisor."""
         return self._supervisor.pid
 
     def argv(self, node: str | None, argv: Sequence[str], *, directory: Path | None = None) -> list[str]:
-        """The command line that runs a command in a node; None is the lab with the machine's network."""
+        """Return the command line that runs a command in a node; None is the lab with the machine's network."""
         return enter_argv(
             self.pid,
             None if node is None else self.handle(node),
@@ -299,8 +299,8 @@ class Lab:
     def popen(self, node: str | None, argv: Sequence[str], **options: Any) -> LabProcess:
         """Start a command in a node; options are those of `subprocess.Popen`. It dies with the lab.
 
-        It leads a session of its own: Linux shares processors out between sessions first, so that what is busy in the
-        user's does not keep it waiting. No signal of a terminal reaches it.
+        It leads its own session: Linux divides processors among sessions first, so busy programs in the user's session
+        do not delay it. Signals of a terminal do not reach it.
         """
         options.setdefault("start_new_session", True)
         directory = options.pop("cwd", None)
@@ -332,7 +332,7 @@ class Lab:
         return result
 
     def handle(self, namespace: str) -> int:
-        """The supervisor's descriptor of a node's namespace, as `/proc/1/fd/N` inside the lab."""
+        """Return the supervisor's descriptor of a node's namespace, as `/proc/1/fd/N` inside the lab."""
         handles: dict[str, int] = self._state["handles"]
         if namespace not in handles:
             raise UserError(f"the lab {self.name} has no node {namespace}; it has {', '.join(self.nodes)}")
@@ -340,7 +340,7 @@ class Lab:
 
     @contextlib.contextmanager
     def namespace(self, node: str) -> Iterator[int]:
-        """A descriptor of a node's namespace for a program (`pass_fds`), which may not look into process 1."""
+        """Provide a descriptor of a node's namespace for a program (`pass_fds`), which cannot access process 1."""
         opened = self._supervisor.namespaces([node])[node]
         with contextlib.closing(opened):
             yield opened.descriptor
@@ -354,33 +354,33 @@ class Lab:
     # Nodes
 
     def interface(self, node: str, interface: str) -> tuple[str, str]:
-        """Return where the packets of an interface's link are seen: namespace (for `popen`) and Linux name."""
+        """Return the place to capture an interface's link: namespace (for `popen`) and Linux name."""
         if has_engine(self.nodes[node].node):
             return node + DATA_PLANE_SUFFIX, linux_interface(interface)
         return node, interface
 
     def runtime(self, node: str) -> Path:
-        """The node's folder of sockets and logs, as this process sees it."""
+        """Return the node's folder of sockets and logs, as a path for this process."""
         return self._supervisor.runtime / node
 
     def control(self, node: str) -> ControlClient:
-        """A client of the router's data plane."""
+        """Return a client of the router's data plane."""
         return ControlClient(self.runtime(node) / data_planes.CONTROL)
 
     def ssh(self, node: str) -> Ssh:
-        """Return how to log in to a virtual IOS router."""
+        """Return the login data of a virtual IOS router."""
         if node not in self._state["ssh"]:
             raise UserError(f"{node} is not an IOS router of the lab {self.name}")
         return Ssh(**self._state["ssh"][node])
 
     @property
     def host_key(self) -> str | None:
-        """The SSH host key of all virtual IOS routers of the lab, as in known_hosts; None without such routers."""
+        """SSH host key of all virtual IOS routers of the lab, as in known_hosts; None without such routers."""
         key: str | None = self._state["host_key"]
         return key
 
     def known_hosts(self) -> Path:
-        """A known_hosts file for all virtual IOS routers; it lasts as long as the lab."""
+        """Return a known_hosts file for all virtual IOS routers, which exists as long as the lab."""
         if self.host_key is None:
             raise UserError(f"the lab {self.name} has no IOS router")
         path = self.runtime(IOSD) / "known_hosts"
@@ -392,7 +392,7 @@ class Lab:
         return path
 
     def askpass(self, router: str) -> Path:
-        """A program that prints the router's password, for SSH_ASKPASS of ssh(1); it lasts as long as the lab."""
+        """Return a program that prints the router's password, for SSH_ASKPASS of ssh(1), as long as the lab exists."""
         path = self.runtime(IOSD) / f"askpass-{router}"
         if not path.exists():
             path.touch(mode=0o700)
@@ -400,10 +400,10 @@ class Lab:
         return path
 
     def apply_tcp_profile(self, node: str, profile: TcpProfile, *, answers: bool = True) -> dict[str, Any]:
-        """Give a host these TCP settings and return what the kernel says it has.
+        """Apply these TCP settings to a host and return the resulting values of the kernel.
 
-        New connections take them. Without `answers` it reports no closed ports. Raises `MachineError` where
-        the kernel has other values afterwards.
+        New connections use them. Without `answers`, closed ports are not reported. Raise `MachineError` if the kernel
+        has other values afterwards.
         """
         wanted = tcp.sysctls(profile) | tcp.answers(answers)
         values = self._sysctl(node, write=wanted, read=list(wanted))
@@ -433,7 +433,7 @@ class Lab:
     # State
 
     def failures(self) -> list[DaemonFailure]:
-        """The daemons that have ended; empty while all is well. `LabError` if the supervisor is gone."""
+        """Return the daemons that have ended; empty if all run. Raise `LabError` if the supervisor is gone."""
         failures = []
         for name, daemon in self._supervisor.request("status")["daemons"].items():
             if daemon["exit"] is not None:
@@ -455,7 +455,7 @@ class Lab:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Data planes that make delay, jitter and loss of a link between two hosts: `LINK.line`."""
+        """Data planes that add delay, jitter and loss to a link between two hosts: `LINK.line`."""
         return self._wiring.lines
 
     def describe(self) -> dict[str, Any]:
@@ -501,7 +501,7 @@ class Lab:
         }
 
     def _emulation(self, link: Link) -> dict[str, Any]:
-        """Rate, framing, delay, jitter and loss of a link; the seed of each of its ports."""
+        """Return rate, framing, delay, jitter and loss of a link, and the seed of each of its ports."""
         configured = {end.node: link_configuration(link, end.node, self.seed) for end in link.ends}
         made = link.name + LINE_SUFFIX in self.lines
         seeds = {node: each["seed"] for node, each in configured.items() if made or node in self._wiring.ports}
@@ -514,7 +514,7 @@ class Lab:
         return values
 
     def _save(self) -> None:
-        """Make the lab known to `Lab.all`."""
+        """Save the state by which `Lab.all` finds the lab."""
         path = self._supervisor.runtime / STATE_FILE
         partial = path.with_suffix(".partial")
         partial.write_text(json.dumps(self._state), encoding="utf-8")
@@ -523,7 +523,7 @@ class Lab:
     # Routers
 
     def _build(self, program: Path | None, profile: TcpProfile) -> None:
-        """Make everything in the namespaces, and start the data planes as soon as they have their interfaces."""
+        """Create everything in the namespaces, and start the data planes as soon as they have their interfaces."""
         hosts, wiring = hosts_of(self.topology), self._wiring
         planes = [name if name in wiring.lines else name + DATA_PLANE_SUFFIX for name in wiring.ports]
         spaces = self._supervisor.namespaces(list(wiring.namespaces))
@@ -546,7 +546,7 @@ class Lab:
                 settle(name)
             if program is not None:
                 self._start_data_planes(program)
-            # While the kernel has their rings wait.
+            # While the kernel creates their rings.
             self._state["offloads_on"] = _offloads_off(spaces, wiring)
             for name in wiring.namespaces:
                 if name not in planes:
@@ -569,7 +569,7 @@ class Lab:
                     space.transact(_neighbours(self._wiring, router, booted=True))
 
     def _kernels(self) -> list[str]:
-        """Routers whose data plane is a kernel."""
+        """Routers with a kernel as data plane."""
         return [name for name, node in self.topology.nodes.items() if has_kernel(node)]
 
     def _start_kernels(self) -> None:
@@ -614,7 +614,7 @@ class Lab:
         self._state["ssh"] = {router: {"host": ios_routers.LISTEN, **login} for router in routers}
 
     def _wait_for_iosd(self) -> None:
-        """Wait until every virtual IOS router takes logins; learn their ports."""
+        """Wait until every virtual IOS router accepts logins, and store their ports."""
         ready = self.runtime(IOSD) / "ready.json"
         deadline = time.monotonic() + DAEMON_TIMEOUT
         while not ready.exists():
@@ -627,7 +627,7 @@ class Lab:
         self._state["host_key"] = ready_state["host_key"]
 
     def _wait_for(self, daemon: str, control: Path) -> None:
-        """Wait until a data plane says hello."""
+        """Wait until a data plane answers `hello`."""
         deadline = time.monotonic() + DAEMON_TIMEOUT
         while True:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, contextlib.suppress(OSError):
@@ -640,11 +640,11 @@ class Lab:
             time.sleep(0.002)
 
     def _check_start(self, daemon: str, deadline: float, how: str) -> None:
-        """Raise `LabError` when a daemon has ended or the time is up."""
+        """Raise `LabError` if a daemon has ended or the time is up."""
         for failure in self.failures():
             variable = variable_of("qos-router")
             named = os.environ.get(variable)
-            # A program that somebody put in the place of ours is no defect of qoslab.
+            # A program that replaced qoslab's own is not a defect of qoslab.
             kind = LabMachineError if failure.killed or named else LabError
             hint = f"{variable} names {named}, expected a qos-router of this version" if named else failure.log.strip()
             raise kind(f"the lab did not come up: {failure}", hint=hint)
@@ -661,11 +661,11 @@ RECORDED_SYSCTLS = (
     "net.core.rmem_max",
     "net.core.wmem_max",
 )
-"""Settings that a run's manifest keeps although the lab leaves them at the kernel's defaults."""
+"""Settings in a run's manifest that the lab leaves at the kernel's defaults."""
 
 
 def _make_namespaces(supervisor: Supervisor, wiring: Wiring, topology: Topology, profile: TcpProfile) -> dict[str, int]:
-    """Make the namespaces; the supervisor's descriptors of them."""
+    """Create the namespaces; return the supervisor's descriptors of them."""
     hosts = hosts_of(topology)
     handles: dict[str, int] = supervisor.request(
         "create",
@@ -694,7 +694,7 @@ def _offloads_off(spaces: Mapping[str, netlink.Namespace], wiring: Wiring) -> di
 
 
 def _settings(wiring: Wiring, namespace: str, metrics: list[tuple[str, int | str]]) -> list[tuple[bytes, str]]:
-    """The messages that configure one namespace once its interfaces exist."""
+    """Return the messages that configure one namespace after its interfaces exist."""
     messages = []
     own = [interface for interface in wiring.interfaces() if interface.namespace == namespace]
     for interface in own:
@@ -725,7 +725,7 @@ def _neighbours(wiring: Wiring, namespace: str, *, booted: bool) -> list[tuple[b
 
 
 def _host_routes(wiring: Wiring, host: str, metrics: list[tuple[str, int | str]]) -> list[tuple[bytes, str]]:
-    """All routes of a host, with these attributes; they replace those that are there."""
+    """Return the messages for all routes of a host, with these attributes; they replace existing routes."""
     connected = [
         netlink.route(address.network, connected=(interface, address), metrics=metrics)
         for interface in wiring.interfaces()

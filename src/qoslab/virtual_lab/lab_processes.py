@@ -1,4 +1,4 @@
-"""Processes of the lab that are started from outside it."""
+"""Processes in the lab that are started from outside."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from typing import Any
 from qoslab.virtual_lab.rights import bounds
 
 CHILD_WAIT = 5.0
-"""Seconds for nsenter to start its child; it takes about a millisecond."""
+"""Seconds for nsenter to start its child, which takes about a millisecond."""
 LOOK_S = 0.1
-"""Seconds between two looks at whether nsenter has to be continued, while its end is waited for."""
+"""Seconds between checks if nsenter must be continued, while waiting for its end."""
 
 
 class LabProcess(subprocess.Popen[Any]):
-    """A `Popen` whose command runs inside the lab.
+    """`Popen` whose command runs inside the lab.
 
-    The direct child is `nsenter`, which forks (a PID namespace can only be entered by a new process), waits and ends as
-    its child ended. Signals go to the command itself and not to nsenter, which would die alone.
+    The direct child is `nsenter`, which forks (only a new process can enter a PID namespace), waits, and ends with the
+    status of its child. Signals go to the command itself and not to nsenter, which would die alone.
 
-    nsenter stops itself when its child is stopped, and then does not see the child's end. `poll` and `wait` continue it
-    as soon as the child is no longer stopped.
+    nsenter stops itself when its child is stopped, and then does not notice the child's end. `poll` and `wait` continue
+    it as soon as the child is no longer stopped.
     """
 
     def poll(self) -> int | None:
@@ -49,7 +49,7 @@ class LabProcess(subprocess.Popen[Any]):
                 self._continue_nsenter()
 
     def send_signal(self, sig: int) -> None:
-        """Send a signal to the command; nothing if it has ended."""
+        """Send a signal to the command; do nothing if it has ended."""
         if self.poll() is not None:
             return
         command = self.command_pid()
@@ -57,16 +57,16 @@ class LabProcess(subprocess.Popen[Any]):
             _send(command, sig, parent=self.pid)
 
     def terminate(self) -> None:
-        """Send SIGTERM to the command, and SIGCONT, since a stopped process acts on nothing else but SIGKILL."""
+        """Send SIGTERM to the command, and SIGCONT, since a stopped process reacts to no other signal but SIGKILL."""
         self.send_signal(signal.SIGTERM)
         self.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """Send SIGKILL to the command and its descendants. nsenter ends by itself: it has to collect the command."""
+        """Send SIGKILL to the command and its descendants. nsenter ends by itself, after collecting the command."""
         if self.command_pid() is None:
             return
         with contextlib.ExitStack() as stack:
-            # All are opened before the first is killed, whose children then have another parent.
+            # All are opened before the first is killed, since its children then get another parent.
             found = [_opened(process, parent, stack) for parent, process in _descendants(self.pid)]
             for each in found:
                 if each is not None:
@@ -74,7 +74,7 @@ class LabProcess(subprocess.Popen[Any]):
                         signal.pidfd_send_signal(each, signal.SIGKILL)
 
     def command_pid(self) -> int | None:
-        """The command's process id as the machine counts; None when it has ended."""
+        """Process id of the command in the machine's numbering; None if it has ended."""
         deadline = time.monotonic() + CHILD_WAIT
         while self.poll() is None and time.monotonic() < deadline:
             if found := _children(self.pid):
@@ -83,10 +83,10 @@ class LabProcess(subprocess.Popen[Any]):
         return None
 
     def _continue_nsenter(self) -> None:
-        """Continue nsenter where it is stopped and its child is not."""
+        """Continue nsenter if it is stopped and its child is not."""
         with contextlib.suppress(ProcessLookupError):
             if _stat_of(self.pid)[0] == STOPPED and all(_stat_of(child)[0] != STOPPED for child in _children(self.pid)):
-                os.kill(self.pid, signal.SIGCONT)  # Not collected yet, so the number is still its own.
+                os.kill(self.pid, signal.SIGCONT)  # Not collected yet, so the process id is still valid.
 
 
 STOPPED = "T"
@@ -94,7 +94,7 @@ STOPPED = "T"
 
 
 def _stat_of(pid: int) -> tuple[str, int]:
-    """State and parent of a process; `ProcessLookupError` if it has ended."""
+    """Return state and parent of a process. Raise `ProcessLookupError` if it has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError as error:
@@ -105,7 +105,7 @@ def _stat_of(pid: int) -> tuple[str, int]:
 
 
 def _children(pid: int) -> list[int]:
-    """Process ids of a process's children; none if it has ended."""
+    """Return the process ids of a process's children; empty if it has ended."""
     try:
         text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError):
@@ -114,25 +114,25 @@ def _children(pid: int) -> list[int]:
 
 
 def _descendants(pid: int) -> Iterator[tuple[int, int]]:
-    """Parent and process id of each descendant, parents first."""
+    """Yield parent and process id of each descendant, parents first."""
     for child in _children(pid):
         yield pid, child
         yield from _descendants(child)
 
 
 def _send(pid: int, sig: int, *, parent: int) -> None:
-    """Send a signal to this child of `parent`; nothing if it has ended."""
+    """Send a signal to this child of `parent`; do nothing if it has ended."""
     with contextlib.ExitStack() as stack, contextlib.suppress(ProcessLookupError):
         if (opened := _opened(pid, parent, stack)) is not None:
             signal.pidfd_send_signal(opened, sig)
 
 
 def _opened(pid: int, parent: int, stack: contextlib.ExitStack) -> int | None:
-    """A descriptor of this child of `parent`, which the stack closes; None if it has ended."""
+    """Return a descriptor of this child of `parent`, which the stack closes; None if it has ended."""
     with contextlib.suppress(ProcessLookupError):
         opened = os.pidfd_open(pid)
         stack.callback(os.close, opened)
-        # Before it was opened the number may have become another process's.
+        # Before it was opened, the process id may have been reused.
         if _stat_of(pid)[1] == parent:
             return opened
     return None
@@ -141,7 +141,7 @@ def _opened(pid: int, parent: int, stack: contextlib.ExitStack) -> int | None:
 def enter_argv(
     supervisor: int, namespace: int | None, *, user_namespace: bool, directory: Path, argv: Sequence[str]
 ) -> list[str]:
-    """The command line that runs `argv` inside the lab of this supervisor.
+    """Return the command line that runs `argv` inside the lab of this supervisor.
 
     `namespace` is the supervisor's descriptor of a network namespace; None keeps the machine's network.
     """

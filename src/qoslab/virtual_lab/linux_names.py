@@ -7,17 +7,16 @@ import re
 from qoslab.errors import UserError
 
 LINUX_NAME_LIMIT = 15
-"""IFNAMSIZ - 1: the kernel's longest interface name (linux/if.h)."""
+"""Greatest length of an interface name in the kernel: IFNAMSIZ - 1 (linux/if.h)."""
 
 _IOS_NAME = re.compile(r"(?P<type>[A-Z][A-Za-z-]*[A-Za-z])(?P<numbers>\d+(?:/\d+)*(?:\.\d+)?)")
 
 
 def linux_interface(ios_name: str, suffix: str = "") -> str:
-    """The Linux name of a router's interface: two letters of the type, numbers joined by `-`.
+    """Return the Linux name of a router's interface: two letters of the type, numbers joined by `-`.
 
-    FastEthernet0/1 → Fa0-1, GigabitEthernet1/0/15 → Gi1-0-15; `suffix` (for example `.in`) is appended.
-    Raises `UserError` for a name that is not a full IOS interface name, or whose Linux name would be longer than 15
-    characters.
+    FastEthernet0/1 → Fa0-1, GigabitEthernet1/0/15 → Gi1-0-15; `suffix` (for example `.in`) is appended. Raise
+    `UserError` if `ios_name` is not a full IOS interface name, or if its Linux name would be longer than 15 characters.
     """
     match = _IOS_NAME.fullmatch(ios_name)
     if match is None:

@@ -1,7 +1,7 @@
-"""Kernel requests for one network namespace: many netlink messages in one system call, and ethtool features.
+"""Kernel requests for one network namespace: netlink messages in batches, and ethtool features.
 
 pyroute2 encodes and decodes the messages. They are sent over sockets that the supervisor opened inside the namespaces,
-which pyroute2's own socket classes cannot take over, and in batches, which is what makes a lab of many nodes fast.
+which pyroute2's own socket classes cannot use, and in batches, which makes a lab of many nodes fast.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from qoslab.model.experiment import Address
 
 BATCH = 64
-"""Messages a system call. The acknowledgements of a batch must fit the socket's default receive buffer."""
+"""Messages per system call. The acknowledgements of a batch must fit the socket's default receive buffer."""
 RT_TABLE_MAIN = 254
 CREATE = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL
 REPLACE = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE
@@ -58,10 +58,10 @@ MODULES = {
     "pair ": "Is the kernel's module there? sudo modprobe veth",
     "token bucket ": "Is the kernel's module there? sudo modprobe sch_tbf",
 }
-"""Hints for messages that the kernel refuses, by the beginning of their purpose."""
+"""Hints for messages that the kernel refuses, by the prefix of their purpose."""
 
 _Encoded = tuple[bytes, str]
-"""A message, and what it is for, in error messages."""
+"""Message, and its purpose for error messages."""
 
 
 def _encode(message: nlmsg, kind: int, flags: int, purpose: str) -> _Encoded:
@@ -85,7 +85,7 @@ def _end(interface: Interface, namespace: int) -> dict[str, Any]:
 
 
 def veth(a: Interface, a_namespace: int, b: Interface, b_namespace: int) -> _Encoded:
-    """A pair of interfaces, each made in its namespace (an open descriptor of this process)."""
+    """Return the message for a veth pair, each end in its namespace (an open descriptor of this process)."""
     message = ifinfmsg()
     end = _end(a, a_namespace)
     message["index"] = end["index"]
@@ -98,7 +98,7 @@ def veth(a: Interface, a_namespace: int, b: Interface, b_namespace: int) -> _Enc
 
 
 def link_up(interface: Interface) -> _Encoded:
-    """Bring an interface up."""
+    """Return the message that brings an interface up."""
     message = ifinfmsg()
     message["index"] = interface.index
     message["flags"] = message["change"] = IFF_UP
@@ -106,7 +106,7 @@ def link_up(interface: Interface) -> _Encoded:
 
 
 def no_arp(interface: Interface) -> _Encoded:
-    """Let the kernel neither ask nor answer for hardware addresses on an interface."""
+    """Return the message that disables ARP on an interface, requests and answers."""
     message = ifinfmsg()
     message["index"] = interface.index
     message["flags"] = message["change"] = IFF_NOARP
@@ -121,7 +121,7 @@ IPV6_CONNECTED_METRIC = 256
 
 
 def address(interface: Interface, given: Address) -> _Encoded:
-    """Give an interface an address."""
+    """Return the message that adds an address to an interface."""
     text = str(given.ip)
     message = ifaddrmsg()
     message["family"] = FAMILIES[given.version]
@@ -141,7 +141,7 @@ def route(
     connected: tuple[Interface, Address] | None = None,
     metrics: list[tuple[str, int | str]] | None = None,
 ) -> _Encoded:
-    """A route by next hop, or an interface's own subnet; replaces the route of that prefix if there is one."""
+    """Return the message for a route by next hop or to a connected subnet; it replaces the prefix's route."""
     message = rtmsg()
     message["family"] = FAMILIES[prefix.version]
     message["dst_len"] = prefix.prefixlen
@@ -158,7 +158,7 @@ def route(
             message["scope"] = rt_scope["link"]
             attributes.append(("RTA_PREFSRC", str(own.ip)))
         else:
-            # Only a route of the same metric is replaced.
+            # Only a route with the same metric is replaced.
             attributes.append(("RTA_PRIORITY", IPV6_CONNECTED_METRIC))
     else:
         message["proto"] = rt_proto["static"]
@@ -174,7 +174,7 @@ NEIGHBOUR_TABLES = {4: "arp_cache", 6: "ndisc_cache"}
 
 
 def neighbour_timeout(interface: Interface, version: int) -> _Encoded:
-    """Set the lifetime of new neighbour entries of an interface."""
+    """Return the message that sets the lifetime of new neighbour entries of an interface."""
     message = ndtmsg()
     message["family"] = FAMILIES[version]
     parameters = [("NDTPA_IFINDEX", interface.index), ("NDTPA_BASE_REACHABLE_TIME", ARP_REACHABLE_MS)]
@@ -184,7 +184,7 @@ def neighbour_timeout(interface: Interface, version: int) -> _Encoded:
 
 
 def neighbour(entry: Neighbour) -> _Encoded:
-    """A neighbour's hardware address, to be confirmed as usual once it ages."""
+    """Return the message for a neighbour's hardware address, which is confirmed as usual once it ages."""
     message = ndmsg()
     message["family"] = FAMILIES[entry.address.version]
     message["ifindex"] = entry.index
@@ -194,13 +194,13 @@ def neighbour(entry: Neighbour) -> _Encoded:
 
 
 def token_bucket(interface: Interface, bucket: TokenBucket) -> _Encoded:
-    """A TBF qdisc as the root of an interface."""
+    """Return the message for a TBF qdisc as the root of an interface."""
     message = tcmsg()
     message["index"] = interface.index
     message["parent"] = TC_H_ROOT
     parameters = {
         "rate": bucket.rate_bps // 8,
-        "rate___reserved": LINKLAYER_ETHERNET,  # struct tc_ratespec has the link layer there
+        "rate___reserved": LINKLAYER_ETHERNET,  # struct tc_ratespec has the link layer there.
         "rate_overhead": bucket.overhead_bytes,
         "rate_mpu": bucket.minimum_bytes,
         "limit": bucket.limit_bytes,
@@ -211,7 +211,7 @@ def token_bucket(interface: Interface, bucket: TokenBucket) -> _Encoded:
 
 
 class Namespace:
-    """One network namespace of the lab, as seen from outside: its descriptor and a netlink socket in it."""
+    """Network namespace of the lab, seen from outside: its descriptor and a netlink socket in it."""
 
     def __init__(self, name: str, descriptor: int, route_socket: socket.socket) -> None:
         self.name = name
@@ -219,12 +219,12 @@ class Namespace:
         self.socket = route_socket
 
     def close(self) -> None:
-        """Give both descriptors back."""
+        """Close both descriptors."""
         os.close(self.descriptor)
         self.socket.close()
 
     def transact(self, messages: list[_Encoded]) -> None:
-        """Send messages and wait for every acknowledgement; the first refusal is a `MachineError`."""
+        """Send messages and wait for all acknowledgements. Raise `MachineError` at the first refusal."""
         for start in range(0, len(messages), BATCH):
             batch = messages[start : start + BATCH]
             packet = bytearray()
@@ -258,7 +258,7 @@ class Namespace:
             offset += size + 3 & ~3
 
     def routes(self) -> list[dict[str, Any]]:
-        """The unicast routes of the main tables: prefix, gateway, metrics (RTAX_… names); none of link-local ones."""
+        """Return the unicast routes of the main tables, not link-local: prefix, gateway, metrics (RTAX_… names)."""
         return [*self._routes_of(4), *self._routes_of(6)]
 
     def _routes_of(self, version: int) -> list[dict[str, Any]]:
@@ -296,11 +296,11 @@ ETHTOOL_GSSET_INFO, ETHTOOL_GSTRINGS, ETHTOOL_GFEATURES, ETHTOOL_SFEATURES = 0x3
 ETH_SS_FEATURES = 4
 GSTRING_LENGTH = 32
 NOT_AN_OFFLOAD = frozenset({"highdma"})
-"""Features that say where the driver's buffers may lie, and do nothing to a packet."""
+"""Features that state where the driver's buffers may be, and do not affect packets."""
 
 
 class Offloads:
-    """The features of the interfaces of one machine (ethtool's ioctl; the names are the kernel's own)."""
+    """Offload features of the interfaces of one machine (ethtool's ioctl; the names are the kernel's)."""
 
     def __init__(self, control: socket.socket, interface: str) -> None:
         count_request = ctypes.create_string_buffer(
@@ -322,7 +322,7 @@ class Offloads:
         fcntl.ioctl(control, SIOCETHTOOL, struct.pack("16sP16x", interface.encode(), ctypes.addressof(data)))
 
     def enabled(self, control: socket.socket, interface: str) -> set[str]:
-        """The offloads that are on and could be off."""
+        """Return the offloads that are on and can be switched off."""
         data = ctypes.create_string_buffer(8 + 16 * self._blocks)
         struct.pack_into("=II", data, 0, ETHTOOL_GFEATURES, self._blocks)
         self._ioctl(control, interface, data)
@@ -335,7 +335,7 @@ class Offloads:
         return on
 
     def disable(self, control: socket.socket, interface: str) -> set[str]:
-        """Switch every offload off; returns those that stay on nevertheless."""
+        """Switch every offload off; return those that stay on."""
         on = self.enabled(control, interface)
         data = ctypes.create_string_buffer(8 + 8 * self._blocks)
         masks = [0] * self._blocks

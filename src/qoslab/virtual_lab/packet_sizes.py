@@ -1,7 +1,7 @@
-"""The longest packets of a virtual router's interfaces, in its kernel.
+"""MTU of a virtual router's interfaces in its kernel.
 
-Of IPv4 the kernel goes by its routes here, of IPv6 by a setting of the interface; the interface itself keeps the size
-of its frames, so that longer packets of the other end still come in.
+For IPv4, it is an attribute of the kernel's routes, for IPv6, a setting of the interface. The interface itself keeps
+its frame size, so that longer packets from the other end are still received.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ IPV6_SETTINGS = Path("/proc/sys/net/ipv6/conf")
 
 
 def route_mtu(device: Device, gateway: IpAddress | None, interface: str | None) -> int | None:
-    """The longest packets of a static route of IPv4, by its gateway or its interface; None: those of the interface."""
+    """Return the MTU of a static IPv4 route, by its gateway or its interface; None: that of the interface."""
     if gateway is not None and not isinstance(gateway, IPv4Address):
         return None
     for each in device.interfaces.values():
@@ -41,9 +41,9 @@ def _limit(device: Device, interface: Interface) -> int | None:
 
 
 def apply(netlink: IPRoute, device: Device, names: Mapping[int, str]) -> None:
-    """Bring the sizes of connected networks to what `device` says; `names` are the full names by kernel number.
+    """Set the MTU of connected networks as in `device`; `names` are the full names by kernel number.
 
-    To be called when addresses and states of interfaces are as they should be: either removes what this has set.
+    Call it after addresses and states of interfaces are set, since changing either removes these settings.
     """
     for route in netlink.get_routes(family=socket.AF_INET, table=RT_TABLE_MAIN):
         interface = device.interfaces.get(names.get(route.get_attr("RTA_OIF"), ""))
@@ -65,7 +65,7 @@ def apply(netlink: IPRoute, device: Device, names: Mapping[int, str]) -> None:
 
 
 def apply_ipv6(device: Device, linux: Mapping[str, str]) -> None:
-    """Bring the sizes of IPv6 to what `device` says; `linux` are the kernel's names by full name."""
+    """Set the MTU for IPv6 as in `device`; `linux` are the kernel's names by full name."""
     for name, interface in device.interfaces.items():
         setting = IPV6_SETTINGS / linux.get(name, "") / "mtu"
         wanted = str(ipv6_mtu(device, interface))
@@ -74,7 +74,7 @@ def apply_ipv6(device: Device, linux: Mapping[str, str]) -> None:
 
 
 def kernel_mtu(route: Any) -> int | None:
-    """The longest packets of a route as the kernel has it; None: those of its interface."""
+    """Return the MTU of a kernel route; None: that of its interface."""
     metrics = route.get_attr("RTA_METRICS")
     found = None if metrics is None else metrics.get_attr("RTAX_MTU")
     return None if found is None else int(found)

@@ -1,6 +1,6 @@
-"""Capabilities of each program of a lab, all of them over the lab only, and their removal from a thread.
+"""Capabilities of each program of a lab, which apply only to the lab, and their removal from a thread.
 
-A program of a lab is of its root, so that it has what its bounding set has (capabilities(7)).
+A program of a lab runs as its root, so it has the capabilities in its bounding set (capabilities(7)).
 """
 
 from __future__ import annotations
@@ -15,35 +15,37 @@ from qoslab.traffic import INSTALLED
 from qoslab.virtual_lab.supervisor import CAPABILITIES, libc
 
 OTHERS = ("dac_override", "net_bind_service", "net_admin", "net_raw")
-"""Capabilities of other programs: a shell in a host, `ip`, arguments of `lab exec`."""
+"""Capabilities of other programs: a shell on a host, `ip`, arguments of `lab exec`."""
 PROGRAMS: dict[str, tuple[str, ...]] = {
-    # Congestion controls that the machine keeps from its users.
+    # For congestion controls that the machine keeps from its users.
     **dict.fromkeys(INSTALLED, ("net_bind_service", "net_admin")),
     "cat": (),
-    # Root of the machine writes captures into folders of all owners; the other two it keeps, and complains without.
+    # For root of the machine, which writes captures into folders of all owners; dumpcap keeps the others or complains.
     "dumpcap": ("dac_override", "net_admin", "net_raw"),
-    # Buffers beyond the machine's limit; all ports at once.
+    # For buffers beyond the machine's limit, and for all ports at once.
     "flood": ("net_bind_service", "net_admin", "net_raw"),
     "ping": ("net_raw",),
     "sla": ("net_bind_service", "net_raw"),
 }
-"""Capabilities of our programs by name."""
+"""Capabilities of qoslab's programs, by name."""
 ENTERING = ("net_admin", "net_raw", "sys_ptrace", "sys_admin")
-"""Capabilities for work in namespaces, named by descriptors of process 1. The command lines of routers have one thread
-that may.
+"""Capabilities for work in namespaces, named by descriptors of process 1.
+
+One thread of the routers' command lines has them.
 """
 SERVING = ("dac_override",)
-"""Capabilities of the other threads for logins: modules of Python may be files of any owner."""
+"""Capabilities of the other threads for logins: Python modules may be files of any owner."""
 DAEMONS = {
     "data plane": (*OTHERS, "sys_ptrace", "sys_admin"),
     "command lines": (*SERVING, *ENTERING),
-    # It enters namespaces and makes new ones for trials; a user-mode kernel traces its own processes.
+    # It enters namespaces and creates new ones for trials; a user-mode kernel traces its own processes.
     "kernel": (*OTHERS, "sys_ptrace", "sys_admin"),
-    # They are machines to those who log in.
+    # They act as machines for users that log in.
     "hosts": (*OTHERS, "sys_ptrace", "sys_admin"),
 }
-"""Capabilities of the daemons of a lab at their start. A data plane gives up sys_ptrace as soon as it has its
-namespaces.
+"""Capabilities of the daemons of a lab at their start.
+
+A data plane gives up sys_ptrace as soon as it has its namespaces.
 """
 
 _VERSION = 0x20080522
@@ -51,7 +53,7 @@ _VERSION = 0x20080522
 
 
 def bounds(argv0: str) -> list[str]:
-    """Return the prefix of a program's command line that limits it and its children to its capabilities."""
+    """Return the command prefix that limits a program and its children to its capabilities."""
     allowed = PROGRAMS.get(Path(argv0).name, OTHERS)
     return ["setpriv", "--bounding-set=" + ",".join(["-all", *(f"+{name}" for name in allowed)]), "--no-new-privs"]
 

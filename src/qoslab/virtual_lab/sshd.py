@@ -1,4 +1,4 @@
-"""The SSH port of a virtual IOS router."""
+"""SSH port of a virtual IOS router."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from qoslab.system.peer import is_own, own_listener
 
 IDENTIFICATION = "Cisco-1.25"
 LOGIN_S = 30
-"""Time limit of a login (LoginGraceTime of sshd_config(5))."""
+"""Time limit of a login in seconds (LoginGraceTime of sshd_config(5))."""
 LAST_WORDS_S = 30
-"""Time limit for a client to read the last output."""
+"""Time limit for a client to read the last output, in seconds."""
 TRIES = 3
-"""Passwords that a client may try, as IOS (`ip ssh authentication-retries`)."""
+"""Number of password attempts, as in IOS (`ip ssh authentication-retries`)."""
 MOST_STARTING = 100
-"""Connections that have not logged in (as MaxStartups of sshd_config(5)); beyond, the oldest is ended."""
+"""Limit of connections without a login (like MaxStartups of sshd_config(5)); above it, the oldest is closed."""
 
 Judge = Callable[[str, str], int | None]
-"""The privilege of a user with this password; None if there is none."""
+"""Function that returns the privilege of a user with this password; None if invalid."""
 Log = Callable[[str], None]
 Starting = MutableMapping[Any, asyncssh.SSHServerConnection]
-"""Connections that have not logged in, the oldest first."""
+"""Connections without a login, the oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Algorithms:
 
 
 ALGORITHMS = {
-    # What current clients agree on.
+    # Algorithms of current clients.
     "modern": Algorithms(
         key_exchanges=(
             "curve25519-sha256",
@@ -59,7 +59,7 @@ ALGORITHMS = {
         macs=("hmac-sha2-256", "hmac-sha2-512", "hmac-sha2-256-etm@openssh.com", "hmac-sha2-512-etm@openssh.com"),
         host_key="ssh-ed25519",
     ),
-    # What IOS 12.4 and 12.2SE offer [R], which current clients refuse by default.
+    # Algorithms of IOS 12.4 and 12.2SE [R], which current clients refuse by default.
     "old": Algorithms(
         key_exchanges=("diffie-hellman-group14-sha1", "diffie-hellman-group1-sha1"),
         ciphers=("aes128-cbc", "3des-cbc", "aes192-cbc", "aes256-cbc"),
@@ -71,7 +71,7 @@ ALGORITHMS = {
 
 
 class SshPort:
-    """The logins of one router by SSH."""
+    """SSH port of one router."""
 
     def __init__(self, router: Environment, judge: Judge, starting: Starting, log: Log) -> None:
         """`starting` may be shared by several routers; `log` receives defects."""
@@ -82,7 +82,7 @@ class SshPort:
         self._logins: set[_Login] = set()
 
     async def listen(self, address: str, port: int, offered: Algorithms, key: asyncssh.SSHKey) -> asyncssh.SSHAcceptor:
-        """Take logins; port 0 is any free one."""
+        """Listen for logins; port 0 is any free port."""
         return await asyncssh.create_server(
             lambda: _Visitor(self._router, self._judge, self._logins, self._starting, self._log),
             sock=own_listener(address, port),
@@ -101,13 +101,13 @@ class SshPort:
         )
 
     def end(self) -> None:
-        """Hang up on everybody."""
+        """Close all connections."""
         for login in list(self._logins):
             login.end()
 
 
 def host_key(path: Path, age: str) -> asyncssh.SSHKey:
-    """The lab's host key for routers of that age; made on first use, so that it is the same after a restart."""
+    """Return the lab's host key for routers of that age; created on first use, and kept over a restart."""
     offered = ALGORITHMS[age]
     if age != "modern":
         path = path.with_name(f"{path.name}_{age}")
@@ -123,7 +123,7 @@ def host_key(path: Path, age: str) -> asyncssh.SSHKey:
 
 
 class _Login(asyncssh.SSHServerSession[str]):
-    """One SSH session channel."""
+    """SSH session channel."""
 
     def __init__(self, router: Environment, privilege: int, logins: set[_Login], log: Log) -> None:
         self._router = router
@@ -159,7 +159,7 @@ class _Login(asyncssh.SSHServerSession[str]):
 
     def _write(self, text: str) -> None:
         assert self._channel is not None
-        # The client may be gone while a command still has something to say.
+        # The client may be gone while a command still writes output.
         with contextlib.suppress(OSError):
             self._channel.write(text)
 
@@ -167,7 +167,7 @@ class _Login(asyncssh.SSHServerSession[str]):
         try:
             await (shell.run() if self._command is None else shell.run_once(self._command))
         except Exception:
-            # A defect of ours: the login ends, the router and the other logins go on.
+            # A defect of qoslab: the login ends, the router and the other logins continue.
             self._log(f"{self._router.device.hostname}: a login ended by an internal error\n{traceback.format_exc()}")
             self._write("\r\n% Internal error; the router's log has the details\r\n")
         finally:
@@ -179,7 +179,7 @@ class _Login(asyncssh.SSHServerSession[str]):
                 channel.abort()
 
     async def _is_read(self) -> bool:
-        """Return whether the client reads what is left to say."""
+        """Return whether the client reads the remaining output."""
         try:
             async with asyncio.timeout(LAST_WORDS_S):
                 await self._room.wait()
@@ -225,13 +225,13 @@ class _Login(asyncssh.SSHServerSession[str]):
             self._shell.hang_up()
 
     def end(self) -> None:
-        """Hang up."""
+        """Close the session."""
         if self._shell is not None:
             self._shell.hang_up()
 
 
 class _Visitor(asyncssh.SSHServer):
-    """One SSH connection: checks the password and opens logins."""
+    """SSH connection: checks the password and opens logins."""
 
     def __init__(
         self,
@@ -250,7 +250,7 @@ class _Visitor(asyncssh.SSHServer):
         self._tries = 0
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
-        # An address of the loopback interface has no owner; the connection has.
+        # An address of the loopback interface has no owner, but the connection has one.
         if not is_own(conn.get_extra_info("socket")):
             conn.abort()
             return

@@ -1,7 +1,7 @@
-"""The IP stack of a virtual router: the kernel in its network namespace, by netlink and ICMP.
+"""IP stack of a virtual router: the kernel in its network namespace, controlled by netlink and ICMP.
 
-Netlink sockets belong to the namespace that the thread was in when it opened them, so that one thread, which
-may go from namespace to namespace, does this for all routers.
+A netlink socket belongs to the namespace of the thread that opened it. One thread, which may change between namespaces,
+therefore serves all routers.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ RTPROT_KERNEL, RTPROT_STATIC = 2, 4
 RT_TABLE_MAIN = 254
 RTN_BLACKHOLE = 6
 NOWHERE = -1
-"""Placeholder for an interface's number: packets routed there are dropped silently."""
+"""Placeholder for an interface's number: packets routed there are silently dropped."""
 IFF_UP, IFF_LOWER_UP = 0x1, 0x10000
-NUD_VALID = 0x02 | 0x04 | 0x08 | 0x10  # reachable, stale, delay, probe
+NUD_VALID = 0x02 | 0x04 | 0x08 | 0x10  # Reachable, stale, delay, probe.
 _NUD_NAMES = {0x04: "STALE", 0x08: "DELAY", 0x10: "PROBE"}
 FAMILIES = (socket.AF_INET, socket.AF_INET6)
 ANYWHERE = {socket.AF_INET: "0.0.0.0", socket.AF_INET6: "::"}
 IPV6_LINK_LOCAL = IPv6Network("fe80::/10")
 LINK_LOCAL_LENGTH = 64
 HZ = 100
-"""The kernel's clock ticks a second, as user space sees them."""
+"""Clock ticks per second of the kernel in user space."""
 
 ADDR_GEN_MODE_NONE = "1"
 ICMP_ECHO_REPLY, ICMP_UNREACHABLE, ICMP_ECHO = 0, 3, 8
@@ -69,11 +69,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class NamespaceThread:
-    """The thread in which all requests to all namespaces are made."""
+    """Thread for all requests to all namespaces."""
 
     def __init__(self) -> None:
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="netns", initializer=keep, initargs=(ENTERING,))
-        # A thread has the capabilities of the one that starts it, which need not keep them.
+        # A thread has the capabilities of its starting thread, which may then drop them.
         self._executor.submit(lambda: None).result()
 
     async def run(self, netns: Path, work: Callable[[], T]) -> T:
@@ -97,19 +97,19 @@ class NamespaceThread:
 
 
 class IpStack:
-    """Addresses, routes and ports of one router; `interfaces` are the chassis's full names."""
+    """Addresses, routes and ports of one router; `interfaces` are the full names of the chassis."""
 
     def __init__(
         self, thread: NamespaceThread, netns: Path, interfaces: tuple[str, ...], plane: Path | None = None
     ) -> None:
-        """`plane` is the namespace of the data plane, without which there are no subinterfaces."""
+        """`plane` is the namespace of the data plane; without it, there are no subinterfaces."""
         self._thread = thread
         self._netns = netns
         self._plane = plane
         self._linux = {name: linux_interface(name) for name in interfaces}
         self._ios = {linux: name for name, linux in self._linux.items()}
         self._owners: dict[str, str] = {}
-        """The interface that has the addresses of each port, by the port's name; on ATM it may be a subinterface."""
+        """Interface with the addresses of each port, by port name; on ATM, it may be a subinterface."""
         self._netlink: IPRoute | None = None
 
     async def open(self) -> None:
@@ -118,7 +118,7 @@ class IpStack:
         def work() -> IPRoute:
             Path("/proc/sys/net/ipv4/ip_forward").write_text("1", encoding="utf-8")
             for linux in self._linux.values():
-                # The address that an interface makes for itself would be the same at both ends of a serial line.
+                # An automatic link-local address would be the same at both ends of a serial line.
                 mode = Path(f"/proc/sys/net/ipv6/conf/{linux}/addr_gen_mode")
                 if mode.exists():
                     mode.write_text(ADDR_GEN_MODE_NONE, encoding="utf-8")
@@ -142,7 +142,7 @@ class IpStack:
             raise KernelRefusedError(f"the kernel answered {errno.errorcode.get(error.code, error.code)}") from error
 
     async def make_subinterfaces(self, device: Device, wired: Collection[str]) -> dict[str, str]:
-        """Make the interfaces of the subinterfaces that lack them; return the Linux names of all, by IOS name."""
+        """Create the missing interfaces of subinterfaces; return the Linux names of all, by IOS name."""
         names = {each.name: subinterfaces.linux_name(each.name) for each in subinterfaces.present(device, wired)}
         if not names.items() <= self._linux.items():
             plane = self._plane
@@ -154,19 +154,19 @@ class IpStack:
         return names
 
     async def remove_subinterfaces(self, device: Device, wired: Collection[str]) -> None:
-        """Remove the interfaces of subinterfaces that `device` has not."""
+        """Remove the interfaces of subinterfaces that `device` lacks."""
         names = {each.name: subinterfaces.linux_name(each.name) for each in subinterfaces.present(device, wired)}
         if any("." in name and name not in names for name in self._linux):
             await self._thread.run(self._netns, lambda: subinterfaces.remove(device, wired))
             self._name(names)
 
     def _name(self, names: dict[str, str]) -> None:
-        """Take these for the subinterfaces that there are."""
+        """Set the names of the current subinterfaces."""
         self._linux = {name: linux for name, linux in self._linux.items() if "." not in name} | names
         self._ios = {linux: name for name, linux in self._linux.items()}
 
     async def apply(self, device: Device) -> None:
-        """Bring addresses, interface states and static routes to what `device` says."""
+        """Set addresses, interface states and static routes as in `device`."""
         await self._request(lambda netlink: self._apply(netlink, device))
 
     def _apply(self, netlink: IPRoute, device: Device) -> None:
@@ -177,13 +177,13 @@ class IpStack:
         for name, interface in device.carriers():
             linux = self._linux.get(name, "")
             if linux in links:
-                # What is off loses its addresses by itself.
+                # An interface that is off loses its addresses automatically.
                 switch = Path(f"/proc/sys/net/ipv6/conf/{linux}/disable_ipv6")
                 switch.write_text(str(int(not interface.runs_ipv6)), encoding="utf-8")
         present: dict[int, set[IPv4Interface | IPv6Interface]] = {}
         for family in FAMILIES:
             for entry in netlink.get_addr(family=family):
-                # The kernel has one attribute for the own address of IPv4, another for that of IPv6.
+                # The kernel has one attribute for the own address of IPv4, and another for that of IPv6.
                 own = entry.get_attr("IFA_LOCAL") or entry.get_attr("IFA_ADDRESS")
                 present.setdefault(entry["index"], set()).add(ip_interface(f"{own}/{entry['prefixlen']}"))
         macs = {name: links[linux].get_attr("IFLA_ADDRESS") for name, linux in self._linux.items() if linux in links}
@@ -213,7 +213,7 @@ class IpStack:
     def _apply_own(
         netlink: IPRoute, index: int, present: Mapping[int, set[IPv4Interface | IPv6Interface]], device: Device
     ) -> None:
-        """Give the namespace's own interface the addresses of Loopback interfaces, without the rest of their subnet."""
+        """Give the namespace's own interface the addresses of Loopback interfaces, without their subnets."""
         loopbacks = device.host_interfaces.values()
         wanted = {each.address.ip for each in loopbacks if each.address is not None and not each.shutdown}
         present_here = present.get(index, set())
@@ -249,12 +249,12 @@ class IpStack:
                 try:
                     netlink.route(command, **keys)
                 except NetlinkError as error:
-                    # A next hop behind a dead interface: configured, and not in the table until it comes up.
+                    # The next hop's interface is down: the route is configured, but not in the table until it is up.
                     if error.code not in (errno.ENETUNREACH, errno.ENETDOWN, errno.ESRCH):
                         raise
 
     def _index(self, interface: str | None, indices: dict[str, int]) -> int | None:
-        """The kernel's number of an interface; None without one, or without a cable."""
+        """Return the kernel's number of an interface; None without an interface, or without a cable."""
         if interface is None or interface == NULL:
             return None if interface is None else NOWHERE
         port = next((port for port, owner in self._owners.items() if owner == interface), interface)
@@ -268,7 +268,7 @@ class IpStack:
                     yield _kernel_route(family, route), packet_sizes.kernel_mtu(route)
 
     async def ports(self) -> dict[str, Port]:
-        """The router's interfaces that are wired."""
+        """Return the wired interfaces of the router."""
 
         def work(netlink: IPRoute) -> dict[str, Port]:
             link_local = {
@@ -290,7 +290,7 @@ class IpStack:
         return await self._request(work)
 
     async def routes(self) -> list[RouteEntry]:
-        """The kernel's tables of both families."""
+        """Return the kernel's routing tables of both families."""
 
         def work(netlink: IPRoute) -> list[RouteEntry]:
             ports = {link["index"]: self._ios.get(link.get_attr("IFLA_IFNAME")) for link in netlink.get_links()}
@@ -300,7 +300,7 @@ class IpStack:
                 for route in netlink.get_routes(family=family, table=RT_TABLE_MAIN):
                     prefix, gateway, index, metric = _kernel_route(family, route)
                     own = route["proto"] == RTPROT_KERNEL
-                    # Every interface has the link-local prefix, and IPv6 prefixes of its own in the local table.
+                    # Every interface has the link-local prefix, and its own IPv6 prefixes in the local table.
                     if prefix.network_address in IPV6_LINK_LOCAL:
                         continue
                     found.append(
@@ -317,7 +317,7 @@ class IpStack:
         return await self._request(work)
 
     async def neighbours(self) -> list[Neighbour]:
-        """The ARP table."""
+        """Return the ARP table."""
 
         def work(netlink: IPRoute) -> list[Neighbour]:
             names = {link["index"]: self._ios.get(link.get_attr("IFLA_IFNAME")) for link in netlink.get_links()}
@@ -358,9 +358,9 @@ def _addresses(interface: Interface, mac: str, macs: Mapping[str, str]) -> set[I
 
 
 def _link_local(interface: Interface, mac: str, macs: Mapping[str, str]) -> IPv6Address:
-    """The link-local address made of the hardware address (RFC 4291, appendix A).
+    """Return the link-local address derived from the hardware address (RFC 4291, appendix A).
 
-    A serial line and a circuit have none: IOS takes that of the first port that has one.
+    A serial line and a circuit have no hardware address: IOS uses that of the first port that has one.
     """
     ethernet = (each for name, each in macs.items() if interface_kind(name) not in ("Serial", "ATM"))
     if interface.serial or interface.atm:
@@ -387,7 +387,7 @@ def _kernel_route(family: socket.AddressFamily, route: Any) -> _KernelRoute:
 def _mtu(
     device: Device, prefix: IPv4Network | IPv6Network, gateway: IpAddress | None, interface: str | None
 ) -> int | None:
-    """The longest packets of a static route; None: those of its interface."""
+    """Return the MTU of a static route; None: that of its interface."""
     return packet_sizes.route_mtu(device, gateway, interface) if isinstance(prefix, IPv4Network) else None
 
 
@@ -427,7 +427,7 @@ async def _echo(connection: socket.socket, options: PingOptions, identifier: int
     size = options.size - header - ICMP_HEADER
     payload = (b"\xab\xcd" * (size // 2 + 1))[:size]
     packet = struct.pack(">BBHHH", asks, 0, 0, identifier, sequence) + payload
-    # Of IPv6 the kernel fills it in (RFC 3542, 3.1).
+    # For IPv6, the kernel computes it (RFC 3542, 3.1).
     packet = packet[:2] + struct.pack(">H", checksum(packet)) + packet[4:]
     started = time.perf_counter()
     try:
@@ -435,7 +435,7 @@ async def _echo(connection: socket.socket, options: PingOptions, identifier: int
     except OSError as error:
         if error.errno == errno.EMSGSIZE:
             return "unreachable"
-        # No route: IOS sends nothing and waits out its timeout.
+        # No route: IOS sends nothing and waits for its timeout.
         await asyncio.sleep(options.timeout_s)
         return "timeout"
     try:
@@ -443,7 +443,7 @@ async def _echo(connection: socket.socket, options: PingOptions, identifier: int
             while True:
                 received, _ = await loop.sock_recvfrom(connection, 1 << 16)
                 arrived = time.perf_counter()
-                # Of IPv6 the kernel keeps the header to itself.
+                # For IPv6, the kernel does not pass on the header.
                 icmp = received if ipv6 else received[(received[0] & 0xF) * 4 :]
                 if len(icmp) < ICMP_HEADER:
                     continue
@@ -456,7 +456,7 @@ async def _echo(connection: socket.socket, options: PingOptions, identifier: int
 
 
 def checksum(data: bytes) -> int:
-    """The Internet checksum (RFC 1071)."""
+    """Return the Internet checksum (RFC 1071)."""
     if len(data) % 2:
         data += b"\0"
     total: int = sum(struct.unpack(f">{len(data) // 2}H", data))

@@ -1,8 +1,8 @@
-"""The interfaces of a virtual router's IEEE 802.1Q subinterfaces in the kernel, which come and go with them.
+"""Kernel interfaces of a virtual router's IEEE 802.1Q subinterfaces, created and removed with them.
 
-The kernel need not know tags: each subinterface is a pair of interfaces of its own between the router's namespace and
-that of its data plane, as each port is, and `qos-router` puts the tags on and takes them off on the port's one link.
-Both ends of the pair of GigabitEthernet0/0.100 are called `Gi0-0.100`.
+The kernel does not handle tags: each subinterface is a separate pair of interfaces between the namespaces of the router
+and of its data plane, like each port, and `qos-router` adds and removes the tags on the link of the port. Both ends of
+the pair of GigabitEthernet0/0.100 are called `Gi0-0.100`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ NEIGHBOUR_SETTINGS = Path("/proc/sys/net/ipv4/neigh")
 
 
 def present(device: Device, wired: Collection[str]) -> list[Interface]:
-    """The subinterfaces that carry frames: those that have a VLAN, on ports with a cable."""
+    """Return the subinterfaces that carry frames: those with a VLAN, on ports with a cable."""
     return [each for each in device.interfaces.values() if each.vlan is not None and each.parent in wired]
 
 
 def linux_name(interface: str) -> str:
-    """The Linux name of a subinterface; `KernelRefusedError` if Linux has none so long."""
+    """Return the Linux name of a subinterface. Raise `KernelRefusedError` if it is too long for Linux."""
     try:
         return linux_interface(interface)
     except UserError as error:
@@ -40,7 +40,7 @@ def linux_name(interface: str) -> str:
 
 
 def make(device: Device, wired: Collection[str], plane: Path) -> None:
-    """Make the pairs that are missing. To be called in the router's namespace; `plane` is that of its data plane."""
+    """Create the missing pairs. Call it in the router's namespace; `plane` is that of its data plane."""
     with closing(IPRoute()) as netlink:
         links = {link.get_attr("IFLA_IFNAME"): link for link in netlink.get_links()}
         missing = [each for each in present(device, wired) if linux_name(each.name) not in links]
@@ -50,7 +50,7 @@ def make(device: Device, wired: Collection[str], plane: Path) -> None:
         try:
             for each in missing:
                 name, port = linux_name(each.name), links[linux_interface(each.parent or "")]
-                # A router's subinterfaces have their port's hardware address.
+                # Subinterfaces of a router have their port's hardware address.
                 netlink.link(
                     "add",
                     ifname=name,
@@ -69,7 +69,7 @@ def make(device: Device, wired: Collection[str], plane: Path) -> None:
 
 
 def bring_up(device: Device, wired: Collection[str]) -> None:
-    """Bring the data plane's ends up. To be called in its namespace."""
+    """Bring the data plane's ends up. Call it in the namespace of the data plane."""
     with closing(IPRoute()) as netlink:
         index = {link.get_attr("IFLA_IFNAME"): link["index"] for link in netlink.get_links()}
         for each in present(device, wired):
@@ -79,7 +79,7 @@ def bring_up(device: Device, wired: Collection[str]) -> None:
 
 
 def remove(device: Device, wired: Collection[str]) -> None:
-    """Remove the pairs that no subinterface has any more. To be called in the router's namespace."""
+    """Remove the pairs without a subinterface. Call it in the router's namespace."""
     kept = {linux_name(each.name) for each in present(device, wired)}
     with closing(IPRoute()) as netlink:
         for link in netlink.get_links():

@@ -1,4 +1,4 @@
-"""Starting a lab's supervisor, and talking to it. Its own side is `qoslab.virtual_lab.supervisor`."""
+"""Client side of a lab's supervisor: start and requests. The server side is `qoslab.virtual_lab.supervisor`."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ from qoslab.virtual_lab.supervisor import PACKET_LIMIT
 START = f"import sys; sys.path.append({str(Path(__file__).parent)!r}); import supervisor; supervisor.main()"
 """Command that starts the supervisor: as a compiled module, without this package's imports."""
 TIMEOUT = 30.0
-"""Seconds for one request; the slowest, ninety namespaces on a busy machine, takes well under one."""
+"""Time limit of one request, in seconds; the slowest, ninety namespaces on a busy machine, takes well under one."""
 ENDING_S = 5.0
-"""Seconds for the launcher to end after its supervisor."""
+"""Time limit for the launcher to end after its supervisor, in seconds."""
 GONE_S = 30.0
-"""Seconds for what was killed to be gone: with ninety namespaces on a busy machine it takes three."""
+"""Time limit for killed processes to disappear, in seconds; ninety namespaces on a busy machine take three."""
 SOCKETS_AT_ONCE = 100
-"""Namespaces a `sockets` request: the kernel passes at most 253 descriptors in one message."""
+"""Namespaces per `sockets` request: the kernel passes at most 253 descriptors in one message."""
 
 
 class LabError(QoslabError):
-    """The lab itself failed: its supervisor refused a request or is gone."""
+    """Failure of the lab itself: its supervisor refused a request or is gone."""
 
 
 class LabMachineError(LabError, MachineError):
-    """The lab failed for the machine's sake: it killed a process, or has no more of something."""
+    """Failure of the lab because of the machine: it killed a process, or is out of a resource."""
 
 
 class Supervisor:
-    """A connection to a supervisor. Requests may come from any thread."""
+    """Connection to a supervisor. Requests may come from any thread."""
 
     def __init__(self, channel: socket.socket, pid: int, *, launcher: subprocess.Popen[bytes] | None = None) -> None:
         self._channel = channel
         self._lock = threading.Lock()
         self._launcher = launcher
         self.pid = pid
-        """Process id as the machine counts."""
+        """Process id in the machine's numbering."""
         self.pidfd = os.pidfd_open(pid)
 
     @classmethod
     def start(cls, name: str, *, owned: bool) -> Supervisor:
         """Start a lab's supervisor; with `owned` the lab ends with this process.
 
-        Raises `MachineError` if the kernel forbids it, `UserError` if this user has a lab of that name.
+        Raise `MachineError` if the kernel forbids it, `UserError` if this user has a lab of that name.
         """
         try:
             return cls._start(name, owned=owned, user_namespace=True)
@@ -81,7 +81,7 @@ class Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
-                # Ctrl-C in the terminal reaches the run, which needs the lab to restore devices.
+                # Ctrl-C in the terminal reaches the run, which still needs the lab to restore devices.
                 start_new_session=True,
                 cwd="/",
             )
@@ -102,7 +102,7 @@ class Supervisor:
 
     @classmethod
     def connect(cls, pid: int) -> Supervisor:
-        """Talk to a supervisor that is running."""
+        """Connect to a running supervisor."""
         channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         channel.settimeout(TIMEOUT)
         try:
@@ -114,7 +114,7 @@ class Supervisor:
 
     @property
     def runtime(self) -> Path:
-        """The lab's /run/qoslab as this process sees it."""
+        """The lab's /run/qoslab as a path for this process."""
         return Path(f"/proc/{self.pid}/root/run/qoslab")
 
     @property
@@ -123,7 +123,7 @@ class Supervisor:
         return not Path(f"/proc/{self.pid}/ns/user").samefile("/proc/self/ns/user")
 
     def request(self, op: str, **keys: Any) -> dict[str, Any]:
-        """Send one request; `LabError` if it fails or the supervisor is gone."""
+        """Send one request. Raise `LabError` if it fails or the supervisor is gone."""
         return self._request(op, keys, 0)[0]
 
     def _request(self, op: str, keys: Mapping[str, Any], descriptors: int) -> tuple[dict[str, Any], list[int]]:
@@ -133,7 +133,7 @@ class Supervisor:
                 self._channel.send(json.dumps({"op": op, **keys}).encode())
                 packet, ancillary, _, _ = self._channel.recvmsg(PACKET_LIMIT, room, socket.MSG_CMSG_CLOEXEC)
             except OSError as error:
-                # A broken connection is the first that is seen of its end.
+                # A broken connection is the first sign of its end.
                 raise self._gone(f"does not answer: {error}", wait=not isinstance(error, TimeoutError)) from error
         if not packet:
             raise self._gone("has ended", wait=True)
@@ -149,7 +149,7 @@ class Supervisor:
         return reply, list(received)
 
     def _gone(self, seen: str, *, wait: bool) -> LabError:
-        """Return the end of the supervisor, if it has ended as a descendant of this process; else the error `seen`."""
+        """Return the error for the end of a supervisor that this process started, if it has ended, else for `seen`."""
         kind: type[LabError] = LabError
         how = seen
         if self._launcher is not None and select.select([self.pidfd], [], [], ENDING_S if wait else 0)[0]:
@@ -180,11 +180,11 @@ class Supervisor:
         return opened
 
     def stop(self) -> None:
-        """Kill the lab and wait until every process of it has ended.
+        """Kill the lab and wait until all of its processes have ended.
 
-        One whose parent outside has gone is collected by that machine's first process. If that does not, as in a
-        container without an init, the kernel keeps what is left of the lab until the container ends; after `GONE_S`
-        nobody waits for it.
+        A process without its parent outside is collected by the first process of that machine. If that fails, as in a
+        container without an init, the kernel keeps the rest of the lab until the container ends; the wait ends after
+        `GONE_S`.
         """
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
@@ -201,7 +201,7 @@ class Supervisor:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; the lab stays."""
+        """Close the connection; the lab continues."""
         self._channel.close()
         with contextlib.suppress(OSError):
             os.close(self.pidfd)
@@ -217,7 +217,7 @@ def _first_reply(channel: socket.socket, launcher: subprocess.Popen[bytes]) -> d
 
 
 def _map_ids(pid: int) -> None:
-    """Write the user namespace's maps: root becomes all of root's own ids, another user becomes the lab's root."""
+    """Write the maps of the user namespace: root is mapped to all of root's ids, another user to the lab's root."""
     process = Path(f"/proc/{pid}")
     try:
         if os.geteuid() == 0:
@@ -235,7 +235,7 @@ def _map_ids(pid: int) -> None:
 
 
 APPARMOR_PROFILE = Path(__file__).with_name("apparmor-profile")
-"""AppArmor profile for Ubuntu 23.10 and later: only programs with a profile may use user namespaces there."""
+"""AppArmor profile for Ubuntu 23.10 and later, on which user namespaces require a profile of the program."""
 HINT = (
     f"Allow user namespaces, as root. On Ubuntu 23.10 and later: cp {shlex.quote(str(APPARMOR_PROFILE))} "
     "/etc/apparmor.d/qoslab; apparmor_parser -r /etc/apparmor.d/qoslab (it lists the permissions that it grants), or "
@@ -256,9 +256,9 @@ OUTSIDE_HINT = (
     "If they are set, the host itself does not let its users create user namespaces: as root, outside, sysctl -w "
     "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu, kernel.unprivileged_userns_clone=1 on Debian."
 )
-"""Hint for users other than root in a container."""
+"""Hint for users other than root, in a container."""
 CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
-"""Files that Docker and Podman make in a container."""
+"""Files that Docker and Podman create in a container."""
 
 
 def _forbidden_hint(stage: str, number: int | None) -> str:
@@ -266,12 +266,12 @@ def _forbidden_hint(stage: str, number: int | None) -> str:
     if os.geteuid() == 0 or stage.startswith("mount /proc"):
         return CONTAINER_HINT
     inside = "container" in os.environ or any(mark.exists() for mark in CONTAINER_MARKS)
-    # How many there may be is the kernel's matter, inside as outside.
+    # The kernel limits their number inside and outside alike.
     return f"{CONTAINER_HINT} {OUTSIDE_HINT}" if inside and number not in (errno.ENOSPC, errno.EUSERS) else HINT
 
 
 def _start_failed(name: str, reply: Mapping[str, Any]) -> QoslabError:
-    """The exception for a stage that failed."""
+    """Return the error for a failed stage."""
     if reply["stage"] == "name" and reply["errno"] == errno.EADDRINUSE:
         return UserError(
             f"you have a lab called {name} already",

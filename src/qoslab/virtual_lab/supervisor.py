@@ -43,17 +43,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Never
 
 PROCESS_NAME = b"qoslab-lab"
-"""/proc/PID/comm of the supervisor; this is how labs are found."""
+"""/proc/PID/comm of the supervisor, by which labs are found."""
 RUNTIME = "/run/qoslab"
 PACKET_LIMIT = 1 << 18
 HELD_BY_OTHERS = 4096
-"""Places of a name that other users may hold."""
+"""Number of places for a name that other users may hold."""
 LATER = 16
-"""Places after its own in which a lab looks for another lab of its user."""
+"""Number of places, after its own, in which a lab searches for another lab of its user."""
 BACKLOG = 4096
 
 Reply = tuple[dict[str, Any], Sequence[int | socket.socket]]
-"""The message, and the descriptors that go with it."""
+"""Reply message, and the descriptors sent with it."""
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
@@ -62,27 +62,28 @@ CLONE_NEWNET = 0x40000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 0x2, 0x4, 0x8, 0x4000, 0x40000
 PR_SET_PDEATHSIG, PR_SET_NAME, PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 15, 23, 24, 38
 CAPABILITIES = {
-    "dac_override": 1,  # root of the machine reads files of all owners
+    "dac_override": 1,  # Root of the machine reads files of all owners.
     "net_bind_service": 10,
-    "net_admin": 12,  # addresses, routes, offloads
-    "net_raw": 13,  # the data planes' packet sockets, ping
-    "sys_ptrace": 19,  # the descriptors of process 1, by which namespaces are named
-    "sys_admin": 21,  # the namespaces of routers' IP stacks
+    "net_admin": 12,  # Addresses, routes, offloads.
+    "net_raw": 13,  # Packet sockets of the data planes, ping.
+    "sys_ptrace": 19,  # Descriptors of process 1, which name namespaces.
+    "sys_admin": 21,  # Namespaces of the routers' IP stacks.
 }
-"""Capabilities that programs of the lab can have, and only over the lab: names and numbers (capabilities(7)). Which of
-them a program has, `qoslab.virtual_lab.rights` says.
+"""Capabilities that programs of the lab can have, only over the lab: names and numbers (capabilities(7)).
+
+`qoslab.virtual_lab.rights` defines the capabilities of each program.
 """
 ENDING_LOOK_S = 0.05
-"""Seconds between two looks at what holds up the end of a lab; it usually takes a few milliseconds."""
+"""Seconds between checks of obstacles to the end of a lab, which usually takes a few milliseconds."""
 RUN_BYTES = 256 * 2**20
-"""Size of a lab's /run in memory: sockets, configurations, logs of daemons."""
+"""Size of a lab's /run in memory, in bytes: sockets, configurations, logs of daemons."""
 SIOCSIFFLAGS, IFF_UP, IFF_LOOPBACK, IFF_RUNNING = 0x8914, 0x1, 0x8, 0x40
 
 libc = ctypes.CDLL(None, use_errno=True)
 
 
 class StageError(OSError):
-    """A step of building the lab's own namespaces failed; `stage` says which."""
+    """Failed step of creating the lab's own namespaces; `stage` is its name."""
 
     def __init__(self, stage: str, number: int) -> None:
         super().__init__(number, f"{stage}: {os.strerror(number)}")
@@ -90,7 +91,7 @@ class StageError(OSError):
 
 
 def check(stage: str, result: int) -> None:
-    """Turn a C call's -1 into an exception."""
+    """Raise an exception if the result of a C call is -1."""
     if result == -1:
         raise StageError(stage, ctypes.get_errno())
 
@@ -107,7 +108,7 @@ def give_up_rights(allowed: Iterable[str]) -> None:
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
-    """mount(2)."""
+    """Call mount(2)."""
     encoded = [None if text is None else text.encode() for text in (source, target, kind, data)]
     check(f"mount {target}", libc.mount(*encoded[:3], ctypes.c_ulong(flags), encoded[3]))
 
@@ -121,8 +122,8 @@ def send(channel: socket.socket, message: Mapping[str, Any], descriptors: Iterab
 def in_namespace(descriptor: int | None, work: Callable[[], Any]) -> Any:
     """Call `work` with this network namespace as the current one.
 
-    In a thread of its own, because the supervisor has to come back to the machine's network namespace, which a process
-    of an unprivileged user namespace cannot enter.
+    This uses a separate thread, because the supervisor has to return to the machine's network namespace, which a
+    process of an unprivileged user namespace cannot enter.
     """
     outcome: dict[str, Any] = {}
 
@@ -143,7 +144,10 @@ def in_namespace(descriptor: int | None, work: Callable[[], Any]) -> Any:
 
 
 def sysctl_path(key: str) -> str:
-    """net.ipv4.conf.all.rp_filter → its file. As in sysctl(8), a `/` stands for the dot of an interface's name."""
+    """Return the file of a setting, such as net.ipv4.conf.all.rp_filter.
+
+    As in sysctl(8), a `/` stands for a dot in the name of an interface.
+    """
     return "/proc/sys/" + key.translate(str.maketrans("./", "/."))
 
 
@@ -161,7 +165,7 @@ def write_sysctls(values: Mapping[str, str | int]) -> None:
 
 
 def read_sysctl(key: str) -> str | None:
-    """A setting of the current network namespace, blanks normalised; None if the kernel lacks it."""
+    """Return a setting of the current network namespace, blanks normalised; None if the kernel lacks it."""
     try:
         with open(sysctl_path(key), encoding="utf-8") as file:
             return " ".join(file.read().split())
@@ -170,7 +174,7 @@ def read_sysctl(key: str) -> str | None:
 
 
 class Supervisor:
-    """Process 1 of the lab."""
+    """Server in process 1 of the lab."""
 
     def __init__(self, channel: socket.socket) -> None:
         self.namespaces: dict[str, int] = {}
@@ -186,19 +190,19 @@ class Supervisor:
         self.wakeup, write_end = socket.socketpair()
         self.wakeup.setblocking(False)
         write_end.setblocking(False)
-        self.wakeup_end = write_end  # keeps the descriptor open
+        self.wakeup_end = write_end  # Keeps the descriptor open.
         signal.set_wakeup_fd(write_end.fileno())
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
         self.poll.register(self.wakeup, select.POLLIN)
 
     def add_client(self, channel: socket.socket) -> None:
-        """Listen to one more connection."""
+        """Accept requests from one more connection."""
         self.clients[channel.fileno()] = channel
         self.poll.register(channel, select.POLLIN)
 
     def serve(self) -> Never:
-        """Answer requests and collect dead processes until killed, or left half made."""
+        """Answer requests and collect dead processes, until killed or abandoned before the lab was complete."""
         while True:
             for descriptor, _ in self.poll.poll():
                 if descriptor == self.wakeup.fileno():
@@ -210,7 +214,7 @@ class Supervisor:
                     self.answer(self.clients[descriptor])
 
     def reap(self) -> None:
-        """Collect every dead process, ours and the orphans that process 1 inherits."""
+        """Collect every dead process, including orphans that process 1 inherits."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -223,7 +227,7 @@ class Supervisor:
                     daemon["exit"] = os.waitstatus_to_exitcode(status)
 
     def answer(self, channel: socket.socket) -> None:
-        """Read one request and answer it; forget the connection when it has ended."""
+        """Read one request and answer it; remove a connection that has ended."""
         try:
             packet = channel.recv(PACKET_LIMIT)
             if not packet:
@@ -247,7 +251,7 @@ class Supervisor:
             channel.close()
 
     def op_create(self, namespaces: list[dict[str, Any]]) -> Reply:
-        """Make network namespaces with their loopback up and these settings."""
+        """Create network namespaces with these settings, and with their loopback up."""
 
         def work() -> None:
             for item in namespaces:
@@ -265,7 +269,7 @@ class Supervisor:
         return {"handles": self.namespaces}, []
 
     def op_sockets(self, namespaces: list[str]) -> Reply:
-        """Hand out the namespaces and a netlink socket in each."""
+        """Return descriptors of the namespaces and of a netlink socket in each."""
 
         descriptors: list[int | socket.socket] = []
 
@@ -290,7 +294,7 @@ class Supervisor:
     def op_spawn(
         self, name: str, argv: list[str], capabilities: list[str], environment: dict[str, str], log: str
     ) -> Reply:
-        """Start a daemon with no more than these capabilities; its output goes to a log file."""
+        """Start a daemon limited to these capabilities; its output goes to a log file."""
         if name in self.daemons and self.daemons[name]["exit"] is None:
             raise OSError(errno.EEXIST, f"{name} is running already")
         os.makedirs(os.path.dirname(log), exist_ok=True)
@@ -301,7 +305,7 @@ class Supervisor:
         ]
 
         def work() -> int:
-            # A child has the bounding set of the thread that starts it.
+            # A child inherits the bounding set of the thread that starts it.
             give_up_rights(capabilities)
             return os.posix_spawnp(
                 argv[0],
@@ -318,9 +322,9 @@ class Supervisor:
         return {"pid": pid}, []
 
     def op_end(self, name: str, within_s: float) -> Reply:
-        """Ask a daemon to end and wait for it, but no longer than so."""
+        """Ask a daemon to end and wait for it, at most `within_s`."""
         if self.daemons[name]["exit"] is None:
-            # Not collected yet, so the number is still its own.
+            # Not collected yet, so the process id is still valid.
             descriptor = os.pidfd_open(self.daemons[name]["pid"])
             try:
                 signal.pidfd_send_signal(descriptor, signal.SIGTERM)
@@ -332,7 +336,7 @@ class Supervisor:
         return {}, []
 
     def op_ready(self) -> Reply:
-        """Outlive the connection of the starter: the lab is complete and can be found."""
+        """Outlive the starter's connection: the lab is complete and can be found."""
         self.starter = None
         return {}, []
 
@@ -343,10 +347,10 @@ class Supervisor:
 
 
 def hold_name(name: str) -> socket.socket:
-    """Return a socket that holds an abstract name, which vanishes with its process.
+    """Return a socket that holds an abstract name, which disappears with its process.
 
-    Any user of the machine can hold any abstract name. A name that another user holds is passed over: the first of
-    `NAME/1`, `NAME/2` and so on holds it instead. `StageError` with `EADDRINUSE` if a lab of this user holds one.
+    Any user of the machine can hold any abstract name. If another user holds the name, the first free one of `NAME/1`,
+    `NAME/2` and so on is used instead. Raise `StageError` with `EADDRINUSE` if a lab of this user holds one.
     """
     for place in range(HELD_BY_OTHERS):
         lock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -357,7 +361,7 @@ def hold_name(name: str) -> socket.socket:
             if error.errno != errno.EADDRINUSE or _is_mine(_address(name, place)):
                 raise StageError("name", error.errno or 0) from error
             continue
-        # The kernel reports the user of a socket that listens.
+        # The kernel reports the user of a listening socket.
         lock.listen(BACKLOG)
         if any(_is_mine(_address(name, later)) for later in range(place + 1, place + LATER)):
             raise StageError("name", errno.EADDRINUSE)
@@ -372,7 +376,7 @@ def _address(name: str, place: int) -> str:
 def _is_mine(address: str) -> bool:
     """Return whether a process of this user listens at an abstract address."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
-        # A full queue must not be waited for.
+        # Do not wait for a full queue.
         caller.setblocking(False)
         try:
             caller.connect(address)
@@ -383,12 +387,12 @@ def _is_mine(address: str) -> bool:
 
 
 def supervise(name: str, channel: socket.socket, outer_uid: int, launcher_alive: int) -> Never:
-    """Become the supervisor proper."""
+    """Run as the supervisor."""
     check("prctl", libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
     if select.select([launcher_alive], [], [], 0)[0]:
         os._exit(1)  # The launcher died before the line above.
     libc.prctl(PR_SET_NAME, PROCESS_NAME, 0, 0, 0)
-    outer_pid = int(os.readlink("/proc/self"))  # /proc is still the machine's
+    outer_pid = int(os.readlink("/proc/self"))  # /proc is still that of the machine.
     lock = hold_name(f"\0qoslab/{outer_uid}/{name}")  # noqa: F841 (held as long as the process)
     mount("none", "/", None, MS_REC | MS_PRIVATE)
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
@@ -414,7 +418,7 @@ def launch(name: str, channel: socket.socket, outer_uid: int, owner: int, user_n
             sys.exit(1)
     check("mount and PID namespaces", libc.unshare(CLONE_NEWNS | CLONE_NEWPID))
     alive_read, alive_write = os.pipe()
-    # The kernel closes it before it waits for the other processes of the lab, and the supervisor counts as ended.
+    # The kernel closes it before it waits for the other processes of the lab; the supervisor then counts as ended.
     lab_read, lab_write = os.pipe()
     # The supervisor mounts its own /proc over this one.
     machine = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
@@ -447,7 +451,7 @@ def launch(name: str, channel: socket.socket, outer_uid: int, owner: int, user_n
 
 
 def continue_entered(machine: int) -> None:
-    """Continue the `nsenter`s of the lab: one that is stopped does not collect its child, and the lab cannot end.
+    """Continue stopped `nsenter` processes of the lab, which do not collect their children and so block its end.
 
     `machine` is the machine's /proc. An `nsenter` is outside the lab's PID namespace and its children are inside.
     """

@@ -1,4 +1,4 @@
-"""The telnet port of a virtual IOS router: `login local` on its vty lines."""
+"""Telnet port of a virtual IOS router, with `login local` on its vty lines."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from qoslab.system.telnet import Telnet
 from qoslab.virtual_lab.sshd import LAST_WORDS_S, Judge
 
 LOGIN_S = 30
-"""Time limit of a login, as in IOS (`timeout login response`)."""
+"""Time limit of a login in seconds, as in IOS (`timeout login response`)."""
 TRIES = 3
 GREETING = "\nUser Access Verification\n\n"
 READ = 4096
 UNREAD = 2**16
-"""Bytes that a client may leave unread; a login waits until it has read them."""
+"""Bytes that a client may leave unread before a login waits for it."""
 
 
 class TelnetPort:
-    """The logins of one router by telnet."""
+    """Telnet port of one router."""
 
     def __init__(self, router: Environment, judge: Judge) -> None:
         self._router = router
@@ -30,11 +30,11 @@ class TelnetPort:
         self._logins: set[Shell] = set()
 
     async def listen(self, address: str, port: int) -> asyncio.Server:
-        """Take logins; port 0 is any free one."""
+        """Listen for logins; port 0 is any free port."""
         return await asyncio.start_server(self._serve, sock=own_listener(address, port))
 
     def end(self) -> None:
-        """Hang up on everybody."""
+        """Close all connections."""
         for shell in list(self._logins):
             shell.hang_up()
 
@@ -46,7 +46,7 @@ class TelnetPort:
 
         def write(text: str) -> None:
             if writer.is_closing():
-                # The client may be gone while a command still has something to say.
+                # The client may be gone while a command still writes output.
                 shell.hang_up()
                 return
             writer.write(protocol.send(text.encode()))
@@ -76,7 +76,7 @@ class TelnetPort:
             await _say_goodbye(writer)
 
     async def _log_in(self, shell: Shell) -> int | None:
-        """Ask who it is; None after too many wrong answers."""
+        """Ask for user name and password; return the privilege, or None after too many wrong answers."""
         terminal = shell.terminal
         terminal.write(GREETING)
         for _ in range(TRIES):
@@ -95,7 +95,7 @@ class TelnetPort:
 
 
 async def _say_goodbye(writer: asyncio.StreamWriter) -> None:
-    """Close, with the last words for who still reads."""
+    """Close the connection, after the client has read the last output."""
     try:
         async with asyncio.timeout(LAST_WORDS_S):
             await writer.drain()

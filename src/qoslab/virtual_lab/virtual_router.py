@@ -1,4 +1,4 @@
-"""A virtual IOS router: its running configuration, bound to a network namespace and a data plane."""
+"""Virtual IOS router: a running configuration, bound to a network namespace and a data plane."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 SAMPLE_INTERVAL_S = 5.0
-"""Sampling interval of processor time and interface activity."""
+"""Sampling interval of processor time and interface activity, in seconds."""
 SAMPLES = 61
-"""Kept samples: five minutes of them."""
+"""Number of kept samples, for five minutes."""
 PROCESS_NAME = "QoS Data Plane"
-"""The one process that `show processes cpu` lists."""
+"""Name of the only process in `show processes cpu`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Make:
     chassis: Chassis
     software: Software
     blank: Device
-    """The device without any configuration; its hostname is the router's name."""
+    """Device without any configuration; its hostname is the router's name."""
 
 
 @dataclass(frozen=True)
@@ -78,17 +78,17 @@ class Bound:
     control: ControlClient
     stack: IpStack
     startup_path: Path
-    """Path of its startup configuration."""
+    """Path of the startup configuration."""
 
 
 class VirtualRouter:
-    """Implements `qoslab.ios.environment.Environment` on a live router."""
+    """Implementation of `qoslab.ios.environment.Environment` for a running router."""
 
     def __init__(self, make: Make, bound: Bound, *, enable_secret: str, log: Callable[[str], None]) -> None:
         self.name = make.blank.hostname
         self._make = make
         self._control = bound.control
-        # A connection of its own, so that a command never waits behind a sample.
+        # On a separate connection, so that a command never waits behind a sample.
         self._sampling = ControlClient(bound.control.path)
         self._stack = bound.stack
         self._startup_path = bound.startup_path
@@ -109,20 +109,20 @@ class VirtualRouter:
         self._cpu: deque[_CpuSample] = deque(maxlen=SAMPLES)
         self._sampler: asyncio.Task[None] | None = None
         self.log = MessageLog()
-        """The logged messages."""
+        """Logged messages."""
         self.on_reload: Callable[[], None] = lambda: None
-        """Called when the router reloads: ends the logins."""
+        """Callback at a reload, which ends the logins."""
         self.flash: dict[str, str] = {}
-        """The text files on flash memory."""
+        """Text files in flash memory."""
         self._reload = Countdown(self.reload)
         self._revert = Countdown(self.revert)
         self._reverted_to = ""
         self._applets = Applets(self._carry_out)
 
-    # Life
+    # Start and end
 
     async def start(self) -> list[str]:
-        """Boot from the startup configuration; return the lines that were refused, each with its reason."""
+        """Boot from the startup configuration; return the refused lines, each with its reason."""
         await self._stack.open()
         self._wired = frozenset(name for name in await self._stack.ports() if "." not in name)
         refused = await self._boot()
@@ -130,7 +130,7 @@ class VirtualRouter:
         return refused
 
     async def close(self) -> None:
-        """Let go of the data plane and the namespace; both stay as they are."""
+        """Disconnect from the data plane and the namespace; both stay unchanged."""
         if self._sampler is not None:
             self._sampler.cancel()
             await asyncio.gather(self._sampler, return_exceptions=True)
@@ -165,21 +165,21 @@ class VirtualRouter:
 
     @property
     def device(self) -> Device:
-        """The running configuration."""
+        """Running configuration."""
         return self._device
 
     @property
     def boot_device(self) -> Device:
-        """The configuration that the router started with."""
+        """Configuration with which the router started."""
         return self._boot_device
 
     async def edit(self, change: Callable[[Device], None]) -> None:
-        """Let `change` edit a copy of the running configuration and put that in force, or leave everything."""
+        """Let `change` edit a copy of the running configuration and activate it; on an error, change nothing."""
         async with self._editing:
             device = self._device.copy()
             change(device)
             if device == self._device:
-                # Equal devices may still differ in what has no effect, such as sequence numbers.
+                # Equal devices may still differ in parts without effect, such as sequence numbers.
                 self._device = device
             else:
                 had_qos = self._device.switch is not None and self._device.switch.enabled
@@ -190,9 +190,9 @@ class VirtualRouter:
 
     async def _put_in_force(self, device: Device) -> None:
         config = compile_device(device)
-        # The data plane goes by the node's name; the hostname may change.
+        # The data plane uses the name of the node, since the hostname may change.
         config["router"] = self.name
-        # The data plane has ports only if a cable is plugged in.
+        # The data plane has only ports with a cable.
         config["interfaces"] = {name: port for name, port in config["interfaces"].items() if name in self._wired}
         previous = self._in_force
         try:
@@ -222,7 +222,7 @@ class VirtualRouter:
         self._applets.follow(applets(device))
 
     async def replace(self, text: str) -> list[str]:
-        """Put a whole configuration in force; return the lines that were refused, which leave everything as it is."""
+        """Activate a complete configuration; return the refused lines, because of which nothing is changed."""
         device, refused = load_configuration(self._make.blank, text)
         if not refused:
             async with self._editing:
@@ -231,11 +231,11 @@ class VirtualRouter:
 
     @property
     def revert_at(self) -> datetime | None:
-        """Return when the configuration goes back to an earlier one."""
+        """Time of the scheduled return to an earlier configuration; None if not scheduled."""
         return self._revert.at
 
     def revert_after(self, seconds: float | None, text: str | None = None) -> None:
-        """Have `text`, or what was given before, put in force after that time; None: never."""
+        """Schedule the activation of `text`, or of the text given before, after this time; None cancels it."""
         self._reverted_to = self._reverted_to if text is None else text
         if seconds is None:
             self._revert.stop()
@@ -243,18 +243,18 @@ class VirtualRouter:
             self._revert.start(seconds)
 
     async def revert(self) -> None:
-        """Put that in force now."""
+        """Activate the earlier configuration now."""
         self._revert.stop()
         for line in await self.replace(self._reverted_to):
             self._report(f"{self.name}: reverting: {line}")
 
     @property
     def registered(self) -> Mapping[str, datetime]:
-        """Return when the applets that wait were registered."""
+        """Registration times of the waiting applets."""
         return self._applets.registered
 
     async def _carry_out(self, commands: Sequence[str]) -> None:
-        """Execute an applet, on its own terminal, without asking for secrets."""
+        """Execute the commands of an applet, on a separate terminal, without asking for secrets."""
         shell = Shell(self, lambda _: None, privilege=PRIVILEGED_LEVEL)
         shell.feed("".join(f"{command}\r" for command in commands))
         shell.end_input()
@@ -262,24 +262,24 @@ class VirtualRouter:
 
     @property
     def reload_at(self) -> datetime | None:
-        """Return when the router is going to reload by itself."""
+        """Time of the scheduled reload; None if not scheduled."""
         return self._reload.at
 
     def reload_after(self, seconds: float | None) -> None:
-        """Reload after that time; None: never."""
+        """Schedule a reload after this time; None cancels it."""
         if seconds is None:
             self._reload.stop()
         else:
             self._reload.start(seconds)
 
     def data_plane_config(self) -> program_formats.DataPlaneConfig:
-        """The data plane's configuration in force."""
+        """Return the active configuration of the data plane."""
         if self._in_force is None:
             raise DataPlaneDownError(f"{self.name} has not been started")
         return self._in_force
 
     def startup_config(self) -> str | None:
-        """The saved configuration."""
+        """Saved configuration."""
         try:
             return self._startup_path.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -301,73 +301,73 @@ class VirtualRouter:
             raise StorageError(f"startup-config cannot be written: {error}") from error
 
     def opens_privileged_mode(self, password: str) -> bool:
-        """Return whether it is the enable secret: the configured one, else the lab's."""
+        """Return whether the password is the enable secret: the configured one, else the lab's."""
         secret = self._device.enable_secret
         if secret is not None:
             return verify(secret, password)
         return compare_digest(password.encode(), self._enable_secret.encode())
 
     def privilege_of(self, name: str, password: str) -> int | None:
-        """The privilege of a user of the running configuration; None when it has no such user or password."""
+        """Return the privilege of a user of the running configuration; None without such a user or password."""
         user = self._device.users.get(name)
         if user is None or user.secret is None or not verify(user.secret, password):
             return None
         return USER_LEVEL if user.privilege is None else user.privilege
 
-    # What is
+    # State
 
     @property
     def chassis(self) -> Chassis:
-        """The hardware."""
+        """Hardware of the router."""
         return self._make.chassis
 
     @property
     def software(self) -> Software:
-        """The software image."""
+        """Software image."""
         return self._make.software
 
     @property
     def booted(self) -> datetime:
-        """Return when it started or was last reloaded."""
+        """Time of the start or the last reload."""
         return self._booted
 
     @property
     def reloaded(self) -> bool:
-        """True if that was a reload."""
+        """True if the last start was a reload."""
         return self._reloaded
 
     def now(self) -> datetime:
-        """The machine's clock."""
+        """Return the time of the machine's clock."""
         return datetime.now(UTC)
 
     async def ports(self) -> Mapping[str, Port]:
-        """The wired interfaces."""
+        """Return the wired interfaces."""
         return await self._stack.ports()
 
     async def routes(self) -> list[RouteEntry]:
-        """The kernel's routing table."""
+        """Return the kernel's routing table."""
         loopbacks = (each for each in self._device.host_interfaces.values() if not each.shutdown)
         own = [RouteEntry(each.address.network, "connected", None, each.name) for each in loopbacks if each.address]
         return [*await self._stack.routes(), *own]
 
     async def neighbours(self) -> list[Neighbour]:
-        """The kernel's ARP table."""
+        """Return the kernel's ARP table."""
         return await self._stack.neighbours()
 
     def ping(self, options: PingOptions) -> AsyncIterator[PingOutcome]:
-        """Echo requests from the router's namespace."""
+        """Send echo requests from the router's namespace."""
         return self._stack.ping(options)
 
     # formats.Counters
 
     async def counters(self, interface: str | None = None) -> program_formats.Counters:
-        """The data plane's counters."""
+        """Return the counters of the data plane."""
         counters = await self._control.counters(interface)
         self._observe(counters)
         return counters
 
     async def resolve(self) -> dict[str, program_formats.ResolvedPolicy]:
-        """The policy-maps in force with defaults filled in."""
+        """Return the active policy-maps with defaults filled in."""
         return await self._control.resolve()
 
     async def ip_sla(self) -> program_formats.IpSlaReport:
@@ -384,32 +384,32 @@ class VirtualRouter:
             self._statistics_cleared.pop(name, None)
 
     async def qos_statistics(self) -> Mapping[str, program_formats.SwitchPortCounters]:
-        """The data plane's, less what there was when `clear mls qos interface statistics` was typed."""
+        """Return the statistics of the data plane since `clear mls qos interface statistics`."""
         counted: dict[str, program_formats.SwitchPortCounters] = {}
         for name, interface in (await self.counters())["interfaces"].items():
             now = interface.get("switch")
             if now is not None:
                 before = self._statistics_cleared.get(name)
                 if before is not None and sum(map(sum, now["enqueued"])) < sum(map(sum, before["enqueued"])):
-                    # All counters were cleared since, over the data plane's own socket.
+                    # All counters were cleared since, over the socket of the data plane.
                     before = None
                     del self._statistics_cleared[name]
                 counted[name] = now if before is None else since(now, before)
         return counted
 
     async def clear_qos_statistics(self, interface: str | None = None) -> None:
-        """Remember the counters of now."""
+        """Save the current counters as the new zero."""
         for name, each in (await self.counters(interface))["interfaces"].items():
             now = each.get("switch")
             if now is not None and interface in (None, name):
                 self._statistics_cleared[name] = now
 
     def cleared(self, interface: str) -> datetime | None:
-        """Return when the interface's counters were cleared."""
+        """Return the time at which the interface's counters were cleared."""
         return self._cleared.get(interface)
 
     async def activity(self) -> Mapping[str, Activity]:
-        """Return when the interfaces last carried packets, to the sampling interval."""
+        """Return the times at which the interfaces last carried packets, to the precision of the sampling interval."""
         return self._activity
 
     def _observe(self, counters: program_formats.Counters) -> None:
@@ -427,7 +427,7 @@ class VirtualRouter:
     # Processor
 
     async def cpu(self) -> CpuUse:
-        """Processor use of the data plane over the last five seconds, minute and five minutes."""
+        """Return the processor use of the data plane over the last five seconds, minute and five minutes."""
         pid = await self._control.peer_pid()
         if not self._cpu:
             self._cpu.append(_read_cpu(pid))
@@ -452,12 +452,12 @@ class VirtualRouter:
         )
 
     async def memory(self) -> MemoryUse:
-        """Resident memory of the data plane (proc(5), /proc/PID/statm)."""
+        """Return the resident memory of the data plane (proc(5), /proc/PID/statm)."""
         pages = int(Path(f"/proc/{await self._control.peer_pid()}/statm").read_text(encoding="utf-8").split()[1])
         return MemoryUse(pages * os.sysconf("SC_PAGE_SIZE"))
 
     def _busy(self, seconds: int) -> tuple[float, float]:
-        """User and kernel time in percent over the last `seconds`, or as much of them as has been sampled."""
+        """Return user and kernel time in percent over the last `seconds`, or over the sampled part of them."""
         steps = min(round(seconds / SAMPLE_INTERVAL_S), len(self._cpu) - 1)
         if steps <= 0:
             return 0.0, 0.0
@@ -476,7 +476,7 @@ class VirtualRouter:
 
 
 def _network(device: Device) -> tuple[object, ...]:
-    """Return the part of a configuration for the IP stack."""
+    """Return the part of a configuration that concerns the IP stack."""
     interfaces = device.interfaces.values()
     return (
         [
@@ -494,7 +494,7 @@ def _network(device: Device) -> tuple[object, ...]:
 
 
 def _read_cpu(pid: int) -> _CpuSample:
-    """Processor time of a process (proc(5), /proc/PID/stat) and how often it was switched to."""
+    """Return processor time (proc(5), /proc/PID/stat) and number of context switches of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     ticks = os.sysconf("SC_CLK_TCK")
     switches = sum(
@@ -506,9 +506,9 @@ def _read_cpu(pid: int) -> _CpuSample:
 
 
 def load_configuration(blank: Device, text: str) -> tuple[Device, list[str]]:
-    """Read a configuration text; return the device and the lines that were refused, each with its reason.
+    """Read a configuration text; return the device and the refused lines, each with its reason.
 
-    Lines that `blank` has as clutter are taken where they stand in it, and have no effect.
+    Lines that `blank` has as clutter are accepted in their place, without effect.
     """
     if blank.clutter:
         return _load_cluttered(blank, text)

@@ -19,42 +19,49 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 MTU = 1500
-"""Bytes of IP packet, on every interface."""
+"""Greatest size of an IP packet on every interface, in bytes."""
 TXQUEUELEN = 1000
-"""Packets; Linux' default for Ethernet, set so that it does not depend on the machine."""
+"""Queue length in packets: Linux' default for Ethernet, set so that it does not depend on the machine."""
 
 BURST_NS = 5_000_000
-"""The host token buckets' depth in line time.
+"""Depth of the hosts' token buckets in line time, in nanoseconds.
 
-A bucket refills only up to its depth while the machine stalls the kernel's timer, so a shallow one makes the line
-slower than its rate. A burst that leaves at once harms nothing: the data plane at the other end serialises it on the
-link's own clock. Five milliseconds is also the data plane's budget for lateness.
+A bucket refills only up to its depth while the machine delays the kernel's timer, so a shallow bucket makes the line
+slower than its rate. A burst at once does no harm: the data plane at the other end serialises it by the link's own
+clock. Five milliseconds is also the data plane's budget for lateness.
 """
 
 ARP_TIMEOUT_MS = 4 * 3600 * 1000
 """Lifetime of an ARP entry: IOS' default (`arp timeout 14400`).
 
-Linux would ask again after half a minute. A router's own request and its answer wait in the queues of the
-interface like every other packet, so behind a saturated one they are lost, and the neighbour is gone for as long.
+Linux would repeat the request after half a minute. A router's request and the answer wait in the queues of the
+interface like every other packet, so behind a saturated interface they are lost, and the neighbour is unreachable for
+as long.
 """
 ARP_REACHABLE_MS = 2 * ARP_TIMEOUT_MS
-"""`base_reachable_time_ms` of the interfaces. The kernel draws from half to one and a half times of it (RFC 4861,
-6.3.2): twice the timeout, so that no draw is below it."""
+"""`base_reachable_time_ms` of the interfaces.
+
+The kernel draws a value between half and one and a half times of it (RFC 4861, 6.3.2): twice the timeout, so that no
+value is below the timeout.
+"""
 
 DATA_PLANE_SUFFIX = ".dp"
-"""The second namespace of router R1 is R1.dp: `qos-router` runs there and holds the ports."""
+"""Suffix of a router's second namespace, such as R1.dp, which holds the ports and runs `qos-router`."""
 
 LINE_SUFFIX = ".line"
-"""The namespace in the middle of a link between two hosts that has delay, jitter or loss: `LINK.line`. A `qos-router`
-there takes frames from one side to the other; `near` and `far` are its interfaces, in the order of the link's ends."""
+"""Suffix of the namespace in the middle of a link between two hosts with delay, jitter or loss: `LINK.line`.
+
+Its `qos-router` forwards frames between the sides; `near` and `far` are its interfaces, in the order of the link's
+ends.
+"""
 LINE_ENDS = ("near", "far")
 
 COMMON_SYSCTLS: dict[str, str | int] = {
-    # In all and default before any interface exists. An interface with IPv6 addresses gets `disable_ipv6` 0 by itself.
+    # In all and default before any interface exists. For an interface with IPv6 addresses, `disable_ipv6` becomes 0.
     "net.ipv6.conf.all.disable_ipv6": 1,
     "net.ipv6.conf.default.disable_ipv6": 1,
     **{
-        # Nothing is learnt from routers, nobody is asked whether an address is free: no packets but the experiment's.
+        # No router advertisements, no duplicate address detection: no packets except the experiment's.
         f"net.ipv6.conf.{scope}.{name}": 0
         for name in ("accept_ra", "accept_dad", "autoconf", "router_solicitations", "use_tempaddr", "accept_redirects")
         for scope in ("all", "default")
@@ -68,7 +75,7 @@ COMMON_SYSCTLS: dict[str, str | int] = {
 ROUTER_SYSCTLS: dict[str, str | int] = {
     **COMMON_SYSCTLS,
     "net.ipv4.ip_forward": 1,
-    # An IOS router writes it by `ipv6 unicast-routing`.
+    # An IOS router sets it with `ipv6 unicast-routing`.
     "net.ipv6.conf.all.forwarding": 1,
     "net.ipv4.conf.all.send_redirects": 0,
     "net.ipv4.conf.default.send_redirects": 0,
@@ -78,18 +85,18 @@ HOST_SYSCTLS: dict[str, str | int] = {**COMMON_SYSCTLS, **tcp.SYSCTLS}
 
 @dataclass(frozen=True)
 class TokenBucket:
-    """A TBF qdisc on a host's interface: what keeps it at the link's rate."""
+    """TBF qdisc on a host's interface, which limits it to the link's rate."""
 
     rate_bps: int
     burst_bytes: int
     limit_bytes: int
     overhead_bytes: int
-    """Added to the frame that the kernel sees (Ethernet header included) to give its bytes on the wire."""
+    """Bytes on the wire minus bytes of the frame in the kernel (Ethernet header included)."""
     minimum_bytes: int
 
     @classmethod
     def for_link(cls, rate_bps: int) -> TokenBucket:
-        """The bucket for an Ethernet link; its queue holds `TXQUEUELEN` frames of full size."""
+        """Return the bucket for an Ethernet link; its queue holds `TXQUEUELEN` frames of full size."""
         frame = line_bytes("ethernet", MTU)
         return cls(
             rate_bps=rate_bps,
@@ -102,7 +109,7 @@ class TokenBucket:
 
 @dataclass(frozen=True)
 class Interface:
-    """One end of a pair."""
+    """One end of a veth pair."""
 
     namespace: str
     name: str
@@ -112,26 +119,26 @@ class Interface:
     addresses: tuple[Address, ...] = ()
     shaper: TokenBucket | None = None
     arp: bool = True
-    """True if hardware addresses are asked for. Not on a serial line: there are none (RFC 1661, RFC 1547)."""
+    """True if hardware addresses are resolved by ARP; false on a serial line, which has none (RFC 1661, RFC 1547)."""
     ipv6: bool = False
-    """True if it has an IPv6 address, be it by the startup configuration of its router."""
+    """True if it has an IPv6 address, possibly from the startup configuration of its router."""
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """An entry of the ARP table or of IPv6's neighbours that is there from the start, so that no first packet waits."""
+    """Initial entry of the ARP table or of the IPv6 neighbours, so that the first packet does not wait."""
 
     namespace: str
     index: int
     address: IPv4Address | IPv6Address
     mac: str
     booted: bool = False
-    """Objects to create once the router has booted and the interface is up."""
+    """True for an entry to create after the router has booted and the interface is up."""
 
 
 @dataclass(frozen=True)
 class GuestNeighbour:
-    """A neighbour's address in a router in user-mode Linux, which has an ARP table of its own."""
+    """Neighbour's address in a router in user-mode Linux, which has its own ARP table."""
 
     node: str
     interface: str
@@ -141,7 +148,7 @@ class GuestNeighbour:
 
 @dataclass(frozen=True)
 class StaticRoute:
-    """A route by next hop."""
+    """Route by next hop."""
 
     namespace: str
     prefix: IPv4Network | IPv6Network
@@ -150,36 +157,36 @@ class StaticRoute:
 
 @dataclass(frozen=True)
 class Wiring:
-    """Everything that is made before a daemon starts."""
+    """All objects that are created before a daemon starts."""
 
     namespaces: dict[str, dict[str, str | int]]
-    """Name and settings."""
+    """Settings by namespace."""
     pairs: tuple[tuple[Interface, Interface], ...]
     routes: tuple[StaticRoute, ...]
     neighbours: tuple[Neighbour, ...]
     ports: dict[str, dict[str, program_formats.PortConfig]] = field(default_factory=dict)
-    """Per router: the ports of internals/control-protocol.md, by the interface's own name; and those of `lines`."""
+    """Ports of internals/control-protocol.md by router and by the interface's own name; also those of `lines`."""
     memory: tuple[program_formats.MemoryLink, ...] = ()
-    """The links between two routers, whose frames do not pass the pair of interfaces (docs/internals/qos-router.md)."""
+    """Links between two routers, whose frames bypass the kernel's interfaces (docs/internals/qos-router.md)."""
     lines: tuple[str, ...] = ()
-    """Data planes that are no router's, but in the middle of a link between two hosts."""
+    """Data planes that are not routers, in the middle of a link between two hosts."""
     guests: frozenset[str] = frozenset()
-    """Routers in user-mode Linux: their namespace has the ends of their links and no addresses."""
+    """Routers in user-mode Linux: their namespaces have the ends of their links, but no addresses."""
     guest_neighbours: tuple[GuestNeighbour, ...] = ()
 
     def interfaces(self) -> Iterator[Interface]:
-        """Both ends of every pair."""
+        """Yield both ends of every pair."""
         for pair in self.pairs:
             yield from pair
 
     def ipv6_settings(self, namespace: str) -> dict[str, str | int]:
-        """The settings of a namespace whose interfaces have IPv6 addresses, once they exist; empty if none has."""
+        """Return the settings of a namespace whose existing interfaces have IPv6 addresses; empty if none has."""
         own = [each for each in self.interfaces() if each.namespace == namespace and each.ipv6]
         return {f"net.ipv6.conf.{each.name.replace('.', '/')}.disable_ipv6": 0 for each in own}
 
 
 class _Numbers:
-    """Hands out interface indices per namespace and hardware addresses per lab."""
+    """Source of interface indices per namespace and of hardware addresses per lab."""
 
     def __init__(self) -> None:
         self._index: dict[str, int] = {}
@@ -197,9 +204,9 @@ class _Numbers:
 
 
 def wire(topology: Topology, seed: int = 1, guests: Collection[str] = ()) -> Wiring:
-    """The wiring of a topology; `seed` decides jitter and loss of its links, `guests` are routers in user-mode Linux.
+    """Return the wiring of a topology; `seed` decides jitter and loss, `guests` are routers in user-mode Linux.
 
-    Raises `ExperimentError` if the virtual lab cannot do it: names that meet, an interface used twice.
+    Raise `ExperimentError` if the virtual lab does not support it: name conflicts, or an interface used twice.
     """
     namespaces = _node_namespaces(topology, guests)
     lines: list[str] = []
@@ -212,7 +219,7 @@ def wire(topology: Topology, seed: int = 1, guests: Collection[str] = ()) -> Wir
     used: set[tuple[str, str]] = set()
     for link in topology.links:
         _check(topology, link, used)
-        # The kernel addresses frames with the interface's own address where it does not ask for the other's.
+        # Without ARP, the kernel addresses frames with the interface's own address.
         line = None if link.framing == "ethernet" else numbers.mac()
         ends = [_end(topology, link, end, numbers, line, guests) for end in link.ends]
         if link.emulated and all(each.port is None for each in ends):
@@ -284,7 +291,7 @@ def _memory(topology: Topology) -> Iterator[program_formats.MemoryLink]:
 
 
 def _neighbours(here: Interface, mac: str, end: LinkEnd, far_end: LinkEnd) -> Iterator[Neighbour]:
-    """The far end's addresses, of the families that this end has too; none on a line without hardware addresses."""
+    """Return the far end's addresses of the families that this end has; none without hardware addresses."""
     versions = {each.version for each in end.addresses if here.arp}
     for address in far_end.addresses:
         if address.version in versions:
@@ -292,7 +299,7 @@ def _neighbours(here: Interface, mac: str, end: LinkEnd, far_end: LinkEnd) -> It
 
 
 def _line_ports(link: Link, seed: int) -> dict[str, program_formats.PortConfig]:
-    """Ports of a data plane in the middle of a link, which forwards frames from one to the other."""
+    """Return the ports of a data plane in the middle of a link, which forwards frames between them."""
     near, far = LINE_ENDS
     return {
         here: {
@@ -314,7 +321,7 @@ class _End:
 
     @property
     def layer3(self) -> Interface:
-        """The interface that has the address."""
+        """Interface with the addresses."""
         return self.wire if self.port is None else self.port[0]
 
 
@@ -336,9 +343,9 @@ def _check(topology: Topology, link: Link, used: set[tuple[str, str]]) -> None:
 
 
 def _of_kernel(end: LinkEnd, numbers: _Numbers, *, in_guest: bool, ipv6: bool) -> Interface:
-    """The interface of a router whose kernel queues; its daemon sets the line rate.
+    """Return the interface of a router whose kernel queues packets; its daemon sets the line rate.
 
-    A guest's address is in the guest: this end only passes frames on.
+    A guest's address is inside the guest: this end only forwards frames.
     """
     addresses = () if in_guest else end.addresses
     index = numbers.index(end.node)
@@ -348,7 +355,7 @@ def _of_kernel(end: LinkEnd, numbers: _Numbers, *, in_guest: bool, ipv6: bool) -
 def _end(
     topology: Topology, link: Link, end: LinkEnd, numbers: _Numbers, line: str | None, guests: Collection[str]
 ) -> _End:
-    """`line` is the hardware address that both ends of a serial line have."""
+    """`line` is the hardware address of both ends of a serial line."""
     node, ipv6 = topology.nodes[end.node], end.ipv6_address is not None
     if has_kernel(node):
         return _End(_of_kernel(end, numbers, in_guest=end.node in guests, ipv6=ipv6), None)

@@ -1,1 +1,1 @@
-"""Cells on many machines, or in many processes of this one: a Dask cluster's crew here, its workers there."""
+"""Cells on many machines, or in many processes of this one: a pool or Dask cluster here, its workers there."""

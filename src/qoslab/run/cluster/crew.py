@@ -15,35 +15,35 @@ from qoslab.run.cluster.remote import ArchiveError, failed, unpack
 from qoslab.run.task import CellTask
 
 WAIT_S = 0.2
-"""Time to wait for a result between checks for an interrupt."""
+"""Time to wait for a result between checks for an interrupt, in seconds."""
 
 
 class Finish(Protocol):
-    """Takes the outcome of a cell."""
+    """Receiver of the outcome of a cell."""
 
     def __call__(self, task: CellTask, record: CellRecord, *, lost: bool) -> None:
-        """`lost`: nothing came back from its worker."""
+        """Record the outcome; `lost`: the worker returned nothing."""
 
 
 class Workers(Protocol):
     """`qoslab.run.cluster.pool.Pool` or `qoslab.run.cluster.dask_cluster.Cluster`."""
 
     def look(self) -> None:
-        """Look after the workers."""
+        """Check the workers."""
 
     @property
     def room(self) -> bool:
-        """True if they should get another cell."""
+        """True if there is room for another cell."""
 
     def submit(self, task: CellTask, coming: Path | None) -> None:
-        """Have a cell run; `coming`: where its counters go in the meantime, of a worker of this machine."""
+        """Submit a cell; `coming` is the folder for its counters meanwhile, if the worker is on this machine."""
 
     def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
-        """The cells that are done, with their folders as archives."""
+        """Return the finished cells, with their folders as archives."""
 
 
 class ClusterCrew:
-    """Counterpart of `qoslab.run.runner` for workers elsewhere."""
+    """Counterpart of `qoslab.run.runner` for workers in other processes."""
 
     def __init__(
         self,
@@ -57,10 +57,10 @@ class ClusterCrew:
         workers: int = 1,
         tls: Mapping[str, Path | None] | None = None,
     ) -> None:
-        """`address` is the scheduler's, or `LOCAL` for `workers` processes on this machine; `tls` has the
-        fields of `qoslab.run.cluster.dask_cluster.Tls`.
+        """`address` is that of the scheduler, or `LOCAL` for `workers` processes on this machine.
 
-        `lease` gives a cell without waiting, None if none waits now; `finish` takes a cell's record.
+        `tls` has the fields of `qoslab.run.cluster.dask_cluster.Tls`. `lease` returns a cell without waiting, None if
+        none waits now; `finish` receives a cell's record.
         """
         self._address = address
         self._workers = workers
@@ -69,10 +69,10 @@ class ClusterCrew:
         self._interrupted = interrupted
         self._note = note
         self._begun: dict[str, Cell] = {}
-        """The cells that run on this machine, by name."""
+        """Running cells on this machine, by name."""
 
     def run(self, more: Callable[[], bool]) -> None:
-        """Run cells as long as there are `more`, waiting or running."""
+        """Run cells while `more` returns true: as long as any wait or run."""
         if not more():
             return
         try:
@@ -84,7 +84,7 @@ class ClusterCrew:
                     for task, record, files in workers.results(WAIT_S):
                         self._keep(task, record, files)
         finally:
-            # Of those that were given up there is nothing else.
+            # Cells that were given up have left nothing else.
             for cell in self._begun.values():
                 shutil.rmtree(cell.path, ignore_errors=True)
 
@@ -96,7 +96,7 @@ class ClusterCrew:
         return Cluster(self._address, self._note, Tls(**self._tls))
 
     def _begin(self, task: CellTask) -> Path | None:
-        """Return the folder for watched progress of a worker of this machine; None for other workers."""
+        """Return the folder for the progress of a worker of this machine, for viewers; None for other workers."""
         if self._address != LOCAL:
             return None
         cell = self._begun[task.name] = self._folder_of(task)
@@ -104,7 +104,7 @@ class ClusterCrew:
 
     def _keep(self, task: CellTask, record: CellRecord, files: bytes) -> None:
         cell = self._begun.pop(task.name, None) or self._folder_of(task)
-        # Its files take the place of what was there for those who watched.
+        # Its files replace the progress files for viewers.
         cell.whole()
         with suppress(OSError):
             cell.path.rmdir()

@@ -1,4 +1,4 @@
-"""Runs the cells of a run on a Dask cluster, in labs of its workers or in simulation."""
+"""Execution of a run's cells on a Dask cluster, in labs of its workers or in simulation."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from qoslab.run.task import CellTask
 from qoslab.system.extras import need
 
 CONNECT_S = 5
-"""Time limit for the scheduler's answer."""
+"""Time limit for the scheduler's answer, in seconds."""
 WORKERS_S = 60.0
-"""Time that a run waits without a worker in the cluster."""
+"""Time that a run waits while the cluster has no worker, in seconds."""
 LOOK_S = 1.0
-"""Interval of counting the workers."""
+"""Interval of counting the workers, in seconds."""
 SPARE = 1
-"""Cells that wait at the cluster beyond those that run, so that no worker is idle while a result is fetched."""
+"""Number of cells that wait at the cluster, so that no worker is idle while a result is fetched."""
 
 
 def _distributed() -> Any:
     need("cluster")
-    import distributed  # slow, and only here
+    import distributed  # Slow to load, and only needed here.
 
     return distributed
 
 
 @dataclass(frozen=True)
 class Tls:
-    """Certificates of a cluster and this client: PEM files; None takes Dask's configuration."""
+    """Certificates of a cluster and this client, as PEM files; None: Dask's configuration applies."""
 
     ca_file: Path | None = None
     """The authority that signed the certificates of scheduler and workers."""
@@ -54,8 +54,9 @@ UNPROTECTED = (
 
 
 def _security(distributed: Any, address: str, tls: Tls) -> Any:
-    """Return the security settings of Dask's client. `UserError` if certificates are missing for a `tls://` address,
-    or no files.
+    """Return the security settings for Dask's client.
+
+    Raise `UserError` if certificates are missing for a `tls://` address, or are not files.
     """
     files = {"tls_ca_file": tls.ca_file, "tls_client_cert": tls.cert, "tls_client_key": tls.key}
     given = {name: path for name, path in files.items() if path is not None}
@@ -86,13 +87,13 @@ _OPTIONS = {"tls_ca_file": "--tls-ca-file", "tls_client_cert": "--tls-cert", "tl
 
 
 class Cluster:
-    """A connection to a cluster; a context manager that ends the workers' labs, not the workers.
+    """Connection to a cluster; a context manager that ends the workers' labs, not the workers.
 
     `note` takes lines for people.
     """
 
     def __init__(self, address: str, note: Callable[[str], None], tls: Tls = Tls()) -> None:
-        """`MachineError` if there is no scheduler; `VersionError` if a worker has another version."""
+        """Raise `MachineError` if there is no scheduler, `VersionError` if a worker has another version."""
         self._address = address
         self._note = note
         distributed = _distributed()
@@ -123,7 +124,7 @@ class Cluster:
 
     def __exit__(self, *_: object) -> None:
         try:
-            # Where the cluster is gone, its labs end with its workers.
+            # If the cluster is gone, its labs end with its workers.
             if self._client.status == "running":
                 self._client.cancel(list(self._running), force=True)
                 self._client.run(cluster_worker.close_labs, on_error="ignore")
@@ -133,9 +134,9 @@ class Cluster:
             self._client.close(timeout=CONNECT_S)
 
     def look(self) -> None:
-        """Count the workers and check those that are new.
+        """Count the workers and check new ones.
 
-        `VersionError` names both versions; `UserError` if there has been no worker for too long.
+        Raise `VersionError`, with both versions, or `UserError` if there has been no worker for too long.
         """
         if time.monotonic() - self._looked < LOOK_S:
             return
@@ -173,30 +174,30 @@ class Cluster:
                     hint="Install the same version on every machine.",
                 )
             if isinstance(found, OSError):
-                continue  # It left in the meantime.
+                continue  # It has left in the meantime.
             if isinstance(found, BaseException):
                 raise MachineError(f"worker {address} does not answer: {found}")
             check_version(address, found, made_with(()))
 
     @property
     def room(self) -> bool:
-        """True if the cluster should get another cell."""
+        """True if the cluster has room for another cell."""
         labs = sum(self._known.values())
         return bool(labs) and len(self._running) < labs + SPARE
 
     def submit(self, task: CellTask, coming: Path | None = None) -> None:
-        """Have a cell run. Where its worker dies, Dask has it run elsewhere, as often as its configuration says.
+        """Submit a cell. If its worker dies, Dask runs it elsewhere, as often as its configuration allows.
 
-        Its worker may be on any machine, so that nothing is `coming`.
+        `coming` is not used, since the worker may be on any machine.
         """
         name = f"{task.name}#{task.attempt} {time.time_ns()}"
         future = self._client.submit(cluster_worker.run_cell, plain_task(task), pure=False, retries=0, key=name)
         self._running[future] = task
 
     def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
-        """The cells that are done: their records, and their folders as archives (empty if nothing came back).
+        """Return the finished cells: their records, and their folders as archives (empty if nothing was returned).
 
-        Raises errors that the user has to fix.
+        Raise errors that the user has to fix.
         """
         deadline = time.monotonic() + wait_s
         while not (done := [future for future in self._running if future.done()]) and time.monotonic() < deadline:
@@ -214,7 +215,7 @@ class Cluster:
         try:
             reply = future.result()
         except CancelledError as error:
-            # Nobody cancels a cell: its scheduler ended, and the cell with it.
+            # Cells are never cancelled: the scheduler ended, and the cell with it.
             raise self._gone() from error
         except KilledWorker as error:
             reason = f"the workers that ran it died, the last was {error.last_worker.address}"

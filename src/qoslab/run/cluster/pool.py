@@ -1,7 +1,7 @@
 """Worker processes on this machine, which end with the run.
 
-They are reached over socket pairs that only this process and each of them have: nothing listens anywhere, so no other
-user of the machine can talk to one.
+They are reached over socket pairs, each known only to this process and one worker. Nothing listens, so no other user of
+the machine can connect.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from qoslab.run.task import CellTask
 from qoslab.system.programs import python_module
 
 LOCAL = "local"
-"""Placeholder for a scheduler's address: a pool of this machine."""
+"""Value in place of a scheduler's address, for a pool on this machine."""
 WORKER = python_module("qoslab.run.cluster.pool_worker")
-"""The command of a worker; the number of its descriptor follows."""
+"""Command of a worker; the number of its descriptor follows."""
 END_S = 30.0
-"""Time limit for the processes to end their labs."""
+"""Time limit for the processes to end their labs, in seconds."""
 
 
 @dataclass(eq=False)
@@ -40,7 +40,7 @@ class _Worker:
     def start(cls) -> Self:
         ours, theirs = Pipe()
         with theirs:
-            # A session of its own: Ctrl-C is for the run, which ends it.
+            # In its own session: Ctrl-C is for the run, which ends the process.
             process = subprocess.Popen(
                 [*WORKER, str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
@@ -51,7 +51,7 @@ class _Worker:
         return cls(process, ours)
 
     def end(self, deadline: float) -> None:
-        """Wait until it has ended after a request; kill it at the deadline."""
+        """Wait for its end after a request; kill it at the deadline."""
         try:
             self.process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -62,7 +62,7 @@ class _Worker:
 class Pool:
     """Pool of processes, each with one cell at a time; a context manager ends them and their labs.
 
-    A process that dies loses its cell only; another takes its place. `note` takes lines for people.
+    A process that dies loses only its cell, and another replaces it. `note` takes lines for people.
     """
 
     def __init__(self, most: int, note: Callable[[str], None]) -> None:
@@ -82,11 +82,11 @@ class Pool:
             worker.end(deadline)
 
     def look(self) -> None:
-        """There is nothing to look after: a process is started when a cell needs it."""
+        """Do nothing: a process is started when a cell needs it."""
 
     @property
     def room(self) -> bool:
-        """True if it should get another cell."""
+        """True if there is room for another cell."""
         return sum(worker.task is not None for worker in self._workers) < self._most
 
     def submit(self, task: CellTask, coming: Path | None) -> None:
@@ -96,13 +96,13 @@ class Pool:
             worker = _Worker.start()
             self._workers.append(worker)
         worker.task = task
-        with suppress(OSError):  # It has died; reading detects it.
+        with suppress(OSError):  # It has died, which reading will detect.
             worker.connection.send(plain_task(task, coming))
 
     def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
-        """The cells that are done: their records, and their folders as archives (empty if nothing came back).
+        """Return the finished cells: their records, and their folders as archives (empty if nothing was returned).
 
-        Raises errors that the user has to fix.
+        Raise errors that the user has to fix.
         """
         busy = {worker.connection: worker for worker in self._workers if worker.task is not None}
         found = []
@@ -119,7 +119,7 @@ class Pool:
         return found
 
     def _dead(self, worker: _Worker) -> str:
-        """Forget a process that has died; the reason for its cell."""
+        """Remove a process that has died; return the reason for its cell."""
         self._workers.remove(worker)
         worker.connection.close()
         worker.end(time.monotonic() + END_S)

@@ -1,7 +1,7 @@
-"""A worker process of `qoslab.run.cluster.pool`: `python -m qoslab.run.cluster.pool_worker DESCRIPTOR`.
+"""Worker process of `qoslab.run.cluster.pool`: `python -m qoslab.run.cluster.pool_worker DESCRIPTOR`.
 
-It reads cells from the connection on that descriptor and writes what came of each, until the other end is closed: then
-the cell that is running is given up and its lab ends.
+It reads cells from the connection on that descriptor and writes the outcome of each, until the other end is closed.
+Then it gives up the running cell and ends its lab.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from qoslab.run.events import Interrupted
 
 
 def main(descriptor: int) -> None:
-    """Run what comes."""
+    """Run cells until the connection is closed."""
     connection: Connection[dict[str, Any], dict[str, Any]] = Connection(descriptor)
     tasks: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
 
     def read() -> None:
-        # A thread of its own notices at once that the run has ended, however it did.
+        # A separate thread detects the end of the run at once, whatever its cause.
         try:
             while True:
                 tasks.put(connection.recv())
@@ -41,7 +41,7 @@ def main(descriptor: int) -> None:
         try:
             connection.send(reply)
         except OSError:
-            return  # Nobody wants it any more.
+            return  # The receiver is gone.
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Data between a run and a remote process: the cell, its record and files."""
+"""Data between a run and a remote process: the cell, its record and its files."""
 
 from __future__ import annotations
 
@@ -20,24 +20,27 @@ from qoslab.run.identity import made_with
 from qoslab.run.task import CellTask
 
 MOST_FILES = 10_000
-"""Files of a cell that are taken from a worker."""
+"""Greatest number of files of a cell from a worker."""
 MOST_BYTES = 4 * 2**30
 """Greatest unpacked size of all files of a cell."""
 
 Outcome = tuple[CellRecord, bytes]
-"""A cell's record, and its folder as an archive: empty if nothing came back."""
+"""Record of a cell, and its folder as an archive: empty if nothing was returned."""
 
 
 class VersionError(UserError):
-    """A worker has another version of qoslab."""
+    """Error for a worker with another version of qoslab."""
 
 
 class ArchiveError(QoslabError):
-    """Error for data from a worker that is no folder of a cell."""
+    """Error for data from a worker that is not the folder of a cell."""
 
 
 def plain_task(task: CellTask, coming: Path | None = None) -> dict[str, Any]:
-    """A task as it is sent to a worker; `coming` is where one of this machine lets others watch the cell."""
+    """Return a task in the form for a worker.
+
+    `coming` is the folder in which a worker of this machine writes the progress of the cell for viewers.
+    """
     return {
         "version": made_with(lab_kind(task.lab).programs),
         "arm": task.identity.arm,
@@ -54,7 +57,7 @@ def plain_task(task: CellTask, coming: Path | None = None) -> dict[str, Any]:
 
 
 def check_version(worker: str, found: str, own: str) -> None:
-    """`VersionError` if a worker has another version, sources or programs (`qoslab.run.identity.made_with`)."""
+    """Raise `VersionError` if a worker has another version, sources or programs (`qoslab.run.identity.made_with`)."""
     if found != own:
         raise VersionError(
             f"worker {worker} has qoslab {found}, this is qoslab {own}",
@@ -64,7 +67,7 @@ def check_version(worker: str, found: str, own: str) -> None:
 
 
 def outcome_of(task: CellTask, reply: dict[str, Any]) -> Outcome:
-    """Convert the result of `remote_worker.run_cell`. Raises errors that the user has to fix."""
+    """Convert the result of `remote_worker.run_cell`. Raise errors that the user has to fix."""
     if "version" in reply:
         check_version("that took the cell", reply["version"], made_with(lab_kind(task.lab).programs))
     if "error" in reply:
@@ -76,7 +79,7 @@ def outcome_of(task: CellTask, reply: dict[str, Any]) -> Outcome:
 
 
 def failed(task: CellTask, reason: str) -> CellRecord:
-    """The record of an attempt of which nothing came back."""
+    """Return the record of an attempt without a result."""
     return CellRecord(
         arm=task.identity.arm,
         parameters=as_texts(task.identity.values),
@@ -90,12 +93,12 @@ def failed(task: CellTask, reason: str) -> CellRecord:
 
 
 def unpack(files: bytes, record: CellRecord, cell: Cell) -> None:
-    """Put what came from a worker into the folder of a run: all of it, or nothing.
+    """Unpack files from a worker into the folder of a run: all of them, or none.
 
-    `UserError` if it has no room; `ArchiveError` if it is no archive, or one that is larger than a cell can be.
+    Raise `UserError` if there is no room, `ArchiveError` if the data is not an archive, or larger than a cell can be.
     """
     draft = cell.path.with_name(f".{cell.path.name}.draft")
-    # What a run that was killed has left of it.
+    # Left by a run that was killed.
     shutil.rmtree(draft, ignore_errors=True)
     try:
         with writing(cell.path):
@@ -112,8 +115,8 @@ def unpack(files: bytes, record: CellRecord, cell: Cell) -> None:
 
 
 def _extract(files: bytes, folder: Path) -> None:
-    """Unpack an archive: at most so many files and bytes, whose sizes it must declare beforehand."""
-    # Links are not followed below it: nothing here makes any.
+    """Unpack an archive within the limits for files and bytes; sizes must be declared in advance."""
+    # Links below it are not followed: nothing here creates any.
     top = folder.resolve()
     try:
         with zipfile.ZipFile(io.BytesIO(files)) as archive:
@@ -130,7 +133,7 @@ def _extract(files: bytes, folder: Path) -> None:
                     place.mkdir(parents=True, exist_ok=True)
                 else:
                     place.parent.mkdir(parents=True, exist_ok=True)
-                    # Of a member no more bytes are read than it says.
+                    # Read no more bytes of a member than it declares.
                     DISK.create(place, archive.read(entry))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
         raise ArchiveError(f"its worker sent files that cannot be unpacked: {error}") from error

@@ -1,7 +1,7 @@
-"""Code in a worker of a Dask cluster or of a pool: cells, in its own labs or in simulation.
+"""Cells in a worker of a Dask cluster or of a pool, in its own labs or in simulation.
 
-Everything that is sent here and back is plain (JSON texts, bytes): a worker of another version must be able to say so
-instead of failing to read what it was sent.
+All data is plain (JSON texts, bytes), so that a worker of another version can report its version instead of failing to
+read the data.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CLOSING = threading.Event()
 
 
 def version() -> str:
-    """The version of qoslab that this worker has, with the hash of its sources."""
+    """Return the version of qoslab on this worker, with the hash of its sources."""
     from qoslab.run.identity import made_with
 
     return made_with(())
@@ -34,8 +34,8 @@ def version() -> str:
 def run_cell(task: dict[str, Any]) -> dict[str, Any]:
     """Run one attempt at a cell; `task` is from `qoslab.run.cluster.remote.plain_task`.
 
-    Returns `record` (`cell.json`) and `files` (the cell's folder as a zip archive); or `version`, where this worker has
-    another one, other sources or programs; or `error`, an error that the user has to fix.
+    Return `record` (`cell.json`) and `files` (the cell's folder as a zip archive); or `version` if this worker has
+    another version, other sources or programs; or `error`, an error that the user has to fix.
     """
     from qoslab.lab_kinds import lab_kind
     from qoslab.run.identity import made_with
@@ -68,7 +68,7 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
         _forget()
         return {"error": [error.message, error.hint]}
     except QoslabError as error:
-        # A lab that failed; another worker, or the next lab, may do.
+        # The lab failed; another worker, or the next lab, may succeed.
         _forget()
         return {"failure": error.message}
     finally:
@@ -76,7 +76,7 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def _worker(lab: str) -> Any:
-    """This thread's worker for cells of a kind of lab; one for another kind ends."""
+    """Return this thread's worker for cells of a kind of lab; a worker for another kind ends."""
     from qoslab.lab_kinds import lab_kind
     from qoslab.run.events import silent
     from qoslab.run.scratch import Scratch
@@ -103,7 +103,7 @@ def _worker(lab: str) -> Any:
 
 
 def _forget() -> None:
-    """End this thread's lab; the next cell gets a new one."""
+    """End this thread's lab; the next cell gets a new lab."""
     worker = getattr(_LABS, "worker", None)
     _LABS.worker = None
     with _LOCK:
@@ -114,7 +114,7 @@ def _forget() -> None:
 
 
 def close_labs() -> None:
-    """End all labs of this worker; called when a run is over, and when the worker ends."""
+    """End all labs of this worker, at the end of a run and of the worker."""
     with _LOCK:
         mine, _OPEN[:] = list(_OPEN), []
     for each in mine:
@@ -134,7 +134,7 @@ def _close(worker: Any, restored: Scratch) -> None:
     try:
         worker.__exit__(None, None, None)
     except QoslabError:
-        # A virtual router that was not restored is gone with its lab.
+        # A virtual router that was not restored ends with its lab.
         return
     finally:
         restored.close()
