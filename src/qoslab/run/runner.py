@@ -130,7 +130,7 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
             reporter.note(_how_to_go_on(cells, request.options, folder))
             raise
         finally:
-            # Whatever the ending, no lab and no temporary file remains.
+            # At any ending, no lab and no temporary file remains.
             pool.wait_ended()
         pool.check()
         reporter.end()

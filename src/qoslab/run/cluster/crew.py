@@ -36,7 +36,7 @@ class Workers(Protocol):
         """True if there is room for another cell."""
 
     def submit(self, task: CellTask, coming: Path | None) -> None:
-        """Submit a cell; `coming` is the folder for its counters meanwhile, if the worker is on this machine."""
+        """Submit a cell; `coming` is the folder for its counters while it runs, if the worker is on this machine."""
 
     def results(self, wait_s: float) -> list[tuple[CellTask, CellRecord, bytes]]:
         """Return the finished cells, with their folders as archives."""

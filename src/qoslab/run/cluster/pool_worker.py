@@ -22,7 +22,7 @@ def main(descriptor: int) -> None:
     tasks: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
 
     def read() -> None:
-        # A separate thread detects the end of the run at once, whatever its cause.
+        # A separate thread detects the end of the run at once, for any cause.
         try:
             while True:
                 tasks.put(connection.recv())

@@ -168,7 +168,7 @@ class ExternalHost:
         return self._channel.ask(op, **keys)
 
     def held(self) -> Mapping[str, str]:
-        """Its interfaces in use by another run, with that run."""
+        """Interfaces in use by another run, with that run."""
         devices = [each["device"] for each in self._place.interfaces()]
         found: Mapping[str, str] = self._channel.ask("held", devices=devices)["held"]
         return found
