@@ -206,7 +206,7 @@ class Schedule:
 
     @contextmanager
     def turn(self, worker: int) -> Iterator[None]:
-        """Wait until the traffic of a worker's cell may start; first come, first served.."""
+        """Wait until the traffic of a worker's cell may start; first come, first served."""
         with self.changed:
             asked = time.monotonic()
             self._overheads[worker] = asked - self._clock.get(worker, asked)

@@ -152,6 +152,5 @@ def enter_argv(
     if namespace is not None:
         command.append(f"--net=/proc/{supervisor}/fd/{namespace}")
     # Entering a mount namespace moves a process to its root directory.
-    # Who enters a user namespace has all capabilities in it. No program keeps those that it does not need, nor gets
-    # more by being started, as one with set-user-ID or file capabilities would.
+    # A process that enters a user namespace has all capabilities in it. Programs drop the capabilities that they do not # need, and gain none at their start through set-user-ID or file capabilities.
     return [*command, "--", "env", f"--chdir={directory}", "--", *bounds(argv[0]), "--", *argv]

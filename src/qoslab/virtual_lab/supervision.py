@@ -119,7 +119,7 @@ class Supervisor:
 
     @property
     def user_namespace(self) -> bool:
-        """True if the lab has a user namespace of its own."""
+        """True if the lab has its own user namespace."""
         return not Path(f"/proc/{self.pid}/ns/user").samefile("/proc/self/ns/user")
 
     def request(self, op: str, **keys: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The process that holds a lab: process 1 of its PID namespace, owner of every network namespace.
+"""Supervisor of a lab: process 1 of its PID namespace, owner of every network namespace.
 
 Runs by itself under `python -I -S` and imports the standard library only, so that a lab is up within milliseconds. Its
 arguments: NAME REQUEST_FD OUTER_UID OWNER_PID|0 USER_NAMESPACE(0|1).
@@ -439,7 +439,7 @@ def launch(name: str, channel: socket.socket, outer_uid: int, owner: int, user_n
     for descriptor in watched.values():
         poll.register(descriptor, select.POLLIN)
     poll.poll()
-    # Whichever of the two ended: the lab must be gone before this process is. The kernel lets process 1 of a PID
+    # In either case, the lab must end before this process. The kernel lets process 1 of a PID
     # namespace be waited for only when all other processes of the namespace are dead.
     signal.pidfd_send_signal(lab, signal.SIGKILL)
     while not select.select([lab], [], [], ENDING_LOOK_S)[0]:

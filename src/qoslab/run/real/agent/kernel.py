@@ -135,7 +135,7 @@ def metric_of(route: str) -> str:
 def again(route: str) -> list[str]:
     """Return the arguments that create a route again, from a line of `ip route`."""
     words = [word for word in route.split() if word not in MOMENTARY]
-    # `rto_min` is always locked: `ip` prints the word and does not accept it.
+    # `rto_min` is always locked: `ip` prints the word `lock` and does not accept it.
     pairs = [(before, word) for before, word in zip(["", *words], words) if (before, word) != ("rto_min", "lock")]  # noqa: B905
     return [until(int(word.replace("sec", ""))) if before == "expires" else word for before, word in pairs]
 
