@@ -26,7 +26,8 @@ OWNER = ".owner"
 LONGEST_PLACE = 107 - 64
 """Greatest path length of the parent folder, in bytes: socket paths have 107 (unix(7)), of which up to 64 are ours."""
 
-# `cat` succeeds when the process ends, and fails if it is killed. Child processes may continue to write for a short # time, on a busy machine for seconds: a program that is just starting creates its folder again.
+# `cat` succeeds when the process ends, and fails if it is killed. Child processes may continue to write for a short
+# time, on a busy machine for seconds: a program that is just starting creates its folder again.
 _REMOVE = 'until cat >/dev/null; do :; done; for pause in 0.2 1 2 3 0; do rm -rf -- "$0"; sleep $pause; done'
 
 

@@ -152,5 +152,6 @@ def enter_argv(
     if namespace is not None:
         command.append(f"--net=/proc/{supervisor}/fd/{namespace}")
     # Entering a mount namespace moves a process to its root directory.
-    # A process that enters a user namespace has all capabilities in it. Programs drop the capabilities that they do not # need, and gain none at their start through set-user-ID or file capabilities.
+    # A process that enters a user namespace has all capabilities in it. Programs drop the capabilities that they do not
+    # need, and gain none at their start through set-user-ID or file capabilities.
     return [*command, "--", "env", f"--chdir={directory}", "--", *bounds(argv[0]), "--", *argv]

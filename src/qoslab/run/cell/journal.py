@@ -180,7 +180,8 @@ class Journal:
 
     def conclude(self) -> CellRecord:
         """Write `cell.json` of a completed cell, after checking if its counters agree; return the record."""
-        # Slow to load. The package is imported before its module: another thread may be importing it, and if two threads         # waited for each other's locks, Python would give one of them an incomplete module.
+        # Slow to load. The package is imported before its module: another thread may be importing it, and if two
+        # threads waited for each other's locks, Python would give one of them an incomplete module.
         from qoslab.analysis import conservation
 
         try:

@@ -10,9 +10,10 @@ reply repeats; replies come in the order in which they are ready. It ends when i
     {"id": 3, "op": "parse", "os": "ios", "command": "…", "text": "…"} -> {…, "parsed": null, "reason": "…"}
     {"id": 6, "op": "difference", "before": "…", "after": "…", "volatile": ["…"]} -> {…, "lines": ["+…"]}
 
-`device` is the key of a router, which gets a new session when connected again; `name` is its hostname;
-`connection` is a device of a pyATS testbed. A failure is `{"id": 1, "ok": false, "error": {"kind", "message"}}`, where
-`kind` is `login`, `unreachable`, `unknown` or `internal`. Answers to show commands have `before_ns` and `after_ns`: the wall-clock times of sending the command and of receiving the answer.
+`device` is the key of a router, which gets a new session when connected again; `name` is its hostname; `connection` is
+a device of a pyATS testbed. A failure is `{"id": 1, "ok": false, "error": {"kind", "message"}}`, where `kind` is
+`login`, `unreachable`, `unknown` or `internal`. Answers to show commands have `before_ns` and `after_ns`: the
+wall-clock times of sending the command and of receiving the answer.
 """
 
 from __future__ import annotations
