@@ -44,9 +44,7 @@ class LabKind(ABC):
     real_time: bool
     """True if its cells must be punctual: they disturb each other, and take as long as their traffic."""
     processes_from: int | None = None
-    """Number of cells from which separate processes run them; fewer run in the process of the run. None: always
-    separate.
-    """
+    """Least number of cells to run in separate processes instead of the run's own; None: never separate."""
     placed: bool = False
     """True if `--lab` has its place instead of its kind."""
     most: int | None = None
@@ -74,9 +72,7 @@ class LabKind(ABC):
         return []
 
     def scheduler(self, cells: int) -> str | None:
-        """Return the default scheduler for this number of cells; see
-        `qoslab.run.request.Request.scheduler`.
-        """
+        """Return the default scheduler for this number of cells; see `qoslab.run.request.Request.scheduler`."""
         return "local" if self.processes_from is not None and cells >= self.processes_from else None
 
     @abstractmethod

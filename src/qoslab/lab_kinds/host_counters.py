@@ -18,9 +18,7 @@ As RFC 4022 specifies, retransmitted segments are not counted as sent.
 
 
 def read_counters(text: str, name: str) -> dict[str, int]:
-    """Parse the concatenated `/proc/net/snmp` and `netstat`: pairs of lines with names and values. `name` is for
-    errors.
-    """
+    """Parse `/proc/net/snmp` and `netstat`: pairs of lines with names and values. `name` is for errors."""
     found: dict[str, int] = {}
     lines = [line.split() for line in text.splitlines() if line.strip()]
     for names, values in zip(lines[::2], lines[1::2], strict=False):

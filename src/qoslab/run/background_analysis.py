@@ -21,9 +21,7 @@ class BackgroundAnalysis:
     """Thread for background work; its methods may be called from any thread, `end` from the main one."""
 
     def __init__(self, begin: Begin | None, show: Callable[[Figures], None], *, punctual: bool) -> None:
-        """`show` takes the values; `punctual`: if the rest of the run must be punctual, so that this gets only idle
-        processor time.
-        """
+        """`show` takes the values; `punctual`: use only idle processor time, since the run must be punctual."""
         self._begin, self._show, self._punctual = begin, show, punctual
         self._cells: queue.SimpleQueue[Cell | None] = queue.SimpleQueue()
         self._lock = threading.Lock()

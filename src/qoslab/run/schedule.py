@@ -61,9 +61,7 @@ class Schedule:
         attempts: int = 1,
         enough: Callable[[Sequence[Cell]], str] | None = None,
     ) -> None:
-        """`enough` is called before each cell: it returns the reason why the cell is not needed, or an empty text if it
-        is.
-        """
+        """`enough` returns, before each cell, the reason why it is not needed, or an empty text."""
         self.cells = cells
         self.jobs = jobs
         self.changed = threading.Condition()
