@@ -293,7 +293,7 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
     total = outcome.expected
     if not outcome.valid:
         return Verdict(
-            "invalid", "✕", "Not valid", "The values of this run must not be trusted.", _some(outcome.reasons)
+            "invalid", "✕", "Invalid", "The values of this run must not be trusted.", _some(outcome.reasons)
         )
     if total == 0:
         why = "All expectations have loose bounds" if outcome.loose else "No expectations were set"
