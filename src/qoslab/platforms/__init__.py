@@ -1,6 +1,6 @@
 """Kinds of nodes: one module each, found by name in the registry below. Pure.
 
-What the rest of the package must know of a node it asks the node's platform; nobody else compares their names.
+The rest of the package gets all properties of a node from its platform; no other module compares platform names.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PLATFORMS: Registry[Platform] = Registry(
 
 
 def platform_of(node: Node) -> Platform:
-    """The node's platform."""
+    """Return the node's platform."""
     return PLATFORMS[node.platform]
 
 
@@ -37,12 +37,12 @@ def is_switch(node: Node) -> bool:
 
 
 def routers_of(topology: Topology) -> tuple[str, ...]:
-    """Names of the nodes that forward."""
+    """Return the names of the nodes that forward packets."""
     return tuple(name for name, node in topology.nodes.items() if platform_of(node).is_router)
 
 
 def routers_in(topology: Topology, language: Language) -> tuple[str, ...]:
-    """Names of the routers with templates in that language."""
+    """Return the names of the routers with templates in that language."""
     return tuple(name for name in routers_of(topology) if platform_of(topology.nodes[name]).language == language)
 
 
@@ -57,12 +57,12 @@ def has_kernel(node: Node) -> bool:
 
 
 def hosts_of(topology: Topology) -> tuple[str, ...]:
-    """Names of the nodes that do not forward."""
+    """Return the names of the nodes that do not forward packets."""
     return tuple(name for name, node in topology.nodes.items() if not platform_of(node).is_router)
 
 
 def with_command_line(topology: Topology) -> tuple[str, ...]:
-    """Names of the nodes that have an IOS command line."""
+    """Return the names of the nodes with an IOS command line."""
     return tuple(name for name, node in topology.nodes.items() if platform_of(node).access.command_line)
 
 

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something about a node that does not hold."""
+    """An error in the definition of a node."""
 
     key: str
-    """The node's key that is wrong: `model`, `generation`, `routes`."""
+    """The wrong key of the node: `model`, `generation` or `routes`."""
     found: str
     expected: str
     near: tuple[str, ...] = ()
-    """Values that could be meant, for near matches."""
+    """Valid values, for suggestions."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class AccessMethod:
     command_line: bool = False
     """True if the node has an IOS command line: logins by SSH or telnet, show commands, lines of configuration."""
     remote: bool = False
-    """True if the node may be another machine; otherwise it is part of a virtual lab on this one."""
+    """True if the node may be another machine; otherwise it is part of a virtual lab on this machine."""
 
 
 COMMAND_LINE = AccessMethod("command line", command_line=True, remote=True)
@@ -47,7 +47,7 @@ ACCESS_METHODS = (COMMAND_LINE, CONTROL_SOCKET, PROGRAMS)
 Language = Literal["ios", "tc"]
 """Language of a platform's templates: IOS commands, which are compiled for the engine, or tc(8) commands.
 
-The checker and the compiler of a language are found by it: `schema.devices`, `run.devices.drivers`.
+It selects the checker and the compiler of the language: `schema.devices`, `run.devices.drivers`.
 """
 Forwarding = Literal["engine", "kernel"]
 """The part that forwards and queues packets in a virtual lab: the program qos-router, or the kernel."""
@@ -56,11 +56,11 @@ CounterSource = Literal["data plane", "qdiscs"]
 
 
 class Platform(Protocol):
-    """A kind of node: its name, its access method, and the keys that an experiment may set."""
+    """Interface of a kind of node: name, access method and allowed keys in experiments."""
 
     @property
     def name(self) -> str:
-        """The word in experiment files."""
+        """Name in experiment files."""
 
     @property
     def is_router(self) -> bool:
@@ -88,22 +88,22 @@ class Platform(Protocol):
 
     @property
     def unsimulated(self) -> str:
-        """The alternative to name in a simulation that cannot have this platform; empty if it can."""
+        """The alternative to suggest if simulations do not support this platform; empty if they do."""
 
     def ansible_role(self, node: Node) -> str | None:
-        """The role that pushes its configuration, also its inventory group; None if nothing is pushed."""
+        """Ansible role that pushes the node's configuration, also its inventory group; None if nothing is pushed."""
 
     def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
-        """The chassis of a router with these cabled interfaces. `KeyError` for an unknown model."""
+        """Return the chassis of a router with these cabled interfaces. Raise `KeyError` for an unknown model."""
 
     def generation(self, node: Node) -> Generation | None:
-        """The QoS generation in force; None for what has no QoS policy. `KeyError` for an unknown model."""
+        """Return the QoS generation of the node; None without QoS policies. Raise `KeyError` for an unknown model."""
 
     def check(self, node: Node) -> Iterator[Problem]:
-        """Yield the problems of the node's keys, except interfaces."""
+        """Yield the errors in the node's keys, except interfaces."""
 
     def interfaces(self, node: Node) -> tuple[str, ...] | None:
-        """The node's interfaces by full name, or None if any name of the right form will do."""
+        """Return the node's interfaces by full name; None if any name of the right form is accepted."""
 
     def interface_problem(self, node: Node, interface: str, framing: Framing) -> str | None:
-        """Return the expectation that this interface on a link of this framing does not meet; None if it is correct."""
+        """Return the unmet expectation of this interface on a link with this framing; None if it is correct."""

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def link_configuration(link: Link, node: str, seed: int) -> program_formats.LinkConfig:
-    """The `link` of the port of `node` at that link.
+    """Return the `link` setting of the port of `node` on that link.
 
-    Jitter and loss of each port follow from the experiment's seed, the link's name and the node's, so that they stay
-    the same when another part of the topology changes.
+    Jitter and loss of each port depend only on the seed of the experiment and the names of link and node, so that they
+    do not change with other parts of the topology.
     """
     return {
         "rate_bps": link.rate.bps,

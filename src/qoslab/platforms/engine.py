@@ -1,4 +1,4 @@
-"""Routers without a command line: the queueing engine, configured by its control socket."""
+"""Routers without a command line: the queueing engine, configured over its control socket."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ DEFAULT_GENERATION: Generation = "hqf"
 
 @dataclass(frozen=True)
 class Engine:
-    """Takes the same IOS templates, compiled to the data plane's configuration.
+    """A router without a command line that accepts IOS templates, compiled to the data plane's configuration.
 
-    It imitates the defaults of a hardware model where the node names one, so that one experiment file serves both
-    platforms; interfaces keep their IOS names, since templates name them.
+    It imitates the defaults of a hardware model if the node names one, so that one experiment file serves both
+    platforms; interfaces keep their IOS names, since templates use them.
     """
 
     name: str = "engine"
@@ -48,11 +48,11 @@ class Engine:
     _ios: Ios = field(default_factory=Ios, repr=False)
 
     def ansible_role(self, node: Node) -> str | None:
-        """The same for every model."""
+        """Return the Ansible role, the same for every model."""
         return "engine_router"
 
     def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
-        """Return the defaults of the model, without its processor; without a model, a router with these interfaces."""
+        """Return the chassis of the model without its processor; without a model, a chassis with these interfaces."""
         from qoslab.ios.model.device import Hardware  # slow to import, and checking an experiment needs none of it
 
         if node.model is not None:
@@ -60,13 +60,13 @@ class Engine:
         return Hardware("Linux", interfaces, generation=node.generation or DEFAULT_GENERATION)
 
     def generation(self, node: Node) -> Generation | None:
-        """The node's own, its model's, or the later one."""
+        """Return the generation of the node, else that of its model, else the later one."""
         if node.model is not None:
             return self._ios.generation(node)
         return node.generation or DEFAULT_GENERATION
 
     def check(self, node: Node) -> Iterator[Problem]:
-        """A model is optional, but known if given."""
+        """Yield a problem for an unknown model; a model is optional."""
         if node.model is not None:
             yield from self._ios.check(node)
             if node.model in MODELS and MODELS[node.model].family == "switch":
@@ -78,7 +78,7 @@ class Engine:
         return self._ios.interfaces(node)
 
     def interface_problem(self, node: Node, interface: str, framing: Framing) -> str | None:
-        """Return a problem by the model; without one, any IOS name with a type for the link's framing is accepted."""
+        """Return a problem by the model; without one, accept any IOS name with a type for the link's framing."""
         if node.model is not None:
             return self._ios.interface_problem(node, interface, framing)
         match = _INTERFACE.fullmatch(interface)

@@ -1,6 +1,6 @@
 """Cisco IOS routers and switches as data: a new model is one more entry in this file.
 
-A model has a parent, whose properties and features it inherits: another model, or a family, which has no interfaces.
+A model inherits properties and features from its parent: another model, or a family, which has no interfaces.
 
 Sources of the values: output of `show version` and `show interfaces` in the articles and in public transcripts; for
 IOS 15 and IOS-XE the recordings of public parsers [C]. Values from memory are marked [I] (inferred). Memory sizes of
@@ -18,7 +18,7 @@ from qoslab.platforms.ios_model import Feature, InterfaceHardware, RouterModel, 
 DEFAULT_MODEL = "3725"
 """Model of the routers of a new experiment."""
 OTHER_MODEL = "IOSv"
-"""Model of routers of another tool's topology of which only the command line is known."""
+"""Model of routers in imported topologies if only their command line is known."""
 
 GIGABIT = 1_000_000
 """kb/s."""
@@ -52,21 +52,21 @@ EVEREST = Software("16.6.5", "fc3", 2018, "Mon 10-Dec-18 12:53 by mcpre", "", "E
 CUPERTINO = Software("17.9.4a", "fc3", 2023, "Fri 20-Oct-23 10:44 by mcpre", "", "Cupertino")
 
 PROCESS_NS_2811 = 320_000
-"""Derived, not printed.
+"""Process switching time of a packet on a 2811, in ns: derived, not printed.
 
 The tx-ring-limit article floods one of its 2811s, so that each packet of the flood ends at process level there, and
 prints that router's `show processes cpu`: 20 % in all and 10 % at interrupt level, which leaves 10 % for process level.
 Packets of 200 bytes pass the line of 512 kb/s at 512000 / ((200 + 7) * 8) = 309 a second: 0.10 / 309 = 0.32 ms each.
 
-The article does not say with which flood and at which rate it was printed (at 128 kb/s it would be four times as
-much), and it is five seconds in whole percents. Nothing was fitted to the article's delays.
+The article does not state the flood and the rate of that output (at 128 kb/s the value would be four times as much),
+and the output is a five-second average in whole percents. Nothing was fitted to the article's delays.
 """
 
 _ENTRIES: dict[str, RouterModel] = {}
 
 
 def _define(name: str, *, parent: str | None = None, features: Set[Feature] = frozenset(), **properties: Any) -> None:
-    """Add a model or family; the part of other devices for which a model stands is not inherited."""
+    """Add a model or family. The fields about other devices that a model represents are not inherited."""
     inherited = RouterModel(name) if parent is None else _ENTRIES[parent]
     own = {"stands_for": "", "node_kinds": (), "usual": False, **properties}
     _ENTRIES[name] = replace(inherited, name=name, parent=parent, features=inherited.features | features, **own)

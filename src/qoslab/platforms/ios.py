@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 MANY = 8
-"""Interfaces that a message still lists one by one."""
+"""Greatest number of interfaces that a message lists individually."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,16 @@ class Ios:
         return "ios_switch" if MODELS[node.model or ""].family == "switch" else "ios"
 
     def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
-        """The model's."""
+        """Return the chassis of the model."""
         return MODELS[node.model or ""].hardware(node.generation)
 
     def generation(self, node: Node) -> Generation | None:
-        """The node's own, or its model's."""
+        """Return the generation of the node, or by default that of its model."""
         model = MODELS[node.model or ""]
         return None if model.default_generation is None else node.generation or model.default_generation
 
     def check(self, node: Node) -> Iterator[Problem]:
-        """A known model is needed."""
+        """Yield a problem unless the model is known."""
         if node.model is None:
             yield Problem("model", "no model", f"one of {_models()}")
         elif node.model not in MODELS:
@@ -59,12 +59,12 @@ class Ios:
             yield Problem("generation", f'"{node.generation}" on a {node.model}', f"{known}, or no generation")
 
     def interfaces(self, node: Node) -> tuple[str, ...] | None:
-        """The chassis's interfaces."""
+        """Return the interfaces of the chassis."""
         model = MODELS.get(node.model or "")
         return None if model is None else tuple(interface.name for interface in model.interfaces)
 
     def interface_problem(self, node: Node, interface: str, framing: Framing) -> str | None:
-        """The model must have the interface, and the interface do the link's framing."""
+        """Return a problem unless the model has the interface and the interface supports the link's framing."""
         model = MODELS.get(node.model or "")
         if model is None:
             return None  # the model itself is reported

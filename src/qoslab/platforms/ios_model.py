@@ -23,7 +23,7 @@ class InterfaceHardware:
     name: str
     kind: Medium
     chip: str
-    """After `Hardware is`."""
+    """Text after `Hardware is`."""
     bandwidth_kbps: int
     """Default of the `bandwidth` statement."""
     delay_us: int
@@ -31,7 +31,7 @@ class InterfaceHardware:
 
     @property
     def framings(self) -> tuple[str, ...]:
-        """Link framings that the interface can do."""
+        """Link framings that the interface supports."""
         return tuple(framing for framing, medium in MEDIUM.items() if medium == self.kind)
 
 
@@ -45,20 +45,20 @@ class Software:
     copyright_to: int
     compiled: str
     file_suffix: str
-    """The release as image files are named: 124-15.T14."""
+    """The release in names of image files, such as 124-15.T14."""
     train_name: str | None = None
     """Name of the IOS-XE train, such as `Cupertino`."""
 
     @property
     def train(self) -> str:
-        """The `version` line of the running configuration: 12.4."""
+        """The release in the `version` line of the running configuration, such as 12.4."""
         if self.train_name is not None:
             return ".".join(self.version.split(".")[:2])
         return self.version.partition("(")[0]
 
     @property
     def xe_version(self) -> str | None:
-        """The version of IOS-XE as its own line prints it: 17.09.04a."""
+        """The version of IOS-XE as its own line prints it, such as 17.09.04a."""
         if self.train_name is None:
             return None
         major, minor, rest = self.version.split(".")
@@ -68,32 +68,32 @@ class Software:
 
 @dataclass(frozen=True)
 class RouterModel:
-    """A router's or switch's chassis and what it runs."""
+    """Chassis and software of a router or switch."""
 
     name: str
     parent: str | None = None
     """Model or family from which it inherits."""
     features: frozenset[Feature] = frozenset()
     stands_for: str = ""
-    """Beginnings of the model numbers of other devices of its family or with the same software, a pattern."""
+    """Pattern for the beginning of model numbers of other devices of the same family or with the same software."""
     usual: bool = False
-    """True if it stands for devices of its default generation whose model is not known."""
+    """True if this model represents devices of its default generation whose model is not known."""
     node_kinds: tuple[str, ...] = ()
-    """Kinds of containerlab, and devices of netlab, that are modelled as this one."""
+    """Containerlab kinds and netlab devices that are modelled as this model."""
     default_generation: Generation | None = None
     """Default generation; None for a switch: its QoS is not that of a router generation."""
     generations: tuple[Generation, ...] = ("classic", "hqf")
     """Generations of its releases."""
     own_software: Software | None = None
-    """Software of a model that runs none of the routers' releases."""
+    """Software of a model that does not run a release of the routers."""
     software_family: str = ""
-    """`3700 Software` in the first line of `show version`."""
+    """Text in the first line of `show version`, such as `3700 Software`."""
     image: str = ""
-    """Image and feature set, as `C3725-ADVENTERPRISEK9-M`."""
+    """Image and feature set, such as `C3725-ADVENTERPRISEK9-M`."""
     image_name: str = ""
     """Beginning of the IOS-XE image's file name."""
     bootstrap: str = ""
-    """The `ROM:` line after the colon."""
+    """Text after `ROM:`."""
     rom_lines: tuple[str, ...] = ()
     """Lines that follow the `ROM:` line."""
     chassis: str = ""
@@ -106,29 +106,29 @@ class RouterModel:
     register: str = "0x2102"
     interfaces: tuple[InterfaceHardware, ...] = ()
     process_ns: int | None = None
-    """Process switching time of a packet; None if no source has it."""
+    """Process switching time of a packet; None if no source gives it."""
 
     @property
     def family(self) -> Family:
-        """Family of its commands."""
+        """Command family of the model."""
         return "switch" if "mls qos" in self.features else "router"
 
     def interface(self, name: str) -> InterfaceHardware | None:
-        """The interface of that full name."""
+        """Return the interface with that full name."""
         return next((interface for interface in self.interfaces if interface.name == name), None)
 
     def image_file(self, generation: Generation) -> str:
-        """The file in flash, as c3725-adventerprisek9-mz.124-15.T14.bin."""
+        """Return the name of the image file in flash, such as c3725-adventerprisek9-mz.124-15.T14.bin."""
         if (version := self.software(generation).xe_version) is not None:
             return f"{self.image_name}.{version}.SPA.bin"
         return f"{self.image.lower()}z.{self.software(generation).file_suffix}.bin"
 
     def software(self, generation: Generation) -> Software:
-        """The release that it runs."""
+        """Return the release that the model runs."""
         return self.own_software or SOFTWARE[generation]
 
     def hardware(self, generation: Generation | None = None) -> Hardware:
-        """The device model's view of this router; `generation` is the model's own if absent."""
+        """Return this chassis for the device model; `generation` defaults to that of the model."""
         from qoslab.ios.model.device import Hardware  # slow to import, and checking an experiment needs none of it
 
         chosen = generation or self.default_generation or "classic"

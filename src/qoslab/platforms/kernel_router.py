@@ -1,4 +1,4 @@
-"""Configuration of a router whose data plane is a kernel, from its template: tc commands, or IOS lines.
+"""Configuration of a router with a kernel data plane, from its template: tc commands or IOS lines.
 
 A template whose first word is `tc` consists of commands; any other is IOS, with `interface eth1` for the interface
 eth1 of the node, which is Ethernet1 to IOS.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from qoslab.model.experiment import Topology
 
 CONFIG_FORMAT = 1
-"""Format of `as_config`, which `qoslab.tc.daemon` takes."""
+"""Format version of `as_config`, the input of `qoslab.tc.daemon`."""
 FORWARDING = "the kernel's forwarding is configured by the topology of the experiment"
 PART_OF_PLAN = frozenset(
     {
@@ -42,7 +42,7 @@ PART_OF_PLAN = frozenset(
         *("custom_queue_list", "filters", "ipv6_filters", "tcp_adjust_mss", "circuit"),
     }
 )
-"""Settings of interfaces that the plan has or refuses, or that change no packet."""
+"""Interface settings that are part of the plan, that the plan refuses, or that affect no packet."""
 COMMANDS = {
     "address": "ip address",
     "secondary_addresses": "ip address",
@@ -54,7 +54,7 @@ COMMANDS = {
     "hold_queue_in": "hold-queue",
     "clock_rate_bps": "clock rate",
 }
-"""Commands of settings with another name."""
+"""Commands of the settings that are named differently."""
 DEVICE_COMMANDS = {
     "routes": "ip route",
     "ip_sla": "ip sla",
@@ -62,7 +62,7 @@ DEVICE_COMMANDS = {
     "ipv6_unicast_routing": "ipv6 unicast-routing",
     "switch": "mls qos",
 }
-"""Settings of the whole device that the kernel does not get."""
+"""Settings of the whole device that are not applied to the kernel."""
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,13 @@ class KernelConfig:
 
     router: str
     commands: tuple[Command, ...]
-    """`number` of each is the template's line; 0 for what comes from no line, such as the rate of a line."""
+    """tc commands; `number` is the line in the template, 0 if there is none (such as for the line rate)."""
     classes: Mapping[str, Sequence[Mapping[str, Any]]] | None = None
-    """Classes of an IOS policy by interface: the places in which the kernel counts them; None of tc commands."""
+    """Classes of an IOS policy by interface, with the kernel objects that count them; empty for tc commands."""
     notes: tuple[LineNote, ...] = ()
     """Fidelity of each action of an IOS policy."""
     shapes_lines: bool = False
-    """True if the commands themselves give the interfaces of a lab their line rates."""
+    """True if the commands already include the line rates of a lab's interfaces."""
     remarks: tuple[Remark, ...] = ()
     """Lines of an IOS template without effect."""
 
@@ -95,7 +95,7 @@ class KernelConfig:
         return tuple(each for each in self.notes if each.note.degree == "refused")
 
     def as_config(self) -> dict[str, Any]:
-        """Return the configuration for `qoslab.tc.daemon`, as plain values."""
+        """Return the configuration for `qoslab.tc.daemon` as plain values."""
         return {
             "format": CONFIG_FORMAT,
             "router": self.router,
@@ -111,15 +111,15 @@ class KernelConfig:
 
 
 def ios_interface(interface: str) -> str:
-    """Return the IOS name of a network interface: Ethernet1 of eth1; its own name if IOS has none for it."""
+    """Return the IOS name of a network interface, such as Ethernet1 for eth1; the same name if IOS has none."""
     return interface_name(interface) or interface
 
 
 def kernel_config(topology: Topology, router: str, text: str, *, lab: bool = True) -> KernelConfig:
     """Return the configuration of a router for a rendered template.
 
-    `lab`: interfaces of a virtual lab need their line rates; those of other machines only if a policy queues there.
-    Raise `TcError` or `RefusedLineError` for a line that is refused. Refused actions are notes.
+    `lab` is true for a virtual lab, whose interfaces always need a line rate; on other machines they need one only for
+    a queueing policy. Raise `TcError` or `RefusedLineError` for a refused line. Refused actions are notes.
     """
     interfaces = [near.interface for _, near, _ in topology.links_of(router)]
     if is_tc(text) or not text.strip():
@@ -142,7 +142,7 @@ def _configured(topology: Topology, router: str, text: str) -> tuple[Device, lis
 
 
 def _base(topology: Topology, router: str) -> str:
-    """Return the configuration below that of the experiment: bandwidths and addresses of the interfaces."""
+    """Return the base of the experiment's configuration: bandwidths and addresses of the interfaces."""
     lines = [f"hostname {router}"]
     for link, near, _ in topology.links_of(router):
         if interface_name(near.interface) is None:
@@ -155,7 +155,7 @@ def _base(topology: Topology, router: str) -> str:
 
 
 def _changed_forwarding(before: Device, after: Device) -> Iterator[Note]:
-    """Yield a refusal for each setting of the template that is no part of a plan."""
+    """Yield a refusal for each setting of the template that a plan does not include."""
     for name, command in DEVICE_COMMANDS.items():
         if getattr(before, name) != getattr(after, name):
             yield Note("refused", Origin(after.hostname), command, FORWARDING)
@@ -194,7 +194,7 @@ def config_of_plan(
 
 
 def _commands(interface: InterfacePlan, line_of: Callable[[Origin, str], int]) -> Iterator[Command]:
-    """Yield the commands of an interface in an order in which no packet meets a chain without filters.
+    """Yield the commands of an interface in an order in which no packet reaches a chain without filters.
 
     Chain 0 is last.
     """

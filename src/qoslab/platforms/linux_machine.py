@@ -18,21 +18,21 @@ _INTERFACE = re.compile(r"[a-z][a-z0-9]{0,14}")
 
 
 class LinuxMachine:
-    """A node with network interfaces of Linux, any number of them."""
+    """A node with any number of Linux network interfaces."""
 
     called: ClassVar[str]
-    """Words for the node in messages about its keys."""
+    """Name of this kind of node in messages about its keys."""
     keys_of: ClassVar[str]
-    """Nodes that have a model and a generation."""
+    """Name of the kinds of nodes that have a model and a generation, for messages."""
     only_ethernet: ClassVar[str]
     """Expectation that an interface on a link of another framing does not meet."""
 
     def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
-        """`KeyError`: it is no model of IOS router."""
+        """Raise `KeyError`: a Linux machine is no IOS router model."""
         raise KeyError(node.model)
 
     def generation(self, node: Node) -> Generation | None:
-        """Return None: generations are those of IOS."""
+        """Return None: only IOS has generations."""
         return None
 
     def check(self, node: Node) -> Iterator[Problem]:
@@ -42,7 +42,7 @@ class LinuxMachine:
                 yield Problem(key, f'"{value}" on {self.called}', f"this key on {self.keys_of}")
 
     def interfaces(self, node: Node) -> tuple[str, ...] | None:
-        """Return None: any number of them."""
+        """Return None: any interface is accepted."""
         return None
 
     def interface_problem(self, node: Node, interface: str, framing: Framing) -> str | None:

@@ -1,4 +1,4 @@
-"""Initial state of a router before an experiment: its chassis, and its startup configuration."""
+"""Initial state of a router before an experiment: chassis and startup configuration."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORCED_SPEEDS = {10_000_000: 10, 100_000_000: 100}
 
 
 CIRCUIT = "0/33"
-"""The circuit of a link with ATM framing, unless its ends have no address."""
+"""VPI/VCI of the circuit of a link with ATM framing, unless its ends have no address."""
 CIRCUIT_ENCAPSULATIONS: dict[Framing, AtmEncapsulation] = {
     "aal5snap": "aal5snap",
     "aal5mux": "aal5mux ip",
@@ -49,11 +49,11 @@ def takes_tc(topology: Topology, router: str) -> bool:
 
 
 CLOCK_RATES_BPS = range(300, 8_000_001)
-"""Rates that `clock rate` accepts. Faster lines such as T3 and HSSI have a clock of their own."""
+"""Rates that `clock rate` accepts. Faster lines such as T3 and HSSI have their own clock."""
 
 
 def startup_config(topology: Topology, router: str, login: Mapping[str, str]) -> str:
-    """The configuration that a router boots with, in IOS order; an engine router's base before the experiment's own."""
+    """Return the startup configuration of a router in IOS order; for an engine router, the base configuration."""
     node = topology.nodes[router]
     switch = is_switch(node)
     lines = [
@@ -106,7 +106,7 @@ def _route_line(route: Route) -> str:
 
 
 def data_plane(topology: Topology, router: str, device: Device) -> program_formats.DataPlaneConfig:
-    """Return the data plane configuration of a router: that of the device, with connected ports only."""
+    """Return the data plane configuration of a router: that of the device model, with connected ports only."""
     config = compile_device(device)
     wired = {near.interface for _, near, _ in topology.links_of(router)}
     config["interfaces"] = {name: port for name, port in config["interfaces"].items() if name in wired}
@@ -114,7 +114,7 @@ def data_plane(topology: Topology, router: str, device: Device) -> program_forma
 
 
 def static_routes(topology: Topology, name: str) -> tuple[Route, ...]:
-    """The static routes of a node as the experiment gives them; of a host on one link with a router that router."""
+    """Return the static routes of a node: the configured ones, or default routes of a host on one link to a router."""
     from qoslab.model.experiment import Route  # slow to import, and a router's command line needs none of it
 
     node = topology.nodes[name]

@@ -1,4 +1,4 @@
-"""Linux routers whose own kernel forwards and queues, configured by tc(8) commands or by an IOS policy."""
+"""Linux routers: their kernel forwards and queues, configured by tc(8) commands or an IOS policy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tc(LinuxMachine):
-    """A Linux router: the kernel's qdiscs, classes and filters, in the lab's namespaces or in user-mode Linux."""
+    """A Linux router: qdiscs, classes and filters of the kernel, in the lab's namespaces or in user-mode Linux."""
 
     name: str = "tc"
     is_router: bool = True
@@ -38,14 +38,14 @@ class Tc(LinuxMachine):
         return "engine_router"
 
     def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:
-        """Return a chassis with the IOS names of these interfaces, for IOS policies; others keep their own names."""
+        """Return a chassis with the IOS names of these interfaces, for IOS policies; other names are unchanged."""
         from qoslab.ios.model.device import Hardware  # slow to import, and checking an experiment needs none of it
 
         names = dict.fromkeys(interface_name(each) or each for each in interfaces)
         return Hardware("Linux", tuple(names), generation=node.generation or DEFAULT_GENERATION)
 
     def generation(self, node: Node) -> Generation | None:
-        """Return the node's own, or the later one: that of its IOS policies."""
+        """Return the generation of the node's IOS policies: the configured one, or the later one."""
         return node.generation or DEFAULT_GENERATION
 
     def check(self, node: Node) -> Iterator[Problem]:

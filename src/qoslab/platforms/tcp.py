@@ -1,4 +1,4 @@
-"""Settings of a host: what a TCP profile means to the kernel, and whether closed ports answer."""
+"""Kernel settings of a host: sysctls and route attributes of a TCP profile, and answers from closed ports."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from qoslab.model.experiment import TcpProfile
 
 RTAX_RTO_MIN = 13
-"""Number of the route attribute (linux/rtnetlink.h); the kernel heeds it only when it is locked."""
+"""Number of the route attribute (linux/rtnetlink.h); the kernel applies it only if it is locked."""
 ALWAYS_RACK = (6, 17)
-"""The release of Linux from which on `tcp_recovery` cannot turn RACK off any more."""
+"""First Linux release in which `tcp_recovery` can no longer turn off RACK."""
 
 SYSCTLS: dict[str, str | int] = {
-    # A new namespace copies these two from the machine; the values are Linux' own where memory is plentiful.
+    # A new namespace copies these two from the machine; the values are Linux' defaults with ample memory.
     "net.ipv4.tcp_rmem": "4096 131072 6291456",
     "net.ipv4.tcp_wmem": "4096 16384 4194304",
-    # What one connection learnt about the path must not steer the next one.
+    # Path metrics learnt by one connection must not affect the next one.
     "net.ipv4.tcp_no_metrics_save": 1,
 }
 """Settings of every host, independent of its profile."""
 
 
 def sysctls(profile: TcpProfile) -> dict[str, str | int]:
-    """The settings of the host's network namespace."""
+    """Return the sysctls of the host's network namespace."""
     return {
         "net.ipv4.tcp_sack": int(profile.sack),
         "net.ipv4.tcp_timestamps": int(profile.timestamps),
@@ -50,20 +50,20 @@ def without_effect(profile: TcpProfile, release: str) -> str:
 
 
 def answers(closed_ports: bool) -> dict[str, str | int]:
-    """Return the settings for answers to datagrams at closed ports; the default of Linux is up to one a second.
+    """Return the sysctls for answers to datagrams at closed ports; Linux sends up to one a second by default.
 
-    The first answer to anybody takes as many milliseconds of credit as the limit has, of which there are 60 000 at the
-    beginning (`inet_getpeer` in Linux' net/ipv4/inetpeer.c); IPv6 wants a sixteenth of it of routes as wide as all.
+    An answer to a peer costs as many milliseconds of credit as the limit; a new peer has a credit of 60 000
+    (`inet_getpeer` in Linux' net/ipv4/inetpeer.c). IPv6 requires a sixteenth of that for default routes.
     """
     limit_ms = 1000 if closed_ports else 3_600_000
     return {"net.ipv4.icmp_ratelimit": limit_ms, "net.ipv6.icmp.ratelimit": limit_ms}
 
 
 def metrics(profile: TcpProfile) -> list[tuple[str, int | str]]:
-    """The attributes of the host's routes, as netlink has them.
+    """Return the attributes of the host's routes in netlink form.
 
-    The congestion control goes here because outside the machine's first network namespace the sysctl refuses all but
-    the unrestricted algorithms.
+    The congestion control is a route attribute because the sysctl accepts only the unrestricted algorithms outside
+    the machine's initial network namespace.
     """
     return [
         ("RTAX_LOCK", 1 << RTAX_RTO_MIN),
@@ -74,7 +74,7 @@ def metrics(profile: TcpProfile) -> list[tuple[str, int | str]]:
 
 
 def route_words(profile: TcpProfile) -> dict[str, str]:
-    """The same by the words of `ip route`; `rto_min` in milliseconds."""
+    """Return the attributes of the host's routes by keyword of `ip route`; `rto_min` in milliseconds."""
     return {
         "initcwnd": str(profile.initcwnd),
         "rto_min": str(_milliseconds(profile)),

@@ -1,7 +1,7 @@
 """Traffic tools: one module each, found by name in the registry below; others from packages (internals/extending.md).
 
-A new tool of ours is a module with a class that fulfils `TrafficTool`, a recorded output under `tests/recorded/`, and a
-line here.
+To add a built-in tool, add a module with a class that implements `TrafficTool`, a recorded output under
+`tests/recorded/`, and a line here.
 """
 
 from functools import partial
@@ -43,11 +43,11 @@ TOOLS: Registry[TrafficTool] = Registry(
 INSTALLED = tuple(
     dict.fromkeys(name for each in TOOLS.own.values() for name in each.programs if name not in OWN_PROGRAMS)
 )
-"""Programs of the tools above that are not ours; Debian's packages are called so too."""
+"""Third-party programs of the tools above; the Debian packages have the same names."""
 
 
 def tool(name: str) -> TrafficTool:
-    """The tool of that name; `UserError` if there is none."""
+    """Return the tool of that name. Raise `UserError` if there is none."""
     try:
         return TOOLS[name]
     except KeyError:

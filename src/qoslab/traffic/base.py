@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 DRAIN_S = 30.0
-"""Seconds after the end of the traffic in which a tool has to be done: the last packets leave a shaper's queue and
+"""Seconds within which a tool must finish after the end of the traffic: the last packets leave a shaper's queue and
 retransmissions with a backed-off timer arrive."""
 
 READ_S = 0.25
-"""Seconds within which a receiver reads what has arrived, and within which its end of a test is known."""
+"""Greatest delay, in seconds, before a receiver reads arrived data; also the accuracy of the end of its test."""
 
 
 class TrafficError(RunInvalid):
-    """A traffic tool failed, or what it printed cannot be used; the message names tool, flow and side."""
+    """Failure or unusable output of a traffic tool; the message names tool, flow and side."""
 
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Ends of a flow. `client_port` is the first stream's source port, chosen by the kernel where None."""
+    """Ends of a flow. `client_port` is the first stream's source port, None if the kernel chooses it."""
 
     source: IPv4Address | IPv6Address
     destination: IPv4Address | IPv6Address
@@ -41,10 +41,10 @@ class Endpoints:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something about a flow that its tool cannot do."""
+    """A setting of a flow that its tool does not support."""
 
     key: str
-    """The flow's key that is wrong or missing."""
+    """The wrong or missing key of the flow."""
     message: str
     """`found …, expected …`"""
 
@@ -53,7 +53,7 @@ class Problem:
 class Listener:
     """Socket that shows whether the server is ready; see `is_listening`.
 
-    Connecting is no way to find out: a one-off iperf3 server takes the probe for its client.
+    A test connection is no option: a one-off iperf3 server would mistake it for its client.
     """
 
     protocol: Literal["tcp", "udp", "raw"]
@@ -71,11 +71,11 @@ class Commands:
     server_exits: bool
     """The server ends by itself after its client; otherwise it gets SIGINT once `TrafficTool.finished` is true."""
     deadline_s: float
-    """Seconds after the client's start when both sides must be done; later is an error, or cut off if it may fail."""
+    """Seconds from the client's start within which both sides must end; a flow that may fail is then cut off."""
     connections: int = 0
-    """TCP connections that the server has when the traffic begins, its own included; 0 if it waits for none."""
+    """TCP connections of the server when the traffic begins, with the control connection; 0 if it waits for none."""
     cut_off: bool = False
-    """A server that still receives at the deadline is no error: it gets SIGINT, and what comes later counts as lost."""
+    """True if a server that still receives at the deadline gets SIGINT, without an error; later data counts as lost."""
 
 
 @dataclass(frozen=True)
@@ -91,26 +91,26 @@ class Output:
 class StreamResult:
     """One stream (connection, datagram flood) of a flow, over the whole test.
 
-    `goodput_bps` is what the receiver got: payload bits divided by `seconds`, the receiver's own time from the start
-    of its test to the end. What the sender believes to have sent includes its unsent buffer and is only informative.
+    `goodput_bps` is the payload received, in bits, divided by `seconds`, the time from start to end of the test at the
+    receiver. The sender's own count includes its unsent buffer and is only informative.
     """
 
     stream: int
     local_port: int | None
-    """The client's port; None if the receiver knows nothing of the stream."""
+    """The client's port; None if the receiver has no record of the stream."""
     seconds: float
     bytes: int
     goodput_bps: float
     sender_bytes: int | None = None
     sender_bps: float | None = None
     retransmits: int | None = None
-    """Segments that the sender's TCP sent again."""
+    """Segments that the sender's TCP retransmitted."""
     mss_bytes: int | None = None
     """Payload of a full segment."""
     rtt_mean_ms: float | None = None
-    """Mean of the round trips that the sender's TCP had smoothed, at each report of the tool."""
+    """Mean of the sender's smoothed TCP round-trip time, sampled at each report of the tool."""
     datagrams: int | None = None
-    """UDP: datagrams that the receiver knows of, lost ones included."""
+    """UDP: datagrams known to the receiver, including lost ones."""
     lost: int | None = None
     jitter_ms: float | None = None
     delay_p50_ms: float | None = None
@@ -137,9 +137,9 @@ class Pace:
     """Precision of a paced sender relative to its requested pace."""
 
     shortfall: float
-    """Share of what it was asked to send that it left out; 0 if it sent all, or more."""
+    """Share of the requested traffic that was not sent; 0 if all of it, or more, was sent."""
     late_p99_ms: float | None = None
-    """Lateness of its datagrams (99th percentile); None if the tool does not report it."""
+    """Lateness of the datagrams (99th percentile); None if the tool does not report it."""
     late_max_ms: float | None = None
 
 
@@ -156,17 +156,17 @@ class FlowResult:
     failure: str = ""
     """Reason for the failure of a flow that may fail."""
     pace: Pace | None = None
-    """None if the sender has no pace of its own (TCP), or does not report what it sent."""
+    """Pace of the sender; None for TCP, or if the sender does not report the data that it sent."""
 
 
 @dataclass(frozen=True)
 class Uncounted:
-    """Data of a flow that may have arrived uncounted by its tool."""
+    """Bounds of the received data that a flow's tool may not have counted."""
 
     stream_bytes: int
     """Uncounted bytes of each stream: an incomplete read, and data other than the test's payload."""
     last_s: float = READ_S
-    """Data that arrived within this time before the end of the test, or later."""
+    """Data that arrived less than this many seconds before the end of the test, or later, may be uncounted."""
 
 
 class TrafficTool(Protocol):
@@ -174,26 +174,26 @@ class TrafficTool(Protocol):
 
     name: str
     suffix: str
-    """Ending of the files that keep its output: json, txt."""
+    """Suffix of the files that store its output, such as `json` or `txt`."""
     programs: tuple[str, ...]
-    """Programs that must be installed on both hosts; each says its version with --version."""
+    """Programs that must be installed on both hosts; each prints its version with --version."""
     families: tuple[Family, ...]
-    """The versions of IP that it speaks."""
+    """Supported versions of IP."""
 
     def largest_datagram(self, family: Family) -> int:
-        """Return the greatest `size` of a UDP flow without fragmentation, in bytes."""
+        """Return the largest `size` of a UDP flow that is not fragmented, in bytes."""
         ...
 
     def check(self, flow: Flow) -> Iterator[Problem]:
-        """Yield the requests of the flow that the tool cannot meet."""
+        """Yield a problem for each setting of the flow that the tool does not support."""
         ...
 
     def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
-        """The commands for a flow. `UserError` if the tool cannot do what the flow asks."""
+        """Return the commands for a flow. Raise `UserError` if the tool does not support a setting of the flow."""
         ...
 
     def datagrams(self, flow: Flow) -> program_formats.FlowPart:
-        """Return the sending of a UDP flow's datagrams, as in a scenario of `qos-sim` (internals/simulator.md)."""
+        """Return the sending pattern of a UDP flow in the form of a `qos-sim` scenario (internals/simulator.md)."""
         ...
 
     def uncounted(self, flow: Flow) -> Uncounted:
@@ -202,27 +202,27 @@ class TrafficTool(Protocol):
         ...
 
     def finished(self, flow: Flow, server_stdout: str) -> bool:
-        """Return whether the server has reported every stream to the end, so that it may be stopped."""
+        """Return whether the server has reported all streams completely, so that it may be stopped."""
         ...
 
     def parse(self, flow: Flow, duration: Duration, client: Output, server: Output) -> FlowResult:
-        """The figures that count. `TrafficError` when a side failed or its output is broken."""
+        """Return the results of a flow. Raise `TrafficError` if a side failed or its output is malformed."""
         ...
 
 
 MTU = 1500
-"""Bytes of the IP packet that fits into an Ethernet frame."""
+"""Bytes of the largest IP packet in an Ethernet frame."""
 IP_AND_UDP_HEADER: dict[Family, int] = {4: 28, 6: 48}
-"""Bytes above the payload of a datagram, by version of IP."""
+"""Bytes of the IP and UDP headers of a datagram, by version of IP."""
 
 
 def largest_payload(family: Family) -> int:
-    """Payload of the largest datagram that is not fragmented, in bytes."""
+    """Return the payload of the largest datagram that is not fragmented, in bytes."""
     return MTU - IP_AND_UDP_HEADER[family]
 
 
 def check_iperf(flow: Flow) -> Iterator[Problem]:
-    """Check the common limits of both iperfs."""
+    """Yield a problem for each setting of a flow that neither iperf supports."""
     if flow.protocol == "udp":
         if flow.rate is None:
             yield Problem("rate", 'found no key "rate", required for a UDP flow')
@@ -238,7 +238,7 @@ def check_iperf(flow: Flow) -> Iterator[Problem]:
 
 
 def datagram_rate(flow: Flow) -> int:
-    """The payload rate of a UDP flow in bit/s; `UserError` if the experiment does not say."""
+    """Return the payload rate of a UDP flow in bit/s. Raise `UserError` if the experiment does not specify it."""
     if flow.rate is None:
         raise UserError(
             f'traffic "{flow.name}": a UDP flow needs a rate',
@@ -248,7 +248,8 @@ def datagram_rate(flow: Flow) -> int:
 
 
 def datagram_pace(flow: Flow, streams: Sequence[StreamResult]) -> Pace | None:
-    """Return the pace of a UDP flow of iperf (only its rate); None for others, or if a stream's is unknown."""
+    """Return the pace of an iperf UDP flow (only its rate); None for other flows, or if the rate of a stream is
+    unknown."""
     if flow.protocol != "udp" or flow.rate is None or not streams:
         return None
     sent = [stream.sender_bps for stream in streams]
@@ -258,7 +259,7 @@ def datagram_pace(flow: Flow, streams: Sequence[StreamResult]) -> Pace | None:
 
 
 def check_streams(tool: str, flow: Flow, found: int) -> None:
-    """`TrafficError` unless the receiver reported as many streams as the flow has."""
+    """Raise `TrafficError` unless the receiver reported as many streams as the flow has."""
     if found != flow.streams:
         raise TrafficError(
             f'{tool} server, traffic "{flow.name}": found results of {found} streams, expected {flow.streams}',
@@ -267,7 +268,7 @@ def check_streams(tool: str, flow: Flow, found: int) -> None:
 
 
 def number_of(value: object) -> float:
-    """A number of a tool's JSON; `ValueError` for anything else, also for what is not finite."""
+    """Return a number of a tool's JSON. Raise `ValueError` for any other value, including infinity and NaN."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"found {value!r}, expected a number")
     return float(value)
@@ -283,7 +284,7 @@ def is_listening(proc_net: Sequence[str], listener: Listener) -> bool:
 
 
 def connected(proc_net: Sequence[str], port: int) -> int:
-    """Return the number of connections of a server at its port, according to the text of `/proc/net/tcp` and `tcp6`."""
+    """Return the number of connections at a server's port, according to the text of `/proc/net/tcp` and `tcp6`."""
     return _sockets(proc_net, port, _ESTABLISHED)
 
 

@@ -1,4 +1,4 @@
-"""Ends of the flows of a cell, and their repeatable addresses, ports and seeds."""
+"""Endpoints of the flows of a cell, with repeatable addresses, ports and seeds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qoslab.errors import ExperimentError
 from qoslab.model.experiment import Family, Flow, Topology
 
 FIRST_PORT = 5201
-"""iperf3's own; each flow has its own server and so its own port."""
+"""Default port of iperf3; each flow has a separate server and therefore a separate port."""
 
 
 FAMILIES: tuple[Family, ...] = (4, 6)
@@ -18,13 +18,13 @@ EXAMPLES: dict[Family, str] = {4: "address: 192.168.10.2/24", 6: "ipv6_address: 
 
 
 def families_of(topology: Topology, node: str) -> frozenset[Family]:
-    """The versions of IP of which a node has an address."""
+    """Return the versions of IP for which a node has an address."""
     ends = [near for _, near, _ in topology.links_of(node)]
     return frozenset(family for family in FAMILIES if any(end.address_of(family) is not None for end in ends))
 
 
 def family_of(topology: Topology, flow: Flow) -> Family:
-    """A flow's version of IP: its own, else the first of 4 and 6 that both hosts have; 4 if there is none."""
+    """Return the IP version of a flow: the configured one, else the first of 4 and 6 that both hosts have, else 4."""
     if flow.family is not None:
         return flow.family
     common = families_of(topology, flow.source) & families_of(topology, flow.destination)
@@ -32,7 +32,7 @@ def family_of(topology: Topology, flow: Flow) -> Family:
 
 
 def address_of(topology: Topology, node: str, family: Family) -> IPv4Address | IPv6Address:
-    """The address under which a host sends and receives: that of its first link which has one of the family."""
+    """Return the address with which a host sends and receives: the one on its first link with that address family."""
     for _, near, _ in topology.links_of(node):
         found = near.address_of(family)
         if found is not None:
@@ -44,23 +44,23 @@ def address_of(topology: Topology, node: str, family: Family) -> IPv4Address | I
 
 
 def with_family(topology: Topology, flow: Flow) -> Flow:
-    """The flow with its version of IP filled in."""
+    """Return the flow with its IP version filled in."""
     return flow.model_copy(update={"family": family_of(topology, flow)})
 
 
 def ends_of(topology: Topology, flow: Flow) -> tuple[IPv4Address | IPv6Address, IPv4Address | IPv6Address]:
-    """The addresses of a flow's source and destination."""
+    """Return the addresses of a flow's source and destination."""
     family = family_of(topology, flow)
     return address_of(topology, flow.source, family), address_of(topology, flow.destination, family)
 
 
 def flow_seed(seed: int, repetition: int, flow: str) -> int:
-    """The seed of a flow: the same in all arms, another for each flow and repetition; at most 48 bits."""
+    """Return the seed of a flow, at most 48 bits: the same in all arms, different for each flow and repetition."""
     return int.from_bytes(hashlib.sha256(f"{seed} {repetition} {flow}".encode()).digest()[:6], "big")
 
 
 def flow_ports(flows: Sequence[Flow], reserved: Collection[int] = ()) -> dict[str, int]:
-    """A port for each flow: its own, else the first free one from 5201 that is not reserved."""
+    """Return a port for each flow: the configured one, else the next free one from 5201 that is not reserved."""
     taken: dict[str, int] = {flow.name: flow.port for flow in flows if flow.port is not None}
     free = (port for port in range(FIRST_PORT, 65536) if port not in {*taken.values(), *reserved})
     return {flow.name: taken.get(flow.name) or next(free) for flow in flows}

@@ -1,8 +1,7 @@
-"""flood: UDP at an exact pace, qoslab's own (crates/flood); JSON on both sides.
+"""flood: qoslab's own UDP generator with exact pacing (crates/flood); JSON on both sides.
 
-As with the articles' flood.pl a size is the length of the IP packet and a rate is that of IP packets; goodput is
-payload, as of every tool. The receiver prints a line for each interval and the sums last; only the sender knows what
-was lost at the end.
+As with the articles' flood.pl, sizes and rates are those of IP packets; goodput is payload, as with every tool. The
+receiver prints a line for each interval, then the sums; only the sender's count includes datagrams lost at the end.
 """
 
 from __future__ import annotations
@@ -38,15 +37,15 @@ if TYPE_CHECKING:
 
 IPPROTO_UDP = 17
 STAMP = 28
-"""Bytes of payload by which the receiver counts: the least that a datagram has."""
+"""Bytes of payload that the receiver needs to count a datagram: the minimum payload."""
 LARGEST = 65535
-"""IP length."""
+"""Greatest length of an IP packet, bytes."""
 INTERVAL_S = 0.5
 SILENT_LINES = 4
-"""Number of empty intervals in a row after the client's end until queues count as drained and the receiver stops."""
+"""Consecutive empty intervals after the end of the client before queues count as drained and the receiver stops."""
 
 SATURATED_NS = 2047
-"""Up to which flood distinguishes lateness: 0.1.0 counts everything later as this."""
+"""Greatest lateness that flood 0.1.0 distinguishes: it reports any longer lateness as this value."""
 
 Json = dict[str, Any]
 
@@ -118,7 +117,7 @@ class Flood:
         )
 
     def datagrams(self, flow: Flow) -> program_formats.FlowPart:
-        """See `TrafficTool`. A size is that of the IP packet, and so is a rate; ports take turns."""
+        """See `TrafficTool`. Sizes and rates are those of IP packets; ports alternate."""
         return {
             "payload_bytes": None if flow.size is None else flow.size.bytes - IP_AND_UDP_HEADER[flow.family or 4],
             "rate_layer": "ip",
@@ -132,10 +131,10 @@ class Flood:
         return Uncounted(0)
 
     def finished(self, flow: Flow, server_stdout: str) -> bool:
-        """See `TrafficTool`; nothing has arrived for a while. Background is not waited for: it has done its work.
+        """See `TrafficTool`: True if no datagram has arrived for some time, and always for background flows.
 
-        A long queue of a slow line brings something for longer than anybody waits: 1000 packets of 570 bytes take 36 s
-        at 128 kb/s. Then the receiver is cut off.
+        A long queue of a slow line may deliver packets for longer than the deadline: 1000 packets of 570 bytes take
+        36 s at 128 kb/s. The receiver is then cut off.
         """
         if flow.background:
             return True
@@ -188,7 +187,7 @@ def _pacing(flow: Flow, ends: Endpoints) -> list[str]:
 
 
 def _decimal(number: int, digits: int) -> str:
-    """The number divided by 10 to the power of `digits`, exactly."""
+    """Return the number divided by 10 to the power of `digits`, exactly."""
     whole, fraction = divmod(number, 10**digits)
     return f"{whole}.{fraction:0{digits}d}".rstrip("0").rstrip(".")
 
@@ -263,7 +262,7 @@ def _figures(flow: Flow, duration: Duration, sent: Json, lines: list[Json], rece
 
 
 def _while_sent(intervals: list[Json], duration: Duration) -> list[Json]:
-    """Return the intervals with sent or received datagrams: after them the receiver has only waited for queues to
+    """Return the intervals with sent or received datagrams; in later ones the receiver only waited for queues to
     drain.
     """
     length = len(intervals)
@@ -276,7 +275,8 @@ def _while_sent(intervals: list[Json], duration: Duration) -> list[Json]:
 
 
 def _pace(sent: Json) -> Pace:
-    """Return the pace: datagrams that its own queue refused were in time, only skipped ones are missing."""
+    """Return the pace of the sender: only skipped datagrams are missing; those that its own queue refused were in
+    time."""
     skipped, errors = _count(sent["skipped"]), sum(_count(number) for number in sent["send_errors"].values())
     due = skipped + errors + _count(sent["packets"])
     late = sent["pacing_error_ns"]
@@ -284,7 +284,7 @@ def _pace(sent: Json) -> Pace:
 
 
 def _late_ms(late_ns: object) -> float | None:
-    """None if it only says that it was at least so much."""
+    """Return the lateness in ms; None for `SATURATED_NS`, which is only a lower bound."""
     found = number_of(late_ns)
     return None if found == SATURATED_NS else found / 1e6
 

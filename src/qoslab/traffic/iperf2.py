@@ -1,10 +1,10 @@
-"""iperf 2: text on both sides; the figures are the server's (https://sourceforge.net/projects/iperf2/).
+"""iperf 2: text on both sides; results are the server's (https://sourceforge.net/projects/iperf2/).
 
-Reads the report of 2.0 (which the article shows) and of 2.1 with `-e`. What has to be minded, seen with 2.1.8:
+Reads the report of 2.0 (shown in the article) and of 2.1 with `-e`. Known behaviour, observed with 2.1.8:
 
 - The exit status is 0 in any case; errors are lines of text.
-- Where the congestion control does not exist, the client says so and goes on with the machine's own.
-- The server never ends by itself.
+- If the congestion control does not exist, the client reports that and uses the machine's default.
+- The server never exits by itself.
 - `[SUM]` lines of a server may mix streams of different tests; sums are computed from the streams.
 - KByte and MByte are powers of 1024, also of a rate (`-f M`), Kbits and Mbits powers of 1000.
 """
@@ -48,9 +48,9 @@ INTERVAL_S = 1
 TEST_HEADER = 512
 """Greatest number of bytes of a client's message to its server about the test."""
 LAST_DATAGRAMS = 10
-"""Number of repeated last datagrams of a client without an answer; the server counts them once."""
+"""Number of times that a client without an answer repeats its last datagram; the server counts it once."""
 CUT_S = 0.7
-"""Seconds after its end when a flow that may fail is stopped: its last complete interval has been printed."""
+"""Seconds between the end of a flow that may fail and its stop: its last complete interval is printed by then."""
 
 MOST_DIGITS = 18
 """Greatest number of digits of a whole number in a report."""
@@ -79,14 +79,14 @@ _BITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a report: bytes of one stream between two moments (seconds)."""
+    """One line of a report: bytes of one stream between two times (seconds)."""
 
     stream: int
     start_s: float
     end_s: float
     bytes: int
     bps: float
-    """Rate as printed; rounded in the 2.0 print."""
+    """Rate as printed; rounded in the report of 2.0."""
     jitter_ms: float | None
     lost: int | None
     datagrams: int | None
@@ -104,10 +104,10 @@ class Report:
     warnings: tuple[str, ...]
     version: str
     malformed: tuple[int, ...] = ()
-    """Numbers of rows, from 1, that have the form of a report's and a number that is none."""
+    """Numbers, from 1, of rows in the form of a report line with an invalid number."""
 
     def totals(self) -> dict[int, Line]:
-        """Each stream's line over the whole test: the last one that begins at 0."""
+        """Return the total of each stream: its last line that begins at 0."""
         found = {}
         for stream, lines in self.lines.items():
             whole = [line for line in lines if line.start_s == 0]
@@ -117,7 +117,7 @@ class Report:
 
 
 def read_report(text: str) -> Report:
-    """The report in a text of iperf 2; never fails, what is no report line is passed over."""
+    """Return the report in an output of iperf 2; never fails, since other lines are ignored."""
     local: dict[int, int] = {}
     peer: dict[int, int] = {}
     lines: dict[int, list[Line]] = defaultdict(list)
@@ -244,7 +244,7 @@ class Iperf2:
         return {"payload_bytes": _datagram(flow, flow.family or 4)}
 
     def uncounted(self, flow: Flow) -> Uncounted:
-        """See `TrafficTool`: what is read counts; of one that was cut off whole intervals do."""
+        """See `TrafficTool`: all data read counts; of a flow that was cut off, only whole intervals count."""
         if flow.protocol == "udp":
             return Uncounted(LAST_DATAGRAMS * _datagram(flow, flow.family or 4))
         return Uncounted(TEST_HEADER, READ_S + (INTERVAL_S + CUT_S if flow.may_fail else 0))
@@ -283,7 +283,7 @@ class Iperf2:
 
 
 def _whole(flow: Flow, duration: Duration, got: Report, sent: Report, warnings: list[str]) -> FlowResult:
-    """Return the received data of a flow that has to last its time: the server's total of each stream."""
+    """Return the received data of a flow that must complete: the server's total of each stream."""
     totals = got.totals()
     check_streams("iperf", flow, len(totals))
     senders = {sent.local_ports[stream]: line for stream, line in sent.totals().items() if stream in sent.local_ports}
@@ -317,7 +317,7 @@ def _whole(flow: Flow, duration: Duration, got: Report, sent: Report, warnings: 
 
 
 def _ended(number: int, port: int, total: Line, sender: Line | None) -> StreamResult:
-    """A stream of which the server printed a total; `sender` is the client's, where it printed one."""
+    """Return the result of a stream whose total the server printed; `sender` is the client's total, if printed."""
     return StreamResult(
         stream=number,
         local_port=port,
@@ -374,5 +374,5 @@ def _arrived(number: int, port: int | None, duration: Duration, count: int) -> S
 
 
 def _datagram(flow: Flow, family: Family) -> int:
-    """Payload of its datagrams in bytes: the tool's own default as far as a packet of that version of IP takes it."""
+    """Return the payload of the flow's datagrams in bytes; by default the tool's own size, limited to one packet."""
     return min(DEFAULT_DATAGRAM, largest_payload(family)) if flow.size is None else flow.size.bytes

@@ -1,9 +1,9 @@
-"""iperf3: JSON on both sides; the figures are the server's (https://software.es.net/iperf/).
+"""iperf3: JSON on both sides; results are the server's (https://software.es.net/iperf/).
 
-What has to be minded, seen with 3.12 and 3.18:
+Known behaviour, observed with 3.12 and 3.18:
 
 - A server serves one client at a time and refuses a second one, so every flow has its own server and port.
-- With `-J` the exit status is 0 even when the test failed: only the key `error` shows it.
+- With `-J` the exit status is 0 even if the test failed: only the key `error` shows the failure.
 - A server's JSON has 0 for each UDP stream's bytes at the end; the sum of its intervals is right.
 - When a side is killed, intervals are repeated or missing, or the JSON just stops.
 - UDP leaves in bursts once per pacing timer (1 ms).
@@ -48,15 +48,15 @@ CONNECT_TIMEOUT_MS = 10_000
 MAX_STREAMS = 128
 DEFAULT_DATAGRAM = 1460
 WRITE = 1460
-"""Bytes of a write, and of a read, of TCP. A server from 3.16 on counts whole reads, so that each stream may lack
-one at the end: with the 128 KiB of iperf3 itself a quarter of what 250 kb/s send in ten seconds."""
+"""Bytes of one TCP write and of one TCP read. From 3.16 on a server counts whole reads only, so that each stream may
+lack one at the end: with iperf3's default of 128 KiB, a quarter of the data sent in ten seconds at 250 kb/s."""
 COOKIE = 37
-"""First bytes of a test's connection, which distinguish it from others."""
+"""Length in bytes of the cookie that begins a test's connection and identifies the test."""
 PACING_US = (50, 1000)
-"""Shortest and longest pacing timer, in microseconds; 1000 is iperf3's own."""
+"""Shortest and longest pacing timer, in microseconds; 1000 is iperf3's default."""
 
 _BARE_NAN = re.compile(r"(?<=[:\[,])\s*-?(?:nan|inf)(?=\s*[,}\]])")
-"""printf's spelling of what JSON has no number for; iperf3 writes it for a rate over no time."""
+"""printf's spelling of NaN and infinity, which JSON lacks; iperf3 writes them for a rate over zero time."""
 
 Json = dict[str, Any]
 
@@ -123,7 +123,7 @@ class Iperf3:
         return {"payload_bytes": _datagram(flow, flow.family or 4)}
 
     def uncounted(self, flow: Flow) -> Uncounted:
-        """See `TrafficTool`: whole reads, which are as long as writes, and the mark of the test's connections."""
+        """See `TrafficTool`: whole reads, which are as long as writes, and the cookie of the test's connections."""
         if flow.protocol == "udp":
             return Uncounted(_datagram(flow, flow.family or 4))
         return Uncounted((WRITE if flow.size is None else flow.size.bytes) + COOKIE)
@@ -181,7 +181,7 @@ def _hint(text: str) -> str:
 
 
 def _load(text: str, side: str, flow: Flow) -> tuple[Json, list[str]]:
-    """The JSON document in the text and what had to be overlooked; `TrafficError` when it is none."""
+    """Return the JSON document in the text, and warnings. Raise `TrafficError` if there is no valid document."""
     where = f'iperf3 {side}, traffic "{flow.name}"'
     start = text.find("{")
     if start < 0:
@@ -242,7 +242,7 @@ def _figures(flow: Flow, duration: Duration, client: Json, server: Json, warning
 
 
 def _received(server: Json) -> dict[int, int]:
-    """Bytes that the server got of each stream, by its socket."""
+    """Return the bytes that the server received of each stream, by socket."""
     received: dict[int, int] = defaultdict(int)
     for interval in server["intervals"]:
         for entry in interval["streams"]:
@@ -251,7 +251,7 @@ def _received(server: Json) -> dict[int, int]:
 
 
 def _intervals(server: Json, numbers: Mapping[int, int]) -> Iterator[IntervalResult]:
-    """Return the server's intervals of each stream; `numbers` are the streams' by their socket."""
+    """Yield the server's intervals of each stream; `numbers` are the stream numbers by socket."""
     for interval in server["intervals"]:
         for entry in interval["streams"]:
             count, seconds = int(number_of(entry["bytes"])), number_of(entry["seconds"])
@@ -267,7 +267,8 @@ def _intervals(server: Json, numbers: Mapping[int, int]) -> Iterator[IntervalRes
 
 
 def _stream(number: int, port: int, received: Json, count: int, sent: Json) -> StreamResult:
-    """A stream by what both sides say of it at the end; `count` are the bytes that the server got."""
+    """Return the result of a stream from the final reports of both sides; `count` is the bytes that the server
+    received."""
     seconds = number_of(received["seconds"])
     if seconds <= 0:
         raise ValueError(f"stream {number} took {seconds} s")
@@ -305,5 +306,5 @@ def _sent(client: Json) -> dict[int, Json]:
 
 
 def _datagram(flow: Flow, family: Family) -> int:
-    """Payload of its datagrams in bytes: the tool's own default as far as a packet of that version of IP takes it."""
+    """Return the payload of the flow's datagrams in bytes; by default the tool's own size, limited to one packet."""
     return min(DEFAULT_DATAGRAM, largest_payload(family)) if flow.size is None else flow.size.bytes
