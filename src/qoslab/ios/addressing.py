@@ -1,4 +1,4 @@
-"""Addresses of interfaces: those that IOS accepts in addition to the existing ones."""
+"""Checks of interface addresses: forms that IOS accepts, and overlaps with existing addresses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from qoslab.ios.model.device import Device, HostInterface, Interface
 
 
 def interface_address(address: IPv4Address, mask: IPv4Address) -> IPv4Interface:
-    """Return the interface address, or refuse a mask with holes and an address that names a network or everybody."""
+    """Return the interface address. Refuse a non-contiguous mask, and a network, broadcast or multicast address."""
     bits = int(mask)
     length = bits.bit_count()
     if bits != (0xFFFFFFFF << (32 - length)) & 0xFFFFFFFF or length == 0:
@@ -23,7 +23,7 @@ def interface_address(address: IPv4Address, mask: IPv4Address) -> IPv4Interface:
 
 
 def check_others(device: Device, here: str, address: IPv4Interface) -> None:
-    """Refuse an address whose subnet an address of another interface than `here` has."""
+    """Refuse an address whose subnet overlaps with that of an interface other than `here`."""
     others: list[Interface | HostInterface] = [*device.interfaces.values(), *device.host_interfaces.values()]
     for other in others:
         present = [*([other.address] if other.address else []), *other.secondary_addresses]

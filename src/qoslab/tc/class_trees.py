@@ -1,7 +1,7 @@
 """Queueing of an output policy as a tree of HTB classes.
 
-A class's guaranteed rate is HTB's `rate`, its greatest rate `ceil`, and its part of the rate that others leave
-`quantum`. Priority classes may always send at the rate of what is around them, ahead of all others.
+HTB's `rate` is the guaranteed rate of a class, `ceil` its maximum rate, and `quantum` its share of unused bandwidth.
+Priority classes may always send at the rate of the enclosing class, ahead of all other classes.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ PRIORITY_LEVELS = 2
 OTHERS = PRIORITY_LEVELS
 """Priority in HTB of classes without priority."""
 TIMER_SLACK_MS = 1
-"""A bucket holds at least this time of its rate, so that late timers lose nothing."""
+"""Minimum size of a bucket as time at its rate, so that late timers do not reduce throughput."""
 LEAST_QUANTUM = 1000
 MOST_QUANTUM = 1_000_000
-"""Bytes. Greater differences between shares are cut."""
+"""Maximum quantum in bytes; it limits the ratio between shares."""
 FIRST_MINOR = 0x10
 ETHERNET_LEAST_LINE = 84
 
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """Length of a packet for HTB: bytes beyond those of the qdisc, and cells."""
+    """Length of a packet for HTB: bytes in addition to those of the qdisc, and whether it is rounded to cells."""
 
     offset: int
     cells: bool = False
@@ -58,7 +58,7 @@ class Here:
     """Position of a policy-map in the tree."""
 
     parent: str
-    """Class or qdisc above."""
+    """Parent class or qdisc."""
     rate_base_bps: int
     guaranteed_base_bps: int
     capacity_bps: int
@@ -77,7 +77,7 @@ class Tree:
     def __post_init__(self) -> None:
         self.objects: list[Qdisc | HtbClass] = []
         self.leaf_of_path: dict[tuple[str, ...], str] = {}
-        """HTB class of each class that has no child policy, or whose child has no queues."""
+        """HTB class of each class without a child policy that has queues."""
         self.default = ""
         """HTB class of packets that no filter classifies."""
         self._minor = FIRST_MINOR
@@ -93,7 +93,7 @@ class Tree:
         return Origin(self.port.interface, "output", policy, path)
 
     def build(self, policy: str | None) -> list[Qdisc | HtbClass]:
-        """Return the qdiscs and classes of the interface; without a policy that of its line and default queue."""
+        """Return the qdiscs and classes of the interface; without a policy, those of its line and default queue."""
         counted = Length(self.port.counted_offset)
         self._base = min(0, counted.offset, *self._account_offsets(policy))
         line, bandwidth = self.port.line_bps, self.port.bandwidth_bps
@@ -220,7 +220,8 @@ class Tree:
     def _joined_queue(
         self, classes: Sequence[Config], queued: Sequence[bool], shapes: Sequence[ShapeValues | None]
     ) -> bool:
-        """Return whether classes without a queue need one of their own: class-default's is shaped or has children."""
+        """Return whether classes without a queue need a separate one: class-default is shaped or has queueing
+        children."""
         return not all(queued) and (self._inner(classes[-1]) or shapes[-1] is not None)
 
     def _inner(self, each: Config) -> bool:
@@ -243,7 +244,7 @@ class Tree:
         return shape
 
     def _bucket(self, shape: ShapeValues) -> int:
-        """Return the bucket of a shaper: HTB sends one packet beyond it."""
+        """Return the bucket of a shaper in bytes; HTB sends one packet beyond it."""
         slack = TIMER_SLACK_MS * shape.rate_bps // 8000
         return max(self.port.frame_bytes, shape.limit_bytes - self.port.frame_bytes, slack)
 
@@ -253,7 +254,7 @@ class Tree:
         parts: tuple[Sequence[Config], Sequence[int], Sequence[int], Sequence[ShapeValues | None]],
         here: Here,
     ) -> dict[int, int]:
-        """Return the rate that each class without priority is guaranteed while all classes are busy."""
+        """Return the guaranteed rate of each class without priority while all classes are busy."""
         classes, shares, sharing, shapes = parts
         if len(sharing) == 1 and all(each.get("priority") is None for each in classes):
             only = sharing[0]
@@ -303,7 +304,7 @@ class Tree:
             self.notes.approximate(origin, action, text)
 
     def _priority_limit(self, each: Config, here: Here) -> int | None:
-        """Return the greatest rate of a priority class; None without one."""
+        """Return the maximum rate of a priority class; None without a limit."""
         own = reserved_bps(each, here.guaranteed_base_bps)
         police = each.get("police")
         if police is None:
@@ -336,7 +337,7 @@ class Tree:
                     self.notes.approximate(where, "priority", text)
 
     def _priority_queue(self, members: Sequence[Config], here: Here, origin: Origin) -> Leaf:
-        """Return the queue that the priority classes of a level share: the greatest limit that one asks for."""
+        """Return the shared queue of the priority classes of a level, with the greatest limit of these classes."""
         place = self._place(here.capacity_bps, origin)
         limits = []
         for each in members:
@@ -395,7 +396,7 @@ class Tree:
             self.default = classid
 
     def _others(self, policy: str, here: Here, quantum: int) -> str:
-        """Add the queue of classes without one, next to a class-default that is shaped or has a queueing child."""
+        """Add a queue for the classes without one, next to a class-default that is shaped or has a queueing child."""
         classid = self._next()
         origin = self.origin(policy, here.path)
         rates = (LEAST_RATE_BPS, here.capacity_bps)
@@ -405,7 +406,7 @@ class Tree:
 
 
 def account_length(each: Config, counted_offset: int) -> Length:
-    """Return the length of packets for a rate by `account`, relative to the kernel's."""
+    """Return the length of packets by `account`, relative to the kernel's count."""
     account = each.get("account")
     if account is None:
         return Length(counted_offset)

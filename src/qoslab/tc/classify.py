@@ -1,7 +1,7 @@
 """Sets of packets as matches of tc classifiers: flower where it has the fields, else basic with comparisons of bytes.
 
-Flower dissects headers, so IP options and IPv6 extension headers do not hide ports. Comparisons of bytes assume headers
-without them: the packet length, the mark and address masks with gaps need them.
+Flower dissects headers, so IP options and IPv6 extension headers do not hide ports. Byte comparisons are needed for the
+packet length, the mark and address masks with gaps; they assume headers without options.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ NAMES = {ICMP: "icmp", ICMPV6: "icmpv6", TCP: "tcp", UDP: "udp"}
 def match_words(packets: Packets, devices: Mapping[str, str]) -> tuple[Protocol, str]:
     """Return the protocol and the classifier with its words that match a set of packets.
 
-    `devices` are the kernel's names of interfaces by IOS name. Raise NotExpressibleError, with the criterion, if no
-    classifier can do it.
+    `devices` are the kernel's names of interfaces by IOS name. Raise NotExpressibleError, naming the criterion, if no
+    classifier can match it.
     """
     protocol: Protocol = packets.network or "all"
     if packets.everything or packets == Packets(network=packets.network):

@@ -1,7 +1,7 @@
-"""Commands that lead from one list of tc commands to another, without those of objects that stay as they are.
+"""Difference between two lists of tc commands: the commands that change one into the other.
 
-The difference follows from the commands alone. A kernel may refuse it, since some parameters of a qdisc cannot change;
-the caller replaces everything then.
+The difference depends on the commands alone. A kernel may refuse it, since some parameters of a qdisc cannot change;
+the caller then replaces everything.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from qoslab.tc.commands.command_words import Reader, Word
 Words = tuple[str, ...]
 """A command without `tc`."""
 Key = tuple[str, ...]
-"""Object, interface and place of a command. Filters without preference share one, since the kernel numbers them."""
+"""Object, interface and place of a command. Filters without a preference share a key, since the kernel numbers them."""
 
 
 def difference(before: Iterable[Sequence[str]], after: Iterable[Sequence[str]]) -> list[Words] | None:
-    """Return the commands from `before` to `after`, empty for equal ones; None if a qdisc or class has to go."""
+    """Return the commands from `before` to `after`, empty if equal; None if a qdisc or class must be removed."""
     was, wanted = _by_key(before), _by_key(after)
     if any(key[0] != "filter" and key not in wanted for key in was):
         return None
@@ -33,7 +33,7 @@ def difference(before: Iterable[Sequence[str]], after: Iterable[Sequence[str]]) 
         elif _kind_and_handle(found[0]) == _kind_and_handle(commands[0]):
             steps += [(each[0], "change", *each[2:]) for each in commands]
         elif key[0] == "qdisc" and ":" in key[2]:
-            # Of a class: everything below it would go, too, so that it has to be a leaf.
+            # Removing a class also removes everything below it, so that it must be a leaf.
             if any(other[0] == "class" and other[1] == key[1] and _parent(was[other][0]) == key[2] for other in was):
                 return None
             steps += [("qdisc", "del", "dev", key[1], "parent", key[2]), *commands]
@@ -50,7 +50,7 @@ def _by_key(commands: Iterable[Sequence[str]]) -> dict[Key, list[Words]]:
 
 
 def place_of(words: Sequence[str]) -> dict[str, str]:
-    """Return the words of a command before the kind, by name; `kind` is the one behind them."""
+    """Return the words of a command before the kind, by name; `kind` is the kind itself."""
     reader = Reader([Word(text, 0, 0) for text in ("tc", *words)])
     _, head = read_head(reader)
     kind = reader.peek()

@@ -10,8 +10,8 @@ SPEC is a JSON file:
      "interfaces": {"eth0": {"mac": "02:00:5e:00:00:01", "line": null}},
      "setup": [["ip", "address", "add", "10.0.0.1/24", "dev", "eth0"]]}
 
-`line` is null, or has the fields of `lab_line.Line`. `setup` are commands that make the router forward, run
-in its kernel at the start. Only these interfaces are touched.
+`line` is null, or has the fields of `lab_line.Line`. `setup` are commands that enable forwarding, run in the router's
+kernel at the start. No other interfaces are changed.
 
 Requests and replies are those of docs/internals/control-protocol.md, `hello`, `configure`, `config`, `counters`,
 `clear` and `shutdown`. A configuration is `{"format": 1, "router": "R1", "commands": [{"line": 3, "words": ["qdisc",
@@ -44,7 +44,7 @@ LINE_LIMIT = 4 * 1024 * 1024
 """Bytes of a request."""
 COMMAND_TIMEOUT_S = 20.0
 FAULTS = (LookupError, TypeError, ValueError, AttributeError, OSError, subprocess.SubprocessError)
-"""Errors raised by a request that is no configuration, or by commands that cannot be run."""
+"""Errors raised by a request without a valid configuration, or by commands that cannot be run."""
 
 
 def runner(netns: str | None) -> Run:
@@ -87,7 +87,7 @@ class Router:
         self._config: dict[str, Any] = {"format": CONFIG_FORMAT, "router": name, "commands": []}
 
     def start(self, setup: Sequence[Sequence[str]]) -> None:
-        """Run the commands that make the router forward, and give its interfaces their line rates."""
+        """Run the commands that enable forwarding, and set the line rates of the interfaces."""
         for argv in setup:
             status, output, errors = self._run(argv, "")
             if status != 0:
@@ -96,7 +96,7 @@ class Router:
         self._qdiscs.configure(line_commands(self._lines))
 
     def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the reply to a request, without `ok`. `QoslabError` for one that fails."""
+        """Return the reply to a request, without `ok`. Raise `QoslabError` if the request fails."""
         operations: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
             "hello": self._hello,
             "configure": self._configure,
@@ -186,7 +186,7 @@ async def serve(router: Router, control: Path) -> None:
 
 
 def main(path: str) -> None:
-    """Run the router of a specification."""
+    """Run the router described by a specification file."""
     spec = json.loads(Path(path).read_text(encoding="utf-8"))
     if spec["format"] != SPEC_FORMAT:
         raise DeviceError(f"{path}: format {spec['format']!r}, expected {SPEC_FORMAT}")

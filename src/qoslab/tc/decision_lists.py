@@ -1,6 +1,6 @@
-"""Class-maps and access lists as decision lists: rows that are tried in order, of which the first match decides.
+"""Class-maps and access lists as decision lists: ordered rows, of which the first match decides.
 
-A decision list is independent of the classifier that carries it out. `any`, `all`, `not` and nested class-maps are
+A decision list is independent of the classifier that implements it. `any`, `all`, `not` and nested class-maps are
 combined row by row, so that deny entries of access lists keep their meaning.
 """
 
@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 MAX_ROWS = 1024
-"""Rows of one class-map; more are refused."""
+"""Greatest number of rows of a class-map."""
 GREATEST_PORT = 65_535
 ICMP, TCP, UDP, ICMPV6 = 1, 6, 17, 58
 PROTOCOL_NUMBERS = {"icmp": ICMP, "tcp": TCP, "udp": UDP, "ospf": 89, "eigrp": 88}
 PROTOCOL_PORTS = {"bgp": (TCP, 179), "http": (TCP, 80), "secure-http": (TCP, 443), "smtp": (TCP, 25), "rip": (UDP, 520)}
-"""Protocols that a port at either end decides, as in `crates/qos-core/src/classify/matcher.rs`."""
+"""Protocols that are recognised by a port at either end, as in `crates/qos-core/src/classify/matcher.rs`."""
 ACK, RST = 0x10, 0x04
 
 Network = Literal["ip", "ipv6"]
@@ -115,7 +115,7 @@ class Decision:
 
 
 def _list(rows: Sequence[Row], *, default: bool) -> Decision:
-    """Return a decision list without rows that decide nothing."""
+    """Return a decision list without redundant rows. Raise NotExpressibleError if it has more than `MAX_ROWS`."""
     kept: dict[Packets, bool] = {}
     for row in rows:
         kept.setdefault(row.packets, row.member)
@@ -162,7 +162,7 @@ def _both_bits(one: Bits | None, other: Bits | None) -> Bits | Literal[False] | 
 def class_decision(config: Mapping[str, Any], name: str) -> Decision:
     """Return the decision list of a class-map of an engine configuration.
 
-    Raise NotExpressibleError, with the criterion, if the kernel has no equivalent.
+    Raise NotExpressibleError, naming the criterion, if the kernel has no equivalent.
     """
     class_map = config["class_maps"][name]
     criteria = [_criterion(config, each) for each in class_map["criteria"]]
@@ -188,7 +188,7 @@ def _criterion(config: Mapping[str, Any], criterion: Mapping[str, Any]) -> Decis
 
 
 def _sets(criterion: Mapping[str, Any]) -> Iterator[Packets]:
-    """Yield sets of packets that together are those of a criterion without access lists."""
+    """Yield the sets of packets whose union matches a criterion without access lists."""
     match criterion["type"]:
         case "dscp" | "precedence" as field:
             shift, mask = (2, 0xFC) if field == "dscp" else (5, 0xE0)
@@ -226,13 +226,13 @@ def _protocol(name: str) -> Iterator[Packets]:
 
 
 def access_list_decision(entries: Sequence[Mapping[str, Any]]) -> Decision:
-    """Return the decision list of an access list: the packets that it permits."""
+    """Return the decision list of an access list: permitted packets are members."""
     rows = [Row(packets, entry["action"] == "permit") for entry in entries for packets in _entry(entry)]
     return _list(rows, default=False)
 
 
 def _entry(entry: Mapping[str, Any]) -> Iterator[Packets]:
-    """Yield sets of packets that together are those of an entry."""
+    """Yield the sets of packets whose union matches an entry."""
     source, destination = entry["source"], entry["destination"]
     version = ipaddress.ip_address(source["address"]).version
     dscp, precedence = entry.get("dscp"), entry.get("precedence")

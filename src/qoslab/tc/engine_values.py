@@ -42,19 +42,19 @@ class ShapeValues:
     """A shaper in force."""
 
     rate_bps: int
-    """The rate that it holds: of `shape peak` above the committed one."""
+    """The rate that it enforces; for `shape peak`, the peak rate above the committed one."""
     cir_bps: int
     increment_bytes: int
-    """Credit of an interval."""
+    """Credit added in each interval."""
     limit_bytes: int
-    """Greatest credit."""
+    """Maximum credit."""
     interval_ms: float
     spaced: bool
-    """True if packets leave one by one (IOS-XE)."""
+    """True if packets leave evenly spaced, one by one (IOS-XE)."""
 
 
 def rate_bps(spec: Config, base_bps: int) -> int:
-    """Return a rate of the configuration, whose percentage is of `base_bps`."""
+    """Return a configured rate in b/s; `base_bps` is the base of a percentage."""
     return int(spec["bps"]) if "bps" in spec else base_bps * int(spec["percent"]) // 100
 
 
@@ -70,7 +70,7 @@ def _police_burst(burst: Config | None, bps: int) -> int:
 
 
 def police_values(police: Config, base_bps: int) -> PoliceValues:
-    """Return a policer with its defaults."""
+    """Return the values of a policer, with defaults filled in."""
     cir = rate_bps(police["cir"], base_bps)
     pir = None if police.get("pir") is None else rate_bps(police["pir"], base_bps)
     bc = _police_burst(police.get("bc"), cir)
@@ -95,7 +95,7 @@ def police_values(police: Config, base_bps: int) -> PoliceValues:
 
 
 def shape_values(shape: Config, base_bps: int, generation: Generation) -> ShapeValues:
-    """Return a shaper with its defaults."""
+    """Return the values of a shaper, with defaults filled in."""
     qos = GENERATIONS[generation]
     cir = rate_bps(shape["rate"], base_bps)
     interval_ms = max(qos.shape_interval_ms, qos.shape_least_burst_bits * 1000 // cir)
@@ -118,7 +118,7 @@ def _shape_burst(burst: Config | None, cir_bps: int, default_bits: int) -> int:
 
 
 def reserved_bps(each: Config, base_bps: int) -> int | None:
-    """Return the rate of `bandwidth` or `priority`; None without one, and with `remaining`."""
+    """Return the rate of `bandwidth` or `priority`; None for `remaining`, or if no rate is configured."""
     bandwidth, priority = each.get("bandwidth"), each.get("priority")
     if bandwidth is not None and "kbps" in bandwidth:
         return int(bandwidth["kbps"]) * 1000
@@ -131,7 +131,7 @@ def reserved_bps(each: Config, base_bps: int) -> int | None:
 
 
 def asks_for_queue(each: Config) -> bool:
-    """Return whether a class has a queue of its own, apart from its child policy."""
+    """Return whether a class itself has a queue, regardless of its child policy."""
     names = ("bandwidth", "priority", "shape", "queue_limit", "fair_queue", "random_detect")
     return bool(each.get("queue_thresholds")) or any(each.get(name) is not None for name in names)
 
@@ -173,8 +173,8 @@ class Level:
 def weights(level: Level, classes: Sequence[Config], queued: Sequence[bool]) -> list[int]:
     """Return the weights of classes without priority in the rate that priority leaves, in any common unit.
 
-    `queued` is true for a class with a queue. A class with priority, or without a queue, has no part: its value is that
-    of a class without bandwidth.
+    `queued` is true for a class with a queue. A class with priority, or without a queue, has no share: its value is
+    that of a class without bandwidth.
     """
     if level.qos.separate_queues:
         return _separate(level, classes, queued)
@@ -231,9 +231,9 @@ def _conversations(level: Level, classes: Sequence[Config]) -> list[int]:
 
 
 def red_row(red: Config, value: int, generation: Generation, limit: int | None) -> tuple[int, int, int]:
-    """Return the least threshold, the greatest one and the denominator for a precedence or code point.
+    """Return minimum threshold, maximum threshold and mark probability denominator of a precedence or code point.
 
-    `limit` is that of the queue if default thresholds follow from it, or if thresholds are per cent of it.
+    `limit` is the queue limit if default thresholds are derived from it, or if thresholds are percentages of it.
     """
     from qoslab.ios.device_config.normalise import red_thresholds
     from qoslab.ios.model.policy import RandomDetect, RedThresholds

@@ -1,4 +1,4 @@
-"""Fidelity of a plan: how close the kernel comes to each action of a policy."""
+"""Fidelity of a plan: how closely the kernel implements each action of a policy."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Note:
     degree: Degree
     origin: Origin
     action: str
-    """The command as it is typed, without its parameters."""
+    """The command as typed, without its parameters."""
     text: str
-    """The bound of an approximation, or the reason of a refusal; of an exact action its equivalent."""
+    """The bound of an approximation, the reason for a refusal, or the equivalent of an exact action."""
 
     def __str__(self) -> str:
         return f"{self.degree}: {self.origin}: {self.action}: {self.text}"
@@ -27,7 +27,7 @@ class Note:
 
 @dataclass
 class Notes:
-    """Collector of the notes of a plan; the same note is taken once."""
+    """Collector of the notes of a plan, without duplicates."""
 
     found: list[Note] = field(default_factory=list)
 
@@ -37,13 +37,13 @@ class Notes:
             self.found.append(note)
 
     def exact(self, origin: Origin, action: str, text: str) -> None:
-        """Take an action that the kernel carries out in the same way."""
+        """Record an action that the kernel implements exactly."""
         self._add("exact", origin, action, text)
 
     def approximate(self, origin: Origin, action: str, text: str) -> None:
-        """Take an action that differs within the bound in `text`."""
+        """Record an action that differs within the bound in `text`."""
         self._add("approximate", origin, action, text)
 
     def refused(self, origin: Origin, action: str, text: str) -> None:
-        """Take an action without an equivalent, for the reason in `text`."""
+        """Record an action without an equivalent, with the reason in `text`."""
         self._add("refused", origin, action, text)

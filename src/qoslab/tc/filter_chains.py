@@ -1,6 +1,6 @@
 """Classification, marking and policing of a policy as chains of filters on clsact.
 
-Chain 0 classifies. A class without a child policy has a chain with its actions; `goto` leads there. Actions run in the
+Chain 0 classifies. A class without a child policy has a chain with its actions, reached by `goto`. Actions run in the
 order of IOS: marks of the outer class, then of the inner one; the inner policer, then the outer one.
 """
 
@@ -23,12 +23,12 @@ DROP = Control(drop=True)
 DSFIELD_MASK = {"dscp": 0xFC, "precedence": 0xE0}
 SHIFT = {"dscp": 2, "precedence": 5}
 TICK_S = 1e-6
-"""Unit of a bucket in tc(8): a microsecond of its rate, to which it cuts the burst."""
+"""Unit of a bucket in tc(8), in seconds: tc truncates the burst to whole microseconds at the rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Fields that a packet gets: of the differentiated services field by network, and the QoS group."""
+    """New values of a packet's fields: the DS field by network protocol, and the QoS group."""
 
     ip: tuple[int, int] | None = None
     ipv6: tuple[int, int] | None = None
@@ -57,7 +57,7 @@ def _over(below: tuple[int, int] | None, bits: tuple[int, int]) -> tuple[int, in
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """The position of a policy-map below others."""
+    """The context of a nested policy-map."""
 
     path: tuple[str, ...] = ()
     marks: Marks = Marks()
@@ -81,11 +81,11 @@ class Chains:
     def __post_init__(self) -> None:
         self.filters: list[Filter] = []
         self.chain_of_path: dict[tuple[str, ...], int | None] = {}
-        """Chain with the actions of each class; None for a class with a child policy, whose classes have them."""
+        """Chain with the actions of each class; None for a class with a child policy, whose classes have actions."""
         self.police_chain_of_path: dict[tuple[str, ...], int] = {}
-        """Chain with the policers of each class that has some."""
+        """Chain with the policers of each class with policers."""
         self.buckets_of_path: dict[tuple[str, ...], list[str]] = {}
-        """Actions that the token buckets of each class belong to, in their order."""
+        """Actions, `police` or `priority`, of each class's token buckets, in their order."""
         self.policy_of_path: dict[tuple[str, ...], str] = {}
         self._chain = 0
         self._orders: dict[int, int] = {}
@@ -93,7 +93,7 @@ class Chains:
     def build(self, policy: str) -> list[Filter]:
         """Return the filters of a policy-map."""
         if self._polices(policy):
-            # A router does not police what is no IP packet.
+            # A router polices IP packets only.
             self._add(0, self._origin(policy, ()), "matchall", (PASS,), "arp")
         base = self.port.bandwidth_bps
         self._level(policy, 0, Inner(rate_base_bps=base, guaranteed_base_bps=base))
@@ -139,7 +139,7 @@ class Chains:
             self._class(policy, each, target, inner)
 
     def _class_rows(self, decision: Decision, chain: int, target: int, origin: Origin) -> int:
-        """Add the rows of a class; return the chain in which the next class follows."""
+        """Add the rows of a class; return the chain for the next class."""
         if any(row.packets.ports for row in decision.rows):
             text = "ports of fragments are not seen: a fragment matches no entry with ports"
             self.notes.approximate(origin, "match of ports", text)
@@ -215,14 +215,14 @@ class Chains:
             self._add(chain, origin, "matchall", (*actions, inner.after))
 
     def _mark(self, chain: int, origin: Origin, marks: Marks, actions: tuple[Action, ...]) -> None:
-        """Add filters that mark packets and go on with `actions`."""
+        """Add filters that mark packets and continue with `actions`."""
         for network, bits in zip(NETWORKS, (marks.ip, marks.ipv6), strict=True):
             if bits is not None:
                 self._add(chain, origin, "matchall", (SetField(network, *bits), *actions), network)
         self._add(chain, origin, "matchall", actions)
 
     def _police(self, named: tuple[str, Config], chain: int, inner: Inner, ahead: tuple[Action, ...]) -> None:
-        """Add the policers of a class, behind the actions `ahead`."""
+        """Add the policers of a class after the actions `ahead`."""
         policy, each = named
         path = (*inner.path, each["name"])
         self.police_chain_of_path[path] = chain
@@ -243,7 +243,7 @@ class Chains:
         self._add(chain, origin, "matchall", (*actions, end))
 
     def _buckets(self, values: PoliceValues, origin: Origin, after: Control) -> tuple[list[Police], Control]:
-        """Return the token buckets of a policer and what follows for packets that conform."""
+        """Return the token buckets of a policer and the next step for packets that conform."""
         if values.dynamic:
             self.notes.refused(origin, "police dynamic", "a bucket of the kernel has a fixed size")
             return [], after
@@ -283,7 +283,7 @@ class Chains:
         return Police(rate, burst, max(overhead, 0), exceed, drop)
 
     def _colour(self, actions: Sequence[Config], origin: Origin, after: Control) -> Control:
-        """Return where packets of a colour go: on, to a chain that marks them, or nowhere."""
+        """Return the next step for packets of a colour: continue, go to a chain that marks them, or drop."""
         marks = Marks()
         for each in actions:
             match each["action"]:

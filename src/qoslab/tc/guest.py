@@ -2,8 +2,8 @@
 
 It runs inside the guest with the standard library only. Its argument is a folder of the machine, which it mounts at
 /run/job, with guest.json: the guest's name, devices and modules. Requests and answers are files there. A byte on the
-first serial line announces a request, and its end ends the guest; the line alone is no channel, since user-mode Linux
-loses interrupts of it under load.
+first serial line announces a request, and the end of the line ends the guest; the line carries no data, since user-mode
+Linux loses its interrupts under load.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOADED = (17,)
 END = "!"
 """The character on the serial line that ends the guest."""
 LOOK_S = 0.02
-"""Seconds between two looks for requests."""
+"""Polling interval for requests, in seconds."""
 OFFLOADS_OFF = ("gro", "off", "gso", "off", "tso", "off", "tx", "off", "sg", "off")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -105,7 +105,7 @@ def prepare(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(folder: str) -> None:
-    """Serve until the other end of the serial line closes or asks for the end."""
+    """Serve requests until the other end closes the serial line or asks to stop."""
     mount("none", "/proc", "proc")
     mount("none", "/sys", "sysfs")
     if not Path(SERIAL).exists():
@@ -135,7 +135,7 @@ def main(folder: str) -> None:
 
 
 def answer(number: int, value: dict[str, Any]) -> None:
-    """Write an answer that appears as a whole."""
+    """Write an answer file atomically."""
     partial = JOB / f"partial-{number}"
     partial.write_text(json.dumps(value), encoding="utf-8")
     # hostfs writes behind: what the command wrote must be there too.
@@ -144,7 +144,7 @@ def answer(number: int, value: dict[str, Any]) -> None:
 
 
 def report() -> None:
-    """Write the exception being handled to the kernel's log, which is the console on the other side."""
+    """Write the current exception to the kernel's log, which the host reads as the console."""
     with Path("/dev/kmsg").open("w", encoding="utf-8") as log:
         log.writelines(f"<3>{line}\n" for line in traceback.format_exc().splitlines())
 

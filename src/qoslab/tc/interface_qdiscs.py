@@ -1,9 +1,9 @@
-"""The qdiscs of some interfaces of a kernel: tried, applied as a difference, read back, compared, counted, restored.
+"""Qdiscs of a set of interfaces: trial, change by difference, verification, counters and restoration.
 
-Commands are those of tc(8) without the word `tc`. A trial runs them in a network namespace of its own, on interfaces
-of the same names: a parameter that tc or the kernel rejects is known before an interface is touched, and the trial's
-state is the one that the real interfaces must have afterwards. So each kind of qdisc is compared by its meaning, as
-the kernel itself shows it, and none needs code here.
+Commands are those of tc(8) without the word `tc`. A trial runs them in a separate network namespace, on interfaces of
+the same names: a parameter that tc or the kernel rejects is found before an interface changes, and the state of the
+trial is the expected state of the real interfaces. Each kind of qdisc is thus compared by its meaning, in the kernel's
+own output, and needs no code here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Run = Callable[[Sequence[str], str], tuple[int, str, str]]
 Commands = Sequence[Sequence[str]]
 
 _AUTOMATIC = re.compile(r"\b[89a-f][0-9a-f]{3}:")
-"""Handles that the kernel gives by itself."""
+"""Handles that the kernel assigns automatically."""
 _PASSING = re.compile(
     r"\b(refcnt \d+|direct_packets_stat \d+|ref \d+|bind \d+|index \d+)|(?<=police )0x[0-9a-f]+|fh [0-9a-f:]+"
     r"|\[[^\]]*\]"
@@ -39,13 +39,13 @@ _CLASS = re.compile(
 """A class in `tc -s class show`; tc prints a large backlog as `12Kb` only without -s."""
 _CLASS_NUMBERS = ("bytes", "packets", "drops", "overlimits", "backlog", "qlen")
 CONFIGURED = ("htb", "hfsc", "drr", "qfq", "ets")
-"""Kinds of classes that commands make; those of other qdiscs are their flows and bands, which come and go."""
+"""Kinds of classes that commands create; the classes of other qdiscs are their transient flows and bands."""
 _FLOW = re.compile(rf"class (?!(?:{'|'.join(CONFIGURED)}) )")
 _COUNTERS = """\
 tc -s -j -batch -
 for device in "$0" "$@"; do printf '\\f'; tc -s class show dev "$device"; done
 """
-"""Prints JSON, then the classes of each interface behind a form feed: tc 6.1 prints no JSON of HTB's classes.
+"""Prints JSON, then the classes of each interface after a form feed: tc 6.1 prints no JSON for HTB classes.
 """
 _FAILED = re.compile(r"^Command failed -:(\d+)\s*$", re.MULTILINE)
 
@@ -66,12 +66,12 @@ class Qdiscs:
         self._run = run
         self.interfaces = tuple(interfaces)
         self._commands: list[list[str]] = []
-        """Commands in force."""
+        """The active commands."""
         self._state = ""
-        """Listing of the interfaces as they were configured last; empty before that."""
+        """Listing of the interfaces after the last configuration; empty before the first one."""
 
     def refuse_foreign(self) -> None:
-        """Raise `DeviceError` if an interface has a qdisc that somebody configured, or offloads are on."""
+        """Raise `DeviceError` if an interface has a configured qdisc, or offloads are on."""
         for interface in self.interfaces:
             for each in self._json(["tc", "-j", "qdisc", "show", "dev", interface]):
                 if each["handle"] != "0:":
@@ -94,10 +94,10 @@ class Qdiscs:
             )
 
     def configure(self, commands: Commands) -> list[list[str]]:
-        """Put commands in force in place of those that were; return the commands that this took.
+        """Replace the active commands; return the executed commands.
 
-        `RefusedCommandError` names the first one that is rejected, before an interface changes. `DeviceError` if the
-        kernel shows something else afterwards; the interfaces have their default qdiscs then.
+        Raise `RefusedCommandError` for the first rejected command, before an interface changes. Raise `DeviceError` if
+        the kernel's resulting state is different; the interfaces then have their default qdiscs.
         """
         wanted = [list(each) for each in commands]
         expected = self.try_out(wanted)
@@ -118,7 +118,7 @@ class Qdiscs:
         return steps
 
     def _change(self, wanted: list[list[str]], expected: str) -> list[list[str]] | None:
-        """Carry out the difference to the wanted state and return it; None if everything has to be replaced."""
+        """Execute the difference to the wanted state and return it; None if everything must be replaced."""
         found = difference(self._commands, wanted) if self.is_as_configured() else None
         if not found:
             return None if found is None else []
@@ -134,7 +134,7 @@ class Qdiscs:
     def try_out(self, commands: Commands) -> str:
         """Run commands on interfaces of a new network namespace, and return the listing that results.
 
-        `RefusedCommandError` names the first command that is rejected, with the words of tc.
+        Raise `RefusedCommandError` for the first rejected command, with the message of tc.
         """
         links = []
         for number, name in enumerate(self.interfaces):
@@ -156,16 +156,16 @@ class Qdiscs:
             _explain(commands, errors)
 
     def is_as_configured(self) -> bool:
-        """Return whether the interfaces are as they were configured last; False before that."""
+        """Return whether the interfaces are still as last configured; False before the first configuration."""
         return bool(self._state) and self.listing(self._commands) == self._state
 
     def empty(self) -> None:
-        """Configure again what is in force, so that queues are empty and counters zero."""
+        """Reapply the active configuration, so that queues are empty and counters zero."""
         self._remove()
         self._carry_out(self._commands)
 
     def restore(self) -> None:
-        """Remove the qdiscs of the interfaces; their default ones remain."""
+        """Remove the qdiscs of the interfaces; the default qdiscs remain."""
         self._remove()
         self._commands, self._state = [], ""
 
@@ -184,10 +184,10 @@ class Qdiscs:
         return _meaning(output)
 
     def counters(self, hooks: Iterable[tuple[str, str]] = (), *, classes: bool = True) -> dict[str, Any]:
-        """Return the counters by interface: `qdiscs` as tc prints them, `classes` and `filters`; and the time.
+        """Return the time, and the counters by interface: `qdiscs` as tc prints them, `classes` and `filters`.
 
-        `hooks` are interfaces and hooks, `ingress` or `egress`, whose filters count. `classes` says whether those are
-        needed. `time_ns` is the realtime clock in the middle of reading.
+        `hooks` are the interfaces and hooks, `ingress` or `egress`, whose filters to read; `classes` is true to read
+        classes too. `time_ns` is the realtime clock in the middle of reading.
         """
         before = time.time_ns()
         hooks = list(hooks)
@@ -263,7 +263,7 @@ def _is_class_of(interface: str, words: Sequence[str]) -> bool:
 
 
 def _arrays(text: str) -> Iterator[list[dict[str, Any]]]:
-    """Yield the JSON arrays that follow one another in a text."""
+    """Yield the consecutive JSON arrays in a text."""
     decoder, at = json.JSONDecoder(), 0
     while (at := text.find("[", at)) >= 0:
         found, at = decoder.raw_decode(text, at)
@@ -288,9 +288,9 @@ def _classes(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _meaning(listing: str) -> str:
-    """Return a listing without what differs between equal configurations.
+    """Return a listing without the parts that vary between equal configurations.
 
-    That is the order of objects, numbers given by the kernel, and references.
+    These are the order of objects, numbers assigned by the kernel, and reference counts.
     """
     handles: dict[str, str] = {}
 

@@ -1,6 +1,6 @@
 """Kinds of qdiscs, filters and actions that a kernel has.
 
-Each kind is tried in a network namespace of its own, since no file lists the built-in kinds of a kernel. Trying also
+Each kind is tried in a separate network namespace, since no file lists the built-in kinds of a kernel. A trial also
 loads modules if the machine allows it.
 """
 
@@ -48,7 +48,7 @@ QDISCS: dict[str, str] = {
     "clsact": "",
     "ingress": "",
 }
-"""Qdiscs by kind, with the least parameters that tc accepts."""
+"""Qdiscs by kind, with the minimum of parameters that tc requires."""
 EARLY_DROPS: dict[str, Literal["random", "aqm"]] = {
     "cake": "aqm",
     "choke": "random",
@@ -97,16 +97,16 @@ ACTIONS: dict[str, str] = {
 _CARRIERS = ("matchall", "u32 match u32 0 0", "basic")
 _HANDLES = {"fw": ("handle", "1"), "cgroup": ("handle", "1"), "flow": ("handle", "1")}
 WITH_CLASSES = ("htb", "prio", "drr", "hfsc")
-"""Qdiscs to which filters can be attached, the first that the kernel has is taken."""
+"""Qdiscs to which filters can be attached; the first one that the kernel has is used."""
 DEVICE = "qoslab-probe"
 NOT_PERMITTED = "Operation not permitted"
 _UNKNOWN = re.compile(
     r"unknown|not found|not supported|no such file or directory|failed to load|unspecific|can't find", re.IGNORECASE
 )
-"""Words of tc if the kernel or tc does not have the kind. Other words are about parameters."""
+"""Error messages of tc if the kernel or tc lacks the kind. Other errors are about parameters."""
 MODULE_PREFIXES = {"qdisc": "sch", "filter": "cls", "action": "act"}
 MODULE_NAMES = {"pfifo": "", "bfifo": "", "pfifo_fast": "", "clsact": "sch_ingress"}
-"""Modules with other names than the prefix and the kind; empty: part of every kernel with traffic control."""
+"""Modules not named by prefix and kind; empty if part of every kernel with traffic control."""
 
 Run = Callable[[Sequence[str]], tuple[int, str]]
 """Runs a command in the kernel; returns its exit status and its output, standard error included."""
@@ -132,7 +132,7 @@ class Kinds:
 
 
 def module_of(what: str, kind: str) -> str:
-    """Return the kernel module of a kind; empty for what has none."""
+    """Return the kernel module of a kind; empty if it has none."""
     return MODULE_NAMES.get(kind, f"{MODULE_PREFIXES[what]}_{kind}")
 
 
@@ -149,10 +149,10 @@ def run_here(argv: Sequence[str]) -> tuple[int, str]:
 
 
 def probe(run: Run = run_here) -> Kinds:
-    """Try every kind in the network namespace of `run`; of the loopback interface if there are no dummy devices.
+    """Try every kind in the network namespace of `run`, on the loopback interface if there are no dummy devices.
 
-    Qdiscs of that namespace's loopback interface are lost: use `probe_machine` for the running kernel. `MachineError`
-    if it is not allowed to set qdiscs.
+    This removes the qdiscs of that namespace's loopback interface: use `probe_machine` for the running kernel. Raise
+    `MachineError` without the permission to set qdiscs.
     """
     release = run(["uname", "-r"])[1].strip()
     dummy = run(["ip", "link", "add", DEVICE, "type", "dummy"])[0] == 0
@@ -196,9 +196,9 @@ def probe(run: Run = run_here) -> Kinds:
 
 @cache
 def probe_machine() -> Kinds:
-    """Return the kinds of the running kernel, tried in a network namespace of their own.
+    """Return the kinds of the running kernel, tried in a new network namespace.
 
-    Needs root or user namespaces; `MachineError` without them.
+    Raise `MachineError` without root or user namespaces.
     """
     own = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
     argv = [*own, *python_module("qoslab.tc.kernel_kinds")]
@@ -211,7 +211,7 @@ def probe_machine() -> Kinds:
 
 
 def kinds_of_modules(modules: Path) -> Kinds:
-    """Return the kinds of a kernel by its modules in this folder, which is called by the kernel's release."""
+    """Return the kinds of a kernel by its modules in this folder, whose name is the kernel's release."""
     names = {path.stem.replace("-", "_") for path in (modules / "kernel/net/sched").glob("*.ko*")}
     found = {
         what: frozenset(
@@ -223,7 +223,7 @@ def kinds_of_modules(modules: Path) -> Kinds:
 
 
 def main() -> None:
-    """Print the kinds of the kernel as JSON, found in this process's network namespace."""
+    """Print the kinds of the kernel as JSON, tried in this process's network namespace."""
     found = probe()
     lists = {key: sorted(getattr(found, key)) for key in ("qdiscs", "filters", "actions")}
     print(json.dumps({"release": found.release, **lists}))

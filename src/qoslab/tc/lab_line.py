@@ -1,7 +1,7 @@
-"""The line behind an interface of a virtual lab.
+"""Emulated line of an interface of a virtual lab.
 
-Its rate is that of an HTB at the interface's root, whose overhead and least size make it count bytes on the wire; the
-root of a template is below it. Queues so build in the template's qdisc, as they do above the driver of a network card.
+An HTB at the interface's root enforces the line rate; its overhead and minimum size make it count bytes on the wire.
+The root of a template is below it, so that queues build in the template's qdisc, as above a network card's driver.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ UNDER_LINE = f"{LINE}1"
 
 @dataclass(frozen=True)
 class Line:
-    """The line behind an interface of a lab."""
+    """Emulated line of an interface of a lab."""
 
     rate_bps: int
-    """Rate of bytes on the wire."""
+    """Line rate, counting bytes on the wire."""
     overhead_bytes: int
-    """Added to the frame that the kernel sees to give its bytes on the wire."""
+    """Bytes on the wire beyond those of the frame that the kernel sees."""
     minimum_bytes: int
-    """Least bytes of a frame on the wire."""
+    """Minimum bytes of a frame on the wire."""
     burst_bytes: int
 
 
 def line_commands(lines: Mapping[str, Line]) -> list[list[str]]:
-    """Return the commands that give interfaces their line rates."""
+    """Return the tc commands that set the line rates of interfaces."""
     commands = []
     for interface, line in lines.items():
         burst = line.burst_bytes
@@ -42,7 +42,7 @@ def line_commands(lines: Mapping[str, Line]) -> list[list[str]]:
 
 
 def below_line(words: Sequence[str], lines: Mapping[str, Line]) -> list[str]:
-    """Return a command with its root below the line of its interface."""
+    """Return a command with `root` replaced by the line of its interface as parent."""
     words = list(words)
     if words[0] == "qdisc" and words[words.index("dev") + 1] in lines and "root" in words:
         at = words.index("root")

@@ -1,4 +1,4 @@
-"""Queues of classes as qdiscs: pfifo, bfifo, sfq and red, with the limits that a router has in force."""
+"""Queues of classes as qdiscs: pfifo, bfifo, sfq and red, with the effective limits of a router."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Options = tuple[tuple[str, int | float | None], ...]
 SFQ_GREATEST_DEPTH = 127
 """Packets of a flow queue of sfq (SFQ_MAX_DEPTH)."""
 SFQ_WITHOUT_LIMIT = 32_512
-"""Limit for all flows together if a router has none: the flow queues' own limits hold."""
+"""Total limit of all flows if a router has none: the limits of the flow queues apply."""
 MOST_RED_BURST = 100_000
 
 
@@ -34,15 +34,15 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Surroundings that a class's queue depends on."""
+    """Context of a class that determines its queue."""
 
     generation: Generation
     rate_bps: int
-    """Reference rate of limits in time and of default limits."""
+    """Reference rate for time-based limits and for default limits."""
     bandwidth_kbps: int
     """The interface's `bandwidth`."""
     frame_bytes: int
-    """A full packet as the router counts it."""
+    """Bytes of a full packet as counted by the router."""
     origin: Origin
     decision: Decision | None = None
     """Packets of the class; None for class-default."""
@@ -115,14 +115,14 @@ def _fair(each: Config, fair: Config, place: Place, notes: Notes) -> Leaf:
 
 
 def _sfq(limit: int, depth: int, flows: int, place: Place) -> Leaf:
-    # More flows at a time than packets are not possible.
+    # There cannot be more simultaneous flows than packets.
     most = min(flows, limit)
     options = (("limit", limit), ("depth", depth), ("flows", most), ("divisor", flows), ("quantum", place.frame_bytes))
     return Leaf("sfq", options)
 
 
 def _weighted_fair(each: Config, place: Place, notes: Notes) -> Leaf:
-    """Return the qdisc for the flows of a classic class; class-default has them without `fair-queue` too."""
+    """Return the qdisc for the flows of a classic class; class-default has flow queues even without `fair-queue`."""
     given: Mapping[str, int] = each.get("queue_limit") or {}
     threshold = given.get("packets", engine_defaults.CONGESTIVE_DISCARD_THRESHOLD)
     flows = (each.get("fair_queue") or {}).get("queues") or flow_queues(place.bandwidth_kbps)
@@ -137,7 +137,7 @@ def _weighted_fair(each: Config, place: Place, notes: Notes) -> Leaf:
 
 
 def _red(each: Config, red: Config, place: Place, notes: Notes) -> Leaf:
-    """Return red with the curve of the packets that the class can have, or the curve with the least threshold."""
+    """Return red with the curve for the possible packets of the class, or else the curve with the least threshold."""
     qos = GENERATIONS[place.generation]
     unit, limit = queue_limit(each, place)
     in_bytes = unit == "bytes"
@@ -190,9 +190,9 @@ def _values(basis: str, decision: Decision | None) -> Sequence[int]:
 
 
 def red_burst(minimum_bytes: int, packet_bytes: int, weight: int) -> int | None:
-    """Return the `burst` for which tc-red(8) takes 2^-weight for the mean; None if there is none.
+    """Return the `burst` for which tc-red(8) averages with weight 2^-weight; None if there is none.
 
-    tc takes the least weight W with `burst + 1 - min/avpkt <= (1 - (1 - 2^-W)^burst) * 2^W` (tc_red_eval_ewma).
+    tc uses the least weight W with `burst + 1 - min/avpkt <= (1 - (1 - 2^-W)^burst) * 2^W` (tc_red_eval_ewma).
     """
     low, high = 1, MOST_RED_BURST
     while low < high:
@@ -206,7 +206,7 @@ def red_burst(minimum_bytes: int, packet_bytes: int, weight: int) -> int | None:
 
 
 def red_weight(minimum_bytes: int, packet_bytes: int, burst: int) -> int | None:
-    """Return the weight of the mean that tc-red(8) takes for a burst; None if it refuses the burst."""
+    """Return the averaging weight that tc-red(8) uses for a burst; None if it refuses the burst."""
     least = burst + 1 - minimum_bytes / packet_bytes
     if least < 1:
         return 0

@@ -17,7 +17,7 @@ ROOT = "root"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The part of a configuration that an object comes from."""
+    """The part of a configuration that produced an object."""
 
     interface: str
     """IOS name."""
@@ -91,7 +91,7 @@ class HtbClass:
     overhead_bytes: int = 0
     mpu_bytes: int = 0
     cells: bool = False
-    """True if a packet counts the ATM cells that it takes."""
+    """True if the length of a packet is that of its ATM cells."""
 
     def command(self, verb: str = "add") -> str:
         """Return the tc command without `tc`."""
@@ -119,7 +119,7 @@ def _bps(rate_bps: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The end of the actions of a filter: `pass`, `drop` or `goto` another chain."""
+    """Final action of a filter: `pass`, `drop`, or `goto` another chain."""
 
     chain: int | None = None
     """The chain for `goto`."""
@@ -147,7 +147,7 @@ class Police:
     burst_bytes: int
     overhead_bytes: int
     exceed: Control | None
-    """None: packets that exceed go on like those that conform."""
+    """Action on packets that exceed; None to continue as for packets that conform."""
     conform_drop: bool = False
 
     @property
@@ -170,7 +170,7 @@ class Police:
 
 @dataclass(frozen=True, slots=True)
 class SetField:
-    """A new value for bits of the differentiated services field; the others stay."""
+    """A new value for some bits of the differentiated services field."""
 
     network: Literal["ip", "ipv6"]
     value: int

@@ -11,10 +11,10 @@ from qoslab.tc.user_mode_linux import HINT, find
 
 
 def guests(commands: Mapping[str, Sequence[Command]]) -> frozenset[str]:
-    """Return the routers that need a user-mode kernel: this machine's kernel lacks a kind that they want.
+    """Return the routers that need a user-mode kernel because this machine's kernel lacks a kind that they use.
 
-    `commands` are those of each router. `MachineError` names the missing kinds and their lines if there is no user-mode
-    kernel, `ExperimentError` if that one lacks them too.
+    `commands` are the tc commands by router. Raise `MachineError` with the missing kinds and their lines if there is
+    no user-mode kernel, `ExperimentError` if the user-mode kernel lacks them too.
     """
     if not any(commands.values()):
         return frozenset()
@@ -40,7 +40,7 @@ def guests(commands: Mapping[str, Sequence[Command]]) -> frozenset[str]:
 
 
 def guests_by_hand(routers: Collection[str]) -> frozenset[str]:
-    """Return the routers that need a user-mode kernel for use by hand: all, if it has kinds that this kernel lacks."""
+    """Return the routers that need a user-mode kernel for manual use: all, if it has kinds that this kernel lacks."""
     image = find() if routers else None
     if image is None:
         return frozenset()

@@ -1,4 +1,4 @@
-"""Lines of a configuration that the actions of a plan come from."""
+"""Configuration lines of the actions of a plan."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from qoslab.ios.device_config.running_config_parser import Reading
 from qoslab.tc.objects import Origin
 
 LineOf = Callable[[Origin, str], int]
-"""Line of the input that an action comes from; 0 if it is not known."""
+"""Function for the input line of an action; 0 if it is not known."""
 
 
 def no_line(_origin: Origin, _action: str) -> int:
-    """Return no line."""
+    """Return 0: no line is known."""
     return 0
 
 

@@ -12,7 +12,7 @@ from qoslab.tc.plan_lines import LineOf, no_line
 from qoslab.tc.router_plan import OFFLOADS, InterfacePlan, Plan
 
 WIDTH = 100
-"""Columns of comments; commands are not broken."""
+"""Maximum width of comments in columns; commands are not wrapped."""
 DEGREES = {
     "refused": "Refused: the kernel cannot do this",
     "approximate": "Approximate, with the difference",

@@ -9,7 +9,7 @@ from qoslab.model.framing import COUNTED_HEADER, Framing
 
 MTU = 1500
 ETHERNET_HEADER = 14
-"""Bytes of a frame that the kernel counts on output, and not on input."""
+"""Bytes of the Ethernet header, which the kernel counts on output only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,24 +21,24 @@ class Port:
     device: str
     """Name in the kernel."""
     bandwidth_bps: int
-    """`bandwidth` of the interface: base of percentages."""
+    """`bandwidth` of the interface, the base of percentages."""
     line_bps: int | None = None
-    """Rate of the line, with the bytes of its framing; None if the device itself limits it."""
+    """Line rate, including framing bytes; None if the device itself limits the rate."""
     framing: Framing = "ethernet"
-    """Layer 2 whose header the router counts."""
+    """Layer 2 framing; the router counts its header."""
     mtu_bytes: int = MTU
     device_header_bytes: int = ETHERNET_HEADER
     """Bytes of layer 2 that the kernel counts on output: 0 for devices without a header, such as ppp0."""
     hold_queue: int | None = None
-    """Packets of the queue without a policy; None for the default."""
+    """Queue limit without a policy, in packets; None for the default."""
     max_reserved_percent: int = engine_defaults.CLASSIC_RESERVABLE_PERCENT
 
     @property
     def counted_offset(self) -> int:
-        """Bytes that the router counts beyond those that the kernel counts on output."""
+        """Bytes of a packet that the router counts in addition to the kernel's count on output."""
         return COUNTED_HEADER[self.framing] - self.device_header_bytes
 
     @property
     def frame_bytes(self) -> int:
-        """Bytes that the router counts of the longest packet."""
+        """Bytes of the longest packet as counted by the router."""
         return self.mtu_bytes + COUNTED_HEADER[self.framing]

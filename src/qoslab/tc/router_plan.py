@@ -1,7 +1,7 @@
-"""Plan of a router's QoS for the Linux kernel: qdiscs, classes and filters of each interface, with their fidelity.
+"""Plan of a router's QoS for the Linux kernel: qdiscs, classes and filters by interface, with their fidelity.
 
 The input is the configuration of the engine (`qoslab.ios.compile.compile_device`), so that the kernel and the engine
-get the same policy. The plan is a pure function of it; its commands are carried out by `qoslab.tc.interface_qdiscs`.
+get the same policy. The plan is a pure function of it; `qoslab.tc.interface_qdiscs` executes its commands.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ REFUSED_ON_INTERFACE = {
 
 
 Kind = tuple[str, str]
-"""`qdisc`, `filter`, `ematch` or `action`, and its kind."""
+"""A type, `qdisc`, `filter`, `ematch` or `action`, and a kind of this type."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassPlan:
-    """Places in which the kernel counts a class of a policy-map."""
+    """Kernel objects that count a class of a policy-map."""
 
     path: tuple[str, ...]
     policy: str
     hook: str
     chain: int | None
-    """Chain of its actions, whose filters count its packets; None if the classes of its child policy count them."""
+    """Chain of the class's actions, whose filters count its packets; None if its child policy's classes count them."""
     police_chain: int | None
     """Chain of its policers."""
     leaf: str | None
-    """HTB class that queues its packets; other classes may share it."""
+    """HTB class that queues the packets; other classes may share it."""
     buckets: tuple[str, ...] = ()
-    """Actions that the token buckets of its policers belong to, in their order: `police` or `priority`."""
+    """Action of each of its token buckets, in order: `police` or `priority`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Plan:
         return tuple(each for each in self.notes if each.degree == "refused")
 
     def check(self) -> None:
-        """Raise UserError if the kernel cannot carry out a part of the configuration."""
+        """Raise UserError if the kernel does not support a part of the configuration."""
         if self.refused:
             lines = "\n".join(f"  {each.origin}: {each.action}: {each.text}" for each in self.refused)
             raise UserError(

@@ -1,4 +1,4 @@
-"""Linux kernel in user mode: kernel features that this machine's kernel lacks, without a virtual machine.
+"""User-mode Linux: features that this machine's kernel lacks, without a virtual machine.
 
 The kernel is `linux.uml` of the Debian package user-mode-linux with its modules. It needs no installation: the package
 unpacked by `dpkg -x` is enough. The guest sees this machine's files, read-only, and runs this machine's programs.
@@ -28,7 +28,7 @@ from qoslab.tc import guest
 from qoslab.tc.kernel_kinds import Kinds, kinds_of_modules
 
 VARIABLE = "QOSLAB_UML"
-"""Environment variable with the path of linux.uml, or of the folder that the package was unpacked to."""
+"""Environment variable with the path of linux.uml, or of the folder of the unpacked package."""
 PROGRAM = "linux.uml"
 MODULE_FOLDERS = ("../lib/uml/modules", "/usr/lib/uml/modules")
 """Folders of modules by release, relative to the folder of linux.uml."""
@@ -41,7 +41,7 @@ STOP_TIMEOUT_S = 5.0
 MEMORY = "192M"
 CONSOLE_TAIL = 2000
 LOOK_S = 0.005
-"""Seconds between two looks for an answer."""
+"""Polling interval for an answer, in seconds."""
 SHARED_MEMORY = "/dev/shm"
 
 MODULES = (
@@ -49,9 +49,9 @@ MODULES = (
     *("kernel/drivers/net/dummy.ko", "kernel/drivers/net/ifb.ko", "kernel/drivers/net/veth.ko"),
     *("kernel/net/8021q/", "kernel/net/ipv6/ipv6.ko", "kernel/net/ipv4/tcp_"),
 )
-"""Modules to load unless others are named: paths in modules.dep that begin so, as far as they exist."""
+"""Default modules to load: prefixes of paths in modules.dep; missing ones are ignored."""
 NOT_LOADED = ("kernel/net/netfilter/nft_tunnel.ko", "kernel/net/netfilter/nft_xfrm.ko", "kernel/net/sched/sch_teql.ko")
-"""Modules that are not loaded: they need many others and are of no use here."""
+"""Modules that are not loaded: they are unused here and depend on many others."""
 
 
 @dataclass(frozen=True)
@@ -64,17 +64,17 @@ class Image:
 
     @property
     def release(self) -> str:
-        """The kernel's release, as the folder of its modules is called."""
+        """The kernel's release: the name of its modules folder."""
         return self.modules.name
 
     def kinds(self) -> Kinds:
-        """Return the kinds of qdiscs, filters and actions that it has, without starting it."""
+        """Return the kinds of qdiscs, filters and actions of the kernel, without starting it."""
         return kinds_of_modules(self.modules)
 
 
 @dataclass(frozen=True)
 class Device:
-    """A network device of the guest, connected to one of this machine."""
+    """A network device of the guest, connected to an interface of this machine."""
 
     name: str
     """Name in the guest."""
@@ -88,7 +88,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Completed:
-    """A command that ended in the guest."""
+    """Result of a command that ran in the guest."""
 
     argv: tuple[str, ...]
     status: int
@@ -96,7 +96,7 @@ class Completed:
     stderr: str
 
     def check(self) -> str:
-        """Return the standard output; `DeviceError` with the command's message if its status is not 0."""
+        """Return the standard output. Raise `DeviceError` with the command's message if its status is not 0."""
         if self.status != 0:
             message = (self.stderr or self.stdout).strip()
             raise DeviceError(f"{' '.join(self.argv)} in user-mode Linux: exit status {self.status}: {message}")
@@ -104,7 +104,7 @@ class Completed:
 
 
 def find(environment: Mapping[str, str] = os.environ) -> Image | None:
-    """Return the kernel that `QOSLAB_UML` or PATH names; None if there is none. `MachineError` if it is incomplete."""
+    """Return the kernel found by `QOSLAB_UML` or PATH; None if there is none. Raise `MachineError` if incomplete."""
     named = environment.get(VARIABLE)
     if named is None:
         found = shutil.which(PROGRAM, path=environment.get("PATH"))
@@ -126,7 +126,7 @@ def find(environment: Mapping[str, str] = os.environ) -> Image | None:
 
 
 def required() -> Image:
-    """Return the kernel; `MachineError` with the way to get it if there is none."""
+    """Return the kernel. Raise `MachineError` with installation instructions if there is none."""
     image = find()
     if image is None:
         raise MachineError(f"found no user-mode Linux kernel ({PROGRAM})", hint=HINT)
@@ -134,9 +134,9 @@ def required() -> Image:
 
 
 def load_order(modules: Path, wanted: Sequence[str] = MODULES) -> list[str]:
-    """Return the paths of these modules and of those they need, each after its dependencies.
+    """Return the paths of these modules and of their dependencies, each after its dependencies.
 
-    `wanted` are beginnings of paths in modules.dep; a beginning that matches nothing is built in or does not exist.
+    `wanted` are prefixes of paths in modules.dep; a prefix without a match is built in or does not exist.
     """
     needs: dict[str, list[str]] = {}
     for line in (modules / "modules.dep").read_text(encoding="utf-8").splitlines():
@@ -157,7 +157,7 @@ def load_order(modules: Path, wanted: Sequence[str] = MODULES) -> list[str]:
 
 
 class Kernel:
-    """A running user-mode kernel: use it as a context manager; it and its files are gone afterwards.
+    """A running user-mode kernel, as a context manager that stops it and removes its files on exit.
 
     `run` executes this machine's programs in it, as root. /run/job in the guest is `folder`, writable; /run is
     private (TMPDIR is there); everything else is read-only.
@@ -174,10 +174,10 @@ class Kernel:
         prefix: Sequence[str] = (),
         parent: Path | None = None,
     ) -> None:
-        """Start the kernel and wait for it. `MachineError` if it does not start.
+        """Start the kernel and wait until it is ready. Raise `MachineError` if it does not start.
 
-        `prefix` is put in front of its command line, such as `ip netns exec NAME`, and must pass on descriptors.
-        `parent` is the folder for its own folder and for its memory; default: one in memory if there is one.
+        `prefix` precedes its command line, such as `ip netns exec NAME`, and must pass on file descriptors. `parent` is
+        the parent folder of its working folder and its memory; default: a folder in shared memory if possible.
         """
         self.image = required() if image is None else image
         self._folder = tempfile.TemporaryDirectory(prefix="qoslab-uml-", dir=parent or _memory_folder())
@@ -232,7 +232,7 @@ class Kernel:
         ]
 
     def run(self, argv: Sequence[str], *, input: str = "", timeout_s: float = 60.0) -> Completed:
-        """Run a command in the guest; `MachineError` if the kernel ends or the command does not within `timeout_s`."""
+        """Run a command in the guest. Raise `MachineError` if the kernel ends, or if `timeout_s` expires."""
         request = {"argv": list(argv), "input": input, "timeout_s": timeout_s}
         self._number += 1
         partial = self.folder / "partial"
@@ -248,9 +248,9 @@ class Kernel:
         return Completed(tuple(argv), found["status"], found["stdout"], found["stderr"])
 
     def run_script(self, text: str, *arguments: str, timeout_s: float = 60.0) -> Completed:
-        """Run a Python script in the guest by the Python of this process; it can import the packages of this process.
+        """Run a Python script in the guest with the interpreter and the packages of this process.
 
-        It finds `folder` as /run/job.
+        In the guest, `folder` is /run/job.
         """
         paths = [path for path in sys.path if path]
         head = f"import sys; sys.path[:] = {paths!r}\n"
@@ -277,7 +277,7 @@ class Kernel:
         return found
 
     def close(self) -> None:
-        """Power off the guest, kill what is left of it and remove its files."""
+        """Power off the guest, kill its remaining processes and remove its files."""
         process = getattr(self, "_process", None)
         with contextlib.suppress(OSError):
             self._socket.sendall(guest.END.encode())
@@ -300,5 +300,5 @@ class Kernel:
 
 
 def _memory_folder() -> str:
-    """Return the folder for the guest's memory: in shared memory if it is writable."""
+    """Return the folder for the guest's memory: shared memory if it is writable."""
     return SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else tempfile.gettempdir()

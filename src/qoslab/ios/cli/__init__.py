@@ -1,1 +1,1 @@
-"""The command line: grammar, terminal, shell and sessions, without IO."""
+"""IOS command line without I/O: grammar, terminal and sessions."""

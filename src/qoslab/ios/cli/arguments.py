@@ -1,4 +1,4 @@
-"""The types of command arguments: how their text is recognised, what value it has, and how `?` shows them.
+"""Types of command arguments: recognition, value and placeholder in the answer to `?`.
 
 A type returns None for text that it does not recognise, so that its caller can place the error marker.
 """
@@ -17,17 +17,17 @@ from qoslab.model.units import DSCP_NUMBERS
 
 @dataclass(frozen=True, slots=True)
 class ArgumentType:
-    """Reader of an argument."""
+    """Parser of an argument."""
 
     placeholder: str
     """Placeholder printed by `?`."""
     match: Callable[[str], object | None]
     begins: Callable[[str], bool] = lambda text: False
-    """True if the text is the first of two tokens that make one value (`FastEthernet 0/1`)."""
+    """True if the text is the first of two tokens that form one value (`FastEthernet 0/1`)."""
     rest_of_line: bool = False
-    """True if it takes everything up to the end of the line, blanks included."""
+    """True if the argument extends to the end of the line, including blanks."""
     number: bool = False
-    """True if it is a whole number within limits."""
+    """True for a whole number within limits."""
 
 
 def integer(low: int, high: int) -> ArgumentType:
@@ -43,7 +43,8 @@ def integer(low: int, high: int) -> ArgumentType:
 
 
 def rate(low: int, high: int) -> ArgumentType:
-    """Return the type of rates from `low` to `high` in bits per second, which may end in k, m or g and have a point."""
+    """Return the type of rates from `low` to `high` in bits per second, with an optional decimal point and suffix k, m
+    or g."""
 
     def match(text: str) -> int | None:
         found = re.fullmatch(r"([0-9]{1,20})(?:\.([0-9]{1,9}))?([kmg]?)", text.lower())
@@ -84,7 +85,7 @@ def _word(text: str) -> str | None:
 
 
 def _host_name(text: str) -> str | None:
-    """The name of a host, which no address is."""
+    """Return a host name; None for an address."""
     return text if re.fullmatch(r"[A-Za-z0-9_.-]*[A-Za-z][A-Za-z0-9_.-]*", text) else None
 
 
@@ -106,19 +107,19 @@ def _list_number(*ranges: tuple[int, int]) -> Callable[[str], int | None]:
 
 
 def _length(text: str) -> IPv4Address | None:
-    """The mask of `/27`."""
+    """Return the mask of a prefix length such as `/27`."""
     if not re.fullmatch(r"/[0-9]{1,2}", text) or int(text[1:]) > 32:
         return None
     return IPv4Address((1 << 32) - (1 << 32 - int(text[1:])))
 
 
 def _octet(text: str) -> int | None:
-    """The value of one or two hexadecimal digits."""
+    """Return the value of one or two hexadecimal digits."""
     return int(text, 16) if re.fullmatch(r"[0-9A-Fa-f]{1,2}", text) else None
 
 
 def _vlans(text: str) -> tuple[int, int] | None:
-    """The first and the last of `100` or `100-199`."""
+    """Return the first and last VLAN of `100` or `100-199`."""
     match = re.fullmatch(r"([1-9][0-9]{0,3})(?:-([1-9][0-9]{0,3}))?", text)
     if match is None:
         return None
@@ -127,17 +128,17 @@ def _vlans(text: str) -> tuple[int, int] | None:
 
 
 def _overhead(text: str) -> int | None:
-    """Bytes that overhead accounting adds or takes away."""
+    """Return the bytes that overhead accounting adds or, if negative, subtracts."""
     return int(text) if re.fullmatch(r"-?[0-9]{1,2}", text) and -63 <= int(text) <= 63 else None
 
 
 def _wide_overhead(text: str) -> int | None:
-    """The same of IOS-XE, which takes more."""
+    """Return the bytes of overhead accounting within the wider limits of IOS-XE."""
     return int(text) if re.fullmatch(r"-?[0-9]{1,7}", text) and abs(int(text)) <= 1_000_000 else None
 
 
 def _circuit(text: str) -> str | None:
-    """`VPI/VCI` of an ATM circuit."""
+    """Return the `VPI/VCI` of an ATM circuit."""
     match = re.fullmatch(r"([0-9]{1,3})/([0-9]{1,5})", text)
     if match is None or int(match[1]) > 255 or not 1 <= int(match[2]) <= 65535:
         return None
@@ -145,7 +146,7 @@ def _circuit(text: str) -> str | None:
 
 
 def _clock(text: str) -> int | None:
-    """Seconds of `hh:mm` or `hh:mm:ss`."""
+    """Return the seconds of `hh:mm` or `hh:mm:ss`."""
     match = re.fullmatch(r"(\d{1,2}):(\d{2})(?::(\d{2}))?", text)
     if match is None or int(match[2]) > 59 or int(match[3] or 0) > 59:
         return None
@@ -158,13 +159,13 @@ def _other_interface(text: str) -> str | None:
 
 
 def _host_interface(text: str) -> str | None:
-    """Loopback with a number of up to ten digits, or Null0."""
+    """Return the full name of a Loopback interface with up to ten digits, or of Null0."""
     name = ios_names.interface_name(text)
     return name if name is not None and re.fullmatch(r"Loopback\d{1,10}|Null0", name) else None
 
 
 def _vlan_interface(text: str) -> str | None:
-    """Vlan with a number from 1 to 4094."""
+    """Return the full name of a Vlan interface from 1 to 4094."""
     name = ios_names.interface_name(text)
     found = None if name is None else re.fullmatch(r"Vlan([1-9]\d{0,3})", name)
     return name if found is not None and int(found[1]) <= 4094 else None
@@ -221,8 +222,7 @@ TYPES: dict[str, ArgumentType] = {
 
 
 def argument_type(text: str) -> ArgumentType:
-    """Return the type that the syntax notation calls `text`: a name of `TYPES` or `LOW-HIGH`, or of a rate
-    `LOW-HIGHkmg`."""
+    """Return the type named `text` in the syntax notation: a name in `TYPES`, `LOW-HIGH`, or a rate `LOW-HIGHkmg`."""
     limits = re.fullmatch(r"(\d+)-(\d+)(kmg)?", text)
     if limits:
         return (rate if limits[3] else integer)(int(limits[1]), int(limits[2]))

@@ -1,4 +1,4 @@
-"""A declarative table of IOS commands, and the parser that matches typed lines against it.
+"""Declarative table of IOS commands, and the parser that matches typed lines against it.
 
 A command is registered with its syntax in a small notation:
 
@@ -36,16 +36,16 @@ Column = int
 """Counted from 0 at the first character of the line as typed, without the prompt."""
 
 MAX_TOKENS = 128
-"""Words and arguments of a command. More do not fit into the 254 characters that IOS takes; the search recurses."""
+"""Maximum words of a command, to limit recursion; more do not fit into the 254 characters that IOS accepts."""
 
 NOT_SUPPORTED = "Not supported: "
 """Beginning of the help for keywords of refused lines, before the reason."""
 UNDECIDED = "Undecided: "
-"""Beginning of the help for keywords of lines that decide nothing in a lab."""
+"""Beginning of the help for keywords of lines without effect on the packets of a lab."""
 
 
 class CliError(IosError):
-    """A line that the command line refuses."""
+    """Error for a line that the command line refuses."""
 
     def render(self, prompt_width: int = 0) -> list[str]:
         """Return the lines that IOS prints; `prompt_width` is the length of the prompt before the typed line."""
@@ -53,7 +53,7 @@ class CliError(IosError):
 
 
 class InvalidInputError(CliError):
-    """A token that fits nowhere; `column` is that of its first character."""
+    """Error for a token that no command accepts; `column` is that of its first character."""
 
     def __init__(self, column: Column) -> None:
         super().__init__("% Invalid input detected at '^' marker.")
@@ -65,7 +65,7 @@ class InvalidInputError(CliError):
 
 
 class IncompleteError(CliError):
-    """A line that lacks an argument."""
+    """Error for a line that lacks an argument."""
 
     def __init__(self) -> None:
         super().__init__("% Incomplete command.")
@@ -76,7 +76,7 @@ class IncompleteError(CliError):
 
 
 class AmbiguousError(CliError):
-    """A keyword prefix that several keywords share; `column` is the token's."""
+    """Error for an ambiguous keyword prefix; `column` is that of the token."""
 
     def __init__(self, line: str, column: Column) -> None:
         super().__init__(f'% Ambiguous command:  "{line.strip()}"')
@@ -88,13 +88,13 @@ class AmbiguousError(CliError):
 
 
 class RejectedError(CliError):
-    """A well-formed line that the device refuses for what it says; the message is the device's own."""
+    """Error for a well-formed line that the device refuses because of its content, with the device's message."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
 
     def render(self, prompt_width: int = 0) -> list[str]:
-        """Return the message, a line each."""
+        """Return the message as a list of lines."""
         return self.message.split("\n")
 
 
@@ -133,7 +133,7 @@ class Command(Generic[Handler]):
     """The syntax of its `no` form, as given to `Table.add`."""
     undo: Undo = PLAIN
     fallback: bool = False
-    """True if it takes a line only if no other command does."""
+    """True if the command matches a line only if no other command does."""
 
 
 class Capture(NamedTuple):
@@ -145,14 +145,14 @@ class Capture(NamedTuple):
 
 
 class Args:
-    """Arguments of a matched line by name, and its keywords."""
+    """Arguments, by name, and keywords of a matched line."""
 
     def __init__(self, form: Form, captures: Iterable[Capture], keywords: Iterable[Capture], end: Column) -> None:
         self.form: Form = form
         self._captures = tuple(captures)
         self._keywords = tuple(keywords)
         self.end = end
-        """The column behind the last token."""
+        """The column after the last token."""
 
     def __repr__(self) -> str:
         return f"Args({self.form}, {self._captures}, {[k.name for k in self._keywords]})"
@@ -184,7 +184,7 @@ class Args:
         return found
 
     def optional(self, name: str, kind: type[T]) -> T | None:
-        """Return the argument `name`, or None when it was not typed."""
+        """Return the argument `name`; None if it was not typed."""
         for capture in self._captures:
             if capture.name == name:
                 if not isinstance(capture.value, kind):
@@ -193,7 +193,7 @@ class Args:
         return None
 
     def values(self, name: str, kind: type[T]) -> list[T]:
-        """Return every value of a repeated argument, in order."""
+        """Return all values of a repeated argument, in order."""
         found = [capture.value for capture in self._captures if capture.name == name]
         return [value for value in found if isinstance(value, kind)]
 
@@ -202,7 +202,7 @@ class Args:
         return sorted([*self._captures, *self._keywords], key=lambda capture: capture.column)
 
     def words(self, line: str) -> tuple[syntax.Word, ...]:
-        """Return keywords and arguments in order, each with its text in `line`, which was matched."""
+        """Return keywords and arguments in order, each with its text in `line`, the matched line."""
         marked = [(each, True) for each in self._keywords] + [(each, False) for each in self._captures]
         marked.sort(key=lambda item: item[0].column)
         ends = [each.column for each, _ in marked[1:]] + [len(line)]
@@ -212,23 +212,23 @@ class Args:
         )
 
     def in_full(self, line: str, end: Column) -> bool:
-        """Return whether the keywords before a column stand in full in `line`, which was matched."""
+        """Return whether the keywords before a column are unabbreviated in `line`, the matched line."""
         typed = {token.column: token.text.lower() for token in tokenise(line)}
         return all(typed.get(each.column) == each.name for each in self._keywords if each.column < end)
 
     def column(self, name: str) -> Column:
-        """Return the column of the argument or keyword `name`, or that of the line's end when it was not typed."""
+        """Return the column of the argument or keyword `name`, or the column of the line's end if it was not typed."""
         for capture in (*self._captures, *self._keywords):
             if capture.name == name:
                 return capture.column
         return self.end
 
     def invalid(self, name: str) -> InvalidInputError:
-        """Return the error that puts the caret under the argument or keyword `name`, for the caller to raise."""
+        """Return, for the caller to raise, the error with the caret under the argument or keyword `name`."""
         return InvalidInputError(self.column(name))
 
     def invalid_repeat(self, name: str, index: int) -> InvalidInputError:
-        """Return the error that puts the caret under value `index` (from 0) of a repeated argument."""
+        """Return the error with the caret under value `index` (from 0) of a repeated argument."""
         return InvalidInputError([capture.column for capture in self._captures if capture.name == name][index])
 
 
@@ -238,11 +238,11 @@ class Match(Generic[Handler]):
 
     command: Command[Handler]
     mode: str
-    """The mode in which it matched: the first of those tried, or one further up."""
+    """The mode in which the line matched: the current mode or one of its parents."""
     args: Args
 
     def key(self, line: str) -> str:
-        """Return what the line is about; the whole line if the command has no `no` form."""
+        """Return the key of the line's subject; the whole line if the command has no `no` form."""
         filled = self._filled(self.command.undo.key, line)
         if filled is not None:
             return filled
@@ -252,7 +252,7 @@ class Match(Generic[Handler]):
         return line.removeprefix("no ") if filled is None else filled
 
     def undo(self, line: str) -> str:
-        """Return the line that takes `line` back; of a `no` line, the one that sets the default."""
+        """Return the line that undoes `line`; for a `no` line, the line that sets the default."""
         if self.args.form == "no":
             return f"default {line.removeprefix('no ')}"
         given = self.command.undo.line or ""
@@ -260,7 +260,7 @@ class Match(Generic[Handler]):
         return f"default {text}" if given.startswith("default ") else f"no {text}"
 
     def goes_with(self, line: str) -> str | None:
-        """Return the key of the line that takes this one along when it is removed."""
+        """Return the key of the line whose removal also removes this line."""
         return self._filled(self.command.undo.goes_with, line)
 
     def _filled(self, template: str | None, line: str) -> str | None:
@@ -286,32 +286,32 @@ def _node(text: str, *, shorten: bool) -> syntax.Node:
 
 @dataclass(frozen=True)
 class Compiled(Generic[Handler]):
-    """One form (plain, `no`, `default`) of a command; its syntax is parsed when a line may be meant for it."""
+    """One form (plain, `no`, `default`) of a command; its syntax is parsed when a line first may match it."""
 
     command: Command[Handler]
     form: Form
     text: str
     """The syntax, without `no` and `default`."""
     shorten: bool
-    """True if all behind the leading keywords may be left out."""
+    """True if everything after the leading keywords is optional."""
     help: Mapping[str, str]
 
     @cached_property
     def automaton(self) -> syntax.Automaton:
-        """Return its automaton."""
+        """Return the automaton of the syntax."""
         node = _node(self.text, shorten=self.shorten)
         return syntax.Automaton(node if self.form == "set" else syntax.prefixed(self.form, node))
 
     @cached_property
     def leading(self) -> tuple[str, ...]:
-        """The first two words of every line that fits, as far as they are keywords that must stand there."""
+        """The mandatory keywords among the first two words of every matching line."""
         if self.form == "set":
             return syntax.leading(self.text, 2)
         return (self.form, *syntax.leading(self.text, 1))
 
 
 class _Thread(NamedTuple, Generic[Handler]):
-    """A place in a command's automaton which the tokens so far lead to, with what was captured on the way."""
+    """A state of a command's automaton reached by the tokens so far, with the captured values."""
 
     compiled: Compiled[Handler]
     state: int
@@ -320,9 +320,9 @@ class _Thread(NamedTuple, Generic[Handler]):
 
 
 class _Beginnings(Generic[Handler]):
-    """The commands of a mode by the first letters of their first two words.
+    """Index of the commands of a mode by the first letters of their first two words.
 
-    Most lines of a text fit few of hundreds, and the others need not be compiled.
+    Most lines match few of the hundreds of commands, and the others need not be compiled.
     """
 
     LETTERS = 2
@@ -336,7 +336,7 @@ class _Beginnings(Generic[Handler]):
         self._known = {word[: length + 1] for word in words if word for length in range(self.LETTERS)}
 
     def _word(self, compiled: Compiled[Handler]) -> str | None:
-        """The word at this depth with which the command begins; None if it is open."""
+        """Return the leading keyword of the command at this depth; None if there is no fixed keyword."""
         leading = compiled.leading
         return leading[self._depth].lower() if self._depth < len(leading) else None
 
@@ -345,9 +345,10 @@ class _Beginnings(Generic[Handler]):
         return [_Thread(compiled, compiled.automaton.start) for compiled in self._commands]
 
     def of(self, tokens: Sequence[Token]) -> list[_Thread[Handler]]:
-        """Return where a search for these tokens begins, in the order of registration: commands left out do not fit.
+        """Return the candidate commands for these tokens in the order of registration; other commands cannot match.
 
-        One command stays for each way to read the words before the one that fits nowhere, which is the one in error.
+        If a word matches no command, one command is kept for each interpretation of the words before it, so that the
+        error is at that word.
         """
         found = self
         for token in tokens[: self.WORDS]:
@@ -380,12 +381,12 @@ _NO_HELP = {"no": "Negate a command or set its defaults", "default": "Set a comm
 class Table(Generic[Handler]):
     """Commands by mode.
 
-    `texts` explains keywords that many commands share; a command's own `help` comes first. `parents` says which
-    mode is tried next when a line does not match in a mode.
+    `texts` has the help of keywords that many commands share; a command's own `help` takes precedence. `parents` gives
+    the mode to try next if a line does not match in a mode.
     """
 
     REMEMBERED: ClassVar[int] = 2048
-    """Lines whose match is remembered."""
+    """Number of cached matches."""
 
     texts: Mapping[str, str] = field(default_factory=dict)
     parents: Mapping[str, str | None] = field(default_factory=dict)
@@ -393,7 +394,7 @@ class Table(Generic[Handler]):
     _beginnings: dict[tuple[str, frozenset[str]], _Beginnings[Handler]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # A configuration is read many times: as it is printed, compared, and removed.
+        # A configuration is parsed many times: to print, compare and remove it.
         self._matched = lru_cache(self.REMEMBERED)(self._match)
 
     def add(
@@ -410,10 +411,10 @@ class Table(Generic[Handler]):
         """Register the decorated function as the handler of a command.
 
         `no` is the syntax of its `no` and `default` forms (without those words); True means the command's own syntax
-        of which all behind the leading keywords may be left out. `help` explains keywords and arguments by name. The
-        command exists only if all of `requires` are among the capabilities given to `parse`. A keyword or argument
-        that nothing explains is a ValueError. `undo` says how its lines are removed where `no` is not enough. A
-        `fallback` takes a line that another command takes as well only if that one is a fallback, too.
+        with everything after the leading keywords optional. `help` has the help of keywords and arguments by name. The
+        command exists only if all of `requires` are among the capabilities given to `parse`. Raise ValueError for a
+        keyword or argument without help. `undo` describes the removal of its lines if `no` is not enough. A `fallback`
+        does not match a line that also matches a command that is no fallback.
         """
         forms: list[tuple[Form, str, bool]] = [("set", text, False)]
         if no is not False:
@@ -429,7 +430,7 @@ class Table(Generic[Handler]):
         help: Mapping[str, str] | None = None,
         fallback: bool = False,
     ) -> Callable[[Handler], Handler]:
-        """Register a command that exists with `no` and `default` only."""
+        """Register a command that has only the forms `no` and `default`."""
         return self._register(mode, text, _negative_forms(text), help, requires, text, None, fallback)
 
     def _register(
@@ -466,7 +467,7 @@ class Table(Generic[Handler]):
         return list(self._modes.get(mode, ()))
 
     def first_words(self, mode: str) -> frozenset[str]:
-        """Return the keywords with which the commands of a mode begin."""
+        """Return the first keywords of the commands of a mode."""
         forms = self._modes.get(mode, ())
         open_ones = (each.automaton for each in forms if not each.leading)
         symbols = (edge.symbol for each in open_ones for edge in each.edges(each.start))
@@ -482,16 +483,15 @@ class Table(Generic[Handler]):
         capabilities: Collection[str] = (),
         any_number: bool = False,
     ) -> Match[Handler]:
-        """Match `line` from column `start` in `mode`, then in the modes further up. Raise CliError when it does
-        not match.
+        """Match `line` from column `start` in `mode`, then in the parent modes. Raise CliError if it does not match.
 
         With `any_number` a number may lie outside its range.
 
-        Of several failures the one furthest to the right is raised, and of equal ones the innermost mode's. A line
-        that lacks something in one mode may be whole further up (`mls qos` below an interface), but not by taking a
-        word that the inner mode has for the beginning of another one. A command with an abbreviated keyword gives way
-        to one further up whose keywords are all typed in full (`flow record` and `ip route` below an interface, which
-        has `flowcontrol` and `ip route-cache`), unless that one is a fallback.
+        Of several failures, raise the one furthest to the right; of equal ones, that of the innermost mode. A line that
+        is incomplete in one mode may be complete in a parent mode (`mls qos` below an interface), but the parent mode
+        must not read a keyword of the inner mode as an abbreviation of another one. A command with an abbreviated
+        keyword yields to a command of a parent mode whose keywords are all typed in full (`flow record` and `ip route`
+        below an interface, which has `flowcontrol` and `ip route-cache`), unless that command is a fallback.
         """
         return self._matched(mode, line, start, frozenset(capabilities), any_number)
 
@@ -532,10 +532,10 @@ class Table(Generic[Handler]):
         raise worst
 
     def help(self, mode: str, line: str, *, start: Column = 0, capabilities: Collection[str] = ()) -> list[HelpItem]:
-        """Return what may stand at the end of `line`: the answer to `?` typed there.
+        """Return the possible words at the end of `line`: the answer to `?` typed there.
 
-        When the line ends with a blank (or is empty) these are the possible next words, with `<cr>` when the line
-        is complete; else the words that the last token begins. Raise CliError when the tokens before fit nowhere.
+        If the line ends with a blank (or is empty), these are the next words, with `<cr>` if the line is complete;
+        otherwise the completions of the last token. Raise CliError if the tokens before it do not match.
         """
         tokens = tokenise(line, start)
         partial = tokens.pop() if tokens and not line.endswith((" ", "\t")) else None
@@ -559,7 +559,7 @@ class Table(Generic[Handler]):
         return found
 
     def complete(self, mode: str, line: str, *, start: Column = 0, capabilities: Collection[str] = ()) -> str | None:
-        """Return the one keyword that the last token of `line` begins (the Tab key), or None."""
+        """Return the unique completion of the last token of `line` (the Tab key); None without one."""
         tokens = tokenise(line, start)
         if not tokens or line.endswith((" ", "\t")):
             return None
@@ -590,7 +590,7 @@ class Table(Generic[Handler]):
                 continue
             whole = [thread for thread in outcome if thread.compiled.automaton.accepts(thread.state)]
             if whole:
-                # What only such a device has goes before what all have: `interface Vlan10` of a switch.
+                # Commands of this kind of device precede common ones: `interface Vlan10` of a switch.
                 thread = max(whole, key=lambda each: _precedence(each.compiled.command))
                 end = tokens[-1].column + len(tokens[-1].text) if tokens else start
                 args = Args(thread.compiled.form, thread.captures, thread.keywords, end)
@@ -665,7 +665,7 @@ def _negative_forms(text: str, *, shorten: bool = False) -> list[tuple[Form, str
 
 
 def _keyword_steps(threads: Iterable[_Thread[Handler]], token: Token) -> dict[str, list[_Thread[Handler]]]:
-    """Return the threads behind each keyword that `token` may mean.
+    """Return the threads after each keyword that `token` may stand for.
 
     An exact keyword excludes longer ones, and a supported keyword those that are explained as not supported.
     """
@@ -699,7 +699,7 @@ def _keyword_steps(threads: Iterable[_Thread[Handler]], token: Token) -> dict[st
 def _argument(
     kind: ArgumentType, line: str, token: Token, following: Token | None, remaining: int
 ) -> tuple[int, object | None]:
-    """Return how many tokens the argument takes, and its value or None."""
+    """Return the number of tokens of the argument, and its value or None."""
     if kind.rest_of_line:
         return remaining, kind.match(line[token.column :].rstrip())
     value = kind.match(token.text)
@@ -709,7 +709,7 @@ def _argument(
 
 
 def _further(first: CliError | None, second: CliError) -> CliError:
-    """Return the failure that got further to the right; the first of equals."""
+    """Return the failure further to the right; the first one if equal."""
 
     def reach(error: CliError) -> float:
         return error.column if isinstance(error, InvalidInputError | AmbiguousError) else float("inf")

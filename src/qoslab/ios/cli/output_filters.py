@@ -1,4 +1,4 @@
-"""Output filters: `show … | include RE` and its kin."""
+"""Output filters, such as `show … | include RE`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Filter:
     pattern: Regexp
 
     def apply(self, text: str) -> str:
-        """Return what the filter leaves of a command's output."""
+        """Return the filtered output of a command."""
         lines = text.splitlines()
         match self.kind:
             case "include":
@@ -50,7 +50,7 @@ class Filter:
         return "".join(line + "\n" for line in kept)
 
     def _sections(self, lines: list[str]) -> list[str]:
-        """A matching line with the lines below it that are indented deeper."""
+        """Yield each matching line with the deeper indented lines below it."""
         kept: list[str] = []
         depth: int | None = None
         for line in lines:
@@ -65,13 +65,13 @@ class Filter:
 
 
 def split(line: str) -> tuple[str, Column | None]:
-    """Return the command before the first `|`, and the column behind that mark (None without one)."""
+    """Return the command before the first `|`, and the column after the `|` (None without one)."""
     command, mark, _ = line.partition("|")
     return command, len(command) + 1 if mark else None
 
 
 def parse(line: str, start: Column) -> Filter:
-    """Read the filter that begins at column `start`; raise CliError as IOS refuses it."""
+    """Parse the filter that begins at column `start`. Raise CliError with the refusal of IOS."""
     tokens = tokenise(line, start)
     if not tokens:
         raise IncompleteError
@@ -93,7 +93,7 @@ def parse(line: str, start: Column) -> Filter:
 
 
 def help_items(line: str, start: Column) -> list[HelpItem]:
-    """Return what may be typed behind the `|`."""
+    """Return the possible words after the `|`."""
     tokens = tokenise(line, start)
     if len(tokens) > 1 or (tokens and line.endswith(" ")):
         return [HelpItem("LINE", "Regular Expression")]

@@ -1,6 +1,6 @@
-"""A configuration session: modes, the current object, and carrying out one typed line after the other.
+"""Configuration session: modes, the current object, and execution of typed lines.
 
-`CONFIG` is the table of configuration commands; the modules next to this one fill it. The session changes its
+`CONFIG` is the table of configuration commands, filled by the modules of commands. The session changes its
 device in place. A line that is refused changes nothing.
 """
 
@@ -29,7 +29,7 @@ from qoslab.ios.model.policy import ClassMap, PolicyClass, PolicyMap
 
 
 class Mode(NamedTuple):
-    """A configuration mode: its prompt is `HOSTNAME(prompt)#`; `parent` is where `exit` leads."""
+    """A configuration mode: its prompt is `HOSTNAME(prompt)#`; `exit` leads to `parent`."""
 
     prompt: str
     parent: str | None
@@ -67,19 +67,18 @@ HOST_INTERFACE = "host-interface"
 CIRCUIT_MODES = ("atm-vc", "subif-atm-vc")
 """Modes of an ATM circuit on an interface, and on a subinterface."""
 OWN_WORDS = {"map-class": "frame-relay", "dial-peer": "ip"}
-"""First word of lines that belong to an accepted block and that the whole device has as well, by first word of the
-block."""
+"""First words of lines, by first word of their accepted block, that are also commands of the whole device."""
 INERT = "kept"
-"""The mode of what stands below a line that is kept without effect: any line."""
+"""The mode below an inert line; it accepts any line."""
 
 
 def commands_of(hardware: Hardware) -> frozenset[str]:
-    """Return what commands may require of a device: `switch`, or `router` and the capabilities of its generation."""
+    """Return the capabilities of a device: `switch`, or `router` and the capabilities of its generation."""
     return frozenset({"switch"}) if hardware.family == "switch" else frozenset({"router"}) | hardware.qos.capabilities
 
 
 CAPABILITIES = frozenset({"router", "switch"}) | generations.CAPABILITIES
-"""Everything that a command may require."""
+"""All capabilities that a command may require."""
 
 T = TypeVar("T")
 Handler = Callable[["ConfigSession", Args], None]
@@ -90,7 +89,7 @@ TEXTS = {
 }
 
 WITHOUT_EFFECT: set[str] = set()
-"""The syntaxes of commands that are kept without effect."""
+"""The syntaxes of inert commands."""
 
 CONFIG: Table[Handler] = Table(texts=TEXTS, parents={name: mode.parent for name, mode in MODES.items()})
 
@@ -107,7 +106,7 @@ BELOW_REFUSED = "it stands below a line that was refused"
 
 
 class UnsupportedError(RejectedError):
-    """A line that IOS takes and that would change what is forwarded, and how, in a way that is not modelled."""
+    """Error for a line that IOS accepts and whose effect on forwarding is not modelled."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"% {NOT_SUPPORTED}{reason}")
@@ -115,7 +114,7 @@ class UnsupportedError(RejectedError):
 
 @dataclass(frozen=True, slots=True)
 class _TextBlock:
-    """Position of the lines of a text block that is kept, or refused, as a whole."""
+    """Position within a block of text that is kept, or refused, as a whole."""
 
     outer: Position
     """Position of its first line."""
@@ -128,8 +127,8 @@ class _TextBlock:
 class ConfigSession:
     """One login's configuration mode, from `configure terminal` to `end`.
 
-    Its `capabilities` are what commands may require (`commands_of`). After `end`, or `exit` from the outermost mode,
-    `finished` is true. `notices` collects what a carried-out line prints; its reader empties it.
+    `capabilities` are those that commands may require (`commands_of`). After `end`, or `exit` from the outermost mode,
+    `finished` is true. `notices` collects the output of executed lines; its reader empties it.
     """
 
     def __init__(self, device: Device) -> None:
@@ -139,9 +138,9 @@ class ConfigSession:
         self.finished = False
         self.notices: list[str] = []
         self.restoring = False
-        """True while a whole running configuration is read, with lines written by macros."""
+        """True while a whole running configuration is read, including lines written by macros."""
         self.remarks: list[InertLine] = []
-        """The lines that were kept without effect; the reader empties it."""
+        """The inert lines; the reader empties the list."""
         self._banner: _Banner | None = None
         self.indent = 0
         """Blanks before the line that was parsed last."""
@@ -149,7 +148,7 @@ class ConfigSession:
         self._range: tuple[Position, tuple[str, ...]] | None = None
         """Position after `interface range`, and the interfaces after the first one."""
         self._skipped: int | None = None
-        """Blanks before a line that was refused: those that are indented further belong to it."""
+        """Indentation of a refused line: deeper indented lines belong to it."""
 
     @property
     def prompt(self) -> str:
@@ -164,9 +163,9 @@ class ConfigSession:
         return self._banner is not None
 
     def execute(self, line: str) -> None:
-        """Carry out one line.
+        """Execute one line.
 
-        Raise CliError, and change nothing, when it is refused. Empty lines and `!` comments do nothing.
+        Raise CliError, without a change, if it is refused. Empty lines and `!` comments have no effect.
         """
         if self._banner is not None:
             self._collect(line)
@@ -176,13 +175,13 @@ class ConfigSession:
         self.carry_out(self.parse(line))
 
     def carry_out(self, match: Match[Handler]) -> None:
-        """Carry out a line that `parse` has matched. Raise CliError, and change nothing, when it is refused."""
+        """Execute a line that `parse` has matched. Raise CliError, without a change, if it is refused."""
         before, block = self.position, self._block
         self._climb(match.mode)
         try:
             self._handle(match)
         except UnsupportedError:
-            # IOS would have left what is configured: what follows is not meant for that.
+            # IOS would have left the current mode: the following lines do not belong to it.
             if self._skipped is None:
                 self.position, self._block = before, block
             raise
@@ -191,7 +190,7 @@ class ConfigSession:
             raise
 
     def _handle(self, match: Match[Handler]) -> None:
-        """Carry out a line, of a range on each of its interfaces: where one of them refuses it, none is changed."""
+        """Execute a line; for a range on each of its interfaces, or on none if one of them refuses it."""
         first, others = self.position, self._others
         before = {name: copy(self.device.interfaces[name]) for name in (*first.names, *others) if others}
         try:
@@ -208,11 +207,11 @@ class ConfigSession:
 
     @property
     def _others(self) -> tuple[str, ...]:
-        """The interfaces of a range but the first, while lines are for a range."""
+        """The interfaces of the current range except the first one; empty outside a range."""
         return self._range[1] if self._range is not None and self._range[0] is self.position else ()
 
     def parse(self, line: str) -> Match[Handler]:
-        """Match one line in the current mode and those further up."""
+        """Match one line in the current mode and its parent modes."""
         self.indent = indented(line)
         if self._skipped is not None and self.indent > self._skipped:
             raise UnsupportedError(BELOW_REFUSED)
@@ -228,10 +227,10 @@ class ConfigSession:
         return match
 
     def _parse_in_block(self, line: str, block: _TextBlock) -> Match[Handler]:
-        """Match a line behind one that leads a block of text.
+        """Match a line after the first line of a block of text.
 
-        It belongs to the block if it is indented more than its first line, or is no command and begins like none. Of an
-        interface it also belongs to it if it is a command of interfaces.
+        It belongs to the block if it is indented deeper than the first line of the block, or if it is no command and
+        its first word begins no command. In an interface's block, commands of interfaces belong to it too.
         """
         inside, outside = INERT, block.outer.mode
         if line.strip() in ("exit", "end") or indented(line) > block.depth or self._of_block(line):
@@ -262,7 +261,7 @@ class ConfigSession:
         return CONFIG.help(self.position.mode, line, capabilities=self.capabilities)
 
     def complete(self, line: str) -> str | None:
-        """Return the keyword that the last token of `line` begins, when there is exactly one."""
+        """Return the unique keyword completion of the last token of `line`; None without one."""
         return CONFIG.complete(self.position.mode, line, capabilities=self.capabilities)
 
     # For the handlers.
@@ -272,7 +271,7 @@ class ConfigSession:
         self.position = Position(mode, (*self.position.names, name))
 
     def enter_range(self, mode: str, names: tuple[str, ...]) -> None:
-        """Go one mode down, to several interfaces of which each gets the lines that follow."""
+        """Go one mode down, to several interfaces that all get the following lines."""
         self.enter(mode, names[0])
         self._range = (self.position, names[1:])
 
@@ -281,7 +280,7 @@ class ConfigSession:
         self.position = Position(mode, self.position.names)
 
     def leave(self) -> None:
-        """Go one mode up (`exit`); from the outermost mode, out of configuration."""
+        """Go one mode up (`exit`); from the outermost mode, leave configuration."""
         parent = MODES[self.position.mode].parent
         if self._block is not None and self.position.mode == INERT:
             self.position, self._block = self._block.outer, None
@@ -296,22 +295,22 @@ class ConfigSession:
         self.finished = True
 
     def begin_block(self, key: str) -> None:
-        """Take the lines below the present one as text, kept with the line of that key."""
+        """Take the lines below the current one as text, kept with the line of that key."""
         self._block = _TextBlock(self.position, self.indent)
         self.position = Position(INERT, (key,))
 
     def skip_block(self) -> None:
-        """Refuse the lines that are indented below the present one, which the caller refuses now."""
+        """Refuse the lines that are indented below the current one; the caller refuses the current one."""
         self._skipped = self.indent
 
     @property
     def block(self) -> _TextBlock:
-        """The block of text in which the session is."""
+        """The current block of text."""
         assert self._block is not None
         return self._block
 
     def put_at(self, cursor: int) -> None:
-        """Remember where the last line of the block of text stands."""
+        """Set the index of the last line in the block of text."""
         self._block = replace(self.block, cursor=cursor)
 
     def begin_banner(self, delimiter: str, keep: Callable[[str], None], first: str) -> None:

@@ -1,4 +1,4 @@
-"""The notation of command syntax, compiled to a small automaton; see `grammar` for the notation."""
+"""Notation of command syntax, compiled to a small automaton; see `grammar` for the notation."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Symbol = str | Argument
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One node after the other."""
+    """A sequence of nodes."""
 
     nodes: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of several nodes; `optional` adds nothing at all."""
+    """One of several nodes; none of them if `optional`."""
 
     nodes: tuple[Node, ...]
     optional: bool
@@ -36,7 +36,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A node, once or more."""
+    """A node that occurs one or more times."""
 
     node: Node
 
@@ -49,7 +49,7 @@ _LEADING = re.compile(r"\s*+([^\s()\[\]|<>+]++)(?!\s*\+)")
 
 
 def parse(text: str) -> Node:
-    """Parse the notation; a mistake in it is a ValueError."""
+    """Parse the notation. Raise ValueError if it is invalid."""
     lexemes: list[Symbol] = []
     position = 0
     text = text.strip()
@@ -105,7 +105,7 @@ def names(text: str) -> list[str]:
 
 
 def leading(text: str, most: int) -> tuple[str, ...]:
-    """Return the first keywords common to all lines of this syntax, at most `most`."""
+    """Return the leading keywords common to all lines of this syntax, at most `most`."""
     depth = 0
     for mark in re.findall(r"[()\[\]|]", text):
         if mark == "|" and depth == 0:
@@ -120,12 +120,12 @@ def leading(text: str, most: int) -> tuple[str, ...]:
 
 
 def prefixed(word: str, node: Node) -> Node:
-    """Return the syntax with a keyword in front."""
+    """Return the syntax preceded by a keyword."""
     return Sequence((word, node))
 
 
 def shortened(node: Node) -> Node:
-    """Return a syntax that accepts what `node` does and also less of it, but all its leading keywords."""
+    """Return a syntax that also accepts truncated lines of `node`, from its leading keywords on."""
     nodes = node.nodes if isinstance(node, Sequence) else (node,)
     leading = next((i for i, each in enumerate(nodes) if not isinstance(each, str)), len(nodes))
     tail: tuple[Node, ...] = ()
@@ -135,7 +135,7 @@ def shortened(node: Node) -> Node:
 
 
 def mandatory(node: Node) -> Node:
-    """Return the syntax without all that is optional in it."""
+    """Return the syntax without its optional parts."""
     if isinstance(node, Sequence):
         return Sequence(tuple(mandatory(each) for each in node.nodes))
     if isinstance(node, Choice):
@@ -145,14 +145,14 @@ def mandatory(node: Node) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A keyword or an argument of a line that has been read."""
+    """A keyword or an argument of a parsed line."""
 
     name: str
     text: str
     keyword: bool
 
     def is_symbol(self, symbol: Symbol) -> bool:
-        """Return whether it stands for that symbol of a syntax; of an argument the name counts, not the type."""
+        """Return whether the word matches a symbol of a syntax; arguments are compared by name, not by type."""
         return symbol == self.name if isinstance(symbol, str) else not self.keyword and symbol.name == self.name
 
 
@@ -188,11 +188,11 @@ class Automaton:
         return self._outgoing[state]
 
     def keywords(self, state: int) -> tuple[tuple[str, str, int], ...]:
-        """Return the steps by keywords: in small letters, as it is written, and where it leads."""
+        """Return the steps by keywords: lower-case keyword, keyword as written, and next state."""
         return self._keywords[state]
 
     def arguments(self, state: int) -> tuple[tuple[Argument, int], ...]:
-        """Return the steps by arguments, and where each leads."""
+        """Return the steps by arguments, each with its next state."""
         return self._arguments[state]
 
     def accepts(self, state: int) -> bool:
@@ -200,7 +200,7 @@ class Automaton:
         return self._final in self._reach[state]
 
     def fill(self, words: tuple[Word, ...]) -> str | None:
-        """Return the longest text of this syntax that some of `words` make, in their order; None if there is none."""
+        """Return the longest text of this syntax formed by some of `words`, in order; None if there is none."""
         found = self._fill(self.start, words)
         return None if found is None else " ".join(word.text for word in found)
 
@@ -219,7 +219,7 @@ class Automaton:
         return len(self._edges) - 1
 
     def _build(self, node: Node, start: int) -> int:
-        """Add the states of `node` behind `start` and return the one in which it ends."""
+        """Add the states of `node` after `start` and return its final state."""
         if isinstance(node, str | Argument):
             end = self._state()
             self._edges[start].append(Edge(node, end))

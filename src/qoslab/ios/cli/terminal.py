@@ -1,4 +1,4 @@
-"""A terminal line without IO: characters come in by `feed`, text goes out through a callback.
+"""Terminal line without I/O: `feed` takes input characters, a callback takes output text.
 
 Echo, line editing, history, type-ahead and ` --More-- ` paging, as on an IOS vty.
 """
@@ -29,11 +29,11 @@ _INTERRUPTS = frozenset({CTRL_C, CTRL_CARET})
 DEFAULT_LENGTH = 24
 DEFAULT_WIDTH = 80
 HISTORY_SIZE = 20
-"""Lines kept; the default of `terminal history size`, which is 10 in 12.4 and 20 in 15.x."""
+"""Number of lines in the history: the default of `terminal history size`, 10 in 12.4 and 20 in 15.x."""
 LINE_LIMIT = 4096
 """Maximum length of a command in characters. IOS truncates commands at 254, silently."""
 TYPED_AHEAD = 2**16
-"""Characters that may wait to be read; of more the one who feeds them should wait, see `taken`."""
+"""Limit of unread characters above which the caller of `feed` should wait, see `taken`."""
 
 _MORE = " --More-- "
 _ARROWS = {
@@ -49,15 +49,15 @@ _ARROWS = {
 
 
 class Disconnected(Exception):  # noqa: N818 - it is an event, not an error
-    """The other end has gone."""
+    """The client closed the connection."""
 
 
 class Interrupted(Exception):  # noqa: N818
-    """Ctrl-C, or Ctrl-Z where it means the same."""
+    """Ctrl-C, or Ctrl-Z with the same meaning."""
 
 
 class EndOfConfiguration(Exception):  # noqa: N818
-    """Ctrl-Z at a prompt; `line` is what had been typed before it."""
+    """Ctrl-Z at a prompt; `line` is the text before it."""
 
     def __init__(self, line: str) -> None:
         super().__init__(line)
@@ -65,7 +65,7 @@ class EndOfConfiguration(Exception):  # noqa: N818
 
 
 class HelpRequested(Exception):  # noqa: N818
-    """A question mark typed at a command prompt; `line` is what stands before it."""
+    """A question mark typed at a command prompt; `line` is the text before it."""
 
     def __init__(self, line: str) -> None:
         super().__init__(line)
@@ -81,14 +81,14 @@ class CompletionRequested(Exception):  # noqa: N818
 
 
 class Terminal:
-    """One login's line."""
+    """The terminal line of a login."""
 
     def __init__(self, write: Callable[[str], None], idle_s: Callable[[], float | None] = lambda: None) -> None:
-        """`idle_s` says how long nothing may be typed before the line is closed; None: for ever."""
+        """`idle_s` returns the idle timeout in seconds after which the line is closed; None for no timeout."""
         self.length = DEFAULT_LENGTH
         """Lines of a page; 0: no paging."""
         self.width = DEFAULT_WIDTH
-        """Columns; 0: unlimited. Kept for `show terminal`-like questions; long lines are not wrapped."""
+        """Columns; 0: unlimited. Stored for `show` commands only; long lines are not wrapped."""
         self._send = write
         self._input: deque[str] = deque()
         self._arrived = asyncio.Event()
@@ -105,7 +105,7 @@ class Terminal:
     # Input
 
     def feed(self, text: str) -> None:
-        """Take characters as they arrive; they are kept until something reads them."""
+        """Take characters as they arrive; they are buffered until they are read."""
         for character in text:
             if character == "\n" and self._after_cr:
                 self._after_cr = False
@@ -121,15 +121,15 @@ class Terminal:
 
     @property
     def crowded(self) -> bool:
-        """True if more than `TYPED_AHEAD` is waiting to be read."""
+        """True if more than `TYPED_AHEAD` characters are unread."""
         return len(self._input) > TYPED_AHEAD
 
     async def taken(self) -> None:
-        """Return when all that was fed has been read, or the line closes."""
+        """Wait until all input has been read, or the line closes."""
         await self._taken.wait()
 
     def end_input(self) -> None:
-        """End the input; the characters so far are still executed."""
+        """End the input; input received so far is still executed."""
         self._ended = True
         self._arrived.set()
 
@@ -156,7 +156,7 @@ class Terminal:
         return key
 
     async def _within_idle_time(self, event: asyncio.Event) -> None:
-        """Wait for it; the line closes after its idle timeout."""
+        """Wait for an awaitable; close the line after its idle timeout."""
         if event.is_set():
             return
         try:
@@ -167,12 +167,11 @@ class Terminal:
             raise Disconnected from None
 
     async def interruptible(self) -> None:
-        """Return when Ctrl-C or Ctrl-Shift-6 is typed, or the line closes: for a command to wait for during its
-        work."""
+        """Wait until Ctrl-C or Ctrl-Shift-6 is typed, or the line closes; a command awaits this during its work."""
         await self._interrupt.wait()
 
     def take_interrupt(self) -> None:
-        """Drop the interrupt that stopped a command, and what was typed before it."""
+        """Drop the interrupt that stopped a command, and the input before it."""
         while self._input and self._input.popleft() not in _INTERRUPTS:
             pass
         if not self._gone and not _INTERRUPTS.intersection(self._input):
@@ -181,12 +180,12 @@ class Terminal:
     # Output
 
     def hold(self) -> None:
-        """The other end does not take what it is sent: nothing more is read, and so nothing more carried out."""
+        """Pause reading, and thereby execution, because the client does not accept output."""
         self._room.clear()
 
     @property
     def held(self) -> bool:
-        """True if it waits for the other end."""
+        """True while the client does not accept output."""
         return not self._room.is_set()
 
     def go_on(self) -> None:
@@ -194,11 +193,11 @@ class Terminal:
         self._room.set()
 
     def write(self, text: str) -> None:
-        """Send text at once; newlines become CR LF, as a terminal wants them."""
+        """Send text at once; newlines become CR LF."""
         self._send(text.replace("\r\n", "\n").replace("\n", "\r\n"))
 
     async def page(self, text: str) -> None:
-        """Send text a page at a time. The user may stop it; then the rest is dropped."""
+        """Send text page by page. If the user stops it, the rest is dropped."""
         if self.length == 0:
             self.write(text)
             return
@@ -212,7 +211,7 @@ class Terminal:
             room -= 1
 
     async def _more(self) -> int:
-        """Ask for the next page; return how many lines to show, 0 to stop."""
+        """Prompt for the next page; return the number of lines to show, 0 to stop."""
         self.write(_MORE)
         key = await self._key()
         self.write(BACKSPACE * len(_MORE) + " " * len(_MORE) + BACKSPACE * len(_MORE))
@@ -259,7 +258,7 @@ class Terminal:
         return key in ("\r", "y", "Y")
 
     async def read_command(self, prompt: str, line: str = "") -> str:
-        """Print the prompt and read a command with editing and history; `line` is already on it.
+        """Print the prompt and read a command with editing and history; `line` is the initial text.
 
         Raise HelpRequested at `?`, CompletionRequested at Tab, EndOfConfiguration at Ctrl-Z, Interrupted at Ctrl-C.
         """
@@ -313,7 +312,7 @@ class _Editor:
         terminal.write(text)
 
     def key(self, key: str) -> None:
-        """Carry out one key."""
+        """Handle one key."""
         match key:
             case "":
                 pass
@@ -378,7 +377,7 @@ class _Editor:
         self.cursor = cursor
 
     def _replace(self, text: str, cursor: int) -> None:
-        """Show `text` in place of the present one."""
+        """Replace the displayed text by `text`."""
         common = 0
         while common < min(len(text), len(self.text), self.cursor) and text[common] == self.text[common]:
             common += 1

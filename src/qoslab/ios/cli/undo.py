@@ -1,4 +1,4 @@
-"""Recognition and undo of printed configuration lines, for `diff`."""
+"""Subjects and removal of printed configuration lines, for `diff`."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from typing import Any
 class Undo:
     """Undo of a command's lines beyond its `no` form.
 
-    The syntaxes are filled with the keywords and arguments of a line, as many of them as fit, in order.
+    The syntaxes are filled with the matching keywords and arguments of a line, in order.
     """
 
     key: str | None = None
-    """Syntax of what a line is about: two lines with the same key are two values of one setting.
+    """Syntax of the key of a line's subject: lines with the same key are values of one setting.
 
-    None is the mandatory part of the `no` form.
+    None for the mandatory part of the `no` form.
     """
     line: str | None = None
-    """Syntax of what takes a line back, behind `no` or, if it begins so, `default`. None is the key."""
+    """Syntax of the line that removes a line, without `no`, unless it begins with `default`. None for the key."""
     afresh: bool = False
-    """True if the old line is removed before another value: it keeps something of that, or the order below it."""
+    """True if the old line must be removed before another value is set: parts of it, or its order, would remain."""
     renewed: bool = False
-    """True if a block is removed before one with another first line takes its place."""
+    """True if a block must be removed before a block with another first line replaces it."""
     table: bool = False
-    """True if lines with the same key make one table together, which the key's `no` form clears."""
+    """True if lines with the same key form one table, which the key's `no` form clears."""
     parts: bool = False
-    """True if lines of this command whose keys extend another line's come to nothing without that."""
+    """True if lines of this command whose keys extend the key of another line have no effect without that line."""
     ordered: Callable[[Any], bool] | None = None
-    """Given the line's `Args`, whether its place among its neighbours counts, new lines being appended."""
+    """Function of the line's `Args`: whether its position among its neighbours matters; new lines are appended."""
     referred: int | None = None
-    """A rank among what other lines may refer to, in the order in which these can be removed."""
+    """Rank among the objects that other lines may refer to, in the order in which they can be removed."""
     attaches: bool = False
-    """True if it puts a named object in force: it is removed before that object changes."""
+    """True if the line applies a named object: it is removed before that object changes."""
     first: bool = False
-    """True if, if it is to go, it does so before anything is entered: it would be in the way of that."""
+    """True if its removal precedes all additions, because it may conflict with them."""
     rewrite: bool = False
-    """True if it is removed and entered again if a change in place does not give the wanted line."""
+    """True if the line is removed and re-entered if a change in place does not produce the wanted line."""
     early: bool = False
-    """True if it comes first if addresses are entered again: with one of them it would be refused."""
+    """True if it precedes re-entered addresses: after one of them it would be refused."""
     verbatim: bool = False
-    """True if it is a text that may go over several lines; such come last."""
+    """True for a text of possibly several lines; such texts are entered last."""
     late: bool = False
-    """True if it is removed after its neighbours have been entered: without it there may be nothing left."""
+    """True if it is removed after its neighbours have been entered, since its block might otherwise become empty."""
     goes_with: str | None = None
-    """Syntax of the key of the line that takes this one along when it is removed."""
+    """Syntax of the key of the line whose removal also removes this line."""
     followed: str | None = None
-    """A line to be typed behind it: it removes what a macro has set, so that something else can be set there."""
+    """A line to enter after it: it removes the settings of a macro, so that other values can be set."""
     split: Callable[[Any], Sequence[str]] | None = None
-    """Given the line's `Args`, the lines of single objects that it stands for; removing one removes all behind it."""
+    """Function of the line's `Args`: the equivalent lines of single objects; removing one removes all after it."""
 
 
 PLAIN = Undo()

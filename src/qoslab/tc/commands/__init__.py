@@ -2,8 +2,8 @@
 
     tc qdisc add dev Ethernet0 root cake bandwidth 20mbit
 
-`parse` reads commands into `Commands`; `compile_commands` makes the engine's configuration of them. Kinds of queueing
-disciplines are modules of `kinds`, each with the parameters that it has in tc's own manual pages.
+`parse` reads commands into `Commands`; `compile_commands` compiles them to the engine's configuration. Kinds of
+queueing disciplines are modules of `kinds`, each with the parameters of tc's manual pages.
 """
 
 from qoslab.tc.commands.command_parser import is_tc, parse

@@ -1,6 +1,6 @@
 """Words of a tc command before the kind: `tc qdisc|class|filter add|replace dev INTERFACE …`.
 
-The same for commands that the engine and those that a kernel carries out.
+Shared by commands for the engine and for a kernel.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from qoslab.tc.commands.command_words import Reader, RefusedWordError, Word, did
 TcObject = Literal["qdisc", "class", "filter"]
 OBJECTS: tuple[TcObject, ...] = ("qdisc", "class", "filter")
 VERBS = ("add", "replace")
-"""A template describes the final configuration of an interface, so that nothing is deleted or changed in it."""
+"""Allowed verbs: a template describes the final configuration, so that it has none to delete or change objects."""
 HOOKS = ("ingress", "egress", "clsact")
 _VALUES = {
     "qdisc": ("dev", "parent", "handle", "estimator", "ingress_block", "egress_block"),
@@ -23,11 +23,11 @@ _VALUES = {
 """Words with one value."""
 _PRIORITIES = ("pref", "preference", "priority")
 Head = dict[str, Word]
-"""Values by word. `prio` stands for all its names. The value of `root`, of hooks and of `stab` is the word itself."""
+"""Values by word. `prio` is the key for all its synonyms. The value of `root`, hooks and `stab` is the word itself."""
 
 
 def choice(reader: Reader, known: tuple[str, ...], expected: str) -> Word:
-    """Read one of the known words. Raise `RefusedWordError` with `expected`."""
+    """Read one of the known words. Raise `RefusedWordError` with `expected` for any other word."""
     word = reader.take(expected)
     if word.text not in known:
         raise RefusedWordError(

@@ -1,7 +1,7 @@
-"""Text of tc commands to the typed tree.
+"""Parser from the text of tc commands to the typed tree.
 
 Commands are `tc qdisc add|replace`, `tc class add|replace` and `tc filter add|replace`. A template describes the final
-configuration of an interface, so that nothing is deleted or changed in it.
+configuration of an interface, so that it has no commands to delete or change objects.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OF_THE_ENGINE = {
     "class": ("dev", "parent", "classid"),
     "filter": ("dev", "parent", "protocol", "prio"),
 }
-"""Words before the kind."""
+"""Words before the kind that the engine supports, by object."""
 _HANDLE = re.compile(r"(0x)?([0-9a-fA-F]{1,4}):")
 _CLASS = re.compile(r"([0-9a-fA-F]{1,4}):([0-9a-fA-F]{1,4})")
 PROTOCOLS = {"icmp": 1, "tcp": 6, "udp": 17, "icmpv6": 58}
@@ -32,7 +32,7 @@ U32_MATCHES = ("ip", "ip6")
 
 
 def is_tc(text: str) -> bool:
-    """Return whether a rendered template is one of tc commands: its first word other than comments is `tc`."""
+    """Return whether a rendered template consists of tc commands: its first word after comments is `tc`."""
     return next((words[0].text == "tc" for words in commands_of(text)), False)
 
 

@@ -10,7 +10,7 @@ from qoslab.tc.commands.command_words import Word
 from qoslab.tc.commands.qdisc_kind import Kind
 
 ROOT = "root"
-"""The parent of an interface's own qdisc."""
+"""The parent of an interface's root qdisc."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class TcClass:
     parent: str
     classid: str
     kind: Kind
-    """The kind of its qdisc."""
+    """The kind of the class's qdisc."""
     settings: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Criteria of a filter; a packet must meet all of them. None is any."""
+    """Criteria of a filter; a packet must meet all of them. None matches any value."""
 
     family: int | None = None
     protocol: int | None = None
@@ -61,7 +61,7 @@ class Filter:
     priority: int
     match: Match
     target: Word
-    """The class that it names."""
+    """The class that the filter selects."""
 
 
 @dataclass(slots=True)
@@ -77,4 +77,4 @@ class Tree:
 
 
 Commands = dict[str, Tree]
-"""Trees by the interface's name, as the commands have it."""
+"""Trees by interface name as written in the commands."""

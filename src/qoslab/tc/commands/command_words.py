@@ -1,4 +1,4 @@
-"""Words of tc commands with their places, and the error that names one."""
+"""Words of tc commands with their positions, and the error for a refused word."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from difflib import get_close_matches
 from qoslab.errors import IosError
 
 _WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+|\S+""")
-"""A word; blanks within quotes are part of it, and a quote without end is a word by itself."""
+"""Pattern of a word; blanks within quotes are part of it, and an unclosed quote is a word by itself."""
 _QUOTED = re.compile(r""""([^"]*)"|'([^']*)'""")
 LONGEST = 100
-"""Letters of a word for which near words are searched."""
+"""Maximum length of a word for which similar words are searched."""
 NEAR = 0.6
-"""Similarity of near words, from 0 to 1 (difflib)."""
+"""Minimum similarity of suggested words, from 0 to 1 (difflib)."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the question for the nearest known word; empty if none is near."""
+    """Return a "did you mean" question with the most similar known word; empty if none is similar."""
     near = get_close_matches(word, list(known), 1, NEAR) if len(word) <= LONGEST else []
     return f'did you mean "{near[0]}"?' if near and near[0] != word else ""
 
 
 def one_of(known: Iterable[str]) -> str:
-    """Return the known words as a list in a sentence."""
+    """Return the known words as an enumeration in a sentence."""
     words = list(dict.fromkeys(known))
     return f"one of {', '.join(words)}" if len(words) > 1 else "".join(words) or "one, but there is none"
 
@@ -42,7 +42,7 @@ class Word:
 
 
 class TcError(IosError):
-    """A tc command that the router refuses; `number` is the line."""
+    """Error for a tc command that the router refuses; `number` is the line."""
 
     def __init__(self, source: str, word: Word, found: str, hint: str = "") -> None:
         """`found` says "found …, expected …"."""
@@ -51,7 +51,7 @@ class TcError(IosError):
 
 
 class RefusedWordError(Exception):
-    """A word that is refused; the reader of the text adds its name."""
+    """Error for a refused word; the caller that read the text adds the name of the source."""
 
     def __init__(self, word: Word, found: str, hint: str = "") -> None:
         """`found` says "found …, expected …"."""
@@ -106,7 +106,7 @@ class Reader:
         return word
 
     def rest(self) -> list[Word]:
-        """Read all that is left."""
+        """Read all remaining words."""
         words, self._next = self._words[self._next :], len(self._words)
         return words
 

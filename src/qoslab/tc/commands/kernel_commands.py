@@ -1,7 +1,7 @@
-"""tc commands that a kernel carries out: their interfaces and kinds, without the kernel.
+"""Parser of tc commands for a kernel: interfaces and kinds, without access to a kernel.
 
-The kernel knows all parameters of a kind, so that only the words before the kind are read here, and the kinds of a
-filter's actions.
+The kernel checks the parameters of a kind, so that only the words before the kind, and the kinds of a filter's actions,
+are read here.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from qoslab.tc.commands.command_words import Reader, RefusedWordError, TcError, 
 from qoslab.tc.kernel_kinds import ACTIONS, FILTERS, QDISCS, Kinds, described
 
 _CONTROLS = frozenset({"ok", "drop", "pass", "pipe", "continue", "goto", "shot", "reclassify", "trap"})
-"""Words for the action `gact`."""
+"""Keywords of the action `gact`."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """One command."""
+    """One tc command."""
 
     number: int
-    """Line of the text, from 1; of a continued command its first; 0 if it comes from no line."""
+    """Line of the text, from 1 (the first line of a continued command); 0 if there is none."""
     words: tuple[str, ...]
     """Words after `tc`."""
     what: TcObject
@@ -36,7 +36,7 @@ class Command:
 
 
 def parse_commands(text: str, interfaces: Collection[str], *, source: str = "configuration") -> list[Command]:
-    """Return the commands of a text. Raise `TcError` for the first one that is none for these interfaces."""
+    """Return the commands of a text. Raise `TcError` for the first one that is invalid for these interfaces."""
     found = []
     for words in commands_of(text):
         try:
@@ -99,7 +99,7 @@ def _actions(words: Sequence[Word]) -> Iterator[str]:
 
 
 def lacking(commands: Iterable[Command], kinds: Kinds) -> Iterator[tuple[int, str]]:
-    """Yield the line of each command whose kind a kernel lacks, and that kind with its module."""
+    """Yield the line of each command with a kind that a kernel lacks, and that kind with its module."""
     for each in commands:
         if each.what == "qdisc" and each.kind not in kinds.qdiscs:
             yield each.number, described("qdisc", each.kind)

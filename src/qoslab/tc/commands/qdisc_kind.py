@@ -1,4 +1,4 @@
-"""Interface of a kind of queueing discipline, and the reading of its parameters."""
+"""Interface of a kind of queueing discipline, and the parser of its parameters."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A word with a value."""
+    """A parameter with a value."""
 
     name: str
-    """Argument of the settings."""
+    """Name of the argument of the settings."""
     read: Callable[[str], Any]
-    """Raises `UnitError`."""
+    """Parser of the value; raises `UnitError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A word without a value: what it sets."""
+    """A parameter without a value, with the settings that it makes."""
 
     sets: Mapping[str, Any] = field(default_factory=dict)
 
@@ -45,22 +45,22 @@ class Kind:
     name: str
     """Name in tc."""
     settings: Callable[..., Any]
-    """Makes its settings from the parameters that were given; the others have tc's defaults."""
+    """Constructor of the settings from the given parameters; the others have tc's defaults."""
     words: Mapping[str, Parameter | Flag]
     """Parameters and flags by word."""
     refused: Mapping[str, str] = field(default_factory=dict)
-    """Words that tc knows and the engine does not: the reason."""
+    """Reasons by parameter of tc that the engine does not support."""
     leaf: Callable[[Any], Leaf] | None = None
-    """The queue of its settings; None for a kind that has classes or another qdisc below it."""
+    """Function from settings to the queue; None for a kind with classes or with another qdisc below it."""
     shape: Callable[[Any], program_formats.TreeShape] | None = None
-    """A kind with one qdisc below it: its shaper."""
+    """Function from settings to the shaper, for a kind with one qdisc below it."""
     classes: Kind | None = None
-    """A kind with classes: theirs."""
+    """Kind of the classes, for a kind with classes."""
     sharing: Callable[[Any], ClassShare] | None = None
-    """Part of each class, for classes."""
+    """Function from settings to the share of a class, for the kind of classes."""
 
     def read(self, reader: Reader) -> Any:
-        """Return the settings of the rest of a command. Raise `RefusedWordError`."""
+        """Read the rest of a command and return the settings. Raise `RefusedWordError`."""
         given: dict[str, Any] = {}
         places: dict[str, Word] = {}
         while (word := reader.peek()) is not None:
@@ -97,7 +97,7 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class ClassShare:
-    """The part of a class: what it is sure of, what it may have, and how it shares the rest."""
+    """The share of a class: guaranteed rate, maximum rate, and weight in the rest."""
 
     minimum_bps: int
     weight: int
@@ -105,7 +105,7 @@ class ClassShare:
 
 
 class ParameterError(ValueError):
-    """Parameters that do not fit together, or are missing; `name` is that of the first one."""
+    """Error for contradictory or missing parameters; `name` is the first of them."""
 
     def __init__(self, name: str, found: str) -> None:
         super().__init__(found)

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def apply_template(device: Device, text: str, *, tc: bool, source: str = "configuration") -> list[Remark]:
-    """Carry out a rendered template on top of `device`; return the lines that were kept without effect.
+    """Apply a rendered template to `device`; return the inert lines.
 
-    Text whose first word is `tc` is of tc commands if `tc` says that the node takes those. Raise `IosError`
-    naming `source` and line.
+    Text that begins with `tc` is parsed as tc commands if the argument `tc` is true. Raise `IosError` naming `source`
+    and line.
     """
     if not (tc and is_tc(text)):
         return apply(device, text, source=source)

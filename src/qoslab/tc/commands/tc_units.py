@@ -1,7 +1,7 @@
-"""Units of tc(8): rates, sizes and times, as its section "UNITS" has them. They differ from those of experiment files.
+"""Units of tc(8), section "UNITS": rates, sizes and times. They differ from those of experiment files.
 
-Upper and lower case are the same. A rate without a unit is in bits per second, and `bps` is bytes per second; `k` of a
-size is 1024 bytes; a time without a unit is in microseconds.
+Case is ignored. A rate without a unit is in bits per second, and `bps` is bytes per second; `k` in a size is 1024
+bytes; a time without a unit is in microseconds.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TIMES = {
 
 
 class UnitError(ValueError):
-    """A text that is no quantity; `str` is what was expected in its place."""
+    """Error for a text that is not a quantity; `str` is the expected form."""
 
 
 def _quantity(text: str, units: Mapping[str, int | Fraction], expected: str) -> int:
@@ -52,17 +52,17 @@ def _quantity(text: str, units: Mapping[str, int | Fraction], expected: str) -> 
 
 
 def rate_bps(text: str) -> int:
-    """Bits per second of a rate such as `20mbit` or `2.5mbps` (bytes)."""
+    """Return the bits per second of a rate such as `20mbit` or `2.5mbps` (bytes)."""
     return _quantity(text, RATES, "a rate such as 20mbit or 512kbit (bits), 64kbps (bytes per second)")
 
 
 def size_bytes(text: str) -> int:
-    """Bytes of a size such as `1514`, `32kb` (1024) or `10mb`."""
+    """Return the bytes of a size such as `1514`, `32kb` (1024) or `10mb`."""
     return _quantity(text, SIZES, "a size such as 1514 or 1600b (bytes), 32k (times 1024), 4mb")
 
 
 def time_us(text: str) -> int:
-    """Microseconds of a time such as `5ms`."""
+    """Return the microseconds of a time such as `5ms`."""
     return _quantity(text, TIMES, "a time such as 5ms, 100us or 1s (a bare number is in microseconds)")
 
 
@@ -74,7 +74,7 @@ def count(text: str) -> int:
 
 
 def signed(text: str) -> int:
-    """Return a whole number, which may have a sign."""
+    """Return a whole number with an optional sign."""
     try:
         return int(text)
     except ValueError:

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 MOST_NODES = 255
-"""Classes and queues of an interface."""
+"""Maximum number of classes and queues of an interface."""
 PORT_PROTOCOLS = (6, 17)
 DEFAULT_QUEUE: program_formats.QueueDisciplinePfifo = {"kind": "pfifo", "limit": 1000}
-"""The queue of a class without a qdisc of its own: as long as Linux's transmit queue."""
+"""The queue of a class without a qdisc, as long as Linux's transmit queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """The engine's configuration of the interfaces that commands name."""
+    """The engine's configuration of the interfaces in the commands."""
 
     queueing: Mapping[str, program_formats.InterfaceQueueingTree]
     """Trees by the interface's full name."""
     access_lists: Mapping[str, list[program_formats.AccessListEntry]]
-    """Access lists made of the filters."""
+    """Access lists compiled from the filters."""
 
 
 def compile_commands(commands: Commands, interfaces: Collection[str], *, source: str = "configuration") -> Compiled:
@@ -62,7 +62,7 @@ class _Builder:
     nodes: list[program_formats.TreeNode] = field(default_factory=list)
     access_lists: dict[str, list[program_formats.AccessListEntry]] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
-    """Parents whose qdisc is in the tree."""
+    """Parents and classes that have been added to the tree."""
 
     def queueing(self) -> program_formats.InterfaceQueueingTree:
         tree = self.tree
@@ -80,7 +80,7 @@ class _Builder:
         return {"type": "tree", "nodes": self.nodes, "rules": rules, "default": self._default(root)}
 
     def _qdisc(self, qdisc: Qdisc, parent: str | None, own: program_formats.TreeNode | None = None) -> None:
-        """Add a qdisc below a node; `own` is the class that it belongs to, which it becomes the queue of if it can."""
+        """Add a qdisc below a node; `own` is its class, and the qdisc becomes the queue of that class if possible."""
         self.used.add(qdisc.parent)
         name = qdisc.handle or f"{qdisc.kind.name} at {qdisc.parent}"
         if qdisc.kind.classes is not None:
@@ -102,7 +102,7 @@ class _Builder:
         self._add(_node(name, parent, leaf.shape) | {"queue": leaf.queue})
 
     def _below(self, qdisc: Qdisc) -> Qdisc | None:
-        """Return the qdisc below one that has a single one."""
+        """Return the qdisc below a qdisc with a single child; None without one."""
         if qdisc.handle is None:
             return None
         # Linux calls the only class of such a qdisc MAJOR:1.
@@ -148,7 +148,7 @@ class _Builder:
         return node["name"]
 
     def _unused(self) -> None:
-        """Refuse what hangs below nothing."""
+        """Refuse qdiscs and classes whose parent does not exist."""
         known = [*self.tree.classes, *(each.handle for each in self.tree.qdiscs.values() if each.handle)]
         for parent, qdisc in self.tree.qdiscs.items():
             if parent not in self.used:
@@ -173,7 +173,7 @@ class _Builder:
         return {each.parent for each in self.tree.classes.values()}
 
     def _default(self, root: Qdisc) -> int:
-        """Return the queue of what no filter matches."""
+        """Return the queue of packets that no filter matches."""
         qdisc: Qdisc | None = root
         while qdisc is not None and qdisc.kind.classes is None:
             qdisc = self._below(qdisc) if qdisc.kind.shape is not None else None
@@ -216,7 +216,7 @@ def _node(name: str, parent: str | None, shape: program_formats.TreeShape | None
 
 
 def _entries(match: Match, family: int) -> Iterator[program_formats.AccessListEntry]:
-    """Yield the entries of an access list of packets of one version of IP that meet the criteria."""
+    """Yield the access list entries for packets of one version of IP that meet the criteria."""
     networks = (match.source, match.destination)
     if match.family not in (None, family) or any(each is not None and each.version != family for each in networks):
         return

@@ -1,4 +1,4 @@
-"""Kinds of queueing disciplines: one module each, with `KIND` or several `KINDS`; a module is found by being here."""
+"""Kinds of queueing disciplines: one module each, with `KIND` or several `KINDS`; all modules here are loaded."""
 
 from __future__ import annotations
 

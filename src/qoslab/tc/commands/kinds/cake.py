@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 ETHERNET_HEADER = 14
-"""Bytes that the engine counts of an Ethernet frame in addition to its IP packet; `overhead` counts from that."""
+"""Bytes of an Ethernet frame that the engine counts in addition to the IP packet; `overhead` is relative to it."""
 TARGET_US, RTT_US = 5_000, 100_000
 RTTS = {
     "datacentre": 100,
@@ -24,7 +24,7 @@ RTTS = {
     "satellite": 1_000_000,
     "interplanetary": 3_600_000_000,
 }
-"""Round-trip times of the keywords, microseconds; the target is a twentieth (tc-cake(8))."""
+"""Round-trip times by keyword, microseconds; the target is a twentieth of it (tc-cake(8))."""
 OVERHEADS: dict[str, dict[str, int | str]] = {
     "conservative": {"overhead": 48, "carrier": "atm"},
     "ethernet": {"overhead": 38, "mpu": 84},
@@ -48,20 +48,20 @@ class Cake:
     """Settings of `cake`."""
 
     bandwidth_bps: int | None = None
-    """None for no shaper."""
+    """Shaper rate; None for no shaper."""
     diffserv: program_formats.Diffserv = "diffserv3"
     isolation: program_formats.Isolation = "triple_isolate"
     rtt_us: int = RTT_US
     memory_limit: int | None = None
     wash: bool = False
     overhead: int | None = None
-    """Bytes in addition to the IP packet; None (`raw`) for the Ethernet header as it is."""
+    """Bytes in addition to the IP packet; None (`raw`) for the Ethernet header."""
     mpu: int = 0
     carrier: program_formats.Carrier = "frames"
 
     @property
     def target_us(self) -> int:
-        """A twentieth of the round-trip time."""
+        """Target delay: a twentieth of the round-trip time."""
         return max(self.rtt_us // 20, 1)
 
 

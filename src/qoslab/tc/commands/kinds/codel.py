@@ -13,7 +13,7 @@ class Codel:
     """Settings of `codel`."""
 
     limit: int = 1000
-    """Packets."""
+    """Queue limit in packets."""
     target_us: int = 5_000
     interval_us: int = 100_000
     ce_threshold_us: int | None = None

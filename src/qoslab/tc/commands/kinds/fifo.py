@@ -8,9 +8,9 @@ from qoslab.tc.commands.qdisc_kind import Kind, Leaf, Parameter
 from qoslab.tc.commands.tc_units import count, size_bytes
 
 TXQUEUELEN = 1000
-"""Packets: length of the transmit queue that Linux gives an Ethernet interface, the default limit of `pfifo`."""
+"""Default transmit queue length of an Ethernet interface in Linux, in packets; the default limit of `pfifo`."""
 FULL_FRAME = 1514
-"""Bytes of a full Ethernet frame without its check sequence, which `bfifo` has as many as `txqueuelen` of."""
+"""Bytes of a full Ethernet frame without its check sequence; `bfifo`'s default limit is `txqueuelen` times this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Pfifo:
     """Settings of `pfifo`."""
 
     limit: int = TXQUEUELEN
-    """Packets."""
+    """Queue limit in packets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Bfifo:
     """Settings of `bfifo`."""
 
     limit: int = TXQUEUELEN * FULL_FRAME
-    """Bytes."""
+    """Queue limit in bytes."""
 
 
 KINDS = (

@@ -13,17 +13,17 @@ class FqCodel:
     """Settings of `fq_codel`."""
 
     limit: int = 10_240
-    """Packets of all flows."""
+    """Queue limit of all flows together, in packets."""
     flows: int = 1024
     quantum: int = 1514
-    """Bytes of a flow's turn; Linux takes the interface's MTU with its Ethernet header."""
+    """Bytes per turn of a flow; Linux uses the interface's MTU plus the Ethernet header."""
     target_us: int = 5_000
     interval_us: int = 100_000
     ce_threshold_us: int | None = None
     memory_limit: int = 32 << 20
-    """Bytes of memory, as Linux counts it: 2304 for a full packet."""
+    """Memory limit in bytes as Linux counts them: 2304 for a full packet."""
     drop_batch: int = 64
-    """Packets."""
+    """Packets dropped at once from the longest flow if a limit is exceeded."""
     ecn: bool = True
 
 

@@ -1,8 +1,8 @@
 """`htb`: hierarchical token buckets (tc-htb(8)).
 
-A class has its rate, and more up to its ceil from what its siblings leave, shared by quantum. Two things differ from
-Linux: the bucket of `rate` has no burst of its own (`burst` is refused), and a class never exceeds its parent's ceil
-by its own rate.
+A class has its rate, and up to its ceil a share, by quantum, of the bandwidth that its siblings do not use. There are
+two differences from Linux: the bucket of `rate` has no separate burst (`burst` is refused), and the rate of a class
+never exceeds the ceil of its parent.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from qoslab.tc.commands.qdisc_kind import ClassShare, Kind, Parameter, Parameter
 from qoslab.tc.commands.tc_units import UnitError, rate_bps, size_bytes
 
 R2Q = 10
-"""Rate in bytes per second over quantum in bytes."""
+"""Default ratio of rate in bytes per second to quantum in bytes."""
 LEAST_QUANTUM, MOST_QUANTUM = 1_000, 200_000
 """Bounds of a quantum by `r2q` in Linux, bytes."""
 FULL_FRAME = 1600
-"""The MTU that tc computes default buckets with, bytes."""
+"""MTU for default buckets in tc, bytes."""
 
 
 def minor(text: str) -> int:
-    """Return the minor number of a class, which is in hexadecimal; `1:10` and `10` are the same."""
+    """Return the minor number, in hexadecimal, of a class ID; `1:10` and `10` are the same."""
     try:
         return int(text.rpartition(":")[2].removeprefix("0x"), 16)
     except ValueError:
@@ -33,7 +33,7 @@ class Htb:
     """Settings of `htb`."""
 
     default: int | None = None
-    """Minor number of the class of unclassified packets; without one Linux sends those past all classes."""
+    """Minor number of the class of unclassified packets; without one, these bypass all classes in Linux."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ class Pie:
     """Settings of `pie`."""
 
     limit: int = 1000
-    """Packets."""
+    """Queue limit in packets."""
     target_us: int = 15_000
     tupdate_us: int = 15_000
     alpha: int = 2
-    """Sixteenths per second."""
+    """Weight of the delay above the target, in sixteenths per second."""
     beta: int = 20
-    """Sixteenths per second."""
+    """Weight of the change of the delay, in sixteenths per second."""
     ecn: bool = False
     bytemode: bool = False
 

@@ -1,7 +1,7 @@
 """`red`: random early detection (tc-red(8)).
 
-The mean depth and its thresholds are in bytes. The weight of a packet in the mean follows from `burst`, `min` and
-`avpkt` as in tc. Between the thresholds the engine drops each packet with the probability alone; Linux spaces its drops
+The mean depth and its thresholds are in bytes. The weight of a packet in the mean is derived from `burst`, `min` and
+`avpkt` as in tc. Between the thresholds the engine drops packets independently of each other; Linux spaces its drops
 more evenly, with the same mean.
 """
 
@@ -20,19 +20,19 @@ class Red:
     """Settings of `red`."""
 
     limit: int = 0
-    """Bytes."""
+    """Queue limit in bytes."""
     min: int = 0
-    """Bytes of the mean depth from which packets are dropped; 0: a third of `max`."""
+    """Mean depth in bytes above which packets may be dropped; 0: a third of `max`."""
     max: int = 0
-    """Bytes of the mean depth from which all are dropped; 0: a quarter of `limit`."""
+    """Mean depth in bytes above which all packets are dropped; 0: a quarter of `limit`."""
     avpkt: int = 0
     """Bytes of an average packet."""
     burst: int = 0
-    """Packets that may come at once; 0: (2 min + max) / (3 avpkt)."""
+    """Allowed burst in packets; 0: (2 min + max) / (3 avpkt)."""
     probability: float = 0.02
     ecn: bool = False
     bandwidth_bps: int = 10_000_000
-    """Rate by which an idle queue ages in Linux; the engine takes the rate of the line."""
+    """Rate at which the mean of an idle queue decays in Linux; the engine uses the line rate."""
 
     def __post_init__(self) -> None:
         for name, value in (("limit", self.limit), ("avpkt", self.avpkt)):
@@ -46,17 +46,17 @@ class Red:
 
     @property
     def high(self) -> int:
-        """Bytes: the upper threshold."""
+        """The upper threshold in bytes."""
         return self.max or self.limit // 4
 
     @property
     def low(self) -> int:
-        """Bytes: the lower threshold."""
+        """The lower threshold in bytes."""
         return self.min or self.high // 3
 
     @property
     def packets(self) -> int:
-        """The burst."""
+        """The allowed burst in packets."""
         return self.burst or (2 * self.low + self.high) // (3 * self.avpkt)
 
     @property

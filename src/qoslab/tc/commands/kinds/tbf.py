@@ -18,11 +18,11 @@ class Tbf:
 
     rate_bps: int = 0
     burst: int = 0
-    """Bytes of the bucket."""
+    """Size of the bucket in bytes."""
     limit: int | None = None
-    """Bytes that may wait."""
+    """Queue limit in bytes."""
     latency_us: int | None = None
-    """The same as a time: what the rate and a burst bring in it."""
+    """Queue limit as a time: the bytes sent at `rate` in this time, plus a burst."""
 
     def __post_init__(self) -> None:
         if self.rate_bps <= 0:
@@ -36,7 +36,7 @@ class Tbf:
 
     @property
     def queue_bytes(self) -> int:
-        """Bytes that may wait."""
+        """Queue limit in bytes."""
         if self.limit is not None:
             return self.limit
         return self.rate_bps * (self.latency_us or 0) // 8_000_000 + self.burst
