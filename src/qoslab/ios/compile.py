@@ -1,4 +1,7 @@
-"""The device model as data plane configuration (internals/control-protocol.md); each command compiles its own part."""
+"""Compiler from the device model to the data plane's configuration (internals/control-protocol.md).
+
+Each command compiles its part.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ FORMAT = 1
 
 
 def compile_device(device: Device) -> program_formats.DataPlaneConfig:
-    """Return the data-plane configuration for a device, as plain values ready for JSON."""
+    """Return the data plane configuration of a device as plain values for JSON."""
     process_ns = device.hardware.process_ns
     config: program_formats.DataPlaneConfig = {
         "format": FORMAT,
@@ -27,7 +30,7 @@ def compile_device(device: Device) -> program_formats.DataPlaneConfig:
     for part in ENGINE.of(device.hardware.family):
         config |= part(device)
     config["interfaces"] = {
-        # A subinterface is a part of its port's.
+        # A subinterface is part of the configuration of its port.
         name: _interface(device, each)
         for name, each in device.interfaces.items()
         if each.parent is None
@@ -36,7 +39,7 @@ def compile_device(device: Device) -> program_formats.DataPlaneConfig:
 
 
 def engine_config(config: program_formats.DataPlaneConfig) -> program_formats.RouterConfig:
-    """Return the engine's part of a configuration, without that of the router's processor."""
+    """Return the engine's part of a configuration, without the part of the router's processor."""
     engine = {key: part for key, part in config.items() if key not in ("process_ns", "ip_sla")}
     return cast("program_formats.RouterConfig", engine)
 

@@ -1,7 +1,7 @@
 """Configuration commands: `ConfigSession` carries them out, `CONFIG` is their table.
 
-The modules of `commands` and `catalyst.commands` register their commands with `CONFIG` when they are imported, which is
-done here.
+The modules of `commands` and `catalyst.commands` register their commands with `CONFIG` on import. This module imports
+them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from qoslab.ios.cli.session import CAPABILITIES, CONFIG, MODES, ConfigSession, c
 
 
 def load() -> None:
-    """Import every module of commands; the table and the lists of `registry` are complete then."""
+    """Import every module of commands, which completes the table and the lists of `registry`."""
     for package in (commands, catalyst_commands):
         for module in iter_modules(package.__path__):
             import_module(f"{package.__name__}.{module.name}")

@@ -1,4 +1,4 @@
-"""Interface of the command line to its router; `virtual_lab.iosd` provides a live one."""
+"""Interface from the command line to its router; `virtual_lab.iosd` implements it for a live router."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class CommandFailedError(QoslabError):
-    """The router could not do what a command asked of it."""
+    """The router could not execute a command."""
 
 
 class DataPlaneError(CommandFailedError):
@@ -30,7 +30,7 @@ class DataPlaneDownError(DataPlaneError):
 
 
 class DataPlaneRefusedError(DataPlaneError):
-    """The data plane will not do it; `code` is the control protocol's (`bad_config`, …)."""
+    """The data plane refused a request; `code` is that of the control protocol (`bad_config`, …)."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class DataPlaneRefusedError(DataPlaneError):
 
 
 class KernelRefusedError(CommandFailedError):
-    """The router's IP stack will not take an address, a route or an interface's state."""
+    """The router's IP stack refused an address, a route or an interface's state."""
 
 
 class StorageError(CommandFailedError):
@@ -50,11 +50,11 @@ class Port:
     """An interface as the router's IP stack sees it."""
 
     mac: str | None
-    """Like `02:00:00:00:00:01`; None on serial lines."""
+    """MAC address, such as `02:00:00:00:00:01`; None on serial lines."""
     carrier: bool
-    """True if the link is up at the other end too."""
+    """True if the link is up at both ends."""
     mtu: int
-    """Bytes of IP packet."""
+    """Bytes of the longest IP packet."""
     link_local: IPv6Address | None = None
     """IPv6 link-local address; None without IPv6."""
 
@@ -73,7 +73,7 @@ class RouteEntry:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """One entry of the ARP table, or a neighbour of IPv6."""
+    """An entry of the ARP table or an IPv6 neighbour."""
 
     address: IPv4Address | IPv6Address
     mac: str
@@ -138,11 +138,11 @@ class Activity:
 
 
 PingOutcome = float | Literal["timeout", "unreachable"]
-"""The round trip in seconds, or why there is none."""
+"""The round-trip time in seconds, or the reason for a missing reply."""
 
 
 class Environment(Protocol):
-    """One router. All logins share it."""
+    """One router, shared by all logins."""
 
     @property
     def device(self) -> Device:
@@ -150,11 +150,11 @@ class Environment(Protocol):
 
     @property
     def booted(self) -> datetime:
-        """Return when the router started or was last reloaded."""
+        """Time of the router's start or last reload."""
 
     @property
     def reloaded(self) -> bool:
-        """True if that start was a `reload`."""
+        """True if the last start was a `reload`."""
 
     @property
     def chassis(self) -> Chassis:
@@ -166,26 +166,26 @@ class Environment(Protocol):
 
     @property
     def boot_device(self) -> Device:
-        """The configuration that the router started with."""
+        """The device as configured at the router's start."""
 
     def now(self) -> datetime:
-        """The router's clock, UTC."""
+        """Return the time of the router's clock, UTC."""
 
     async def edit(self, change: Callable[[Device], None]) -> None:
         """Edit a copy of the running configuration with `change`, then apply it.
 
-        Edits of several logins come one after the other. When `change` raises, or the data plane or the IP stack
-        refuses the result (`CommandFailedError`), the present configuration stays.
+        Edits of several logins are serialised. If `change` raises an error, or the data plane or the IP stack refuses
+        the result (`CommandFailedError`), the current configuration stays.
         """
 
     def data_plane_config(self) -> program_formats.DataPlaneConfig:
-        """The data plane's configuration in force."""
+        """Return the active configuration of the data plane."""
 
     async def counters(self, interface: str | None = None) -> program_formats.Counters:
-        """The data plane's counters."""
+        """Return the data plane's counters."""
 
     async def resolve(self) -> dict[str, program_formats.ResolvedPolicy]:
-        """The policy-maps in force with defaults filled in."""
+        """Return the active policy-maps with defaults filled in."""
 
     async def ip_sla(self) -> program_formats.IpSlaReport:
         """Return the results of IP SLA in the form of the data plane (docs/internals/control-protocol.md)."""
@@ -194,31 +194,31 @@ class Environment(Protocol):
         """Zero the counters of all interfaces, or of one."""
 
     async def qos_statistics(self) -> Mapping[str, program_formats.SwitchPortCounters]:
-        """A switch's QoS statistics by port, since they were last cleared by either command."""
+        """Return a switch's QoS statistics by port since they were last cleared by either command."""
 
     async def clear_qos_statistics(self, interface: str | None = None) -> None:
-        """Zero the QoS statistics of all ports of a switch, or of one, and no other counters."""
+        """Zero only the QoS statistics of all ports of a switch, or of one."""
 
     def cleared(self, interface: str) -> datetime | None:
-        """Return when the interface's counters were last cleared by command; None for never."""
+        """Return the time at which the interface's counters were last cleared by command; None for never."""
 
     async def activity(self) -> Mapping[str, Activity]:
-        """Return when the interfaces last carried packets, by full name."""
+        """Return the times of the last packets of the interfaces, by full name."""
 
     async def ports(self) -> Mapping[str, Port]:
-        """The interfaces of the IP stack by full IOS name."""
+        """Return the interfaces of the IP stack by full IOS name."""
 
     async def routes(self) -> list[RouteEntry]:
-        """The routing tables of both families, without link-local prefixes."""
+        """Return the routing tables of both families, without link-local prefixes."""
 
     async def neighbours(self) -> list[Neighbour]:
-        """The ARP table and the neighbours of IPv6, without the router's own addresses."""
+        """Return the ARP table and the IPv6 neighbours, without the router's own addresses."""
 
     async def cpu(self) -> CpuUse:
-        """Processor use of the data plane."""
+        """Return the processor use of the data plane."""
 
     async def memory(self) -> MemoryUse:
-        """Memory of the data plane."""
+        """Return the memory use of the data plane."""
 
     @property
     def log(self) -> MessageLog:
@@ -228,41 +228,41 @@ class Environment(Protocol):
         """Send ICMP echo requests from inside the router, one after the other."""
 
     def startup_config(self) -> str | None:
-        """The saved configuration, or None when there is none."""
+        """Return the saved configuration; None if there is none."""
 
     def save_startup_config(self, text: str | None) -> None:
-        """Save a configuration, or erase it with None."""
+        """Save a configuration; None erases it."""
 
     @property
     def flash(self) -> MutableMapping[str, str]:
-        """The text files on flash memory by name; they outlast a reload."""
+        """Text files on flash memory by name; they survive a reload."""
 
     async def replace(self, text: str) -> list[str]:
-        """Put a whole configuration in force; return the lines that were refused, which leave everything as it is."""
+        """Replace the whole configuration. Return the refused lines; if there are any, nothing changes."""
 
     @property
     def revert_at(self) -> datetime | None:
-        """Return when the configuration goes back to an earlier one; None: nothing waits for a confirmation."""
+        """Time at which the configuration is rolled back; None if no rollback is pending."""
 
     def revert_after(self, seconds: float | None, text: str | None = None) -> None:
-        """Have `text` put in force after that time, the same one as before if absent; None: never."""
+        """Schedule a rollback to `text`, by default to the text already scheduled; None for `seconds` cancels it."""
 
     async def revert(self) -> None:
-        """Put that in force now."""
+        """Roll back now to the scheduled configuration."""
 
     @property
     def registered(self) -> Mapping[str, datetime]:
-        """Return when the applets that wait for the end of a countdown were registered, by name."""
+        """Registration times of the applets with a pending countdown, by name."""
 
     @property
     def reload_at(self) -> datetime | None:
-        """Return when the router is going to reload by itself; None: never."""
+        """Time of the scheduled reload; None if none is scheduled."""
 
     def reload_after(self, seconds: float | None) -> None:
-        """Reload after that time; None: never."""
+        """Schedule a reload after a time; None cancels it."""
 
     async def reload(self) -> None:
-        """Boot from the saved configuration; ends all logins."""
+        """Boot from the saved configuration, which ends all logins."""
 
     def opens_privileged_mode(self, password: str) -> bool:
-        """Return whether it is the enable secret."""
+        """Return whether the password is the enable secret."""

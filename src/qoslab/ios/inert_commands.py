@@ -1,13 +1,13 @@
-"""Commands that configurations have and that change nothing that is modelled: how packets are queued and forwarded.
+"""Inert commands: accepted and printed, without effect on the modelled queueing and forwarding of packets.
 
-A row is a syntax in the notation of `cli.grammar`, below a mode. All but `rest` at its end shows what a line is about:
-of two lines about the same the later takes the place of the earlier. A mark in front says more:
+A row is a syntax in the notation of `cli.grammar`, below a mode. Everything except `rest` at its end identifies the
+subject of a line: a later line replaces an earlier one with the same subject. A row may begin with a mark:
 
-    ~   on by default: what is kept is its `no` form
+    ~   on by default: the `no` form is stored
     =   printed in either form
-    >   leads a block, the lines of which are kept as they are
+    >   begins a block whose lines are stored unchanged
 
-What stands before `^` is what the line is about, and it has no `no` form of its own: another module has it.
+The words before `^` are the subject of the line; its `no` form is defined in another module.
 
 Sources: the command references of IOS 12.4 and 15.x, running configurations of routers and switches.
 """
@@ -19,17 +19,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Commands about one thing."""
+    """Commands on one subject."""
 
     about: str
     place: int
-    """The rank of its block in the running configuration; of no use below an interface or a terminal line."""
+    """The rank of its block in the running configuration; unused below an interface or a terminal line."""
     rows: str
     mode: str = "config"
     requires: str = ""
     """`router`, `switch` or a capability; empty for all."""
     undecided: bool = False
-    """True if the lines affect packets on a device that a lab does not have."""
+    """True if, on a real device, the lines affect packets that a lab does not have."""
 
     @property
     def syntaxes(self) -> list[str]:
@@ -542,4 +542,4 @@ FAMILIES = (
 )
 
 UNDECIDED_BELOW = (("control-plane", "service-policy", "packets for the router itself are not policed"),)
-"""Undecided lines below an accepted line: the first word of the block, that of the line, the reason."""
+"""Undecided lines below an accepted line: first word of the block, first word of the line, and reason."""

@@ -1,4 +1,4 @@
-"""One login: its privilege, its terminal, its configuration mode; and the table of exec commands."""
+"""A login, with privilege, terminal and configuration mode, and the table of exec commands."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from qoslab.ios.model.device import Device
 
 USER, PRIVILEGED = "user", "privileged"
 ANY_MODE = (USER, PRIVILEGED)
-"""The modes of commands that need no privilege."""
+"""The modes of commands that require no privilege."""
 
 PRIVILEGED_LEVEL, USER_LEVEL = 15, 1
 
 NAME_LENGTH, PROMPT_LENGTH = 20, 30
-"""Characters of the name, and of all, in the prompts of configuration mode: after the examples at `hostname` in Cisco's
-command reference, as `Switch(config-service-profil)#`."""
+"""Maximum characters of the hostname, and of the whole prompt, in configuration mode: from the examples at `hostname`
+in Cisco's command reference, such as `Switch(config-service-profil)#`."""
 
 
 class ExecSession:
@@ -29,7 +29,7 @@ class ExecSession:
         self.terminal = terminal
         self.privilege = privilege
         self.config: ConfigSession | None = None
-        """The configuration mode, while the login is in it."""
+        """The configuration session; None outside configuration mode."""
         self.closed = False
 
     @property
@@ -50,7 +50,7 @@ class ExecSession:
         return self.device.hostname + ("#" if self.mode == PRIVILEGED else ">")
 
     def known_interface(self, args: Args, name: str = "name") -> str | None:
-        """Return the interface given as argument `name`; a name that the router has not is an invalid input."""
+        """Return the interface given as argument `name`. Raise the error for invalid input if the router lacks it."""
         interface = args.optional(name, str)
         if interface is not None and interface not in self.device.interfaces:
             raise args.invalid(name)
@@ -58,13 +58,13 @@ class ExecSession:
 
 
 def _prompt_in(mode: str, hostname: str) -> str:
-    """The prompt in a mode, as `(config-if)`; a long one is cut, and has its end nevertheless."""
+    """Return the prompt in a mode such as `(config-if)`; a long prompt is truncated but keeps its end."""
     name = hostname[:NAME_LENGTH]
     return f"{name}{mode[:-1][: PROMPT_LENGTH - len(name) - 2]})#"
 
 
 Handler = Callable[[ExecSession, Args], Awaitable[str | None]]
-"""Carries out a command. The text that it returns goes through the output filter and the pager."""
+"""Handler of a command. The returned text passes through the output filter and the pager."""
 
 TEXTS = {
     "ip": "IP information",

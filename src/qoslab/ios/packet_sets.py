@@ -1,7 +1,7 @@
-"""Sets of packets that class-maps and access lists match: whether a class can match any packet at all.
+"""Sets of packets that class-maps and access lists match, to find classes that cannot match any packet.
 
-A set is a union of boxes; a box has a range of values for some fields of a packet. Fields that have no model here
-(TCP flags, ICMP types, fragments) make a set larger than it is, never smaller: what is called empty is empty.
+A set is a union of boxes; a box has a range of values for some fields of a packet. Fields without a model here (TCP
+flags, ICMP types, fragments) make a set too large, never too small: a set reported as empty is empty.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ FULL = {
     # The lowest bit is that of packets that the device sends itself.
     "input": (1 << 1024) - 1,
 }
-"""The fields of a packet that have few values: a bit for each value."""
+"""Fields with few values: the mask with a bit for each value."""
 IPV4, IPV6 = 0b001, 0b010
 ADDRESSES = ("source", "destination")
-"""Fields of an address: its bits, and which of them count."""
+"""Address fields, represented by bits and mask."""
 WELL_KNOWN = {"bgp": 179, "http": 80, "secure-http": 443, "smtp": 25}
-"""TCP ports of protocols that the data plane knows itself."""
+"""TCP ports of protocols that the data plane recognises itself."""
 NUMBERS = {"icmp": 1, "tcp": 6, "udp": 17, "eigrp": 88, "ospf": 89}
 RIP_PORT = 520
 MOST_BOXES = 2000
-"""Number of boxes above which a set counts as all packets."""
+"""Number of boxes above which a set is taken as all packets."""
 
 Box = dict[str, tuple[int, int]]
 """Allowed bits of the values by field, and 0; for an address its bits and mask.
 
-A field that is left out may have any value.
+A missing field may have any value.
 """
 
 
 @dataclass(frozen=True)
 class PacketSet:
-    """A union of boxes; `exact` is False if it has packets more than meant."""
+    """A union of boxes; `exact` is False if it may have additional packets."""
 
     boxes: tuple[Box, ...]
     exact: bool = True
 
     @property
     def empty(self) -> bool:
-        """True if no packet is in it."""
+        """True if the set has no packets."""
         return not self.boxes
 
     def __and__(self, other: PacketSet) -> PacketSet:
@@ -84,7 +84,7 @@ class PacketSet:
 EVERYTHING = PacketSet(({},))
 NOTHING = PacketSet(())
 EVERYTHING_LIKE = PacketSet(({},), exact=False)
-"""A set of which nothing is known."""
+"""An unknown set of packets."""
 
 
 def _both(one: Box, two: Box) -> Box | None:
@@ -105,7 +105,7 @@ def _both(one: Box, two: Box) -> Box | None:
 
 
 def _outside(box: Box) -> Iterator[Box]:
-    """The boxes of all packets that are not in a box."""
+    """Return the boxes of all packets outside a box."""
     for field, (bits, care) in box.items():
         if field in ADDRESSES:
             for place in range(care.bit_length()):
@@ -122,7 +122,7 @@ def _box(**fields: int) -> PacketSet:
 
 
 def class_packets(device: Device, name: str) -> PacketSet:
-    """Return the packets that a class-map matches; those of a class that is not configured are not known."""
+    """Return the packets that a class-map matches; unknown for a class that is not configured."""
     if name == CLASS_DEFAULT:
         return EVERYTHING
     class_map = device.class_maps.get(name)
@@ -135,7 +135,7 @@ def class_packets(device: Device, name: str) -> PacketSet:
 
 
 def _other_packets(device: Device, name: str) -> PacketSet:
-    """Return the packets that a class-map does not match; those that may be matched too, if that is not known."""
+    """Return the packets that a class-map does not match, including packets of which this is not known."""
     class_map = device.class_maps.get(name)
     if name == CLASS_DEFAULT or class_map is None:
         return ~class_packets(device, name)
@@ -147,17 +147,17 @@ def _other_packets(device: Device, name: str) -> PacketSet:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A class of a policy-map with the packets that it meets, and those of them that no class above it has taken."""
+    """A class of a policy-map with the packets that match it (`met`), and those not taken by a class above (`left`)."""
 
     policy_class: PolicyClass
     met: PacketSet
     left: PacketSet
     above: tuple[str, ...]
-    """Classes above it that take its packets, if none is left."""
+    """Classes above it that take its packets, if none are left."""
 
 
 def candidates(device: Device, policy: PolicyMap, arriving: PacketSet = EVERYTHING) -> Iterator[Candidate]:
-    """Yield the classes of a policy-map in their order: the first one that a packet meets takes it."""
+    """Yield the classes of a policy-map in order; a packet belongs to the first class that it matches."""
     free, above = arriving, list[str]()
     for each in policy.classes:
         packets = class_packets(device, each.name)
@@ -173,7 +173,7 @@ def candidates(device: Device, policy: PolicyMap, arriving: PacketSet = EVERYTHI
 
 
 def _is_within(device: Device, name: str, other: str) -> bool:
-    """Return whether each packet of a class-map is one of the other, by their `match` lines alone."""
+    """Return whether a class-map is a subset of another one by their `match` lines alone."""
     inner, outer = device.class_maps.get(name), device.class_maps.get(other)
     if inner is None or outer is None or not inner.criteria or not outer.criteria:
         return False
@@ -185,7 +185,7 @@ def _is_within(device: Device, name: str, other: str) -> bool:
 
 
 def whole_code_points(device: Device, name: str) -> frozenset[tuple[int, int]]:
-    """Return the version of IP and DSCP of packets that a class-map matches, with any other properties."""
+    """Return the pairs of IP version and DSCP that a class-map matches regardless of other fields."""
     others = _other_packets(device, name)
     return frozenset(
         (version, dscp)
@@ -196,7 +196,7 @@ def whole_code_points(device: Device, name: str) -> frozenset[tuple[int, int]]:
 
 
 def criterion_packets(device: Device, criterion: Criterion) -> PacketSet:
-    """Return the packets that a `match` line means."""
+    """Return the packets that a `match` line matches."""
     found = _asked(device, criterion)
     return ~found if criterion.negate else found
 
@@ -303,7 +303,7 @@ def _entry(entry: AccessEntry, network: int) -> PacketSet:
 
 
 def _care(match: AddressMatch) -> int:
-    """The bits of an address that count."""
+    """Return the significant bits of an address."""
     everything = int(IPv4Address("255.255.255.255") if match.address.version == 4 else IPv6Address((1 << 128) - 1))
     return everything ^ int(match.wildcard)
 
@@ -324,7 +324,7 @@ def _ports(match: PortMatch) -> int:
 
 
 def never_matches(device: Device, class_map: ClassMap) -> str:
-    """Return why a class-map can match no packet; empty if it can."""
+    """Return the reason that a class-map cannot match any packet; empty if it can."""
     if not class_map.criteria:
         return "it has no match statement"
     if not class_packets(device, class_map.name).empty:

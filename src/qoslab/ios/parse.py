@@ -1,4 +1,4 @@
-"""Configuration text to the device model."""
+"""Parser from configuration text to the device model."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import Device, Hardware
 from qoslab.ios.model.inert_lines import InertLine
 
-# What `show running-config` prints above the configuration itself.
+# Heading of `show running-config`.
 HEADING = re.compile(
     r"Building configuration\.\.\.|(Current|Startup) configuration ?: \d+ bytes|Using \d+ out of \d+ bytes"
 )
 
 
 class RefusedLineError(IosError):
-    """A line of configuration that the device refuses."""
+    """Error for a configuration line that the device refuses."""
 
     def __init__(self, source: str, number: int, line: str, refusal: CliError) -> None:
         shown = "\n".join("    " + each for each in (line.expandtabs(1), *refusal.render())).rstrip()
@@ -30,25 +30,25 @@ class RefusedLineError(IosError):
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A line that was kept without effect."""
+    """An inert line."""
 
     number: int
-    """Number from 1."""
+    """Line number, from 1."""
     line: InertLine
 
 
 def parse_config(text: str, hardware: Hardware, *, source: str = "configuration") -> Device:
-    """Return the device that a configuration describes. Raise IosError naming `source` and line when it is refused."""
+    """Return the device that a configuration describes. Raise IosError naming `source` and line of a refusal."""
     device = Device(hardware)
     apply(device, text, source=source)
     return device
 
 
 def apply(device: Device, text: str, *, source: str = "configuration") -> list[Remark]:
-    """Carry out a fragment of configuration on top of `device`, as if typed; return what was kept without effect.
+    """Apply a configuration fragment to `device` as if typed; return the inert lines.
 
-    Raise RefusedLineError at the first line that the device refuses; the lines before it have taken effect then, so
-    give a copy where that matters. Text may be a whole running configuration with its heading; nothing but comments may
+    Raise RefusedLineError at the first line that the device refuses; the lines before it have then taken effect, so
+    pass a copy if that matters. The text may be a whole running configuration with its heading; only comments may
     follow `end`.
     """
     session = ConfigSession(device)

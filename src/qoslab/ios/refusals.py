@@ -1,8 +1,8 @@
 """Refusals of well-formed lines by an IOS router: the patterns by which clients recognise them.
 
-Ansible's and Unicon's own lists hold what the parser of a command line says, and little of what quality of service
-adds. Both are given these patterns too: Ansible by the lookup `ios_refusals` of the playbooks, Unicon in the testbed.
-Each is searched line by line.
+The lists of Ansible and Unicon have the messages of the command-line parser, and few about quality of service. Both get
+these patterns in addition: Ansible through the lookup `ios_refusals` of the playbooks, Unicon in the testbed. Each
+pattern is searched line by line.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ REFUSALS: tuple[str, ...] = (
 )
 
 _PARSER = (r"^%(?!\w+-\d-)", "[Ii]nvalid input", "[Ii]ncomplete command", "[Aa]mbiguous command")
-"""Messages of the parser; `%SYS-5-…` is a line of the log."""
+"""Messages of the parser; `%SYS-5-…` is a log message."""
 REFUSED = re.compile("|".join((*_PARSER, *REFUSALS)), re.MULTILINE)
-"""Any of these, in a line of all that a router said."""
+"""Any of the refusals, in one line of a router's output."""
 
 NO_SUCH_COMMAND = re.compile(r"^% ?(?:Invalid|Incomplete|Ambiguous|Unknown)\b.*$", re.MULTILINE)
-"""Answer of a router to an unknown show command."""
+"""A router's answer to an unknown show command."""
 
 
 def refusal_in(output: str) -> str | None:
-    """The line by which a router refused what was typed, of all that it said; None if it did not."""
+    """Return the line of a router's output that refuses the input; None without a refusal."""
     return next((line.strip() for line in output.splitlines() if REFUSED.search(line)), None)

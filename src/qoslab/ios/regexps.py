@@ -15,9 +15,9 @@ import re
 import re2
 
 LENGTH_LIMIT = 254
-"""Characters of an expression; a line typed to IOS has no more."""
+"""Maximum length of an expression, that of a line typed to IOS."""
 NESTING_LIMIT = 50
-"""Nested brackets."""
+"""Maximum depth of nested parentheses."""
 
 _DELIMITER = "(?:^|$|[,{}() _])"
 
@@ -46,7 +46,7 @@ class Regexp:
 
 
 def _encodable(text: str) -> str:
-    """Replace lone surrogates (bytes that are not UTF-8), which RE2 does not take."""
+    """Replace lone surrogates (bytes that are not UTF-8), which RE2 does not accept."""
     return re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
@@ -95,7 +95,7 @@ def _translated(text: str) -> str:
 
 
 def _range(text: str, at: int) -> tuple[str, int]:
-    """Return the set of characters that starts behind `[` in RE2's syntax, and the position behind `]`."""
+    """Return the character set that starts after `[` in RE2's syntax, and the position after `]`."""
     negated = text[at : at + 1] == "^"
     at += negated
     # A bracket right after the opening one is a character.

@@ -1,7 +1,8 @@
-"""Contributions of each command to the walkers: the modules of `commands` and `catalyst.commands` fill these lists.
+"""Registry of the contributions of commands to output, compilation and checks.
 
-A walker (`running_config`, `compile`, `rules`, `show.policy_map`, `show.policy_interface`) goes through a list in the
-order of the ranks, which is IOS's if something is printed, and knows no command by name.
+The modules of `commands` and `catalyst.commands` fill these lists. Their users (`running_config`, `compile`, `rules`,
+`show.policy_map`, `show.policy_interface`) process a list in the order of the ranks, which is that of IOS for printed
+output, and do not depend on individual commands.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Contributions(Generic[Contributed]):
         return register
 
     def of(self, family: Family) -> list[Contributed]:
-        """Return the functions that hold for devices of that family."""
+        """Return the functions for devices of that family."""
         return [function for _, only, function in self._all if only in (None, family)]
 
 
@@ -76,15 +77,15 @@ ENGINE: Contributions[Callable[[Device], program_formats.DataPlaneConfigPart]] =
 ENGINE_INTERFACE: Contributions[Callable[[Device, Interface], program_formats.InterfaceConfigPart]] = Contributions()
 ENGINE_CLASS: Contributions[Callable[[PolicyClass], program_formats.PolicyClassPart]] = Contributions()
 
-# What IOS refuses: the functions raise RejectedError.
+# Rules of IOS: the functions raise RejectedError.
 COMBINATION_WORDS: dict[tuple[str, str], str | Callable[[QosGeneration], str]] = {}
-"""Messages for combinations of `engine_rules.IMPOSSIBLE`, by the refused fact and the first other one."""
+"""Messages for combinations of `engine_rules.IMPOSSIBLE`, by the refused fact and the first other fact."""
 CLASS_RULES: Contributions[Callable[[Device, PolicyClass], None]] = Contributions()
-"""Rules for one class that the command line alone has."""
+"""Rules for one class that only the command line has."""
 POLICY_RULES: Contributions[Callable[[Device, PolicyMap], None]] = Contributions()
-"""The classes of one policy-map together."""
+"""Rules for the classes of one policy-map together."""
 INPUT_RULES: Contributions[Callable[[PolicyClass], None]] = Contributions()
-"""Actions that a policy attached to the input can't have, at any level."""
+"""Rules for actions that an input policy cannot have, at any level."""
 ATTACH_RULES: Contributions[Callable[[Device, Interface, str], None]] = Contributions()
 """Rules for attachments of an interface in a direction (`input`, `output`), for any policy."""
 OUTPUT_RULES: Contributions[Callable[[Device, PolicyMap, Interface], None]] = Contributions()
@@ -94,6 +95,6 @@ OUTPUT_RULES: Contributions[Callable[[Device, PolicyMap, Interface], None]] = Co
 LISTED_CLASS: Contributions[
     Callable[[program_formats.RouterConfig, program_formats.PolicyClass, program_formats.ResolvedClass], Iterable[str]]
 ] = Contributions()
-"""A class in `show policy-map`, of the whole configuration, its own as typed, and its own with defaults filled in."""
+"""A class in `show policy-map`: arguments are the whole configuration and the class, as typed and with defaults."""
 COUNTED_CLASS: Contributions[Callable[[CountedClass], Iterable[str]]] = Contributions()
 """A class in `show policy-map interface`, below the lines of its criteria and without the indentation of the body."""

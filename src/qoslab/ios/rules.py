@@ -33,9 +33,9 @@ DEFAULT_BANDWIDTH_KBPS = {
     "ATM": 44_209,
 }
 VIRTUAL_BANDWIDTH_KBPS = {"Dialer": 56, "Tunnel": 100}
-"""[I] Of interfaces without a line, as `show interfaces` of IOS 15 is remembered to print it."""
+"""Default bandwidth of interfaces without a line in IOS 15 [I]: from memory of `show interfaces`."""
 OTHER_BANDWIDTH_KBPS = 100_000
-"""[I] Of interfaces whose bandwidth follows from their members or is not known: Multilink, Port-channel and others."""
+"""Bandwidth of interfaces whose bandwidth depends on members or is unknown, such as Multilink or Port-channel [I]."""
 
 # The wording of the following refusals is modelled on IOS, not taken from a printout.
 OUTPUT_ONLY = "CBWFQ : Can be enabled as an output feature only"
@@ -47,7 +47,7 @@ ONLY_IN_LEAVES = (
 HIERARCHY_NEEDS_SHAPER = "CBWFQ : Hierarchy supported only if shaping is configured in this class"
 NOT_IN_CLASS = "{action} can not be configured in this class"
 _ACTIONS = {"shape_buffers": "shape max-buffers", "queue_thresholds": "queue-limit", "queue_limit_unit": "queue-limit"}
-"""Facts that are not called as they are typed."""
+"""Commands of facts that are named differently."""
 COMBINATION_WORDS.update(
     {
         ("queueing_child", "priority"): CHILD_QUEUES.format(action="priority"),
@@ -58,9 +58,9 @@ COMBINATION_WORDS.update(
 
 
 def interface_bandwidth_kbps(interface: Interface) -> int:
-    """Return the configured `bandwidth`, or the default of the interface's type; on a switch that of a forced speed.
+    """Return the configured `bandwidth`, or the default of the interface's type or, on a switch, of a forced speed.
 
-    On ATM a circuit's contract goes before both.
+    On ATM the contract of a circuit takes precedence.
     """
     if interface.circuit is not None and interface.circuit.contract is not None:
         return interface.circuit.contract.rate_kbps
@@ -73,7 +73,7 @@ def interface_bandwidth_kbps(interface: Interface) -> int:
 
 
 def descendants(device: Device, policy: PolicyMap) -> Iterator[PolicyMap]:
-    """Yield the policy-map and, below it, every child."""
+    """Yield the policy-map and all its descendants."""
     yield policy
     for each in policy.classes:
         if each.service_policy is not None and each.service_policy in device.policy_maps:
@@ -81,7 +81,7 @@ def descendants(device: Device, policy: PolicyMap) -> Iterator[PolicyMap]:
 
 
 def levels(device: Device, policy: PolicyMap) -> int:
-    """Return how many levels the hierarchy below `policy` has, itself included."""
+    """Return the number of levels of the hierarchy of `policy`, including itself."""
     below = [
         levels(device, device.policy_maps[each.service_policy])
         for each in policy.classes
@@ -102,7 +102,7 @@ def check_policy(device: Device, policy: PolicyMap) -> None:
 
 
 def check_children(device: Device, policy: PolicyMap) -> None:
-    """Refuse a class that has what only the classes of its child policy can have, where that queues."""
+    """Refuse a class with a queueing child policy if it has actions that only the child's classes can have."""
     for each in policy.classes:
         if each.service_policy is None:
             continue
@@ -112,7 +112,7 @@ def check_children(device: Device, policy: PolicyMap) -> None:
 
 
 def _check_combinations(device: Device, facts: set[str]) -> None:
-    """Refuse a class with facts that the engine refuses together, in the words of its command."""
+    """Refuse a class with a combination of facts that the engine refuses, with the message of its command."""
     qos = device.hardware.qos
     for each in IMPOSSIBLE:
         if (
@@ -128,7 +128,7 @@ def _check_combinations(device: Device, facts: set[str]) -> None:
 
 
 def _facts(each: PolicyClass) -> set[str]:
-    """Return what the engine's combinations say of a class, as its configuration there will have it."""
+    """Return the facts about a class, as in its engine configuration, that occur in the engine's combinations."""
     bandwidth, limit, red = each.bandwidth, each.queue_limit, each.random_detect
     statements = {
         "class_default": each.name == CLASS_DEFAULT,
@@ -139,7 +139,7 @@ def _facts(each: PolicyClass) -> set[str]:
         "remaining_ratio": bandwidth is not None and bandwidth.unit == "remaining_ratio",
         "fair_queue": each.fair_queue is not None,
         "shape": each.shape is not None,
-        # Without a shaper they are kept and have no effect.
+        # Without a shaper they have no effect.
         "shape_buffers": each.shape_buffers is not None and each.shape is not None,
         "random_detect": red is not None,
         "random_detect_unit": red is not None and red.unit not in (None, "packets", "percent"),
@@ -151,7 +151,7 @@ def _facts(each: PolicyClass) -> set[str]:
 
 
 def check_attached(device: Device, policy: PolicyMap, interface: Interface, direction: str) -> None:
-    """Refuse a policy-map that the interface can't carry in that direction (`input`, `output`)."""
+    """Refuse a policy-map that cannot be attached to the interface in that direction (`input`, `output`)."""
     family = device.hardware.family
     if direction == "output":
         for output_rule in OUTPUT_RULES.of(family):
@@ -166,13 +166,13 @@ def check_attached(device: Device, policy: PolicyMap, interface: Interface, dire
 
 
 def check_attachable(device: Device, interface: Interface, direction: str) -> None:
-    """Refuse any policy-map in that direction (`input`, `output`) next to those of other interfaces."""
+    """Refuse any policy-map in that direction (`input`, `output`) that conflicts with those of other interfaces."""
     for rule in ATTACH_RULES.of(device.hardware.family):
         rule(device, interface, direction)
 
 
 def check_change(device: Device, policy: PolicyMap) -> None:
-    """Refuse `policy` as the new content of its name, on its own, in its hierarchy and wherever it is attached."""
+    """Refuse the new definition `policy` if it is invalid by itself, in its hierarchy or where it is attached."""
     check_policy(device, policy)
     trial = dict(device.policy_maps)
     trial[policy.name] = policy

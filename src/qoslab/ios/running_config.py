@@ -1,7 +1,7 @@
-"""The running configuration as IOS prints it: canonical text in IOS order, for both generations.
+"""Running configuration as IOS prints it: canonical text in IOS order, for both generations.
 
 One blank for each level, full interface names, `!` only between blocks; the order of entry does not matter. Each
-command prints its own lines; here they are put in order.
+command prints its own lines; this module orders them.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def render_interface(device: Device, name: str) -> str:
 
 
 def with_clutter(text: str, clutter: Clutter) -> str:
-    """Return a configuration with lines that the model does not have: each behind the line that it stands below.
+    """Return a configuration with added lines that the model does not have, each after its parent line.
 
-    Those that stand below none come first; those of blocks that are not there are left out.
+    Lines without a parent come first; lines of missing blocks are left out.
     """
     if not clutter:
         return text
@@ -41,7 +41,7 @@ def with_clutter(text: str, clutter: Clutter) -> str:
     for line in text.splitlines():
         depth = len(line) - len(line.lstrip(" "))
         above = [*(each for each in above if each[0] < depth), (depth, " ".join(line.split()))]
-        # Of a block that comes twice, as in a banner, the first is meant.
+        # If a block occurs twice, such as in a banner, the first one is used.
         lines += [line, *below.pop(tuple(each for _, each in above), ())]
     return "\n".join(lines) + "\n"
 

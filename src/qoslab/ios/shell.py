@@ -1,7 +1,7 @@
-"""The command line of one login, without IO: characters in by `feed`, text out through a callback.
+"""Command line of one login, without I/O: `feed` takes input characters, a callback takes output text.
 
-What the commands read and change lies behind `environment.Environment`. A caller makes a `Shell`, runs `run()` as a
-task, feeds it what the client sends, and hangs up when the client is gone.
+Commands read and change the router through `environment.Environment`. A caller creates a `Shell`, runs `run()` as a
+task, feeds it the client's input, and hangs up when the client disconnects.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from qoslab.ios.model.device import Device
 DATA_PLANE_DOWN = "Data plane is not responding"
 HELP_COLUMN = 2
 LOGIN_LINE = "vty 0"
-"""Every login has its own line, and all have the messages and times of the first."""
+"""Line whose messages and timeouts apply to every login, each of which has a separate line."""
 _DO = HelpItem("do", "To run exec commands in config mode")
 
 
 class Shell:
-    """One login."""
+    """Command-line interpreter of one login."""
 
     def __init__(self, environment: Environment, write: Callable[[str], None], *, privilege: int = USER_LEVEL) -> None:
         self.environment = environment
@@ -40,15 +40,15 @@ class Shell:
         self.session = ExecSession(environment, self.terminal, privilege=privilege)
 
     def feed(self, text: str) -> None:
-        """Take characters as the client sends them."""
+        """Take input characters from the client."""
         self.terminal.feed(text)
 
     def end_input(self) -> None:
-        """The client will send no more: `run` ends when it has carried out what came."""
+        """End the client's input: `run` ends after the execution of the input so far."""
         self.terminal.end_input()
 
     def hang_up(self) -> None:
-        """The client is gone: `run` ends at once."""
+        """Report that the client has disconnected: `run` ends at once."""
         self.terminal.hang_up()
 
     async def run(self) -> None:
@@ -64,7 +64,7 @@ class Shell:
             return
 
     async def run_once(self, line: str) -> None:
-        """Carry out one command without prompts or paging (`ssh R1 show version`)."""
+        """Execute one command without prompts or paging (`ssh R1 show version`)."""
         self.terminal.length = 0
         try:
             await self._execute(line, prompt_width=0)
@@ -72,7 +72,7 @@ class Shell:
             return
 
     async def _turn(self, pending: str) -> str:
-        """Read a line and carry it out; return what stands on the next prompt already."""
+        """Read and execute a line; return the initial text of the next prompt."""
         session, terminal = self.session, self.terminal
         prompt = session.prompt
         try:
@@ -121,7 +121,7 @@ class Shell:
         return commands_of(self.session.device.hardware)
 
     async def _exec(self, line: str, start: Column) -> None:
-        """Carry out an exec command that begins at column `start`."""
+        """Execute an exec command that begins at column `start`."""
         command, mark = output_filters.split(line)
         match = EXEC.parse(self.session.mode, command, start=start, capabilities=self._capabilities)
         output_filter = None
@@ -135,7 +135,7 @@ class Shell:
         await self.terminal.page(text if output_filter is None else output_filter.apply(text))
 
     async def _configure(self, config: ConfigSession, line: str, prompt_width: int) -> None:
-        """Carry out a line of configuration mode; a change takes effect as a whole or not at all."""
+        """Execute a line of configuration mode; a change takes effect completely or not at all."""
         tokens = tokenise(line)
         if not config.collecting and tokens and tokens[0].text.lower() == _DO.word:
             await self._exec(line, tokens[0].column + len(tokens[0].text))
@@ -188,7 +188,7 @@ class Shell:
 
     @staticmethod
     def _configuration_items(config: ConfigSession, line: str) -> list[HelpItem]:
-        """Help in configuration mode, where `do` is a command too."""
+        """Return the help in configuration mode, which also has the command `do`."""
         first_word = line.lstrip()
         if not _DO.word.startswith(first_word.lower()):
             return config.help(line)
@@ -214,7 +214,7 @@ class Shell:
             self.terminal.write("  ".join(item.word for item in items) + "  \n\n")
 
     def _completed(self, line: str) -> str:
-        """Return the line with its last word completed, or as it is."""
+        """Return the line with its last word completed if possible."""
         tokens = tokenise(line)
         if not tokens or line.endswith(" "):
             return line

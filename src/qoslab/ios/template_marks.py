@@ -1,4 +1,4 @@
-"""Marks in a configuration with which a template of Ansible would begin."""
+"""Marks in a configuration that Ansible would read as the beginning of a template."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 
 
 def template_mark(text: str) -> str:
-    """Return where the first such mark is and what it is, as `LINE:COLUMN: found …`; empty if there is none.
+    """Return position and text of the first such mark as `LINE:COLUMN: found …`; empty if there is none.
 
-    `ios_config` renders the file that it sends: with ansible.netcommon 8.2.0 only if Ansible trusts the text, which
-    it does not; 8.7.1 declares all of it trusted, and runs what it says.
+    `ios_config` renders the file that it sends as a template: ansible.netcommon 8.2.0 renders trusted text only, which
+    this is not; 8.7.1 marks all text as trusted and evaluates it.
     """
     for number, line in enumerate(text.splitlines(), 1):
         if found := re.search(r"\{[{%#]", line):

@@ -1,7 +1,7 @@
-"""Commands about what a lab does not have: labels, payload, other kinds of interfaces, buffers of other hardware.
+"""Commands on subjects that a lab does not have: labels, payload, other interface types, other hardware's buffers.
 
-They are stored and printed. On a device they decide something that no packet of a lab meets, so each of them is listed
-as undecided. Rows as in `ios.inert_commands`; below `class-map` each is a criterion that no packet of a lab fits.
+They are stored and printed. On a real device they affect packets that a lab does not have, so each of them is listed as
+undecided. Rows as in `ios.inert_commands`; each row below `class-map` is a criterion that no packet of a lab matches.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from functools import partial
 from qoslab.ios.inert_commands import RESOLVER, Family
 
 AFTER_PORTS = 92
-"""The place of interfaces without a port in the running configuration."""
+"""The rank of interfaces without a port in the running configuration."""
 TABLES = 11
-"""The place of routing tables."""
+"""The rank of routing tables in the running configuration."""
 IOS_XE = "limit-microseconds"
-"""A capability of this generation alone."""
+"""A capability that only IOS-XE has."""
 
 NO_LABELS = "packets of a lab have no labels"
 NO_PAYLOAD = "only the payload decides, and traffic of a lab has none that NBAR knows"

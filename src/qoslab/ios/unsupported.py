@@ -1,6 +1,6 @@
-"""Commands that IOS has, that decide what is forwarded and how, and that are not modelled: refused with the reason.
+"""IOS commands that affect forwarding and are not modelled: refused with the reason.
 
-Rows as in `ios.inert_commands`; the lines below one that leads a block (`>`) are refused with it.
+Rows as in `ios.inert_commands`; the lines of a block (`>`) are refused with its first line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SLA_KINDS = "operations of this kind are not modelled: icmp-echo, icmp-jitter, u
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Commands that are refused for one reason."""
+    """Commands that are refused for the same reason."""
 
     reason: str
     rows: str

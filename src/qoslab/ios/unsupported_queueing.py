@@ -1,4 +1,4 @@
-"""Commands of queues and schedules that are not modelled, or that the software lacks: refused with the reason.
+"""Queueing and scheduling commands that are not modelled, or that the software lacks: refused with the reason.
 
 Rows as in `ios.unsupported`.
 """

@@ -1,1 +1,1 @@
-"""The device model: what a running configuration says, as values; names, and what is asked of the hardware."""
+"""Device model: a running configuration as values, names, and the interface to the hardware models."""

@@ -17,22 +17,22 @@ _COMMAND = re.compile(r'action (\S+) cli command "?(.*?)"?')
 
 @dataclass(frozen=True, slots=True)
 class Applet:
-    """One that waits."""
+    """An applet with a pending countdown."""
 
     seconds: float
-    """Time from its registration."""
+    """Countdown from the registration of the applet."""
     commands: tuple[str, ...]
-    """Lines that it enters then, in the order of the actions' labels, compared as texts."""
+    """Lines entered at the end of the countdown, in the order of the actions' labels, compared as texts."""
 
 
 def applets(device: Device) -> dict[str, Applet]:
-    """The applets of a configuration that wait for the end of a countdown, by name."""
+    """Return the applets of a configuration with a countdown, by name."""
     found = {}
     for line in device.inert:
         if not line.key.startswith(f"{KEY} "):
             continue
         below = [each.strip() for each in line.below]
-        # Of events without a tag the last counts.
+        # The last event without a tag applies.
         countdown = next((match for each in below[::-1] if (match := _COUNTDOWN.fullmatch(each))), None)
         actions = sorted((match[1], match[2]) for each in below if (match := _COMMAND.fullmatch(each)))
         if countdown is not None:

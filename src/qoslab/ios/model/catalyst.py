@@ -1,6 +1,6 @@
 """Configuration of a Catalyst 3750 beyond a router's: `mls qos`, queue-sets, maps and its ports.
 
-Defaults are filled in: a value equal to the default is one that is not configured. Ranges and defaults are those of the
+Defaults are filled in: a value equal to the default counts as not configured. Ranges and defaults are those of the
 Catalyst 3750 command reference (OL-8552) and software configuration guide (OL-8550); queues and thresholds count from
 1, as in the configuration.
 """
@@ -34,7 +34,7 @@ FULL_LIMIT = 100
 """`srr-queue bandwidth limit` of a port without one, in percent."""
 FIRST_VLAN = 1
 DEFAULT_MUTATION = "Default DSCP Mutation Map"
-"""The name that show commands give to the mutation of a port without one."""
+"""Name of the mutation map of a port without a configured one in show commands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class SwitchQos:
     dscp_cos: tuple[int, ...] = DEFAULT_DSCP_COS
     policed_dscp: tuple[int, ...] = IDENTITY
     mutations: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """DSCP mutation maps by name, in its order. One that changes nothing is not kept."""
+    """DSCP mutation maps, sorted by name, without those that change nothing."""
     cos_output: tuple[Place, ...] = DEFAULT_COS_OUTPUT
     dscp_output: tuple[Place, ...] = DEFAULT_DSCP_OUTPUT
     cos_input: tuple[Place, ...] = DEFAULT_COS_INPUT
@@ -98,27 +98,27 @@ class SwitchQos:
     queue_sets: tuple[QueueSet, QueueSet] = (QueueSet(), QueueSet())
     input: InputQueues = InputQueues()
     aggregate_policers: tuple[tuple[str, AggregatePolicer], ...] = ()
-    """Aggregate policers by name, in its order."""
+    """Aggregate policers, sorted by name."""
     vlans: tuple[tuple[int, str | None], ...] = ()
-    """Further VLANs than the first, with their names."""
+    """VLANs other than the first, with their names."""
 
     def mutation(self, name: str | None) -> tuple[int, ...]:
-        """Return the mutation map of that name; a name that nothing is mapped under changes nothing."""
+        """Return the mutation map of that name; an unknown name is a map that changes nothing."""
         return dict(self.mutations).get(name or "", IDENTITY)
 
     def with_mutation(self, name: str, values: tuple[int, ...]) -> SwitchQos:
-        """Return this with a mutation map put under a name."""
+        """Return a copy with a mutation map of that name."""
         maps = {**dict(self.mutations), name: values}
         return replace(self, mutations=tuple(sorted((n, v) for n, v in maps.items() if v != IDENTITY)))
 
     def with_aggregate(self, name: str, policer: AggregatePolicer | None) -> SwitchQos:
-        """Return this with an aggregate policer put under a name, or without it."""
+        """Return a copy with an aggregate policer of that name, or without it."""
         policers = {**dict(self.aggregate_policers), name: policer}
         kept = tuple(sorted((n, p) for n, p in policers.items() if p is not None))
         return replace(self, aggregate_policers=kept)
 
     def with_vlan(self, number: int, name: str | None) -> SwitchQos:
-        """Return this with a VLAN."""
+        """Return a copy with an additional VLAN."""
         return replace(self, vlans=tuple(sorted({**dict(self.vlans), number: name}.items())))
 
 
@@ -127,7 +127,7 @@ class SwitchPort:
     """Settings of a switch's interface beyond a router's."""
 
     switched: bool = True
-    """False after `no switchport`: a routed port."""
+    """False for a routed port (`no switchport`)."""
     mode: Literal["access", "trunk"] | None = None
     """None is dynamic, which results in access here: the other end does not negotiate."""
     access_vlan: int = FIRST_VLAN
@@ -137,7 +137,7 @@ class SwitchPort:
     """VLAN of untagged frames on a trunk."""
     trust: TrustState | None = None
     trust_device: bool = False
-    """`mls qos trust device cisco-phone`: no trust until a phone is there."""
+    """`mls qos trust device cisco-phone`: no trust unless a phone is connected."""
     default_cos: int = 0
     cos_override: bool = False
     dscp_mutation: str | None = None
@@ -157,7 +157,7 @@ class SwitchPort:
 
     @property
     def trusted(self) -> TrustState | None:
-        """The trust in force: none if it depends on a phone, as there is none in a lab."""
+        """The effective trust: none if it depends on a phone, since a lab has none."""
         return None if self.trust_device else self.trust
 
 

@@ -33,11 +33,11 @@ class Contract:
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """`pvc VPI/VCI`. Its ring and its policies are those of the interface that it is on."""
+    """`pvc VPI/VCI`. Transmit ring and policies are stored with its interface."""
 
     name: str
-    """0/33."""
+    """VPI/VCI, such as 0/33."""
     encapsulation: AtmEncapsulation | None = None
     """Encapsulation; None is aal5snap."""
     contract: Contract | None = None
-    """Traffic contract; None is the rate of the line, `ubr`."""
+    """Traffic contract; None for `ubr` at the line rate."""

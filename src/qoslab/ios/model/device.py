@@ -1,6 +1,6 @@
-"""The device model: what a running configuration says, as values.
+"""Device model: a running configuration as values.
 
-Containers are mutable, so that a command-line session edits them in place; what they contain is frozen, except
+Containers are mutable, so that a command-line session edits them in place; their elements are frozen, except
 `Interface` and `Line`. Names of classes and policies are case-sensitive. `None` means not configured; defaults are
 not filled in here.
 """
@@ -63,18 +63,18 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True)
 class InterfaceFairQueue:
-    """`fair-queue [THRESHOLD [DYNAMIC [RESERVABLE]]]` or `no fair-queue`; None is what was not typed."""
+    """`fair-queue [THRESHOLD [DYNAMIC [RESERVABLE]]]` or `no fair-queue`; None if not typed."""
 
     enabled: bool = True
     discard_threshold: int | None = None
-    """Packets of all conversations together, from which on one that would leave last is dropped."""
+    """Packets in all conversations from which on a new packet that would leave last is dropped."""
     dynamic_queues: int | None = None
     reserved_queues: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AccessGroups:
-    """The access lists that filter an interface's packets of one version of IP, by name or number in decimal."""
+    """Access lists that filter an interface's packets of one IP version, by name or decimal number."""
 
     input: str | None = None
     output: str | None = None
@@ -94,19 +94,19 @@ class Interface:
     secondary_addresses: tuple[IPv4Interface, ...] = ()
     ipv6_addresses: tuple[IPv6Interface, ...] = ()
     ipv6_link_local: IPv6Address | None = None
-    """None is the one made of the hardware address."""
+    """Link-local address; None for the one derived from the hardware address."""
     ipv6_enable: bool = False
     filters: AccessGroups = NO_ACCESS_GROUPS
     """`ip access-group`."""
     ipv6_filters: AccessGroups = NO_ACCESS_GROUPS
     """`ipv6 traffic-filter`."""
     mtu: int | None = None
-    """Bytes of packet that the line takes; None is 1500."""
+    """Largest packet of the line in bytes; None is 1500."""
     ip_mtu: int | None = None
-    """Bytes of an IPv4 packet; None is what the line takes."""
+    """Largest IPv4 packet in bytes; None for the MTU of the line."""
     ipv6_mtu: int | None = None
     tcp_adjust_mss: int | None = None
-    """Bytes of a TCP segment over IPv4 that SYNs may ask for at most."""
+    """Maximum MSS of SYNs over IPv4, in bytes."""
     encapsulation: Literal["ppp"] | None = None
     """None on serial lines is HDLC, the default."""
     circuit: Circuit | None = None
@@ -120,9 +120,9 @@ class Interface:
     duplex: Literal["auto", "full", "half"] = "auto"
     speed: Speed = "auto"
     tx_ring_limit: int | None = None
-    """Packets; of an ATM circuit particles."""
+    """Transmit ring limit in packets; for an ATM circuit, in particles."""
     fair_queue: InterfaceFairQueue | None = None
-    """None is the platform's own choice."""
+    """Fair queueing; None for the platform's default."""
     random_detect: RandomDetect | None = None
     clock_rate_bps: int | None = None
     hold_queue_in: int | None = None
@@ -133,7 +133,7 @@ class Interface:
     rate_limits: tuple[RateLimit, ...] = ()
     """Rate limits, input first; each direction in order."""
     shapers: tuple[Shaper, ...] = ()
-    """`traffic-shape`: those of lists in order, then that of all packets."""
+    """`traffic-shape`: shapers with access lists in order, then the shaper of all packets."""
     priority_group: int | None = None
     """The number of a priority list."""
     custom_queue_list: int | None = None
@@ -149,17 +149,17 @@ class Interface:
 
     @property
     def kind(self) -> str:
-        """The interface's type: FastEthernet, Serial."""
+        """The interface's type, such as FastEthernet or Serial."""
         return interface_kind(self.name)
 
     @property
     def runs_ipv6(self) -> bool:
-        """True if it takes part in IPv6: `ipv6 enable`, or any address."""
+        """True if IPv6 is active on it: `ipv6 enable`, or any address."""
         return self.ipv6_enable or bool(self.ipv6_addresses) or self.ipv6_link_local is not None
 
     @property
     def parent(self) -> str | None:
-        """Return the full name of a subinterface's port."""
+        """Full name of a subinterface's port."""
         port, dot, _ = self.name.partition(".")
         return port if dot else None
 
@@ -170,7 +170,7 @@ class Interface:
 
     @property
     def circuit_name(self) -> str | None:
-        """The circuit's VPI and VCI: 0/33."""
+        """The circuit's VPI and VCI, such as 0/33."""
         return None if self.circuit is None else self.circuit.name
 
     @property
@@ -193,7 +193,7 @@ class HostInterface:
 
     @property
     def secondary_addresses(self) -> tuple[IPv4Interface, ...]:
-        """None: they are not taken."""
+        """Empty: secondary addresses are not supported."""
         return ()
 
 
@@ -207,15 +207,15 @@ class StaticRoute:
     distance: int | None = None
     """None is 1."""
     further: str = ""
-    """`name`, `tag` and `permanent` as printed, which change nothing here."""
+    """`name`, `tag` and `permanent` as printed, without effect here."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessEntry:
     """One entry of an access list. `protocol` None is `ip` or `ipv6`.
 
-    A standard list uses only action, source and log. If an object group is named, the address next to it is any, and
-    the protocol None.
+    A standard list uses only action, source and log. With an object group, the corresponding address is any, and the
+    protocol None.
     """
 
     action: Literal["permit", "deny"]
@@ -237,7 +237,7 @@ class AccessEntry:
 
     @property
     def object_groups(self) -> list[str]:
-        """The object groups that it names."""
+        """The object groups that the entry refers to."""
         names = (self.service_group, self.source_group, self.destination_group)
         return [name for name in names if name is not None]
 
@@ -258,9 +258,9 @@ class AccessList:
     kind: Literal["standard", "extended", "ipv6"]
     lines: tuple[AccessEntry | Remark, ...] = ()
     numbers: tuple[int, ...] = field(default=(), compare=False)
-    """The sequence number of each line; a remark has that of the entry before it.
+    """The sequence number of each line; a remark has the number of the entry before it.
 
-    The configuration does not keep them.
+    They are not part of the configuration.
     """
 
     @property
@@ -318,14 +318,14 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A password as the configuration shows it: type 0 (as typed) or 5 (MD5-crypt)."""
+    """A password in its form in the configuration: type 0 (as typed) or 5 (MD5-crypt)."""
 
     kind: Literal[0, 5]
     text: str
 
 
 Clutter = tuple[tuple[tuple[str, ...], str], ...]
-"""Lines with their indentation, each behind the known lines above it, outermost first."""
+"""Indented lines, each with its known parent lines, outermost first."""
 
 
 @dataclass(slots=True)
@@ -335,7 +335,7 @@ class Device:
     hardware: Hardware
     hostname: str = "Router"
     timestamps: dict[str, str] = field(default_factory=dict)
-    """`service timestamps`: what follows `debug` and `log`."""
+    """`service timestamps`: options by `debug` and `log`."""
     logging_console: bool = True
     logging_console_level: str | None = None
     """None is `debugging`, all."""
@@ -357,11 +357,11 @@ class Device:
     table_maps: dict[str, TableMap] = field(default_factory=dict)
     interfaces: dict[str, Interface] = field(default_factory=dict)
     host_interfaces: dict[str, HostInterface] = field(default_factory=dict)
-    """Loopback interfaces and those of VLANs, and Null0 where it has lines."""
+    """Loopback and VLAN interfaces, and Null0 if it has lines."""
     routes: list[StaticRoute] = field(default_factory=list)
     access_lists: dict[str, AccessList] = field(default_factory=dict)
     tree_access_lists: dict[str, list[program_formats.AccessListEntry]] = field(default_factory=dict)
-    """Filters of the interfaces' trees of queues, as the data plane has them."""
+    """Filters of the interfaces' queue trees, in the form of the data plane."""
     object_groups: dict[str, ObjectGroup] = field(default_factory=dict)
     rate_limit_lists: dict[int, RateLimitList] = field(default_factory=dict)
     """`access-list rate-limit`, by number."""
@@ -371,19 +371,19 @@ class Device:
     banner_motd: str | None = None
     """The text between the delimiters, with its line ends."""
     banners: dict[str, str] = field(default_factory=dict)
-    """The texts of the others by `login`, `exec` and `incoming`."""
+    """Texts of the other banners by `login`, `exec` and `incoming`."""
     lines: dict[str, Line] = field(default_factory=dict)
-    """Lines by `con 0`, `aux 0`, `vty 0` to `vty 4` or further; a switch has no `aux 0`."""
+    """Terminal lines by name: `con 0`, `aux 0`, `vty 0` to `vty 4` or higher; a switch has no `aux 0`."""
     switch: SwitchQos | None = None
     """Settings of a switch."""
     inert: InertLines = NO_INERT_LINES
     """Lines without effect."""
     clutter: Clutter = ()
-    """Lines that the model does not have at all: printed where they stand, never typed, and without effect."""
+    """Lines outside the model: printed in their place, never typed, without effect."""
 
     @property
     def mls_qos(self) -> SwitchQos:
-        """The switch's part, for commands that exist on switches only."""
+        """Settings of the switch, for commands that exist on switches only."""
         assert self.switch is not None
         return self.switch
 
@@ -402,7 +402,7 @@ class Device:
         return [each for each in self.interfaces.values() if each.parent == port]
 
     def with_circuit(self, port: str) -> Interface:
-        """Return the interface that the packets of a port belong to: on ATM the one with the circuit, else the port."""
+        """Return the interface of a port's packets: on ATM the interface with the circuit, else the port."""
         found = (each for each in self.subinterfaces(port) if each.circuit is not None)
         return next(found, self.interfaces[port])
 
@@ -413,9 +413,9 @@ class Device:
         return {port: owner for port, owner in owners.items() if owner.circuit is not None}
 
     def carriers(self) -> Iterator[tuple[str, Interface]]:
-        """Yield what a router's IP stack has an interface for, and the interface whose addresses that has.
+        """Yield the name of each interface of a router's IP stack, and the interface with its addresses.
 
-        They are the same except for an ATM port, which has those of the interface with its circuit.
+        They are the same except for an ATM port, which has the addresses of the interface with its circuit.
         """
         for name, interface in self.interfaces.items():
             if not interface.atm:
@@ -424,11 +424,11 @@ class Device:
                 yield name, self.with_circuit(name)
 
     def is_shut_down(self, interface: Interface) -> bool:
-        """Return whether an interface is shut down, itself or with its port."""
+        """Return whether an interface or its port is shut down."""
         return interface.shutdown or (interface.parent is not None and self.interfaces[interface.parent].shutdown)
 
     def add_subinterface(self, name: str) -> None:
-        """Add a subinterface, behind its port and those of lower numbers."""
+        """Add a subinterface after its port and subinterfaces with lower numbers."""
         self.interfaces[name] = Interface(name)
         chassis = {port: place for place, port in enumerate(self.hardware.interfaces)}
 

@@ -1,8 +1,8 @@
 """Generations of QoS in IOS, described by properties and capabilities.
 
-Commands require a capability and rules ask for a property; nothing compares the name of a generation. A new generation
-is one more description here and one in the engine (`crates/qos-core/src/compile/generation.rs`), from which the
-properties that both need are generated (`engine_rules.PROPERTIES`).
+Commands require a capability and rules use a property; no code compares the name of a generation. To add a generation,
+add a description here and one in the engine (`crates/qos-core/src/compile/generation.rs`); properties used by both are
+generated from the latter (`engine_rules.PROPERTIES`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class QosGeneration:
     """A description of a generation."""
 
     title: str
-    """Releases in words."""
+    """Names of the releases."""
     capabilities: frozenset[str]
     """Forms of commands that this generation has."""
     max_classes: int
@@ -30,7 +30,7 @@ class QosGeneration:
     shape_least_burst_bits: int
     """Committed burst below which the default interval of a shaper is longer."""
     separate_queues: bool
-    """True if `show policy-map` has queues of classes; else conversations with a `Max Threshold`."""
+    """True if `show policy-map` shows queues of classes; else conversations with a `Max Threshold`."""
     queueing_indent: str
     """Blanks before queueing actions and `police` in the running configuration."""
     random_detect_indent: str
@@ -40,19 +40,19 @@ class QosGeneration:
     shows_limit_units: bool
     """True if `queue-limit` is printed with its unit."""
     pads_counted_classes: bool
-    """True if `show policy-map interface` prints two blanks behind a class-map and indents empty lines."""
+    """True if `show policy-map interface` prints two blanks after a class-map and indents empty lines."""
 
     # Generated from the engine's description.
     allowed: frozenset[str]
-    """Names in `engine_rules.IMPOSSIBLE` of combinations that this generation has."""
+    """Names in `engine_rules.IMPOSSIBLE` of combinations that this generation allows."""
     class_flow_queues: int
     flow_limit_with_random_detect: bool
-    """True if each flow also has its limit with early detection."""
+    """True if each flow also has a limit with early detection."""
     priority_burst_step_kbps: int
-    """Multiple of kb/s to which the rate of a priority class is rounded down for its default burst."""
+    """Step in kb/s to which the rate of a priority class is rounded down for its default burst."""
     priority_queue_limit: int
     random_detect_by_limit: bool
-    """True if default thresholds of early detection follow from the queue limit, also in packets."""
+    """True if default thresholds of early detection are derived from the queue limit, also in packets."""
     random_detect_min: tuple[int, ...]
     """Least thresholds of early detection by precedence."""
     random_detect_min_by_dscp: tuple[tuple[int, ...], int]
@@ -60,22 +60,22 @@ class QosGeneration:
     reservable_percent: int | None
     """Share of the bandwidth that classes may reserve; None: `max-reserved-bandwidth` of the interface."""
     tx_ring: int | None
-    """Frames behind the schedule, if there is no transmit ring to set."""
+    """Frames between scheduler and line, if the transmit ring cannot be configured."""
 
     minimum_and_excess: bool = False
     """True if `bandwidth` is a minimum rate and excess is shared separately; else it is a share of the line."""
     queue_limit_ms: int | None = None
     """Default queue limit in ms of the class's rate; None: `QUEUE_LIMIT` packets."""
     greatest_queue_limit: int = 4096
-    """Packets."""
+    """Greatest queue limit in packets."""
     genie_os: str = "ios"
-    """Operating system in a testbed of pyATS, by which Genie chooses its parsers."""
+    """Operating system in a pyATS testbed, by which Genie selects its parsers."""
     prints_thousands: bool = False
-    """True if rates are printed as kb/s with three zeros behind them: `0000 bps`."""
+    """True if rates are printed as kb/s followed by three zeros: `0000 bps`."""
     counts_each_match: bool = True
-    """True if `show policy-map interface` has counters of each `match` of a match-any class-map."""
+    """True if `show policy-map interface` has counters for each `match` of a match-any class-map."""
     parents_without_depth: bool = False
-    """True if a class with a queueing child shows no depth and no drop rate of its own."""
+    """True if the output for a class with a queueing child has neither depth nor drop rate."""
     input_hold_queue: int = 75
     """`Input queue: 0/75/...` of `show interfaces`, packets."""
     output_queue_of_fifo: bool = False
@@ -182,7 +182,7 @@ CAPABILITIES = frozenset().union(*(each.capabilities for each in GENERATIONS.val
 
 
 def generations_with(capability: str) -> list[Generation]:
-    """The generations that have a capability."""
+    """Return the generations that have a capability."""
     return [name for name, each in GENERATIONS.items() if capability in each.capabilities]
 
 
@@ -196,7 +196,7 @@ _FIRST_XE = 16
 
 
 def generation_of(release: str) -> Generation | None:
-    """The generation of a router's release; None without class-maps (before 12.0(5)T) or unknown."""
+    """Return the generation of a router's release; None if it has no class-maps (before 12.0(5)T) or is unknown."""
     parts = _RELEASE.match(release)
     if parts is None:
         return None
@@ -205,12 +205,12 @@ def generation_of(release: str) -> Generation | None:
     number = (int(parts[1]), int(parts[2]), int(parts[3] or 0))
     if number < _MQC or (number[:2] == _MQC[:2] and "T" not in (parts[4] or "")):
         return None
-    # Of 12.4 mainline, which has numbers as high, the T train distinguishes itself.
+    # 12.4 mainline has equally high numbers, so check for the T train.
     return "hqf" if number[0] >= 15 or (number >= _FIRST_HQF and (parts[4] or "").startswith("T")) else "classic"
 
 
 def generations_of_train(version: str) -> tuple[Generation, ...]:
-    """The possible generations by a `version` line, which has no more than the train: 12.4 has releases of both."""
+    """Return the possible generations for a `version` line, which has only the train: 12.4 has releases of both."""
     parts = _RELEASE.match(version)
     if parts is None or (train := (int(parts[1]), int(parts[2]))) == _FIRST_HQF[:2]:
         return ("classic", "hqf")

@@ -1,4 +1,4 @@
-"""Show output about the hardware and the software image; `platforms.ios` has the models."""
+"""Interfaces to hardware and software image for show output; `platforms.ios` has the models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class InterfaceHardware(Protocol):
 
     @property
     def chip(self) -> str:
-        """After `Hardware is`."""
+        """Text after `Hardware is`."""
 
     @property
     def bandwidth_kbps(self) -> int:
@@ -24,7 +24,7 @@ class InterfaceHardware(Protocol):
 
     @property
     def delay_us(self) -> int:
-        """After `DLY`."""
+        """Delay, printed after `DLY`."""
 
 
 class Software(Protocol):
@@ -32,27 +32,27 @@ class Software(Protocol):
 
     @property
     def version(self) -> str:
-        """12.4(15)T14."""
+        """Release, such as 12.4(15)T14."""
 
     @property
     def build(self) -> str:
-        """fc2."""
+        """Build, such as fc2."""
 
     @property
     def copyright_to(self) -> int:
-        """The year."""
+        """Last year of the copyright."""
 
     @property
     def compiled(self) -> str:
-        """Return when and by whom."""
+        """Date and author of the compilation."""
 
     @property
     def train_name(self) -> str | None:
-        """Return the train name of IOS-XE: Cupertino."""
+        """Train name of IOS-XE, such as Cupertino."""
 
     @property
     def xe_version(self) -> str | None:
-        """Return the version of IOS-XE: 17.09.04a."""
+        """Version of IOS-XE, such as 17.09.04a."""
 
 
 class Chassis(Protocol):
@@ -64,15 +64,15 @@ class Chassis(Protocol):
 
     @property
     def software_family(self) -> str:
-        """3700."""
+        """Software family, such as 3700."""
 
     @property
     def image(self) -> str:
-        """C3725-ADVENTERPRISEK9-M."""
+        """Image, such as C3725-ADVENTERPRISEK9-M."""
 
     @property
     def bootstrap(self) -> str:
-        """The `ROM:` line after the colon."""
+        """Text after `ROM:`."""
 
     @property
     def chassis(self) -> str:
@@ -91,7 +91,7 @@ class Chassis(Protocol):
         """Lines after the interface counts."""
 
     def interface(self, name: str) -> InterfaceHardware | None:
-        """The interface of that full name."""
+        """Return the interface with that full name."""
 
     @property
     def rom_lines(self) -> tuple[str, ...]:
@@ -102,4 +102,4 @@ class Chassis(Protocol):
         """The configuration register."""
 
     def image_file(self, generation: Generation) -> str:
-        """The file in flash."""
+        """Return the name of the image file in flash."""

@@ -1,4 +1,4 @@
-"""Lines of a configuration that are kept and printed, and change nothing that is modelled."""
+"""Inert lines of a configuration: stored and printed, without effect on the model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class InertLine:
-    """A line without effect here, with those below it."""
+    """A line without effect here, with the lines below it."""
 
     key: str
     """Key of the line's subject: a later line with the same key replaces it."""
@@ -19,13 +19,13 @@ class InertLine:
     place: int
     """The rank of its block in the running configuration."""
     undecided: bool = False
-    """True if the line affects packets on a device that a lab does not have."""
+    """True if, on a real device, the line affects packets that a lab does not have."""
     below: tuple[str, ...] = ()
-    """The lines of its block in order, each with the blanks that it is indented by beyond the first."""
+    """The lines of its block in order, each with its indentation relative to the first line of the block."""
 
     @property
     def sentence(self) -> str:
-        """Line with its remark for users."""
+        """The line with a remark for users."""
         if self.undecided:
             return f'undecided: "{self.text}" has no effect in a lab ({self.about})'
         return f'accepted without effect: "{self.text}" ({self.about})'
@@ -33,7 +33,7 @@ class InertLine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InertLines:
-    """Lines without effect in the order in which they were first entered; the order does not distinguish two."""
+    """Inert lines in the order of their first entry; equality ignores the order."""
 
     lines: tuple[InertLine, ...] = ()
 
@@ -51,17 +51,17 @@ class InertLines:
         return [line for line in self.lines if line.place == place]
 
     def find(self, key: str) -> InertLine | None:
-        """Return the line about that, or None."""
+        """Return the line with that key; None if there is none."""
         return next((line for line in self.lines if line.key == key), None)
 
     def with_line(self, line: InertLine) -> InertLines:
-        """Return these and one more, which takes the place of the line about the same."""
+        """Return the lines with an added line, which replaces a line with the same key."""
         if self.find(line.key) is None:
             return InertLines((*self.lines, line))
         return InertLines(tuple(line if each.key == line.key else each for each in self.lines))
 
     def without(self, key: str) -> InertLines:
-        """Return these without the line about that, and without those about more of the same."""
+        """Return the lines without the line of that key, and without lines whose keys extend it."""
         return InertLines(tuple(each for each in self.lines if not f"{each.key} ".startswith(f"{key} ")))
 
 
@@ -69,15 +69,15 @@ NO_INERT_LINES = InertLines()
 
 
 def indented(line: str) -> int:
-    """Return how many blanks a line begins with."""
+    """Return the number of leading blanks of a line."""
     return len(line) - len(line.lstrip(" "))
 
 
 def entered(line: InertLine, text: str, cursor: int) -> tuple[InertLine, int]:
-    """Return the block with a line entered behind the one at `cursor` (-1: the first), and where that line stands.
+    """Return the block with a line inserted after the line at `cursor` (-1: at the start), and its index.
 
-    A line that comes next anyway, at the same depth, is not entered twice: text may be pasted again. One that was
-    entered with `no` gives way.
+    A line that follows at the same depth is not inserted twice, so that text may be pasted again. A line replaces its
+    `no` form, and a `no` form the lines that it negates.
     """
     line, cursor = _without_siblings(line, cursor, text, lambda each: f"{text} ".startswith(f"{_negated(each)} "))
     below = line.below
@@ -93,13 +93,13 @@ def entered(line: InertLine, text: str, cursor: int) -> tuple[InertLine, int]:
 
 
 def taken_out(line: InertLine, text: str, cursor: int) -> tuple[InertLine, int]:
-    """Return the block without the lines at the place of `cursor` that begin with `text`, and the place again."""
+    """Return the block without the lines around `cursor` that begin with `text`, and the new cursor."""
     return _without_siblings(line, cursor, text, lambda each: f"{each} ".startswith(f"{text} "))
 
 
 def _negated(text: str) -> str:
-    """Return what a line that begins with `no` removes, at its depth; a line that nothing begins with if it does
-    not."""
+    """Return the line that a `no` line negates, with its indentation; for other lines, a text that no line begins
+    with."""
     plain = text.lstrip(" ")
     return " " * indented(text) + plain[3:] if plain.startswith("no ") else "\n"
 
@@ -107,7 +107,7 @@ def _negated(text: str) -> str:
 def _without_siblings(
     line: InertLine, cursor: int, text: str, unwanted: Callable[[str], bool]
 ) -> tuple[InertLine, int]:
-    """Return the block without the lines around `text`, with what is below them, and the cursor where it was."""
+    """Return the block without the unwanted siblings of `text` and their children, and the adjusted cursor."""
     below, depth = list(line.below), indented(text)
     first = min(cursor, len(below) - 1)
     while first >= 0 and indented(below[first]) >= depth:

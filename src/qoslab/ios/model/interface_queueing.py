@@ -23,7 +23,7 @@ class Shaper:
 
 @dataclass(frozen=True, slots=True)
 class QueueRule:
-    """A line that puts packets into a queue: those of a protocol, or those that came in by an interface."""
+    """A line that assigns packets to a queue, by protocol or by input interface."""
 
     queue: int
     protocol: str | None
@@ -31,7 +31,7 @@ class QueueRule:
     kind: Literal["fragments", "gt", "lt", "list", "tcp", "udp"] | None = None
     """Further condition on an IP packet."""
     value: int = 0
-    """A size in bytes, a list's number or a port."""
+    """Size in bytes, number of a list, or port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ class PriorityList:
     number: int
     rules: tuple[QueueRule, ...] = ()
     default: int | None = None
-    """None is normal."""
+    """Default queue; None is normal."""
     limits: tuple[int, ...] | None = None
-    """Packets, from high to low."""
+    """Queue limits in packets, from high to low."""
 
 
 @dataclass(frozen=True, slots=True)
 class CustomQueue:
-    """The figures of a queue of a custom list; None is the default."""
+    """Settings of a queue of a custom list; None is the default."""
 
     number: int
     limit: int | None = None
@@ -62,8 +62,8 @@ class CustomList:
     number: int
     rules: tuple[QueueRule, ...] = ()
     default: int | None = None
-    """None is queue 1."""
+    """Default queue; None is queue 1."""
     lowest: int | None = None
-    """`lowest-custom`: the first queue that takes turns; None is queue 1."""
+    """`lowest-custom`: the first queue served round-robin; None is queue 1."""
     queues: tuple[CustomQueue, ...] = ()
     """Queues by number."""

@@ -33,10 +33,10 @@ FURTHER_TYPES = (
     "Multilink",
     "Virtual-Template",
 )
-"""Kinds of later routers: their short forms leave those of the others as they are."""
+"""Interface types of later routers: they do not change the abbreviations of the other types."""
 
 OTHER_KINDS = ("Port-channel", "Tunnel", "Vlan", "BDI", "Dialer", "Multilink", "Virtual-Template")
-"""Kinds of interfaces without a line of their own, which no packet of a lab goes over."""
+"""Interface types without a physical line, which no packet of a lab uses."""
 
 _NUMBERS = r"(?:[0-9]{1,10}(?:/[0-9]{1,10}){0,2}(?:\.([0-9]{1,10}))?)"
 _INTERFACE = re.compile(rf"([A-Za-z][A-Za-z-]*)({_NUMBERS})")
@@ -45,7 +45,7 @@ MOST_SUBINTERFACE = 2**32 - 1
 
 
 def interface_type(abbreviation: str) -> str | None:
-    """Return the full type name that `abbreviation` stands for, or None when there is none or more than one."""
+    """Return the full type name that `abbreviation` stands for; None if there is none or more than one."""
     wanted = abbreviation.lower()
     exact = [name for name in (*INTERFACE_TYPES, *FURTHER_TYPES) if name.lower() == wanted]
     found = exact or next(filter(None, (_beginning(wanted, names) for names in (INTERFACE_TYPES, FURTHER_TYPES))), [])
@@ -77,22 +77,22 @@ def short_name(name: str) -> str:
 
 
 def ipv6_text(address: IPv4Address | IPv6Address | IPv6Interface | IPv4Network | IPv6Network) -> str:
-    """Return an IPv6 address, alone or with a prefix length, as IOS prints it: in capitals, the longest zeros left out.
+    """Return an IPv6 address, with or without prefix length, as IOS prints it: upper-case, longest zeros compressed.
 
-    What may be of either family by its type is IPv6 wherever this is called.
+    The type allows either family, but all callers pass IPv6 addresses.
     """
     return str(address).upper()
 
 
 def address_text(address: IPv4Address | IPv6Address | None) -> str:
-    """Return an address of either family as IOS prints it; nothing if there is none."""
+    """Return an address of either family as IOS prints it; empty for None."""
     if address is None:
         return ""
     return ipv6_text(address) if address.version == 6 else str(address)
 
 
 def _is_subinterface(number: str | None) -> bool:
-    """Return whether a subinterface may have this number, or there is none."""
+    """Return whether this is a valid subinterface number, or there is none."""
     return number is None or int(number) <= MOST_SUBINTERFACE
 
 
@@ -118,11 +118,11 @@ def dscp_text(value: int) -> str:
 
 
 def vlans_text(vlans: tuple[int, int]) -> str:
-    """Return a range of VLANs as it is typed: `100`, `100-199`."""
+    """Return a range of VLANs as typed, such as `100` or `100-199`."""
     first, last = vlans
     return str(first) if first == last else f"{first}-{last}"
 
 
 def spaced(values: Iterable[object]) -> str:
-    """Values as a command or print lists them: with a blank between them."""
+    """Return values separated by blanks, as in commands and output."""
     return " ".join(map(str, values))

@@ -1,4 +1,4 @@
-"""IP SLA as it is configured: operations, schedules, the responder. `None` is IOS's default."""
+"""IP SLA configuration: operations, schedules and responder. `None` is IOS's default."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Operation:
 
     number: int
     kind: Kind | None = None
-    """None until its first line is typed."""
+    """Kind of operation; None until its first line is typed."""
     target: IPv4Address | IPv6Address | None = None
     target_port: int | None = None
     source: IPv4Address | IPv6Address | None = None
@@ -47,7 +47,7 @@ class Operation:
     threshold_ms: int | None = None
     request_data_size: int | None = None
     tos: int | None = None
-    """Type-of-service byte, of IPv6 the traffic class."""
+    """Type-of-service byte, or the traffic class of IPv6."""
     tag: str | None = None
     owner: str | None = None
     hours: int | None = None
@@ -76,7 +76,7 @@ class Start:
 
     kind: Literal["now", "pending", "after", "at"] = "pending"
     seconds: int = 0
-    """`after`: from now on; `at`: of the day."""
+    """`after`: seconds from now; `at`: seconds of the day."""
     date: tuple[int, int] | None = None
     """`at`: month and day."""
 
@@ -87,7 +87,7 @@ class Schedule:
 
     number: int
     life_s: int | None = DEFAULT_LIFE_S
-    """None is forever."""
+    """Life in seconds; None is forever."""
     start: Start = Start()
     ageout_s: int = 0
     recurring: bool = False
@@ -95,13 +95,13 @@ class Schedule:
 
 @dataclass(slots=True)
 class IpSla:
-    """All of a router's IP SLA."""
+    """IP SLA configuration of a router."""
 
     operations: dict[int, Operation] = field(default_factory=dict)
     schedules: dict[int, Schedule] = field(default_factory=dict)
     responder: bool = False
     responder_ports: tuple[int, ...] = ()
-    """`ip sla responder udp-echo port N`: answered without a control message."""
+    """Ports of `ip sla responder udp-echo port N`, answered without a control message."""
 
     def copy(self) -> IpSla:
         """Return a copy that shares nothing mutable."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 MOST_MESSAGES = 200
-"""Messages in the buffer; IOS counts bytes."""
+"""Maximum messages in the buffer; IOS limits bytes instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Message:
 
 @dataclass(slots=True)
 class MessageLog:
-    """The buffered messages, the latest of them, and how many there were."""
+    """The latest messages, and the number of all messages."""
 
     messages: deque[Message] = field(default_factory=lambda: deque(maxlen=MOST_MESSAGES))
     count: int = 0

@@ -1,8 +1,8 @@
-"""Protocols of `match protocol` that ports or IP protocol numbers decide.
+"""Protocols of `match protocol` that are identified by ports or IP protocol numbers.
 
 Sources: the tables of well-known ports in Cisco's NBAR configuration guides for 12.4 and IOS-XE, and IANA's registries
 of service names and protocol numbers. A router that inspects the payload also follows the control connection of ftp,
-sip, rtsp or tftp to the ports that it opens. Traffic of a lab has no such payload: that is not modelled.
+sip, rtsp or tftp to the ports that it opens. That is not modelled: traffic of a lab has no such payload.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from qoslab.ios.model.port_names import TCP, UDP
 
 Ports = tuple[tuple[int, tuple[int, ...]], ...]
-"""Protocol numbers, each with ports; one of the ports is at either end."""
+"""Protocol numbers with their ports; one of the ports must be at either end."""
 
 
 def _both(*ports: int) -> Ports:
@@ -125,8 +125,8 @@ BY_PORT: dict[str, Ports] = {
 RTP_PORTS = (16384, 32767)
 """The UDP ports that Cisco's telephones and gateways use for voice."""
 BY_PORT_RANGE: dict[str, tuple[int, int]] = {"rtp": RTP_PORTS, "rtp audio": RTP_PORTS}
-"""UDP ports at either end. NBAR takes the even ports of calls that it has seen, and reads the payload type: here all
-ports of the range are RTP, and audio."""
+"""Ranges of UDP ports at either end. NBAR uses the even ports of observed calls and the payload type: here all ports
+of the range are RTP audio."""
 BY_NUMBER: dict[str, tuple[int, ...]] = {
     "egp": (8,),
     "gre": (47,),
@@ -138,16 +138,16 @@ BY_NUMBER: dict[str, tuple[int, ...]] = {
     "sctp": (132,),
     "vrrp": (112,),
 }
-"""Numbers of IP protocols, beyond those that the data plane decides by itself."""
+"""Numbers of IP protocols, except those that the data plane recognises itself."""
 
 IPV6_ONLY = ("dhcpv6-client", "dhcpv6-server", "ipv6-icmp", "ripng")
 
 PROTOCOLS = ("bgp", "eigrp", "http", "icmp", "ip", "ipv6", "ospf", "rip", "secure-http", "smtp", "tcp", "udp")
 """Protocols that the data plane recognises without an access list."""
 DECIDED = (*BY_PORT, *BY_PORT_RANGE, *BY_NUMBER)
-"""Protocols with an access list in the data plane."""
+"""Protocols that are matched by an access list in the data plane."""
 
 PROTOCOL_LIST = "protocol "
-"""Beginning of names of access lists for a protocol in the data plane; no list of IOS has such a name."""
+"""Name prefix of access lists for protocols in the data plane; names of IOS access lists cannot begin so."""
 MATCH_LIST = "match "
-"""Beginning of names of access lists for other `match` lines."""
+"""Name prefix of access lists for other `match` lines."""

@@ -1,4 +1,4 @@
-"""Object groups: addresses and services by name, for the entries of access lists."""
+"""Object groups: named sets of addresses or services for entries of access lists."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class NetworkObject:
     kind: Literal["host", "subnet", "range", "any", "group"]
     first: IPv4Address = NOWHERE
     second: IPv4Address = NOWHERE
-    """The mask of a subnet, the end of a range."""
+    """Mask of a subnet, or end of a range."""
     group: str = ""
 
     @property
     def matches(self) -> list[AddressMatch]:
-        """Return its own matches, without those of other groups."""
+        """Return the matches of the line itself, without nested groups."""
         match self.kind:
             case "any":
                 return [ANY_ADDRESS]
@@ -45,7 +45,7 @@ class ServiceObject:
     """A line of a service object group: protocols with ports or an ICMP message, or another group."""
 
     protocols: tuple[int, ...] = ()
-    """Protocols by number; both of TCP and UDP for `tcp-udp`; none for any."""
+    """Protocol numbers: TCP and UDP for `tcp-udp`, empty for any protocol."""
     source_port: PortMatch | None = None
     destination_port: PortMatch | None = None
     icmp_type: int | None = None
@@ -55,9 +55,9 @@ class ServiceObject:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ObjectGroup:
-    """`object-group network NAME` or `object-group service NAME`; a name is that of one group.
+    """`object-group network NAME` or `object-group service NAME`; both kinds share one set of names.
 
-    The order of its objects is not significant: groups with the same ones are equal.
+    The order of objects is not significant: groups with the same objects are equal.
     """
 
     name: str
@@ -78,7 +78,7 @@ class ObjectGroup:
 
     @property
     def groups(self) -> list[str]:
-        """The groups that it names."""
+        """The nested groups."""
         names = [each.group for each in self.networks] + [each.group for each in self.services]
         return [name for name in names if name]
 
@@ -92,7 +92,7 @@ Groups = Mapping[str, ObjectGroup]
 
 
 def reached(groups: Groups, name: str) -> Iterator[ObjectGroup]:
-    """Yield a group and those that it names, themselves or by others; each once."""
+    """Yield a group and all its directly or indirectly nested groups, each once."""
     names = [name]
     for each in names:
         if each in groups:

@@ -1,4 +1,4 @@
-"""Passwords as a configuration keeps them: type 5 is MD5-crypt, as IOS 12.4 and 15 write `enable secret`."""
+"""Password hashes in a configuration: type 5, MD5-crypt, as in `enable secret` of IOS 12.4 and 15."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def secret_of(password: str) -> Secret:
 
 
 def verify(secret: Secret, password: str) -> bool:
-    """Return whether `password` is the one that `secret` was made of."""
+    """Return whether `password` matches `secret`."""
     if secret.kind == 0:
         return hmac.compare_digest(secret.text.encode(), password.encode())
     parts = secret.text.split("$")

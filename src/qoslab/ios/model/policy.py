@@ -18,7 +18,7 @@ CLASS_DEFAULT = "class-default"
 
 
 NOTHING = "none"
-"""The criterion that no packet fits."""
+"""The criterion that no packet matches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class Criterion:
     """One `match` line.
 
     `values` holds numbers (dscp, precedence, cos, qos-group, discard-class); `name` an access list, class-map, protocol
-    or interface. `rtp_ports` has its first and last UDP port in `ranges`; `unseen` is what no packet of a lab has, in
-    `name` as typed.
+    or interface. `rtp_ports` has its first and last UDP port in `ranges`; `unseen` is a criterion on a property that no
+    packet of a lab has, with `name` as typed.
     """
 
     type: Literal[
@@ -50,9 +50,9 @@ class Criterion:
     name: str | None = None
     values: tuple[int, ...] = ()
     ranges: tuple[tuple[int, int], ...] = ()
-    """VLANs, the first and the last of each range."""
+    """First and last VLAN of each range."""
     interfaces: tuple[tuple[str, str], ...] = ()
-    """Interfaces of a switch's `match input-interface`: the first and the last port of each range."""
+    """First and last port of each range of a switch's `match input-interface`."""
     ip_only: bool = False
     minimum: int | None = None
     maximum: int | None = None
@@ -66,7 +66,7 @@ class Criterion:
 
     @property
     def list_name(self) -> str:
-        """The access list of its own that stands for it in the data plane; empty without one."""
+        """Name of the separate access list that represents it in the data plane; empty without one."""
         if self.type == "protocol" and self.name not in PROTOCOLS:
             return f"{PROTOCOL_LIST}{self.name}"
         if self.type == "rtp_ports":
@@ -87,7 +87,7 @@ class ClassMap:
 
 SetField = Literal["dscp", "ip_dscp", "precedence", "ip_precedence", "cos", "qos_group", "discard_class"]
 ThresholdField = Literal["dscp", "precedence", "cos", "discard_class", "qos_group"]
-"""A field of a packet by which a queue has limits, or from which another field is set."""
+"""A field of a packet that selects a queue limit, or that another field is set from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class MarkFrom:
-    """A `set` line that takes the value from another field, by a table-map or as it is."""
+    """A `set` line that takes the value from another field, through a table-map or unchanged."""
 
     field: SetField
     source: ThresholdField
@@ -131,8 +131,8 @@ ActionName = Literal[
     "set-dscp-tunnel-transmit",
     "set-prec-tunnel-transmit",
 ]
-"""`policed-dscp-transmit` is a switch's, the ones that set something are a router's. Those behind it set what no packet
-of a lab has: the packet passes."""
+"""Actions of a policer: `policed-dscp-transmit` exists on switches only, the actions that set a field on routers only.
+The actions after it set fields that no packet of a lab has: the packet passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +153,9 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class DynamicBucket:
-    """`qoslab-extension police dynamic-bucket`: the policer's bucket finds its own size. No IOS has it.
+    """`qoslab-extension police dynamic-bucket`: a policer's bucket with adaptive size. IOS has no such command.
 
-    None if left out: docs/internals/control-protocol.md has the defaults. Shares in percent.
+    None if left out; docs/internals/control-protocol.md has the defaults. Shares are in percent.
     """
 
     initial_bytes: int | None = None
@@ -171,7 +171,7 @@ class DynamicBucket:
 
     @property
     def ordered(self) -> bool:
-        """True if the size at the start lies between the least and the greatest, defaults filled in."""
+        """True if the initial size lies between the minimum and the maximum, with defaults filled in."""
         initial = engine_defaults.DYNAMIC_INITIAL_BYTES if self.initial_bytes is None else self.initial_bytes
         minimum = engine_defaults.DYNAMIC_MINIMUM_BYTES if self.minimum_bytes is None else self.minimum_bytes
         return minimum <= initial and (self.maximum_bytes is None or initial <= self.maximum_bytes)
@@ -179,7 +179,7 @@ class DynamicBucket:
 
 @dataclass(frozen=True, slots=True)
 class Police:
-    """`police` as typed: bursts, peak rate and actions are None when left out.
+    """`police` as typed: bursts, peak rate and actions are None if left out.
 
     `form` is the spelling: `bps` is `police 8000 1500`, `cir` is `police cir 8000 bc 1500`, `rate` is
     `police rate 8000 burst 1500`.
@@ -195,14 +195,14 @@ class Police:
     violate: tuple[PoliceAction, ...] | None = None
     dynamic: DynamicBucket | None = None
     account: UserDefined | None = None
-    """Lengths that it meters, if they are not the counted ones."""
+    """Metered packet lengths, if they differ from the counted ones."""
 
     def actions(self, colour: Colour) -> tuple[PoliceAction, ...] | None:
-        """Return the actions of a colour as typed, None when they were left out."""
+        """Return the actions of a colour as typed; None if they were left out."""
         return {"conform": self.conform, "exceed": self.exceed, "violate": self.violate}[colour]
 
     def with_actions(self, colour: Colour, actions: tuple[PoliceAction, ...] | None) -> Police:
-        """Return the policer with other actions for a colour."""
+        """Return the policer with new actions for a colour."""
         if colour == "conform":
             return replace(self, conform=actions)
         return replace(self, exceed=actions) if colour == "exceed" else replace(self, violate=actions)
@@ -218,7 +218,7 @@ SubscriberEncapsulation = Literal[
     "snap-dot1q-rbe",
     "mux-dot1q-rbe",
 ]
-"""Encapsulation in the cells of a subscriber's line."""
+"""ATM encapsulation on a subscriber's line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ class SubscriberLine:
 
 
 Account = UserDefined | SubscriberLine
-"""The length of a packet for a rate, if it is not the counted one."""
+"""Overhead accounting: packet lengths for a rate, if they differ from the counted ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,12 +284,12 @@ class FairQueue:
 
     queues: int | None = None
     queue_limit: int | None = None
-    """Packets of each flow queue."""
+    """Limit of each flow queue in packets."""
 
 
 LimitUnit = Literal["packets", "bytes", "ms", "us", "percent"]
 LIMIT_UNITS: dict[LimitUnit, int] = {"packets": 4096, "bytes": 64_000_000, "ms": 3400, "us": 512_000}
-"""Units of a queue's depth, with the greatest number of each; of packets IOS-XE has more."""
+"""Units of a queue limit, with the maximum of each; the maximum of packets is higher on IOS-XE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,22 +323,22 @@ RedBasis = Literal["precedence", "dscp", "cos", "discard_class"]
 
 @dataclass(frozen=True, slots=True)
 class RandomDetect:
-    """`random-detect [dscp-based|prec-based|cos-based|discard-class-based]` with its further lines."""
+    """`random-detect [dscp-based|prec-based|cos-based|discard-class-based]` with its additional lines."""
 
     basis: RedBasis = "precedence"
     exponential_weight: int | None = None
     ecn: bool = False
-    """Mark packets of ECN-capable transports rather than drop them at random."""
+    """True to mark packets of ECN-capable transports instead of dropping them at random."""
     unit: LimitUnit | None = None
-    """Unit of the thresholds; none without any, or if none was typed. `percent` is of the queue limit."""
+    """Unit of the thresholds; None without thresholds or typed unit. `percent` is relative to the queue limit."""
     thresholds: tuple[tuple[int, RedThresholds], ...] = ()
-    """Thresholds by value of the field, in its order."""
+    """Thresholds by value of the field, sorted."""
     aggregate: RedThresholds | None = None
-    """`aggregate`: thresholds, in packets, of the values that have none of their own."""
+    """`aggregate`: thresholds in packets for the values without explicit ones."""
 
 
 QUEUEING = {"queueing": True}
-"""Marks an action that only the output direction knows."""
+"""Field metadata of actions that are valid in the output direction only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +350,7 @@ class PolicyClass:
     priority: Priority | None = field(default=None, metadata=QUEUEING)
     shape: Shape | None = field(default=None, metadata=QUEUEING)
     shape_buffers: int | None = field(default=None, metadata=QUEUEING)
-    """`shape max-buffers`: packets that wait for the shaper."""
+    """`shape max-buffers`: queue limit of the shaper in packets."""
     police: Police | None = None
     fair_queue: FairQueue | None = field(default=None, metadata=QUEUEING)
     queue_limit: QueueLimit | None = field(default=None, metadata=QUEUEING)
@@ -371,18 +371,18 @@ class PolicyClass:
 
     @property
     def queueing(self) -> bool:
-        """True if it has an action that only the output direction knows."""
+        """True if it has an action that is valid in the output direction only."""
         return any(getattr(self, each.name) not in (None, ()) for each in fields(self) if each.metadata)
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyMap:
-    """A policy-map: classes in configured order, `class-default` last when it is there."""
+    """A policy-map: classes in configured order, with `class-default` last if configured."""
 
     name: str
     classes: tuple[PolicyClass, ...] = ()
     description: str | None = None
 
     def find(self, class_name: str) -> PolicyClass | None:
-        """Return the class of that name, or None."""
+        """Return the class of that name; None if there is none."""
         return next((each for each in self.classes if each.name == class_name), None)

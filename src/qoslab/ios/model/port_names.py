@@ -139,7 +139,7 @@ ICMP_MESSAGES: dict[str, tuple[int, int | None]] = {
     "ttl-exceeded": (11, 0),
     "unreachable": (3, None),
 }
-"""Type, and the code where the name says one."""
+"""ICMP type, and code if the name implies one."""
 ICMPV6_MESSAGES: dict[str, tuple[int, int | None]] = {
     "beyond-scope": (1, 2),
     "destination-unreachable": (1, 3),
@@ -170,7 +170,7 @@ ICMPV6_MESSAGES: dict[str, tuple[int, int | None]] = {
     "time-exceeded": (3, None),
     "unreachable": (1, None),
 }
-"""The same of ICMPv6 (RFC 4443, 4861, 2710, 2894)."""
+"""ICMPv6 type, and code if the name implies one (RFC 4443, 4861, 2710, 2894)."""
 
 _TCP_NAMES = {number: name for name, number in TCP_PORTS.items()}
 _UDP_NAMES = {number: name for name, number in UDP_PORTS.items()}

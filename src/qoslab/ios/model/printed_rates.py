@@ -9,16 +9,16 @@ RATE_UNIT = 1000
 
 
 def interval_text(seconds: int) -> str:
-    """The load interval: `5 minute`, `30 second`."""
+    """Return the text of a load interval, such as `5 minute` or `30 second`."""
     return f"{seconds // 60} minute" if seconds % 60 == 0 else f"{seconds} second"
 
 
 def rate_shown(bits_per_second: float) -> int:
-    """A rate as printed, rounded to whole kilobits."""
+    """Return a rate as printed, rounded to whole kilobits."""
     return int(bits_per_second / RATE_UNIT + 0.5) * RATE_UNIT
 
 
 def policy_rate(bits_per_second: float, qos: QosGeneration) -> str:
-    """A rate in `show policy-map interface`: IOS-XE always prints three zeros behind the kilobits."""
+    """Return a rate in `show policy-map interface`: IOS-XE always prints three zeros after the kilobits."""
     shown = rate_shown(bits_per_second)
     return f"{shown // RATE_UNIT}000" if qos.prints_thousands else str(shown)

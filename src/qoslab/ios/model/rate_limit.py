@@ -1,4 +1,4 @@
-"""Committed access rate: `rate-limit` lines of interfaces, and the lists of precedences that they name."""
+"""Committed access rate: `rate-limit` lines of interfaces, and their rate-limit access lists."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 LimitMatch = Literal["all", "access-group", "rate-limit", "dscp", "qos-group"]
-"""Match of a line: everything, an access list, a rate-limit access list, a code point, a group."""
+"""Match of a line: all packets, an access list, a rate-limit access list, a code point, or a group."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Static routes of a configuration that can be in a routing table."""
+"""Static routes of a configuration that can be installed in a routing table."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from qoslab.ios.model.device import Device
 
 NULL = "Null0"
-"""The interface that drops what is routed to it."""
+"""The interface that drops packets routed to it."""
 IpAddress = IPv4Address | IPv6Address
 InstallableRoute = tuple[IPv4Network | IPv6Network, IpAddress | None, str | None, int]
-"""Prefix, next hop on a connected network or None, outgoing interface or None, distance.
+"""Prefix, next hop on a connected network or None, outgoing interface or None, and distance.
 
 An interface with a next hop belongs to a link-local address, which does not determine one.
 """
 
 
 def installable_routes(device: Device) -> list[InstallableRoute]:
-    """The static routes that can stand in the table.
+    """Return the static routes that can be installed in the table.
 
-    A next hop that is reached through another static route is replaced by that route's next hop, as IOS resolves it.
+    A next hop reached through another static route is replaced by that route's next hop, as IOS resolves it.
     """
     connected = [
         address.network
@@ -50,7 +50,7 @@ def installable_routes(device: Device) -> list[InstallableRoute]:
                 found.append((route.prefix, None, route.interface, distance))
             continue
         if route.next_hop.is_link_local and isinstance(route.next_hop, IPv6Address):
-            # The command line takes it with an interface only.
+            # The command line accepts it with an interface only.
             if route.interface is not None and not device.is_shut_down(device.interfaces[route.interface]):
                 found.append((route.prefix, route.next_hop, route.interface, distance))
             continue

@@ -1,4 +1,4 @@
-"""Table-maps: the value of one field of a packet by that of another."""
+"""Table-maps: conversion from the value of one field of a packet to that of another."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ THREE_BITS = ("cos", "precedence", "discard_class")
 
 @dataclass(frozen=True, slots=True)
 class TableMap:
-    """A table-map, for any fields of a `set` line."""
+    """A table-map, usable for any fields of a `set` line."""
 
     name: str
     rows: tuple[tuple[int, int], ...] = ()
     """`map from VALUE to VALUE`, in order of the first."""
     default: int | Literal["copy", "ignore"] | None = None
-    """New value of others; None is copy."""
+    """New value for values without a row; None is copy."""
 
 
 def new_values(mark: MarkFrom, tables: Mapping[str, TableMap]) -> list[int | None]:
-    """Return the new value by that of the other field; None if the packet is not marked.
+    """Return the new value for each value of the other field; None if the packet is not marked.
 
-    Cisco, "Enhanced Packet Marking": without a table the value is copied, of a code point into a field of three bits
-    its class selector bits, and a value outside the range of the field marks nothing. [I] A table that is not
-    configured copies.
+    Cisco, "Enhanced Packet Marking": without a table the value is copied. A field of three bits gets the class selector
+    bits of a code point, and a value outside the range of the field marks nothing. A table that is not configured
+    copies [I].
     """
     table = tables.get(mark.table or "", TableMap(""))
     rows, field = dict(table.rows), mark.field.removeprefix("ip_")
