@@ -45,8 +45,7 @@ _COUNTERS = """\
 tc -s -j -batch -
 for device in "$0" "$@"; do printf '\\f'; tc -s class show dev "$device"; done
 """
-"""Prints JSON, then the classes of each interface after a form feed: tc 6.1 prints no JSON for HTB classes.
-"""
+"""Prints JSON, then the classes of each interface after a form feed: tc 6.1 prints no JSON for HTB classes."""
 _FAILED = re.compile(r"^Command failed -:(\d+)\s*$", re.MULTILINE)
 
 

@@ -1,9 +1,9 @@
-"""Compares a router's running configuration with what was asked of it, by meaning.
+"""Comparison, by meaning, of a router's running configuration with a requested configuration.
 
-What was asked is entered in a model of the router as it runs, without the policies, classes, access lists and
-operations that were asked for: that it has them already is what is to be shown. If both then say the same, it is in
-force, however it was spelled and regardless of the other configuration of the router. Lines that the model does not
-know are compared as text."""
+The requested configuration is entered in a model of the running router, from which the requested policies, classes,
+access lists and operations are first removed, since their presence is to be verified. If the result equals the running
+configuration, the request is active, regardless of spelling and of the router's other configuration. Lines that the
+model does not know are compared as text."""
 
 from __future__ import annotations
 
@@ -36,13 +36,12 @@ Value = TypeVar("Value")
 def configuration_differences(
     asked: str, running: str, *, before: str | None = None, family: str = "router", generation: Generation | None = None
 ) -> list[str]:
-    """Return the parts of the configuration `asked` that are not active on a router that prints `running`; a sentence
-    each.
+    """Return the parts of the configuration `asked` that are not active on a router that prints `running`.
 
-    `before` is the running configuration from before `asked` was entered, if it is known: without it, policies,
-    classes, access lists and operations that `asked` names are expected to hold nothing else. `generation` is that of
-    the router's software; None: what its version shows, or, of a 12.4, whichever leaves fewer lines that are not
-    understood, and then fewer differences.
+    Each part is one sentence. `before` is the running configuration from before `asked` was entered, if known: without
+    it, policies, classes, access lists and operations in `asked` are expected to have no other content. `generation` is
+    that of the router's software; None for the one that its version shows or, for a 12.4, the one with fewer unknown
+    lines, then with fewer differences.
     """
     generations = generations_of(running) if generation is None else (generation,)
     if family == "switch":
@@ -57,11 +56,11 @@ def configuration_differences(
 @dataclass(frozen=True)
 class _Comparison:
     wanted: Reading
-    """The router as it would be."""
+    """The router with the requested configuration."""
     present: Reading
-    """The router as it is."""
+    """The running router."""
     asked: frozenset[str]
-    """The lines that were asked for, with one blank between words."""
+    """The requested lines, with one blank between words."""
 
     @classmethod
     def of(cls, asked: str, running: str, before: str | None, family: str, generation: Generation) -> _Comparison:
@@ -92,7 +91,7 @@ class _Comparison:
         yield from found
 
     def _as_text(self, line: Unread) -> Iterator[str]:
-        """A line that was asked for and that the model does not take."""
+        """Yield the difference of a requested line that the model does not accept."""
         taken_back = line.text.startswith("no ")
         text = line.text.removeprefix("no ")
         others = [each.text for each in self.present.unread if _same_place(each.place, line.place)]
@@ -107,7 +106,7 @@ class _Comparison:
 
     @staticmethod
     def _would_be_read(line: Unread) -> bool:
-        """Return whether the router's state, and not an unknown word, is why a line was refused."""
+        """Return whether a line was refused because of the router's state, not because of an unknown word."""
         return not line.reason.startswith("% Invalid input")
 
     def _below(self, place: Chain, wanted: _Pair, present: _Pair) -> Iterator[str]:
@@ -128,7 +127,7 @@ class _Comparison:
         yield from _order(place, list(wanted.plain.children), list(present.plain.children))
 
     def _printed_otherwise(self, place: Chain, block: Block, typed: Block | None) -> bool:
-        """Return whether the router prints a line, and those below it, as they were asked for but unlike the model."""
+        """Return whether the router prints a line and its child lines as requested, although unlike the model."""
         others = {each.text for each in self.present.unread if _same_place(each.place, place)}
         candidates = {block.line, *([] if typed is None else [typed.line])} | _like(self.asked, block.line)
         if not candidates & others:
@@ -137,8 +136,8 @@ class _Comparison:
         return all(normalised(line) in deeper or normalised(line) in others for line in [*block.lines()][1:])
 
     def _like(self, place: Chain, line: str) -> str:
-        """The line of the router about the same thing that the model does not take."""
-        # Of lines for the whole router the first word shows too little: `ip`, `interface`.
+        """Return the router's line on the same subject that the model does not accept; empty if there is none."""
+        # The first word of global lines, such as `ip` or `interface`, is not specific enough.
         words = line.split()[: 1 if place else 2]
         texts = (each.text for each in self.present.unread if _same_place(each.place, place))
         return next((text for text in texts if text.split()[: len(words)] == words), "")
@@ -146,7 +145,7 @@ class _Comparison:
 
 @dataclass(frozen=True)
 class _Pair:
-    """A block with its defaults spelled out, and the same as it was typed."""
+    """A block with its defaults spelled out, and the same block as typed."""
 
     plain: Block
     typed: Block
@@ -156,7 +155,7 @@ class _Pair:
         return cls(tree(spelled), tree(device))
 
     def line(self, key: str) -> str:
-        """A line below this one, if possible as it was typed."""
+        """Return a line below this block, as typed if possible."""
         return self.typed.children.get(key, self.plain.children[key]).line
 
     def below(self, key: str) -> _Pair:
@@ -164,14 +163,12 @@ class _Pair:
 
 
 def _like(lines: Iterable[str], line: str) -> set[str]:
-    """The lines that begin with the same word."""
+    """Return the lines with the same first word."""
     return {each for each in lines if each and each.split()[0] == line.split()[0]}
 
 
 def _same_place(one: Chain, other: Chain) -> bool:
-    """Return whether lines at these places are in the same block; a line below an action of a class counts as one of
-    the class.
-    """
+    """Return whether lines at these places are in the same block; lines below an action of a class belong to it."""
     if one and one[0].startswith("policy-map "):
         return one[:2] == other[:2]
     return one == other
@@ -186,7 +183,7 @@ def _sentence(place: Chain, asked: str, found: str, why: str = "") -> str:
 
 
 def _order(place: Chain, wanted: list[str], present: list[str]) -> Iterator[str]:
-    """The same lines in another order, where order matters: classes of a policy-map, entries of an access list."""
+    """Yield a difference in order if order matters: classes of a policy-map, entries of an access list."""
     if (
         not place
         or not place[0].startswith(("policy-map ", "ip access-list ", "ipv6 access-list ", "access-list "))
@@ -211,11 +208,11 @@ def _any_difference(wanted: str, present: str) -> Iterator[str]:
     yield from (f"`{line.strip()}` is active, but was not configured" for line in have if line not in want)
 
 
-# What was asked for, taken away from the router as it is.
+# Removal of the requested configuration from the running router.
 
 
 def _tried_out(asked: str, present: Device) -> Reading:
-    """Enter what was asked for on the router as it is, except for parts that only the result shows."""
+    """Enter the requested configuration on the running router, without its access lists and IP SLA operations."""
     trial = present.copy()
     trial.access_lists, trial.ip_sla = {}, IpSla()
     reading = Reading(trial)
@@ -224,7 +221,7 @@ def _tried_out(asked: str, present: Device) -> Reading:
 
 
 def _named(trial: Reading) -> set[tuple[str, str]]:
-    """The kinds and names of what was entered or changed."""
+    """Return the kinds and names of the objects that were entered or changed."""
     named = {("access-list", name) for name in trial.device.access_lists}
     sla = trial.device.ip_sla
     named |= {("ip sla", str(number)) for number in (*sla.operations, *sla.schedules)}
@@ -237,7 +234,7 @@ def _named(trial: Reading) -> set[tuple[str, str]]:
 
 
 def _without(named: set[tuple[str, str]], present: Device, before: Device) -> Device:
-    """Return the router as it is, with each thing that is named as it was before."""
+    """Return the running router with each named object as it was before."""
     made = present.copy()
     for kind, name in named:
         match kind:
@@ -268,7 +265,7 @@ def _as_before(made: dict[Key, Value], before: dict[Key, Value], name: Key) -> N
 
 
 def _attach_again(wanted: Device, present: Device, trial: Device) -> None:
-    """Leave policies that are attached where they are, unless `trial` says that they were taken off."""
+    """Keep attached policies attached, unless they were detached in `trial`."""
     for name, interface in wanted.interfaces.items():
         has, kept = present.interfaces.get(name), trial.interfaces.get(name)
         if has is None or kept is None:

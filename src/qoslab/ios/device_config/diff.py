@@ -1,6 +1,6 @@
-"""The configuration lines that lead a device from one configuration to another.
+"""Difference of two configurations: the lines that change a device from one to the other.
 
-Which lines are about the same thing, and how each is removed, its command says (`cli.undo`).
+Commands define the subject of their lines and how to remove them (`cli.undo`).
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from qoslab.ios.parse import apply
 from qoslab.ios.running_config import render
 
 LOOKS = 3
-"""Number of passes over the remaining difference: a macro changes more than its own line."""
+"""Maximum number of passes over the remaining difference: a macro changes more than its own line."""
 
 
 @dataclass
 class Block:
-    """A line of configuration with those below it, by what they are about."""
+    """A configuration line with its child lines by subject."""
 
     line: str = ""
     taken_back: str = ""
-    """The line that removes it, or sets the default."""
+    """The line that removes this line, or sets the default."""
     how: Undo = PLAIN
     ordered: bool = False
     goes_with: str | None = None
     text: list[str] = field(default_factory=list)
-    """The further lines of a banner, as they are."""
+    """The additional lines of a banner, unchanged."""
     children: dict[str, Block] = field(default_factory=dict)
 
     def lines(self, depth: int = 0) -> Iterator[str]:
@@ -53,22 +53,22 @@ class Block:
             yield " " * depth + self.how.followed
 
     def differs(self, other: Block | None) -> bool:
-        """Return whether the other is not there, or has another text."""
+        """Return whether the other block is missing or has a different text."""
         return other is None or list(self.lines()) != list(other.lines())
 
 
 Rewrite = Literal["nothing", "differing", "all"]
-"""Policies, classes and addresses that are removed and written again."""
+"""Policies, classes and addresses that are removed and re-entered."""
 LATER: Rewrite = "nothing"
-"""The same once it was examined: what was written again stays."""
+"""Value of `Rewrite` for later passes: re-entered lines stay."""
 
 
 def lines_between(wanted: Device, current: Device, *, rewrite: Rewrite = "all") -> list[str]:
-    """Return the lines that, configured on the device `current`, make it `wanted`; none if they are alike.
+    """Return the lines that change the device `current` to `wanted`; empty if they are equal.
 
-    What differs is changed in place where that leads there; otherwise policies and addresses are taken off and written
-    again, those that differ or, where that does not lead there either, all; `rewrite` says how far to go. The result is
-    tried out before it is returned; QoslabError when it does not lead there.
+    Differences are changed in place if possible; otherwise policies and addresses that differ, or if necessary all of
+    them, are removed and re-entered; `rewrite` is the limit. The result is tested on a model. Raise QoslabError if no
+    lines are found.
     """
     if wanted == current:
         return []
@@ -88,7 +88,7 @@ def lines_between(wanted: Device, current: Device, *, rewrite: Rewrite = "all") 
 
 
 def _step(wanted: Device, device: Device, rewrite: Rewrite) -> list[str]:
-    """Return the lines that differ, in an order in which they can be typed."""
+    """Return the lines of one pass over the differences, in an order in which they can be typed."""
     target, present = tree(wanted), tree(device)
     return [*_taken_off(target, present, rewrite), *_difference(target, present, rewrite=rewrite != "nothing")]
 
@@ -97,9 +97,9 @@ def _step(wanted: Device, device: Device, rewrite: Rewrite) -> list[str]:
 
 
 def tree(device: Device) -> Block:
-    """Return the running configuration, read as it would be typed.
+    """Return the running configuration as a tree, parsed as if typed.
 
-    It may say what the device would not take: figures that stand for what is left out.
+    Printed lines that the device would refuse as input, such as default values, are included.
     """
     session = ConfigSession(Device(device.hardware))
     root = Block()
@@ -124,7 +124,7 @@ def tree(device: Device) -> Block:
             path.append((session.position.mode, block))
         else:
             path[-1] = (session.position.mode, path[-1][1])
-        # The text of a banner, and what is kept as it is below a line.
+        # The text of a banner, and the unparsed block below an inert line.
         while session.collecting or (session.position.mode == INERT and lines[0].startswith(" ")):
             block.text.append(lines.pop(0))
             session.execute(block.text[-1])
@@ -132,7 +132,7 @@ def tree(device: Device) -> Block:
 
 
 def _read(session: ConfigSession, line: str) -> Match[Handler]:
-    """Match a line that the device prints. Numbers of a line that cannot be typed may be out of range."""
+    """Match a line that the device prints. Its numbers may be out of range if it cannot be typed."""
     try:
         return session.parse(line)
     except CliError:
@@ -141,7 +141,7 @@ def _read(session: ConfigSession, line: str) -> Match[Handler]:
 
 @lru_cache(1024)
 def subject(line: str) -> str:
-    """Return what a line is about, regardless of its block; the line itself if no command is known."""
+    """Return the key of a line's subject, regardless of its block; the line itself if no command matches."""
     for mode in MODES:
         try:
             return CONFIG.parse(mode, line, capabilities=CAPABILITIES).key(line)
@@ -152,9 +152,9 @@ def subject(line: str) -> str:
 
 @lru_cache(1024)
 def table_of(line: str) -> str | None:
-    """Return what the table is about that a line for the whole device belongs to, be it one that no command takes.
+    """Return the key of the table of a global line, even if no command matches the line; None without a table.
 
-    The `no` form that clears the table takes the line along.
+    The `no` form that clears the table also removes the line.
     """
     words = line.removeprefix("no ").split()
     for count in range(len(words), 1, -1):
@@ -167,10 +167,10 @@ def table_of(line: str) -> str | None:
 
 
 def _entered(above: Block, line: str, match: Match[Handler]) -> Block:
-    """Put a line below the one that it belongs to, and return it."""
+    """Add a line below its parent, and return it."""
     how, key = match.command.undo, match.key(line)
     if how.split is not None:
-        # What follows a range of terminal lines holds for each of them.
+        # Lines below a range of terminal lines apply to each of them.
         blocks = [Block(single, f"no {single}", how) for single in how.split(match.args)]
         for block in blocks:
             above.children[block.line], block.children = block, blocks[0].children
@@ -191,11 +191,11 @@ def _entered(above: Block, line: str, match: Match[Handler]) -> Block:
 
 
 def _taken_off(target: Block, present: Block, rewrite: Rewrite) -> Iterator[str]:
-    """Yield the lines that take off, and take from `present`, what goes before anything else changes.
+    """Yield the removals that precede all other changes, and remove their lines from `present`.
 
-    These are the policies that are not to stay attached. What is written again (`rewrite`) is attached nowhere in the
-    meantime; it comes off with the addresses that differ, and then the policy-maps and class-maps, a name before those
-    it refers to."""
+    These are the attachments of policies that must not stay attached. Re-entered policies (`rewrite`) are detached in
+    the meantime; they are removed together with the addresses that differ, and then the policy-maps and class-maps,
+    each before the names that it refers to."""
     written = {
         key: block
         for key, block in reversed(present.children.items())
@@ -232,14 +232,14 @@ def _named(line: Block, blocks: Iterable[str]) -> bool:
 
 
 def _in_the_way(line: Block, wanted: Block | None, written: Iterable[str]) -> bool:
-    """Return whether a line is removed before anything is entered; `written` are the blocks that are entered again."""
+    """Return whether a line is removed before all additions; `written` are the re-entered blocks."""
     if line.how.attaches:
         return _named(line, written) or line.differs(wanted)
     return line.how.first and wanted is None
 
 
 def _taken_off_below(target: Block, present: Block, written: Iterable[str]) -> Iterator[str]:
-    """Yield the lines that take off, and take from `present`, the policies of what stands below a line: a circuit's."""
+    """Yield the lines that detach the policies of nested blocks (circuits), and remove these from `present`."""
     for key, block in present.children.items():
         wanted = target.children.get(key, Block())
         for name, child in list(block.children.items()):
@@ -248,7 +248,7 @@ def _taken_off_below(target: Block, present: Block, written: Iterable[str]) -> I
 
 
 def _configured(block: Block) -> dict[str, str]:
-    """Return the lines below a block, by key, that are removed and entered again if they differ."""
+    """Return the lines below a block, by key, that are removed and re-entered if they differ."""
     lines = {key: child.line for key, child in block.children.items() if child.how.rewrite}
     return {key: line for key, line in lines.items() if not line.startswith("no ")}
 
@@ -260,12 +260,12 @@ def _difference(target: Block, present: Block, *, rewrite: bool) -> Iterator[str
     for block in gone:
         if block.how.referred is None and not block.how.verbatim:
             yield block.taken_back
-    # In the order of the running configuration, in which what is referred to comes first.
+    # The order of the running configuration has definitions before references to them.
     ordered = sorted(target.children.items(), key=lambda item: rewrite and not item[1].how.early)
     for key, block in ordered:
         if block.how.split is None and not block.how.verbatim:
             yield from _changed(block, present.children.get(key), 0)
-    # A name goes before those that it refers to.
+    # Remove a name before the names that it refers to.
     referred = [block for block in reversed(gone) if block.how.referred is not None]
     yield from (block.taken_back for block in sorted(referred, key=attrgetter("how.referred")))
     yield from _terminal_lines(target, present)
@@ -276,7 +276,7 @@ def _difference(target: Block, present: Block, *, rewrite: bool) -> Iterator[str
 
 
 def _forget_what_goes_along(target: Block, present: Block) -> None:
-    """Take from `present` what goes with a line that is removed, be it to be entered again: a schedule."""
+    """Remove from `present` the lines that disappear with a removed or re-entered line, such as a schedule."""
     for key, block in list(present.children.items()):
         name = block.goes_with
         if name in present.children and present.children[name].differs(target.children.get(name)):
@@ -284,7 +284,7 @@ def _forget_what_goes_along(target: Block, present: Block) -> None:
 
 
 def _changed(target: Block, present: Block | None, depth: int) -> Iterator[str]:
-    """Yield the lines that make a block of `present` that of `target`."""
+    """Yield the lines that change a block of `present` to that of `target`."""
     indent = " " * depth
     if present is None:
         yield from target.lines(depth)
@@ -299,12 +299,12 @@ def _changed(target: Block, present: Block | None, depth: int) -> Iterator[str]:
 
 
 def _whole(block: Block) -> bool:
-    """Return whether another one takes its place as a whole."""
+    """Return whether a block can only be replaced as a whole."""
     return block.how.afresh or block.how.table
 
 
 def _below(target: Block, present: Block, depth: int) -> Iterator[str]:
-    """Yield the changes below a line: removals, the last first, then additions."""
+    """Yield the changes below a line: removals in reverse order, then additions."""
     misplaced = _misplaced(target, present)
     gone: list[Block] = []
     last: list[Block] = []
@@ -312,7 +312,7 @@ def _below(target: Block, present: Block, depth: int) -> Iterator[str]:
         if key not in target.children or key in misplaced:
             (last if block.how.late else gone).append(block)
     if last:
-        # One of them is enough that something is left, and all of them together with the new one may be too much.
+        # One remaining line keeps the block from being empty; all of them and the new one may exceed a limit.
         stays = any(block.how.late and key in target.children for key, block in present.children.items())
         kept = 0 if stays else 1
         gone, last = gone + last[: len(last) - kept], last[len(last) - kept :]
@@ -323,7 +323,7 @@ def _below(target: Block, present: Block, depth: int) -> Iterator[str]:
 
 
 def _misplaced(target: Block, present: Block) -> set[str]:
-    """Return the lines that must be entered again to be in their place, since new ones are appended."""
+    """Return the lines that must be re-entered for the right order, since new lines are appended."""
     wanted = [key for key, block in target.children.items() if block.ordered]
     have = [key for key, block in present.children.items() if block.ordered and key in target.children]
     kept = 0
@@ -333,10 +333,10 @@ def _misplaced(target: Block, present: Block) -> set[str]:
 
 
 def _terminal_lines(target: Block, present: Block) -> Iterator[str]:
-    """Yield the changes of terminal lines; neighbours with the same changes go together."""
+    """Yield the changes of terminal lines; neighbours with the same changes are combined."""
     superfluous = [b for key, b in present.children.items() if b.how.split is not None and key not in target.children]
     if superfluous:
-        # IOS removes those behind it too.
+        # IOS removes the lines after it too.
         yield superfluous[0].taken_back
     changes: list[tuple[str, str, list[str]]] = []
     for key, block in target.children.items():

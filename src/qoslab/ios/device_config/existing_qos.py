@@ -1,4 +1,4 @@
-"""Effects of a device's own configuration on the packets of an interface, in addition to an experiment's."""
+"""Effects of a device's existing configuration on the packets of an interface, in addition to an experiment's."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ QUEUEING = (
 
 
 def own_queueing(before: str, asked: str, interface: str, hardware: Hardware) -> list[str]:
-    """Return lines of the interface that limit or queue packets, and stay in force next to the configuration `asked`.
+    """Return lines of the interface that limit or queue packets and stay active next to the configuration `asked`.
 
-    `before` is the running configuration. What `asked` takes off, replaces or has itself is left out.
+    `before` is the running configuration. Lines that `asked` removes, replaces or includes are left out.
     """
     own = read_running(before, hardware)
     alone, together = Reading(Device(hardware)), Reading(own.device.copy())

@@ -1,4 +1,4 @@
-"""Interfaces that a device calls otherwise than an experiment does: names in lines, commands and parsed answers."""
+"""Translation of interface names between experiment and device, in lines, commands and parsed answers."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ _NAMED = re.compile(r"(?<![\w./-])([A-Za-z][A-Za-z-]*) ?(\d+(?:/\d+)*)(\.\d+)?(?
 
 
 class InterfaceNames:
-    """Device names of the experiment's interfaces and their subinterfaces; others are unchanged."""
+    """Mapping from the experiment's interfaces, and their subinterfaces, to the device's; others are unchanged."""
 
     def __init__(self, devices: Mapping[str, str]) -> None:
-        """`devices` has the device's name of each of the experiment's, both in full."""
+        """`devices` maps each interface name of the experiment to that of the device, both in full."""
         self._there = dict(devices)
         own = {name: f"{OWN}{name}" for name in devices}
         self._here = own | {device: name for name, device in devices.items()}
 
     def device(self, name: str) -> str:
-        """The device's name of one of the experiment's, which is in full."""
+        """Return the device's name for a full interface name of the experiment."""
         return self.to_device(name)
 
     def to_device(self, text: str) -> str:
-        """Lines or a command with the device's names for the experiment's, however those are abbreviated."""
+        """Replace the experiment's interface names, also abbreviated ones, in lines or a command by the device's."""
         return _renamed(text, self._there) if self._there else text
 
     def from_device(self, value: Any) -> Any:
-        """A parsed answer with the experiment's names for the device's, in keys and in texts.
+        """Replace the device's interface names in a parsed answer, in keys and texts, by the experiment's.
 
-        An interface of the device's own that has the name of one of the experiment's is `OWN` and that name.
+        If another interface of the device has a name that the experiment uses, it becomes `OWN` followed by that name.
         """
         if not self._here:
             return value
@@ -45,7 +45,7 @@ class InterfaceNames:
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
-    """All at once: two may have changed places."""
+    """Replace all names in one pass, since two names may be swapped."""
 
     def other(found: re.Match[str]) -> str:
         full = interface_name(found[1] + found[2])

@@ -1,7 +1,6 @@
-"""The device model with its defaults spelled out, so that two ways to ask for the same are equal.
+"""Normalisation: the device model with defaults spelled out, so that equivalent configurations are equal.
 
-What a router derives is what `crates/qos-core` has in force: `compile/parameters.rs` and `config/defaults.rs` there
-name the sources.
+Derived values are those of `crates/qos-core`: `compile/parameters.rs` and `config/defaults.rs` there name the sources.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ ASSURED = range(1, 5)
 
 
 def spelled_out(device: Device) -> Device:
-    """Return a copy in which what is left out is what the router puts in its place.
+    """Return a copy with omitted values replaced by the router's defaults.
 
-    The order of what has no order, `match` and `set` lines, is always the same.
+    Unordered lines, `match` and `set`, are in a fixed order.
     """
     made = device.copy()
     made.class_maps = {name: _class_map(each) for name, each in device.class_maps.items()}
@@ -75,7 +74,7 @@ def _class(each: PolicyClass, generation: Generation) -> PolicyClass:
 
 
 def _default_limit(qos: QosGeneration) -> QueueLimit | None:
-    """Return the default queue limit, where it does not depend on a rate."""
+    """Return the default queue limit if it does not depend on a rate."""
     return QueueLimit(engine_defaults.QUEUE_LIMIT) if qos.queue_limit_ms is None else None
 
 
@@ -138,10 +137,10 @@ def _priority(priority: Priority, qos: QosGeneration) -> Priority:
 
 
 def at_rate(each: PolicyClass, rate_bps: int | None, guaranteed_bps: int | None, generation: Generation) -> PolicyClass:
-    """Return a class with its percentages as rates and its defaults filled in, as the engine has it in force.
+    """Return a class with percentages converted to rates and defaults filled in, as in the engine.
 
     `rate_bps` is the base of percentages of `police` and `shape`, `guaranteed_bps` that of `bandwidth` and `priority`;
-    without a base they stay as they are.
+    without a base they are unchanged.
     """
     police, shape = each.police, each.shape
     if police is not None:
@@ -189,7 +188,7 @@ def red_thresholds(red: RandomDetect, value: int, generation: Generation, limit:
 
 
 def _red_parts(value: int, *, by_dscp: bool) -> int:
-    """Return the least threshold in parts of 16 of the greatest (`random_detect_by_limit`)."""
+    """Return the minimum threshold in sixteenths of the maximum (`random_detect_by_limit`)."""
     if not by_dscp:
         return 8 + value
     above, drop = divmod(value, 8)
@@ -201,7 +200,7 @@ def _red_parts(value: int, *, by_dscp: bool) -> int:
 
 
 def _red_least_by_dscp(value: int, by_precedence: tuple[int, ...], by_drop: tuple[tuple[int, ...], int]) -> int:
-    """Return the least threshold of a code point in packets (`random_detect_min_by_dscp`)."""
+    """Return the minimum threshold of a code point in packets (`random_detect_min_by_dscp`)."""
     above, drop = divmod(value, 8)
     if value == EF:
         return by_drop[1]
@@ -211,13 +210,13 @@ def _red_least_by_dscp(value: int, by_precedence: tuple[int, ...], by_drop: tupl
 
 
 def flow_queues(bandwidth_kbps: int) -> int:
-    """Return the flow queues of weighted fair queueing (`dynamic_queues`)."""
+    """Return the number of flow queues of weighted fair queueing (`dynamic_queues`)."""
     return next(
         (queues for most, queues in ((64, 16), (128, 32), (256, 64), (512, 128)) if bandwidth_kbps <= most), 256
     )
 
 
 def class_weight_constant(queues: int) -> int:
-    """Return the constant of the weights of classes by the number of flow queues. Unconfirmed."""
+    """Return the weight constant of classes for a number of flow queues. Unconfirmed."""
     table = ((32, 64), (64, 57), (128, 30), (256, 16), (512, 8), (1024, 4), (2048, 2))
     return next((constant for most, constant in table if queues <= most), 1)

@@ -1,8 +1,8 @@
-"""Restoration of a device's configuration from before a run, with any later changes of others.
+"""Restoration of a device's configuration from before a run, preserving later changes by others.
 
-Only what the run touched is removed: the blocks, and the lines of blocks, that its own configuration changed on a
-model of the device. Changes by others in the meantime stay, and are reported. Lines that the model does not take are
-compared as text; of these, only what the run pushed itself is removed.
+Only the changes of the run are undone: the blocks, and the lines of blocks, that its configuration changed on a model
+of the device. Changes by others in the meantime stay, and are reported. Lines that the model does not accept are
+compared as text; of these, only lines that the run pushed itself are removed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from qoslab.ios.device_config.running_config_parser import Reading, Unread, ente
 from qoslab.ios.model.device import Device, Hardware
 
 MARK = "alias exec qoslab"
-"""The line that says which run has the router; behind it stands whose it is."""
+"""Line that marks the router as locked by a run, followed by the owner."""
 APPLETS = ("event manager applet qoslab-1", "event manager applet qoslab-2")
 """Applets of the rollback timer, one at a time."""
 VOLATILE = {
@@ -26,7 +26,7 @@ VOLATILE = {
     MARK: "it says that the router is in use, and is part of no configuration",
     **dict.fromkeys(APPLETS, "it takes the configuration back if the run is cut off, and is taken out with the mark"),
 }
-"""Lines that are not compared, and why. Comments and the heading are not read in the first place."""
+"""Lines that are not compared, with the reason. Comments and the heading are never read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class Restoration:
 
 
 def restoration(before: str, after: str, pushed: Sequence[str], hardware: Hardware) -> Restoration:
-    """Return what undoes, on a device that prints `after`, the configurations `pushed` since it printed `before`.
+    """Return the restoration of a device that printed `before`, got the configurations `pushed` and prints `after`.
 
-    `before` and `after` are running configurations. QoslabError if no lines are known that lead back.
+    `before` and `after` are running configurations. Raise QoslabError if no lines are known that undo the changes.
     """
     was, now = (_steady(read_running(text, hardware)) for text in (before, after))
     touched = _touched(was.device, pushed)
@@ -59,7 +59,7 @@ def restoration(before: str, after: str, pushed: Sequence[str], hardware: Hardwa
 def unrestored(before: str, after: str, pushed: Sequence[str], hardware: Hardware) -> list[str]:
     """Return the lines of `pushed` not rolled back in the running configuration `after`, one sentence each.
 
-    Without pushed lines, it is everything that differs from `before`.
+    Without pushed lines, return all differences from `before`.
     """
     was, now = (_steady(read_running(text, hardware)) for text in (before, after))
     touched = _touched(was.device, pushed)
@@ -78,9 +78,9 @@ def unrestored(before: str, after: str, pushed: Sequence[str], hardware: Hardwar
 def collisions(before: str, asked: str, hardware: Hardware) -> list[str]:
     """Return the parts of the running configuration `before` that `asked` would overwrite, one sentence each.
 
-    That is a policy-map, class-map, access list or operation of the same name and other content, and a policy that is
-    attached where another is asked for. It belongs to the device, and its owner must decide. Lines that the
-    model does not take are content as well: they would go with what they stand in, and nobody could bring them back.
+    These are policy-maps, class-maps, access lists and operations of the same name with different content, and policies
+    attached in the place of requested ones. They belong to the device, and its owner must decide. Lines that the model
+    does not accept count as content: they would be removed with their block and could not be restored.
     """
     own = _steady(read_running(before, hardware))
     alone = Reading(Device(hardware))
@@ -108,12 +108,12 @@ class _Touched:
     """Changes below one line."""
 
     whole: frozenset[str]
-    """Keys of lines that came or went, with all below them."""
+    """Keys of lines that were added or removed, with all lines below them."""
     parts: dict[str, _Touched]
-    """Changed children by key of a line that stayed. Nothing below: the line itself."""
+    """Changed children by key of a line that stayed; empty changes stand for the line itself."""
 
     def has(self, keys: Sequence[str]) -> bool:
-        """Return whether the line with these keys, outermost first, was changed, or one above it."""
+        """Return whether the line with these keys, outermost first, or a parent of it, was changed."""
         return bool(keys) and (keys[0] in self.whole or self.below(keys[0]).has(keys[1:]))
 
     def below(self, key: str) -> _Touched:
@@ -121,7 +121,7 @@ class _Touched:
 
     @property
     def keys(self) -> set[str]:
-        """Return the keys of lines that came, went, or have other children."""
+        """Keys of lines that were added, removed, or have changed children."""
         return {*self.whole, *self.parts}
 
 
@@ -162,14 +162,14 @@ def _both(one: _Touched, other: _Touched) -> _Touched:
     return _Touched(whole, {key: _both(one.below(key), other.below(key)) for key in keys})
 
 
-# Whose block or table a line is of that the model does not take.
+# Block or table of lines that the model does not accept.
 
 
 def _collisions_unread(own: Reading, alone: Reading, asked: str) -> Iterator[str]:
-    """Yield lines on one side only of common blocks; `alone` are those parsed from `asked`."""
+    """Yield unread lines on only one side of common blocks; `alone` is `asked` parsed by itself."""
     mine, theirs = (_names(tree(each.device), each.unread) for each in (own, alone))
     touched = theirs | _touched(own.device, [asked]).keys
-    # On its own it lacks what it refers to of the device's.
+    # Parsed by itself, it lacks objects of the device that it refers to.
     together = Reading(own.device.copy())
     enter_lines(together, asked)
     had, wanted, refused = (
@@ -184,21 +184,21 @@ def _collisions_unread(own: Reading, alone: Reading, asked: str) -> Iterator[str
 
 
 def _name_of(line: Unread) -> str:
-    """Return the key of the parent: a line for the whole device may be one of a table."""
+    """Return the key of the line's block, or of the table of a global line."""
     return line.place[0] if line.place else table_of(line.text) or line.text
 
 
 def _names(read: Block, unread: Sequence[Unread]) -> set[str]:
-    """Keys of what goes with all that stands in it: what lines refer to by name, and tables."""
+    """Return the keys of blocks that are removed as a whole: named objects and tables."""
     found = {key for key, block in read.children.items() if block.how.referred is not None or block.how.table}
     return found | {table for line in unread if not line.place and (table := table_of(line.text)) is not None}
 
 
-# Lines of the run's own that the model does not take, as what others did in the meantime would have the device refuse.
+# Lines of the run that the model does not accept, for example because of changes by others in the meantime.
 
 
 def _ours(was: Sequence[Unread], now: Sequence[Unread], pushed: Sequence[str]) -> list[Unread]:
-    """The new lines that were pushed, word for word."""
+    """Return the new lines that are identical to pushed lines."""
     asked = {normalised(line) for text in pushed for line in text.splitlines()}
     known = {(line.place, line.text) for line in was}
     return [line for line in now if line.text in asked and (line.place, line.text) not in known]
@@ -210,11 +210,11 @@ def _removed(lines: Sequence[Unread]) -> Iterator[str]:
         yield from (" " * len(place) + f"no {line.text}" for line in group)
 
 
-# What differs.
+# Differences.
 
 
 def _changes(was: Block, now: Block, keys: tuple[str, ...] = (), place: tuple[str, ...] = ()) -> Iterator[_Change]:
-    """Yield the differences: the line's keys, outermost first, and a sentence."""
+    """Yield the differences: keys of the line, outermost first, and a sentence."""
     for key in dict.fromkeys((*was.children, *now.children)):
         mine, theirs = was.children.get(key), now.children.get(key)
         if mine is None or theirs is None:
@@ -245,16 +245,16 @@ def _sentence(place: Sequence[str], was: str, now: str) -> str:
 
 
 def _steady(reading: Reading) -> Reading:
-    """The reading without what a device changes by itself."""
+    """Return the reading without the lines that a device changes by itself."""
     for key in VOLATILE:
         reading.device.inert = reading.device.inert.without(key)
     return reading
 
 
 def _merged(was: Block, now: Block, touched: _Touched) -> Block:
-    """The present configuration, but with what was touched as it was before.
+    """Return the current configuration with the touched parts as they were before.
 
-    In the order of before, in which nothing refers to what comes later; what is new stands behind it.
+    Lines are in the previous order, which has no references to later lines; new lines come last.
     """
     children: dict[str, Block] = {}
     for key in dict.fromkeys((*was.children, *now.children)):
@@ -271,7 +271,7 @@ def _merged(was: Block, now: Block, touched: _Touched) -> Block:
 
 
 def _read_again(block: Block, hardware: Hardware) -> Device:
-    # What others refer to comes first.
+    # Blocks that others refer to come first.
     children = sorted(block.children.values(), key=_rank)
     reading = read_running("\n".join(line for each in children for line in each.lines()), hardware)
     if reading.unread:

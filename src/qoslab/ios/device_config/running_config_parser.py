@@ -1,7 +1,7 @@
 """Parser of running configurations of real devices, most of whose lines are irrelevant to QoS.
 
-`qoslab.ios.parse` refuses a line that the device model does not know. Here such a line is set aside, with the block in
-which it stands, and the rest is read.
+`qoslab.ios.parse` refuses a line that the device model does not know. This parser collects such lines with their
+blocks as unread and reads the rest.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ _ROOTS = {
     "ipv6-acl": "ipv6 access-list",
     "sla": "ip sla",
 }
-"""The line that enters a mode, where it does not begin with the mode's own name."""
+"""Beginning of the line that enters a mode, if it differs from the mode's name."""
 
 POLICY_MODES = ("policy-map", "policy-class", "police")
 
 MADE = ("Loopback", "Null")
 SWITCH_MADE = (*MADE, "Vlan")
-"""Kinds of interfaces that a configuration makes, and that are not hardware: of a router, and of a switch."""
+"""Interface types created by configuration, without hardware: of a router (`MADE`) and of a switch."""
 
 Chain = tuple[str, ...]
-"""A place in a configuration: the lines above it, outermost first, each as `diff.subject` names it."""
+"""A place in a configuration: the keys, as in `diff.subject`, of the parent lines, outermost first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A line that the device model does not take."""
+    """A line that the device model does not accept."""
 
     place: Chain
     text: str
     """One blank between words."""
     reason: str
-    """Reason from the command line."""
+    """Reason given by the command line."""
     head: Chain = field(default=(), compare=False)
-    """The lines above it that are known, outermost first, as they stand in a running configuration."""
+    """The known parent lines, outermost first, as in a running configuration."""
     depth: int = field(default=0, compare=False)
     """Number of parent lines, known or not."""
     number: int = field(default=0, compare=False)
@@ -61,7 +61,7 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A line that was carried out."""
+    """An executed line."""
 
     number: int
     """Line of the text, from 1."""
@@ -82,7 +82,7 @@ class Reading:
     entered: set[Position] = field(default_factory=set)
     """Places of the executed lines: mode and names."""
     carried: list[Carried] = field(default_factory=list)
-    """The lines that were carried out, in order."""
+    """The executed lines, in order."""
 
     def line_of(self, *names: str, command: str = "") -> int:
         """Return the line of a policy-map or of its class, or its last line that begins with a command; or 0."""
@@ -107,7 +107,7 @@ class Reading:
 
 
 def clutter_of(reading: Reading) -> Clutter:
-    """Return the lines that were not read, as a device has them that prints them all the same."""
+    """Return the unread lines in the form of `Device.clutter`, for a device that prints them anyway."""
     return tuple((each.head, " " * each.depth + each.text) for each in reading.unread)
 
 
@@ -117,7 +117,7 @@ def normalised(line: str) -> str:
 
 
 def place_of(position: Position) -> Chain:
-    """Return the place of what is entered at a position of a configuration session."""
+    """Return the place of lines entered at a position of a configuration session."""
     mode, names = position.mode, position.names
     if not names:
         return ()
@@ -135,7 +135,7 @@ def place_of(position: Position) -> Chain:
 
 
 def block_name(line: str) -> str:
-    """Return what the block below a line is called in a place."""
+    """Return the name of the block below a line in a place."""
     if line.startswith("line "):
         # A range of terminal lines may be printed in parts.
         return "line"
@@ -147,13 +147,13 @@ def block_name(line: str) -> str:
 
 
 def generations_of(text: str) -> tuple[Generation, ...]:
-    """The generations that the router may be of by its `version` line: 12.4 alone has releases of both."""
+    """Return the possible generations of the router by its `version` line: only 12.4 has releases of both."""
     version = _VERSION.search(text)
     return generations_of_train("" if version is None else version[1])
 
 
 def hardware_of(text: str, family: str, generation: Generation) -> Hardware:
-    """The hardware described by a running configuration: its interfaces. It shows little of the generation."""
+    """Return the hardware described by a running configuration: its interfaces. The generation is mostly not shown."""
     made = SWITCH_MADE if family == "switch" else MADE
     names = (interface_name(match[1]) for line in text.splitlines() if (match := _INTERFACE.fullmatch(line)))
     version = _VERSION.search(text)
@@ -170,18 +170,18 @@ def hardware_of(text: str, family: str, generation: Generation) -> Hardware:
 
 
 def likely_hardware(text: str, family: str) -> Hardware:
-    """The hardware described by a running configuration, of the generation that leaves fewer lines unknown."""
+    """Return the hardware described by a running configuration, with the generation that leaves fewer unknown lines."""
     candidates = (hardware_of(text, family, generation) for generation in generations_of(text))
     return min(candidates, key=lambda hardware: len(read_running(text, hardware).unread))
 
 
 def read_running(text: str, hardware: Hardware) -> Reading:
-    """Read a running configuration by its blocks: what is indented belongs to the line above it."""
+    """Read a running configuration by its blocks: indented lines belong to the line above them."""
     return read_onto(Device(hardware), text)
 
 
 def read_onto(device: Device, text: str) -> Reading:
-    """The same of a device that begins as `device`, which is changed."""
+    """Read a running configuration into `device`, which is changed."""
     reading = Reading(device)
     session = ConfigSession(reading.device)
     above: list[_Above] = []
@@ -223,7 +223,7 @@ class _Above:
 
 
 def _depth(line: str, depth: int, above: list[_Above]) -> int:
-    """Return the depth of a line: the actions of a class are printed at different depths, none below another."""
+    """Return the effective depth of a line: actions of a class are printed at different depths but are siblings."""
     in_class = len(above) > 1 and above[0].text.startswith("policy-map ") and depth > above[1].depth
     return above[1].depth + 1 if in_class and not line.split()[0].endswith("-action") else depth
 
@@ -241,9 +241,7 @@ def _carry_out(session: ConfigSession, line: str, *, nested: bool) -> str:
 
 
 def _lines(text: str, collecting: Callable[[], bool]) -> Iterator[tuple[int, str]]:
-    """Yield the lines of configuration with their numbers, from 1; banners that the model does not have are left out
-    with all their text.
-    """
+    """Yield the configuration lines with their numbers, from 1, without banners that the model does not have."""
     delimiter = ""
     for number, line in enumerate(text.expandtabs(1).splitlines(), 1):
         if collecting():
@@ -259,9 +257,9 @@ def _lines(text: str, collecting: Callable[[], bool]) -> Iterator[tuple[int, str
 
 
 def enter_lines(reading: Reading, text: str) -> None:
-    """Carry out a piece of configuration on top of `reading`, as it was typed: abbreviated, with or without blanks.
+    """Execute a piece of typed configuration on top of `reading`, possibly abbreviated and with or without indentation.
 
-    A line that is refused is set aside, and so is what stands deeper below it.
+    A refused line and the deeper lines below it are collected as unread.
     """
     session = ConfigSession(reading.device)
     indented = any(line.startswith(" ") for line in text.splitlines())
@@ -289,10 +287,9 @@ def enter_lines(reading: Reading, text: str) -> None:
 
 
 def read_typed(reading: Reading, text: str) -> None:
-    """Carry out lines without indentation on top of `reading`, as they are typed at the prompt of a router.
+    """Execute lines without indentation on top of `reading`, as typed at the prompt of a router.
 
-    The mode is that of the commands. Lines below a block that is not known are set aside up to the next command for the
-    whole device.
+    The commands determine the mode. Lines of an unknown block are collected as unread up to the next global command.
     """
     session = ConfigSession(reading.device)
     lost = ""
@@ -315,15 +312,14 @@ def read_typed(reading: Reading, text: str) -> None:
 
 
 def _leads(line: str) -> bool:
-    """Return whether a line begins a block, or is a command for the whole device, by its first word alone."""
+    """Return whether a line begins a block or is a global command, judging by its first word alone."""
     first = line.split()[0].lower()
     inner = ("interface", "policy-map", "policy-class", "class-map", "police", "line")
     return first in CONFIG.first_words("config") and not any(first in CONFIG.first_words(mode) for mode in inner)
 
 
 def _entered(session: ConfigSession, line: str) -> str:
-    """Execute a line; return the reason of a refusal. A policy that is attached gives way to the one that is asked
-    for."""
+    """Execute a line; return the reason of a refusal. A requested policy replaces an attached one."""
     reason = _carry_out(session, line, nested=False)
     if not reason or session.position.mode != "interface":
         return reason

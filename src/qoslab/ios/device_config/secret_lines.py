@@ -1,4 +1,4 @@
-"""Secrets in a router's configuration: passwords, communities, keys, however they are written."""
+"""Secrets in a router's configuration: passwords, communities and keys in all their forms."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _SECRET = re.compile(
 )
 """Pattern of a secret; in a difference, + or - comes before the line."""
 _KEY = re.compile(r"([-+]?\s*key) (?!chain )\S.*")
-"""Pattern of a server's or client group's key. In a key chain it is a number, and below it stands the secret."""
+"""Pattern of a server's or client group's key. In a key chain, `key` has a number, and the secret is below it."""
 _KEY_CHAIN = re.compile(r"[-+]?key chain ")
 
 
 def without_secrets(text: str) -> str:
-    """A configuration as it may be kept and shown: each secret is replaced, its line stays.
+    """Return a configuration that is safe to store and show: secrets are replaced, their lines stay.
 
-    By the commands of Cisco's IOS Security Command Reference and SNMP Command Reference; what is not listed there, such
-    as a secret in a description, stays as it is.
+    The commands are those of Cisco's IOS Security Command Reference and SNMP Command Reference; other secrets, such as
+    one in a description, are not replaced.
     """
     return _without_keys(_SECRET.sub(rf"\1 {REMOVED}", text))
 

@@ -76,8 +76,8 @@ def indented(line: str) -> int:
 def entered(line: InertLine, text: str, cursor: int) -> tuple[InertLine, int]:
     """Return the block with a line inserted after the line at `cursor` (-1: at the start), and its index.
 
-    A line that follows at the same depth is not inserted twice, so that text may be pasted again. A line replaces its
-    `no` form, and a `no` form the lines that it negates.
+    A line that follows at the same depth is not inserted twice, so that text may be pasted again. A `no` form of the
+    line is removed.
     """
     line, cursor = _without_siblings(line, cursor, text, lambda each: f"{text} ".startswith(f"{_negated(each)} "))
     below = line.below
