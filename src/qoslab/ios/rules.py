@@ -43,7 +43,7 @@ CHILD_QUEUES = "{action} can not be configured in a class whose child policy que
 ONLY_IN_LEAVES = (
     "bandwidth in kbps or percent can not be configured in a class whose child policy queues: use bandwidth remaining"
 )
-# [I] Up to 12.4(15)T a child could queue below a shaper only; the words are remembered, not read.
+# [I] Up to 12.4(15)T a child could queue below a shaper only; the wording is from memory, not from an output.
 HIERARCHY_NEEDS_SHAPER = "CBWFQ : Hierarchy supported only if shaping is configured in this class"
 NOT_IN_CLASS = "{action} can not be configured in this class"
 _ACTIONS = {"shape_buffers": "shape max-buffers", "queue_thresholds": "queue-limit", "queue_limit_unit": "queue-limit"}
@@ -178,7 +178,7 @@ def check_change(device: Device, policy: PolicyMap) -> None:
     trial[policy.name] = policy
     changed = Device(device.hardware, policy_maps=trial)
     for other in trial.values():
-        # A parent may have what goes with a child that does not queue only.
+        # A parent may have actions that require a child without queueing.
         if any(part.name == policy.name for part in descendants(changed, other)):
             check_children(changed, other)
     for interface in device.interfaces.values():

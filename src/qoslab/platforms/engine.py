@@ -70,7 +70,7 @@ class Engine:
         if node.model is not None:
             yield from self._ios.check(node)
             if node.model in MODELS and MODELS[node.model].family == "switch":
-                # Its data plane is a switch from the start, and this platform's starts as a router.
+                # A switch needs a switch data plane from the start; that of this platform starts as a router.
                 yield Problem("model", f'"{node.model}" on an engine router', "a router's model, or platform: ios")
 
     def interfaces(self, node: Node) -> tuple[str, ...] | None:

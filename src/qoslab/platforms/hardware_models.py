@@ -41,7 +41,7 @@ _SERIAL = tuple(
     InterfaceHardware(name, "serial", "GT96K Serial", bandwidth_kbps=1544, delay_us=20_000)
     for name in _numbered("Serial0/1/", range(2))
 )
-# BW, DLY: printed of a PA-A3-T3 (document 6143 of Cisco, of a 7500). The chip as a 7200 calls it [I].
+# BW, DLY: output for a PA-A3-T3 (document 6143 of Cisco, on a 7500). The chip name is that of a 7200 [I].
 _ATM = InterfaceHardware("ATM1/0", "atm", "ENHANCED ATM PA", bandwidth_kbps=44_209, delay_us=190)
 
 CATALYST_SOFTWARE = Software("12.2(55)SE3", "fc1", 2011, "Thu 05-May-11 16:56 by prod_rel_team", "122-55.SE3")
@@ -93,7 +93,7 @@ _define(
     board_id="FLM2140W0AB",
     memory_lines=(
         "32768K bytes of non-volatile configuration memory.",
-        # The size of the file system of an ISR 4451 in a public print.
+        # The size of the file system of an ISR 4451 in a public output.
         "7341807K bytes of flash memory at bootflash:.",
     ),
 )
@@ -131,7 +131,7 @@ _define(
     interfaces=(*_ports(_FAST_ETHERNET, "MV96340 Ethernet", 100_000), *_SERIAL),
     process_ns=PROCESS_NS_2811,
 )
-# As `show version` of routers of this model answers; board ID, clock and release of the bootstrap are fillers [I].
+# From `show version` of routers of this model; board ID, clock and release of the bootstrap are fillers [I].
 _define(
     "7206VXR",
     parent="IOS",
@@ -149,7 +149,7 @@ _define(
     # An I/O controller with two ports, and a PA-A3-T3 in the first slot.
     interfaces=(*_ports(_FAST_ETHERNET, "i82543 (Livengood)", 100_000), _ATM),
 )
-# Layout of the print: as Catalyst 3750 switches answer `show version`; the numbers in it are fillers [I].
+# Layout: `show version` of Catalyst 3750 switches; the numbers are fillers [I].
 _define(
     "3750G",
     features={"mls qos", "switching"},

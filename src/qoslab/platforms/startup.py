@@ -87,7 +87,7 @@ def startup_config(topology: Topology, router: str, login: Mapping[str, str]) ->
                 lines.append(f" clock rate {link.rate.bps}")
         lines.append(" no shutdown")
         if medium == "atm" and near.addresses:
-            # Without an address it is for the experiment's configuration to say where the circuit is.
+            # Without an address the experiment's configuration defines the circuit.
             lines += [f" pvc {CIRCUIT}", f"  encapsulation {CIRCUIT_ENCAPSULATIONS[link.framing]}"]
     if node.routes:
         lines += ["!", *map(_route_line, node.routes)]
@@ -122,7 +122,7 @@ def static_routes(topology: Topology, name: str) -> tuple[Route, ...]:
     if not platform_of(node).is_router and not node.routes and len(links) == 1:
         near, far = links[0][1:]
         if platform_of(topology.nodes[far.node]).is_router:
-            # An end of one family has no use for a gateway of the other.
+            # An address of one family cannot use a gateway of the other.
             families = [family for family in EVERYWHERE if near.address_of(family) is not None]
             gateways = ((family, far.address_of(family)) for family in families)
             return tuple(Route(prefix=EVERYWHERE[family], via=via.ip) for family, via in gateways if via is not None)

@@ -194,7 +194,7 @@ def main(path: str) -> None:
         if spec["guest"]:
             devices = [Device(name, name, each["mac"]) for name, each in spec["interfaces"].items()]
             prefix = [] if spec["netns"] is None else ["nsenter", f"--net={spec['netns']}", "--"]
-            # In a lab this folder vanishes with the lab, however that ends.
+            # In a lab this folder is removed with the lab, even if the lab is killed.
             parent = Path(spec["control"]).parent
             kernel = Kernel(devices, prefix=prefix, name=spec["router"].lower(), parent=parent)
             run = guest_runner(stack.enter_context(kernel))

@@ -128,7 +128,7 @@ def main(folder: str) -> None:
     while True:
         if select.select([line], [], [], LOOK_S)[0] and END.encode() in (os.read(line, 4096) or END.encode()):
             return
-        # A listing is always the machine's; a name that was looked up in vain would be remembered.
+        # A listing always comes from the host; a failed lookup by name would be cached.
         while f"request-{number}.json" in {each.name for each in JOB.iterdir()}:
             answer(number, run(json.loads((JOB / f"request-{number}.json").read_text(encoding="utf-8"))))
             number += 1
@@ -138,7 +138,7 @@ def answer(number: int, value: dict[str, Any]) -> None:
     """Write an answer file atomically."""
     partial = JOB / f"partial-{number}"
     partial.write_text(json.dumps(value), encoding="utf-8")
-    # hostfs writes behind: what the command wrote must be there too.
+    # hostfs delays writes: the files written by the command must be complete too.
     libc.sync()
     partial.rename(JOB / f"answer-{number}.json")
 

@@ -172,7 +172,7 @@ class Qdiscs:
         lines = [
             f"qdisc del dev {name} {place}\n" for name in self.interfaces for place in ("root", "ingress", "clsact")
         ]
-        # It fails for what is not there.
+        # It fails if there is no qdisc.
         self._run(["tc", "-force", "-batch", "-"], "".join(lines))
 
     def listing(self, commands: Commands) -> str:
@@ -237,7 +237,7 @@ def _batch(commands: Commands) -> str:
 def _explain(commands: Commands, errors: str) -> None:
     failed = _FAILED.search(errors)
     index = int(failed[1]) - 1 if failed else -1
-    # After its complaint tc prints all options of a kind.
+    # After an error message tc prints all options of a kind.
     words = " ".join(_FAILED.sub("", errors).partition("Usage:")[0].split())
     if 0 <= index < len(commands):
         raise RefusedCommandError(index, " ".join(commands[index]), words)

@@ -199,7 +199,7 @@ class Kernel:
                     stdout=console,
                     stderr=subprocess.STDOUT,
                     pass_fds=[far.fileno()],
-                    # Its memory is a file in TMPDIR, without a name.
+                    # The guest's memory is an unnamed file in TMPDIR.
                     env={"PATH": guest.PATH, "TMPDIR": self._folder.name, "HOME": str(self.folder)},
                     start_new_session=True,
                 )

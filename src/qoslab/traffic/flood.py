@@ -217,9 +217,9 @@ def _figures(flow: Flow, duration: Duration, sent: Json, lines: list[Json], rece
         )
     check_streams("flood", flow, len(sent["streams"]))
     numbers = {_count(stream["source_port"]): number for number, stream in enumerate(sent["streams"], start=1)}
-    # What a queue still held of the same flood of an earlier cell comes from other ports.
+    # Packets of the same flood of an earlier cell, still in a queue, have other ports.
     got = {_count(source["source_port"]): source for source in received["sources"]}
-    # A starved stream may get its few datagrams in one moment, a slow queue deliver its last ones after the end.
+    # A starved stream may receive its few datagrams at once; a slow queue may deliver its last ones after the end.
     streams = []
     for stream in sent["streams"]:
         port = _count(stream["source_port"])

@@ -178,7 +178,7 @@ def _line(report: re.Match[str]) -> Line | None:
             retransmits=int(writes["retransmits"]) if writes else None,
         )
     except (ValueError, OverflowError):
-        # Of digits and points, but no number.
+        # Digits and points that do not form a number.
         return None
     measured = (line.start_s, line.end_s, line.bps, line.jitter_ms)
     return line if all(each is None or math.isfinite(each) for each in measured) else None
@@ -234,7 +234,7 @@ class Iperf2:
             client=tuple(client),
             listener=Listener(flow.protocol, ends.port),
             server_exits=False,
-            # One that may fail waits for a connection that never comes.
+            # The server of a flow that may fail waits for a connection that is never made.
             deadline_s=duration.seconds + (CUT_S if flow.may_fail else DRAIN_S),
             connections=0 if flow.protocol == "udp" else flow.streams,
         )
@@ -334,7 +334,7 @@ def _ended(number: int, port: int, total: Line, sender: Line | None) -> StreamRe
 
 
 def _interval(number: int, line: Line) -> IntervalResult:
-    # The rate that is printed is rounded.
+    # The printed rate is rounded.
     return IntervalResult(number, line.start_s, line.end_s, line.bytes, line.bytes * 8 / (line.end_s - line.start_s))
 
 

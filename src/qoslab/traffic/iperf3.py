@@ -79,7 +79,7 @@ class Iperf3:
         if flow.streams > MAX_STREAMS:
             yield Problem("streams", f"found {flow.streams} streams, expected at most {MAX_STREAMS} with iperf3")
         if flow.may_fail:
-            # Its control connection meets the same queues, and a server that is cut off has lost what it counted.
+            # Its control connection passes the same queues, and a server that is cut off loses its counts.
             yield Problem("may_fail", "found true with the tool iperf3, expected this key with iperf only")
 
     def commands(self, flow: Flow, duration: Duration, ends: Endpoints, congestion_control: str) -> Commands:
@@ -213,7 +213,7 @@ def _figures(flow: Flow, duration: Duration, client: Json, server: Json, warning
 
     received = _received(server)
     sent = _sent(client)
-    # Of the control connection, which has the same path and the same options; 0 in UDP tests.
+    # MSS of the control connection, which has the same path and options; 0 in UDP tests.
     mss = int(number_of(client["start"]["tcp_mss_default"])) if "tcp_mss_default" in client["start"] else None
     if protocol == "tcp" and mss is not None and mss <= 0:
         raise ValueError(f"found segments of {mss} bytes, expected at least 1")

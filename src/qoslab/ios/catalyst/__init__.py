@@ -1,1 +1,1 @@
-"""The Catalyst 3750: what a switch has beyond a router, or in place of it."""
+"""The Catalyst 3750: features of a switch in addition to, or in place of, those of a router."""

@@ -1,4 +1,7 @@
-"""A switch's part of the device model to the data plane's configuration (docs/internals/control-protocol.md)."""
+"""Compiler from a switch's part of the device model to the data plane's configuration.
+
+The format is that of docs/internals/control-protocol.md.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,7 @@ def _queue_set(queue_set: QueueSet) -> program_formats.QueueSetConfig:
 
 
 def compile_port(port: SwitchPort, qos: SwitchQos, speed: Speed) -> program_formats.SwitchPortConfig:
-    """One port."""
+    """Compile the settings of one port."""
     switchport: program_formats.SwitchportConfig | None = None
     if port.switched:
         switchport = {"mode": "trunk" if port.mode == "trunk" else "access", "vlan": port.vlan}

@@ -1,6 +1,6 @@
-"""The lines that a Catalyst 3750 prints in its running configuration beyond a router's: what differs from the defaults.
+"""Lines of a Catalyst 3750's running configuration that a router does not have: settings that differ from defaults.
 
-Order and blanks follow printed configurations; what was entered over several lines comes out in one canonical form.
+Order and blanks follow printed configurations; settings that were entered over several lines have one canonical form.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _map_lines(qos: SwitchQos) -> Iterator[str]:
 
 
 def _grouped(name: str, values: Sequence[int], default: Sequence[int]) -> Iterator[str]:
-    """Yield the lines of a map by DSCP: the changed code points by what they are mapped to."""
+    """Yield the lines of a map by DSCP: the changed code points, grouped by their value."""
     changed = [dscp for dscp, value in enumerate(values) if value != default[dscp]]
     for target in sorted({values[dscp] for dscp in changed}):
         for some in _eights([dscp for dscp in changed if values[dscp] == target]):
@@ -107,7 +107,7 @@ def vlan_blocks(qos: SwitchQos) -> Iterator[list[str]]:
 
 
 def switching_lines(port: SwitchPort) -> Iterator[str]:
-    """Yield an interface's lines about switching, which come before its addresses."""
+    """Yield an interface's lines about switching, which precede its addresses."""
     if not port.switched:
         yield "no switchport"
     if port.access_vlan != DEFAULT_PORT.access_vlan:
@@ -150,7 +150,7 @@ def queueing_lines(port: SwitchPort) -> Iterator[str]:
 
 
 def policing_lines(each: PolicyClass) -> Iterator[str]:
-    """Yield the lines of a class that only a switch has, without indentation."""
+    """Yield the switch-only lines of a class, without indentation."""
     if each.trust is not None:
         yield f"trust {each.trust}"
     if each.police is not None:

@@ -48,7 +48,7 @@ MODES: dict[str, Mode] = {
     "policy-class": Mode("config-pmap-c", "policy-map"),
     "police": Mode("config-pmap-c-police", "policy-class"),
     "line": Mode("config-line", "config"),
-    # The prompts of the UDP operations are remembered, not confirmed.
+    # The prompts of the UDP operations are from memory, not confirmed.
     "sla": Mode("config-ip-sla", "config"),
     "sla-icmp-echo": Mode("config-ip-sla-echo", "config"),
     "sla-icmp-jitter": Mode("config-ip-sla-icmpjitter", "config"),

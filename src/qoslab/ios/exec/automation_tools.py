@@ -13,11 +13,11 @@ _FLASH = re.compile(
     r"(\d+)K bytes of (?:ATA|flash-simulated|flash memory at (?P<boot>bootflash):"
     r"|(?P<class_b>processor board System flash))"
 )
-"""Flash line of `show version`. What is soldered in, as in a 2600 or a 1700, is of class B: of it all is erased or
-nothing [I].
+"""Pattern of the flash line of `show version`. Flash on the board, such as in a 2600 or a 1700, is of class B: it can
+only be erased as a whole [I].
 """
 NO_FLASH = "%Error opening flash:/ (Device not ready)\n"
-"""Routers without a known flash size [I]."""
+"""Answer of routers without a known flash size [I]."""
 
 
 @EXEC.add(ANY_MODE, "show inventory", help={"inventory": "Show the physical inventory"})
@@ -125,7 +125,7 @@ async def _show_flash(session: ExecSession, args: Args) -> str:
 
 
 def _flash(session: ExecSession) -> str:
-    """Flash memory. Which image it has is known, and not how large that is; so it is not listed."""
+    """Return the listing of flash memory, without the image, whose size is not known."""
     size = flash_bytes(session)
     files = {name: len(text.encode()) for name, text in session.environment.flash.items()}
     where = f"{file_system(session)}:/"
@@ -142,15 +142,15 @@ def _file(session: ExecSession, url: str, name: str) -> str:
 
 
 def file_system(session: ExecSession) -> str:
-    """Return the name of the file system in which files are: `bootflash` on IOS-XE, else `flash`."""
+    """Return the name of the file system for files: `bootflash` on IOS-XE, else `flash`."""
     flash = _flash_memory(session)
     return "flash" if flash is None or flash["boot"] is None else flash["boot"]
 
 
 def file_name(session: ExecSession, url: str) -> str | None:
-    """Return the name of a file on flash memory (`flash:before.cfg`, `flash:/before.cfg`); None elsewhere.
+    """Return the name of a file on flash memory (`flash:before.cfg`, `flash:/before.cfg`); None for other URLs.
 
-    IOS-XE calls it `bootflash:`, and takes `flash:` for the same.
+    IOS-XE calls the file system `bootflash:` and accepts `flash:` as a synonym.
     """
     for prefix in {"flash:", f"{file_system(session)}:"}:
         if url.lower().startswith(prefix):
@@ -159,7 +159,7 @@ def file_name(session: ExecSession, url: str) -> str | None:
 
 
 def flash_bytes(session: ExecSession) -> tuple[int, int] | None:
-    """Return the bytes of flash memory and those that are free; None if no output shows how much there is."""
+    """Return the total and free bytes of flash memory; None if no output shows its size."""
     size = _flash_memory(session)
     if size is None:
         return None
@@ -168,7 +168,7 @@ def flash_bytes(session: ExecSession) -> tuple[int, int] | None:
 
 
 def offers_to_erase(session: ExecSession) -> bool:
-    """Return whether `copy` to this flash memory asks whether to erase it first."""
+    """Return whether `copy` to this flash memory offers to erase it first."""
     flash = _flash_memory(session)
     return flash is not None and flash["class_b"] is not None
 
@@ -178,7 +178,7 @@ def _flash_memory(session: ExecSession) -> re.Match[str] | None:
 
 
 def nvram_bytes(session: ExecSession) -> tuple[int, int]:
-    """Return the bytes of memory for configurations and those that are free."""
+    """Return the total and free bytes of NVRAM, the memory for configurations."""
     return NVRAM_BYTES, NVRAM_BYTES - sum(_saved(session).values())
 
 

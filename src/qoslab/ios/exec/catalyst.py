@@ -152,7 +152,7 @@ async def _show_port_asic_drops(session: ExecSession, args: Args) -> str:
 
 
 async def _counters(session: ExecSession) -> dict[str, program_formats.InterfaceCounters]:
-    """The counters of every port, in the chassis's order; those of a port without a cable are zero."""
+    """Return the counters of all ports in the order of the chassis; those of a port without a cable are zero."""
     counted = (await session.environment.counters())["interfaces"]
     chassis = session.environment.chassis
     return {

@@ -1,4 +1,4 @@
-"""Exec commands about the configurations: showing, saving, erasing, reloading."""
+"""Exec commands to show, save, erase and reload configurations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from qoslab.ios.commands.policy_map import policy_map_block, policy_order
 from qoslab.ios.login import EXEC, PRIVILEGED, ExecSession
 
 NVRAM_BYTES = 55 * 1024
-"""Room for the startup configuration, as `show version` of a 3725 says."""
+"""Space for the startup configuration, as in `show version` of a 3725."""
 
 _SHOW = {
     "running-config": "Current operating configuration",
@@ -38,7 +38,7 @@ def _building(text: str) -> str:
     help={**_SHOW, "all": "Configuration with defaults"},
 )
 async def _show_running_config(session: ExecSession, args: Args) -> str:
-    # The model keeps what was typed; `all` has no further lines to add.
+    # The model has typed settings only; `all` has no further lines to add.
     return _building(running_config.render(session.device))
 
 

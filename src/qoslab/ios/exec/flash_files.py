@@ -1,4 +1,4 @@
-"""Exec commands about files on flash memory: texts, such as copies of the configuration."""
+"""Exec commands about text files on flash memory, such as copies of the configuration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COPY = {
 
 
 def named(session: ExecSession, args: Args, argument: str = "url") -> str:
-    """Return the name of the file in an argument; a file of another file system is an invalid input."""
+    """Return the name of the file in an argument. Raise the error for invalid input for another file system."""
     name = file_name(session, args.value(argument, str))
     if name is None:
         raise args.invalid(argument)
@@ -28,7 +28,7 @@ def named(session: ExecSession, args: Args, argument: str = "url") -> str:
 
 
 def quiet(session: ExecSession) -> bool:
-    """Return whether `file prompt quiet` is configured: commands about files ask nothing."""
+    """Return whether `file prompt quiet` is configured, so that file commands do not prompt."""
     line = session.device.inert.find("file prompt")
     return line is not None and line.text.endswith(" quiet")
 
@@ -65,7 +65,7 @@ async def _copied(session: ExecSession, args: Args, text: str) -> str:
 
 
 async def _confirm_erasure(session: ExecSession) -> bool:
-    """Ask whether to erase flash before a file is copied, and do so; whether the copy goes on."""
+    """Ask whether to erase flash before a copy, and erase it; return whether to continue."""
     session.terminal.write("Erase flash: before copying? [confirm]")
     if not await session.terminal.read_confirmation():
         return True
@@ -97,7 +97,7 @@ async def _copy_nothing(session: ExecSession, args: Args) -> str:
 
 @EXEC.add(PRIVILEGED, "copy <source:word> running-config", help={**_COPY, "source": "Copy from flash: file system"})
 async def _merge(session: ExecSession, args: Args) -> str:
-    """Enter the lines of a file as if they were typed: what they do not say stays."""
+    """Enter the lines of a file as if typed; other configuration stays."""
     name = named(session, args, "source")
     text = session.environment.flash.get(name)
     if text is None:

@@ -1,4 +1,4 @@
-"""`show ip sla …`."""
+"""Exec commands `show ip sla …`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ping`: ICMP echo from inside the router."""
+"""Exec command `ping`: ICMP echo from the router."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from qoslab.ios.login import ANY_MODE, EXEC, ExecSession
 from qoslab.ios.model.ios_names import ipv6_text
 
 _LINE = 70
-"""Marks on a line of output."""
+"""Reply marks per line of output."""
 
 
 @EXEC.add(
@@ -57,7 +57,7 @@ async def _ping_ipv6(session: ExecSession, args: Args) -> None:
 
 
 def _options(args: Args, family: type[IPv4Address] | type[IPv6Address]) -> PingOptions:
-    """Return the typed options; options that a family lacks are never given."""
+    """Return the typed options; options that the address family lacks cannot be typed."""
     return PingOptions(
         address=args.value("address", family),
         count=_given(args, "count", 5),
@@ -70,7 +70,7 @@ def _options(args: Args, family: type[IPv4Address] | type[IPv6Address]) -> PingO
 
 
 async def _run(session: ExecSession, options: PingOptions) -> None:
-    """Send until all are sent or the terminal interrupts, and sum up."""
+    """Send all requests unless the terminal interrupts, and print a summary."""
     terminal = session.terminal
     terminal.write("\nType escape sequence to abort.\n")
     terminal.write(
@@ -78,7 +78,7 @@ async def _run(session: ExecSession, options: PingOptions) -> None:
         f" timeout is {options.timeout_s:g} seconds:\n"
     )
     if options.source is not None:
-        # Of IPv6 there is a line end and no blank.
+        # IPv6 has a line end and no blank.
         blank = " " if options.source.version == 4 else ""
         terminal.write(f"Packet sent with a source address of {ipv6_text(options.source)}{blank}\n")
     if options.dont_fragment:

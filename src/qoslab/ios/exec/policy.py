@@ -1,4 +1,4 @@
-"""`show` commands about policies."""
+"""Exec commands `show …` about policies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exec commands about restarting the router: now, later, or not after all."""
+"""Exec commands to reload the router, immediately or at a later time, and to cancel a reload."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qoslab.ios.login import EXEC, PRIVILEGED, ExecSession
 from qoslab.ios.show.times import in_words, moment_text
 
 MOST_MINUTES = 24 * 24 * 60
-"""Greatest time until a reload: 24 days."""
+"""Maximum delay of a reload in minutes: 24 days."""
 
 _RELOAD = {
     "reload": "Halt and perform a cold restart",

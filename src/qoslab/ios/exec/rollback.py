@@ -1,4 +1,4 @@
-"""Exec commands that apply a whole configuration, immediately or unless the current one is confirmed.
+"""Exec commands to replace the configuration, now or if the current one is not confirmed in time.
 
 After Cisco's guide to Configuration Replace and Configuration Rollback (12.3(7)T; the timer 12.4(20)T).
 """
@@ -17,7 +17,7 @@ from qoslab.ios.model.device import Device
 from qoslab.ios.show.times import in_words, moment_text
 
 MOST_MINUTES = 120
-"""Greatest time of the confirmation timer."""
+"""Maximum of the confirmation timer in minutes."""
 
 _WARNING = (
     "This will apply all necessary additions and deletions\n"
@@ -27,7 +27,7 @@ _WARNING = (
     "configuration. Enter Y if you are sure you want to proceed. ? [no]: "
 )
 _NO_ARCHIVE = "%No archive is configured: the path of `archive` is missing\n"
-"""[I] That it is refused is said; in which words is not."""
+"""Message without an archive path [I]: the refusal is documented, its wording is not."""
 _REPLACE = {
     "configure": "Enter configuration mode",
     "replace": "Replace the running-config with a new config file",
@@ -52,7 +52,7 @@ async def _replace(session: ExecSession, args: Args) -> str:
     refused = await session.environment.replace(text)
     text = "".join(f"%{line}\n" for line in refused)
     if refused and "revert" in args:
-        # A refused line leaves everything as it was in any case.
+        # A refused line never leaves a partial change.
         text += "The original configuration has been successfully restored\n"
     return f"{text}Total number of passes: 1\n{'Rollback aborted' if refused else 'Rollback Done'}\n\n"
 
@@ -88,7 +88,7 @@ def _text_of(session: ExecSession, url: str) -> str | None:
 
 
 def differences(one: str, other: str) -> list[str]:
-    """The contextual differences of two configurations: lines that came (+) and went (-), below those above them."""
+    """Return the contextual differences of two configurations: added (+) and removed (-) lines below their parents."""
     found: list[str] = []
     shown: tuple[str, ...] = ()
     for line in difflib.ndiff(_with_context(one), _with_context(other)):
@@ -103,7 +103,7 @@ def differences(one: str, other: str) -> list[str]:
 
 
 def _with_context(text: str) -> list[str]:
-    """Each line with those that it stands below, outermost first."""
+    """Return each line preceded by its parent lines, outermost first."""
     above: list[str] = []
     lines = []
     for line in text.splitlines():
@@ -116,11 +116,11 @@ def _with_context(text: str) -> list[str]:
     return lines
 
 
-# The configuration that has to be confirmed.
+# Confirmation of a configuration.
 
 
 def _archived(device: Device) -> bool:
-    """Return whether `archive` has a path, where the present configuration is put before it changes."""
+    """Return whether `archive` has a path, to which the current configuration is saved before a change."""
     archive = device.inert.find("archive")
     return archive is not None and any(line.strip().startswith("path ") for line in archive.below)
 

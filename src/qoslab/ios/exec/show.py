@@ -1,4 +1,4 @@
-"""`show` commands that read the live router."""
+"""Exec commands `show …` that read the live router."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ async def _show_traffic_shape(session: ExecSession, args: Args) -> str:
 async def _show_queueing_interface(session: ExecSession, args: Args) -> str:
     name = session.known_interface(args) or ""
     if "." in name:
-        # What waits, waits at the port.
+        # Packets are queued at the port only.
         raise args.invalid("name")
     return show_queueing_interface(
         session.device.interfaces[name], await _counters_of(session, name), session.device.hardware.qos
@@ -212,7 +212,7 @@ async def _show_controllers(session: ExecSession, args: Args) -> str:
     name = session.known_interface(args) or ""
     interface = session.device.interfaces[name]
     if not interface.serial or interface.parent is not None:
-        # Of an Ethernet port nothing is known that its controller would say.
+        # The controller data of an Ethernet port is not known.
         raise args.invalid("name")
     return show_controllers_serial(interface, await _counters_of(session, name), session.environment.chassis)
 
@@ -231,7 +231,7 @@ async def _show_atm_pvc(session: ExecSession, args: Args) -> str:
 
 
 async def _counters_of(session: ExecSession, name: str) -> program_formats.InterfaceCounters:
-    """The counters of an interface, wired or not."""
+    """Return the counters of an interface, with or without a cable."""
     router = session.environment
     counters = (await router.counters())["interfaces"]
     return counters[name] if name in await router.ports() else unwired(session.device.interfaces[name], router.chassis)
@@ -250,7 +250,7 @@ async def _show_ip_interface_brief(session: ExecSession, args: Args) -> str:
 
 
 def _from_startup(session: ExecSession) -> frozenset[str]:
-    """The interfaces that have the address with which the router started."""
+    """Return the interfaces that still have their address from the router's start."""
     device, boot = session.device, session.environment.boot_device
     return frozenset(
         name

@@ -1,6 +1,6 @@
-"""`tclsh`: exec commands, and `puts [open FILE w+] {TEXT}`, by which Netmiko and NAPALM write files.
+"""Exec command `tclsh`: exec commands, and `puts [open FILE w+] {TEXT}`, used by Netmiko and NAPALM to write files.
 
-No other statement of Tcl is known.
+Other Tcl statements are not supported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ async def _tclsh(session: ExecSession, args: Args) -> None:
 
 
 async def _write(session: ExecSession, url: str, text: str) -> None:
-    """Write the text up to the closing brace, which ends a line, into a file."""
+    """Write the text up to a closing brace at the end of a line to a file."""
     lines = [text]
     while not lines[-1].endswith("}"):
         lines.append(await session.terminal.read_answer())

@@ -445,7 +445,7 @@ class Device:
 
     def copy(self) -> Device:
         """Return a copy that shares nothing mutable with this one."""
-        # Not copy.deepcopy: the command line takes a copy for every line, and most of what is here is frozen.
+        # Not copy.deepcopy: the command line makes a copy for every line, and most of the contents are frozen.
         return replace(
             self,
             timestamps=dict(self.timestamps),

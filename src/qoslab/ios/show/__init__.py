@@ -1,4 +1,4 @@
-"""Renderers of `show` output: functions from configuration, counters and clock to text; no IO.
+"""Renderers of `show` output: functions from configuration, counters and clock to text, without I/O.
 
-Each returns lines joined by a newline, with a trailing newline (or the empty string when IOS prints nothing).
+Each returns lines joined by a newline, with a trailing newline (or the empty string if IOS prints nothing).
 """

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def show_access_lists(
     device: Device, counters: program_formats.Counters, *, name: str | None = None, version: Literal[4, 6] | None = None
 ) -> str:
-    """Every access list, or one, with the packets that matched each entry in the data plane.
+    """Return the output for all access lists, or one, with the data plane's match counts of each entry.
 
-    `version` is the IP version of those that are meant; None: both.
+    `version` selects an IP version; None for both.
     """
     lines: list[str] = []
     for access_list in access_list_order(device):
@@ -43,7 +43,7 @@ def show_access_lists(
 
 
 def show_object_groups(device: Device, name: str | None = None) -> str:
-    """`show object-group [X]`: every object group, or one, with its objects."""
+    """Return `show object-group [X]`: all object groups, or one, with their objects."""
     lines: list[str] = []
     for each in group_order(device):
         group = device.object_groups[each]

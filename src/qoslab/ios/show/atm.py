@@ -1,4 +1,4 @@
-"""`show atm pvc`: a circuit with its contract, its transmit ring and its counters."""
+"""`show atm pvc`: a circuit with traffic contract, transmit ring and counters."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ ENCAPSULATIONS: dict[AtmEncapsulation, str] = {
 
 
 def show_atm_pvc(device: Device, name: str, counters: program_formats.InterfaceCounters | None) -> str:
-    """The circuit of that name; nothing if there is none. `counters` are its port's, None without a cable.
+    """Return the output for the circuit of that name; empty if there is none. `counters` are its port's, None without a
+    cable.
 
-    First lines and names are those of Cisco's document 6200, the others are remembered [R]. Cells are not
-    distinguished, nor packets by how they were switched, so those lines are left out."""
+    First lines and names are those of Cisco's document 6200, the others are from memory [R]. Lines about cells, and
+    packets by switching path, are left out because these are not counted separately."""
     interface = next((each for each in device.circuits().values() if each.circuit_name == name), None)
     if interface is None or interface.circuit is None:
         return ""

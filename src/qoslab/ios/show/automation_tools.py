@@ -1,7 +1,7 @@
 """Show commands of inventory and automation tools, in addition to `show version`.
 
-Layouts are those that Genie's parsers of these commands read. Parts that a virtual router lacks are printed
-to be empty, as a router says it.
+Genie's parsers of these commands can read the layouts. Parts that a virtual router lacks are printed
+as empty, in the words of a router.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LLDP_CAPABILITIES = (
     "Total entries displayed: 0",
 )
 PHYSICAL = "V01"
-"""The version of the hardware [I]."""
+"""Hardware version [I]."""
 
 
 def _text(lines: list[str]) -> str:
@@ -41,7 +41,7 @@ def _text(lines: list[str]) -> str:
 
 
 def show_inventory(device: Device, chassis: Chassis) -> str:
-    """The chassis: its product and serial number."""
+    """Return the product and serial number of the chassis."""
     if device.hardware.family == "switch":
         model = re.search(r"WS-\S+", chassis.chassis)
         name, described = "1", chassis.name if model is None else model[0]
@@ -59,7 +59,7 @@ def show_inventory(device: Device, chassis: Chassis) -> str:
 
 
 def show_interfaces_description(device: Device, ports: Mapping[str, Port]) -> str:
-    """A line for each interface with what it is said to be."""
+    """Return a line for each interface with its description."""
     lines = ["Interface                      Status         Protocol Description"]
     for name, interface in device.interfaces.items():
         status, protocol = states(interface, ports.get(name))
@@ -69,7 +69,7 @@ def show_interfaces_description(device: Device, ports: Mapping[str, Port]) -> st
 
 
 def show_interfaces_status(device: Device, ports: Mapping[str, Port]) -> str:
-    """A line for each port of a switch."""
+    """Return a line for each port of a switch."""
     lines = ["", "Port      Name               Status       Vlan       Duplex  Speed Type"]
     for name, interface in device.interfaces.items():
         up = states(interface, ports.get(name))[1] == "up"
@@ -88,7 +88,7 @@ def show_interfaces_status(device: Device, ports: Mapping[str, Port]) -> str:
 
 
 def show_vlan(device: Device) -> str:
-    """The VLANs of a switch with their access ports."""
+    """Return the VLANs of a switch with their access ports."""
     names = {1: "default"} | {
         number: name or f"VLAN{number:04}" for number, name in device.mls_qos.vlans if number != 1
     }
@@ -113,21 +113,21 @@ def show_vlan(device: Device) -> str:
 
 
 def show_cdp_neighbors(device: Device) -> str:
-    """No node of a lab answers to CDP."""
+    """Return an empty list: no node of a lab uses CDP."""
     if device.inert.find("cdp run") is not None:
         return "% CDP is not enabled\n"
     return _text([*CAPABILITIES])
 
 
 def show_lldp_neighbors(device: Device) -> str:
-    """No node of a lab answers to LLDP, which is off unless it was switched on."""
+    """Return an empty list: no node of a lab uses LLDP, which is off by default."""
     if device.inert.find("lldp run") is None:
         return "% LLDP is not enabled\n"
     return _text([*LLDP_CAPABILITIES])
 
 
 def show_users() -> str:
-    """The login that asks: logins do not know of each other."""
+    """Return the current login only: other logins are not visible."""
     return _text(
         [
             "    Line       User       Host(s)              Idle       Location",
@@ -140,7 +140,7 @@ def show_users() -> str:
 
 
 def show_boot(device: Device, chassis: Chassis) -> str:
-    """Show the next boot of the router."""
+    """Return the settings for the router's next boot."""
     images = [line.text.removeprefix("boot system ") for line in device.inert if line.text.startswith("boot system ")]
     listed = ";".join(f"{image.removeprefix('flash ')},1" for image in images)
     return _text(
@@ -154,7 +154,7 @@ def show_boot(device: Device, chassis: Chassis) -> str:
 
 
 def directory(files: Mapping[str, int], where: str, total: int, now: datetime, free: int | None = None) -> str:
-    """The files of a file system with their sizes in bytes; without `free` they are all that it has."""
+    """Return the files of a file system with sizes in bytes; without `free`, these files are all of its content."""
     lines = [f"Directory of {where}", ""]
     lines += [
         f"{number:5}  -rw-{size:12}  {now:%b} {now.day:2} {now.year} {now:%H:%M:%S} +00:00  {name}"
@@ -167,7 +167,7 @@ def directory(files: Mapping[str, int], where: str, total: int, now: datetime, f
 
 
 def show_memory(chassis: Chassis, used: MemoryUse) -> str:
-    """The chassis's memory; what is used of the processor's is what the data plane has."""
+    """Return the memory of the chassis; used processor memory is that of the data plane."""
     sizes = re.search(r"with (\d+)K(?:/(\d+)K)? bytes of memory", chassis.chassis)
     processor, packets = (0, 0) if sizes is None else (1024 * int(sizes[1]), 1024 * int(sizes[2] or 0))
     lines = ["                Head    Total(b)     Used(b)     Free(b)   Lowest(b)  Largest(b)"]
@@ -179,7 +179,7 @@ def show_memory(chassis: Chassis, used: MemoryUse) -> str:
 
 
 def show_logging(device: Device, log: MessageLog) -> str:
-    """The state of logging and the buffered messages."""
+    """Return the state of logging and the buffered messages."""
     size = device.logging_buffered or 4096
     buffered = device.logging_buffered_level or "debugging"
     console = f"level {device.logging_console_level or 'debugging'}, {log.count} messages logged, xml disabled,"

@@ -28,7 +28,7 @@ FULL_LOAD = 255
 def unwired(
     interface: Interface, chassis: Chassis, subinterfaces: Iterable[Interface] = ()
 ) -> program_formats.InterfaceCounters:
-    """The counters of an interface that no cable is plugged into: the data plane has no such port."""
+    """Return the counters of an interface without a cable, which the data plane does not have."""
     hardware = chassis.interface(interface.name)
     if hardware is None:
         raise ValueError(f"{interface.name} is not an interface of a {chassis.name}")
@@ -89,13 +89,13 @@ NOTHING_ON_THE_WAY: program_formats.PropagationCounters = {"lost": {"packets": 0
 
 
 def dotted_mac(mac: str) -> str:
-    """`02:00:00:00:00:01` as IOS writes it: 0200.0000.0001."""
+    """Return a MAC address in the notation of IOS: 0200.0000.0001 for `02:00:00:00:00:01`."""
     digits = mac.replace(":", "").lower()
     return ".".join(digits[i : i + 4] for i in (0, 4, 8))
 
 
 def states(interface: Interface, port: Port | None, *, shutdown: bool | None = None) -> tuple[str, str]:
-    """Status and line protocol; `shutdown` is the port's too where the interface is on one."""
+    """Return status and line protocol; for a subinterface, `shutdown` includes that of its port."""
     if interface.shutdown if shutdown is None else shutdown:
         return "administratively down", "down"
     up = port is not None and port.carrier
@@ -115,18 +115,18 @@ class InterfaceView:
     activity: Activity
     qos: QosGeneration
     kbit: str
-    """Unit of BW in the software's output: `Kbit`, from 15.x on `Kbit/sec`."""
+    """Unit of BW in the output: `Kbit`, from 15.x on `Kbit/sec`."""
     circuit: bool = False
     """True if an ATM port has a circuit, on itself or on a subinterface."""
 
     def render(self) -> str:
-        """The print."""
+        """Return the output."""
         return "".join(line + "\n" for line in self._lines())
 
     def _lines(self) -> Iterator[str]:
         interface, counters, port = self.interface, self.counters, self.port
         status, protocol = states(interface, port)
-        # A Catalyst adds whether a cable is plugged in.
+        # A Catalyst adds the state of the cable.
         plugged = "" if interface.port is None else "(connected) " if protocol == "up" else "(notconnect) "
         yield f"{interface.name} is {status}, line protocol is {protocol} {plugged}"
         yield from self._hardware(protocol == "up")
@@ -200,14 +200,14 @@ class InterfaceView:
             yield "  Encapsulation HDLC, loopback not set"
 
     def _atm(self) -> Iterator[str]:
-        # As document 6143 of Cisco prints it; 4096 circuits are what the hardware has.
+        # As in document 6143 of Cisco; the hardware has 4096 circuits.
         yield "  Encapsulation ATM, loopback not set, keepalive not set"
         yield "  Encapsulation(s): AAL5"
         yield f"  4096 maximum active VCs, {int(self.circuit)} current VCCs"
         yield "  VC idle disconnect time: 300 seconds"
 
     def _totals(self) -> Iterator[str]:
-        # Of what follows the data plane counts packets and bytes. A virtual line has no damaged frames, collisions or
+        # The data plane counts packets and bytes only. A virtual line has no damaged frames, collisions or
         # carrier losses, so those are zero; broadcasts are not distinguished from other packets.
         received, sent = self.counters["input"], self.counters["output"]
         ethernet = not self.interface.serial and not self.interface.atm
@@ -238,7 +238,7 @@ class InterfaceView:
 
 
 def _load(rate_bps: float, bandwidth_kbps: int) -> int:
-    """The load as a fraction of 255, at least 1."""
+    """Return the load as a fraction of 255, at least 1."""
     return max(1, min(FULL_LOAD, int(FULL_LOAD * rate_bps / (1000 * bandwidth_kbps))))
 
 
@@ -247,10 +247,10 @@ def _brief(name: str, address: str, method: str, status: str, protocol: str) -> 
 
 
 def show_ip_interface_brief(device: Device, ports: Mapping[str, Port], from_startup: Collection[str]) -> str:
-    """One line an interface; `from_startup` names those whose address came from the startup configuration."""
+    """Return one line for each interface; those in `from_startup` have their address from the startup configuration."""
     lines = ["Interface                  IP-Address      OK? Method Status                Protocol"]
     for name, interface in device.interfaces.items():
-        # A subinterface has its port's cable.
+        # A subinterface uses the cable of its port.
         port = ports.get(interface.parent or name)
         status, protocol = states(interface, port, shutdown=device.is_shut_down(interface))
         if interface.address is None:

@@ -24,7 +24,7 @@ _SOURCES = ("connected", "static")
 
 
 def show_ip_route(routes: Sequence[RouteEntry], source: str | None = None) -> str:
-    """The IPv4 routing table, or what of it has one source, grouped by classful network as IOS does."""
+    """Return the IPv4 routing table, or its routes from one source, grouped by classful network as in IOS."""
     routes = [route for route in routes if isinstance(route.prefix, IPv4Network) and source in (None, route.source)]
     default = next((route for route in routes if route.prefix == _ANYWHERE), None)
     if default is None or default.next_hop is None:
@@ -68,14 +68,14 @@ def _target(route: RouteEntry) -> str:
 
 
 def _major(prefix: IPv4Network) -> IPv4Network:
-    """The classful network that a prefix belongs to; a supernet stands for itself."""
+    """Return the classful network of a prefix; a supernet is returned unchanged."""
     first = int(prefix.network_address) >> 24
     length = 8 if first < 128 else 16 if first < 192 else 24
     return prefix if prefix.prefixlen <= length else prefix.supernet(new_prefix=length)
 
 
 def show_ip_route_of(routes: Sequence[RouteEntry], address: IPv4Address) -> str:
-    """`show ip route A.B.C.D`: by which entry packets to an address go. The default is none of its network."""
+    """Return `show ip route A.B.C.D`: the route for an address; the default route does not count."""
     fits = [each for each in routes if isinstance(each.prefix, IPv4Network) and address in each.prefix]
     found = [each for each in fits if each.prefix != _ANYWHERE]
     if not found:
@@ -94,7 +94,7 @@ def show_ip_route_of(routes: Sequence[RouteEntry], address: IPv4Address) -> str:
 
 
 def show_ip_route_summary(routes: Sequence[RouteEntry]) -> str:
-    """`show ip route summary`: how many entries there are of each source, in networks and in parts of them."""
+    """Return `show ip route summary`: the number of entries by source, as networks and subnets."""
     prefixes = {
         source: [each.prefix for each in routes if each.source == source and isinstance(each.prefix, IPv4Network)]
         for source in _SOURCES
@@ -117,7 +117,7 @@ def show_ip_route_summary(routes: Sequence[RouteEntry]) -> str:
 def show_arp(
     device: Device, ports: Mapping[str, Port], neighbours: Sequence[Neighbour], wanted: str | None = None
 ) -> str:
-    """The router's own addresses (age `-`) and its neighbours', or those of one interface or address."""
+    """Return the addresses of the router (age `-`) and its neighbours, or those of one interface or address."""
     rows: list[tuple[str, str, str, str]] = []
     for name, interface in device.interfaces.items():
         port = ports.get(name)

@@ -1,7 +1,6 @@
-"""`show ip interface [X]` and `show ipv6 interface [X]`: what IP does on the interfaces.
+"""`show ip interface [X]` and `show ipv6 interface [X]`: state and settings of IP on the interfaces.
 
-What the data plane has no part in stands as a router prints it by default, or as lines that are kept without effect
-have it.
+Settings outside the data plane are printed with a router's defaults, or as configured by inert lines.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _ND_DEFAULTS = (
 def show_ip_interface(
     device: Device, ports: Mapping[str, Port], from_startup: frozenset[str], name: str | None = None
 ) -> str:
-    """Every interface, or one; `from_startup` names those whose address came from the startup configuration."""
+    """Return all interfaces, or one; those in `from_startup` have their address from the startup configuration."""
     lines: list[str] = []
     for interface in device.interfaces.values():
         if name in (None, interface.name):
@@ -80,7 +79,7 @@ def _interface(device: Device, interface: Interface, ports: Mapping[str, Port], 
 
 
 def _own(device: Device, interface: HostInterface, from_startup: bool) -> Iterator[str]:
-    """A Loopback interface, of which there are no packets to filter."""
+    """Yield the lines of a Loopback interface, which has no packets to filter."""
     status, protocol = ("administratively down", "down") if interface.shutdown else ("up", "up")
     yield f"{interface.name} is {status}, line protocol is {protocol}"
     if interface.address is None:
@@ -108,7 +107,7 @@ def _switching(device: Device) -> Iterator[str]:
 
 
 def _word(interface: Interface, line: str, default: str, negated: str, set_: str | None = None) -> str:
-    """Return the word for an inert line: the default, with `no`, or set."""
+    """Return the word for the state of an inert line: default, negated or set."""
     found = interface.inert.find(line)
     if found is None:
         return default
@@ -116,7 +115,7 @@ def _word(interface: Interface, line: str, default: str, negated: str, set_: str
 
 
 def show_ipv6_interface(device: Device, ports: Mapping[str, Port], name: str | None = None) -> str:
-    """Every interface that runs IPv6, or one."""
+    """Return all interfaces with IPv6, or one."""
     lines: list[str] = []
     for interface in device.interfaces.values():
         if name in (None, interface.name) and interface.runs_ipv6:
@@ -148,7 +147,7 @@ def _ipv6_interface(device: Device, interface: Interface, ports: Mapping[str, Po
     yield "  ICMP error messages limited to one every 100 milliseconds"
     yield "  ICMP redirects are enabled"
     yield "  ICMP unreachables are sent"
-    # [I] Where the lines of filters stand.
+    # [I] Position of the lines about filters.
     if interface.ipv6_filters.input is not None:
         yield f"  Inbound access list {interface.ipv6_filters.input}"
     if interface.ipv6_filters.output is not None:

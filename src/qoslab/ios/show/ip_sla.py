@@ -1,7 +1,7 @@
-"""`show ip sla …` in both prints: that of 2008 (12.4) and the later one (15.x).
+"""`show ip sla …` in both output formats: that of 2008 (12.4) and the later one (15.x).
 
-Sources: the print in the article on tx-ring-limit (April 2008), Cisco's "IP SLAs ICMP Jitter Operations", and the
-outputs that Genie's parsers are tested with. What no printout shows is marked below.
+Sources: the output in the article on tx-ring-limit (April 2008), Cisco's "IP SLAs ICMP Jitter Operations", and the test
+outputs of Genie's parsers. Parts without a source are marked below.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 Print = Literal["2008", "later"]
 
 PRINTS: dict[str, Print] = {"12.4": "2008", "15.0": "later", "15.1": "later", "15.2": "later"}
-"""Output form of an image, by its train."""
+"""Output format by train of the image."""
 TYPES_2008 = {"icmp-echo": "echo", "icmp-jitter": "icmpJitter", "udp-echo": "udpEcho", "udp-jitter": "udpJitter"}
-"""`icmpJitter` is the article's; the others are the MIB's words (remembered)."""
+"""Names of types in 2008: `icmpJitter` is from the article, the others are those of the MIB (from memory)."""
 
 RETURN_CODES = {
     "ok": "OK",
@@ -51,12 +51,12 @@ Reports = Mapping[str, "program_formats.OperationReport"]
 
 
 def print_of(version: str) -> Print:
-    """Output of an image with this `version` line."""
+    """Return the output format of an image with this `version` line."""
     return PRINTS.get(version, "2008" if version.startswith("12.") else "later")
 
 
 def show_statistics(sla: IpSla, reports: Reports, which: Print, *, number: int | None, details: bool) -> str:
-    """`show ip sla statistics [N] [details]`."""
+    """Return `show ip sla statistics [N] [details]`."""
     chosen = [each for key, each in sorted(sla.operations.items()) if number in (None, key) and each.kind is not None]
     blocks = [list(_latest(each, reports.get(str(each.number)), which, details)) for each in chosen]
     if not blocks:
@@ -66,7 +66,7 @@ def show_statistics(sla: IpSla, reports: Reports, which: Print, *, number: int |
 
 
 def show_aggregated(sla: IpSla, reports: Reports, which: Print, *, number: int | None) -> str:
-    """`show ip sla statistics aggregated [N]`: one block for each hour that is kept."""
+    """Return `show ip sla statistics aggregated [N]`: one block for each stored hour."""
     blocks = [
         list(_hour(sla.operations[key], hour, which))
         for key in sorted(sla.operations)
@@ -89,7 +89,7 @@ def _separated(blocks: list[list[str]]) -> Iterator[str]:
 
 
 def time_text(time_ns: int) -> str:
-    """`13:15:22.851 UTC Fri Apr 18 2008`."""
+    """Return a time as `13:15:22.851 UTC Fri Apr 18 2008`."""
     moment = datetime.fromtimestamp(time_ns / 1e9, UTC)
     return f"{moment:%H:%M:%S}.{moment.microsecond // 1000:03} UTC {moment:%a %b} {moment.day} {moment.year}"
 
@@ -124,7 +124,7 @@ def _hour(operation: Operation, hour: program_formats.Hour, which: Print) -> Ite
 def _latest(
     operation: Operation, report: program_formats.OperationReport | None, which: Print, details: bool
 ) -> Iterator[str]:
-    # The head of the latest statistics in 2008 is remembered, not taken from a printout.
+    # The heading of the latest statistics in 2008 is from memory, not from an output.
     yield from _head(operation, which)
     latest = None if report is None else report["latest"]
     if report is None or latest is None or latest["return_code"] == "unknown":
@@ -156,18 +156,18 @@ def _time_to_live(report: program_formats.OperationReport | None) -> str:
 
 
 def triplet(least: int, mean: int, greatest: int) -> str:
-    """`6/15/31`."""
+    """Return three values as `6/15/31`."""
     return f"{least}/{mean}/{greatest}"
 
 
 def summary_triplet(summary: program_formats.Summary) -> str:
-    """Least, truncated mean and greatest of a summary; `0/0/0` of none."""
+    """Return minimum, truncated mean and maximum of a summary; `0/0/0` if it is empty."""
     count = summary["count"]
     return triplet(summary["min"], summary["sum"] // count if count else 0, summary["max"])
 
 
 def jitter_triplet(jitter: program_formats.Jitter, which: Print) -> str:
-    """Jitter of one direction, differences above and below zero together.
+    """Return the jitter of one direction, positive and negative differences together.
 
     In 2008 zeros are left out. Later they count for the minimum, and (inferred) for the mean.
     """
@@ -181,7 +181,7 @@ def jitter_triplet(jitter: program_formats.Jitter, which: Print) -> str:
 
 
 def jitter_samples(jitter: program_formats.Jitter) -> int:
-    """Return how many differences are not zero."""
+    """Return the number of nonzero differences."""
     return int(jitter["positive"]["count"] + jitter["negative"]["count"])
 
 
@@ -197,7 +197,7 @@ def _values(operation: Operation, found: program_formats.Statistics, which: Prin
     yield f"        Destination to Source Latency one way Min/Avg/Max: {summary_triplet(found['one_way_ds'])}{unit}"
     yield "Jitter Time:"
     if which == "2008":
-        # One number for both directions: taken for that of the non-zero differences on the way there.
+        # One number for both directions: assumed to be that of nonzero differences from source to destination.
         yield f"        Number of Jitter Samples: {jitter_samples(sd)}"
     else:
         yield f"        Number of SD Jitter Samples: {sd['pairs']}"
@@ -249,7 +249,7 @@ _SIGNS = {"active": "*", "inactive": "^", "pending": "~"}
 
 
 def show_summary(sla: IpSla, reports: Reports, now: datetime) -> str:
-    """`show ip sla summary`."""
+    """Return `show ip sla summary`."""
     lines = list(SUMMARY_HEAD)
     for number in sorted(sla.operations):
         operation, report = sla.operations[number], reports.get(str(number))
@@ -278,7 +278,7 @@ def _ago(now: datetime, time_ns: int) -> str:
 
 
 def show_configuration(sla: IpSla, *, number: int | None) -> str:
-    """`show ip sla configuration [N]`."""
+    """Return `show ip sla configuration [N]`."""
     lines = ["IP SLAs Configuration:"]
     for key in sorted(sla.operations):
         operation = sla.operations[key]
@@ -296,7 +296,7 @@ def _configuration(sla: IpSla, operation: Operation) -> list[str]:
     kind = operation.kind
     assert kind is not None
     schedule = sla.schedules.get(operation.number)
-    # The line of the traffic class is remembered, not taken from a printout.
+    # The line of the traffic class is from memory, not from an output.
     address = ("::" if operation.ipv6 else "0.0.0.0") if operation.source is None else address_text(operation.source)
     byte = "Traffic-Class parameter" if operation.ipv6 else "Type Of Service parameters"
     sizes = REQUEST_SIZES[kind]
@@ -337,7 +337,7 @@ def _configuration(sla: IpSla, operation: Operation) -> list[str]:
 
 
 def show_responder(report: program_formats.ResponderReport | None) -> str:
-    """`show ip sla responder`; `report` is null if the responder is off."""
+    """Return `show ip sla responder`; `report` is None if the responder is off."""
     lines = [f"IP SLAs Responder is: {'Disabled' if report is None else 'Enabled'}"]
     if report is not None:
         lines = [

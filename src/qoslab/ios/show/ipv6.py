@@ -21,7 +21,7 @@ _CODES = (
 
 
 def show_ipv6_interface_brief(device: Device, ports: Mapping[str, Port]) -> str:
-    """Every interface with its state, its link-local and its global addresses."""
+    """Return all interfaces with state, link-local and global addresses."""
     lines: list[str] = []
     for name, interface in device.interfaces.items():
         port = ports.get(name)
@@ -35,7 +35,7 @@ def show_ipv6_interface_brief(device: Device, ports: Mapping[str, Port]) -> str:
 
 
 def show_ipv6_route(device: Device, routes: Sequence[RouteEntry]) -> str:
-    """The IPv6 routing table: the kernel's, with the router's own addresses as local routes."""
+    """Return the IPv6 routing table: that of the kernel, with the router's own addresses as local routes."""
     connected = {
         route.prefix: route.interface
         for route in routes
@@ -67,7 +67,7 @@ def _listed(entries: Sequence[tuple[IPv6Network, str, list[str]]]) -> Iterator[s
 
 
 def _early(device: Device) -> bool:
-    """Return whether the release prints as 12.4 does; from 15.0 on the table has a name and a way its kind."""
+    """Return whether the release has the output of 12.4; from 15.0 on, the table has a name and a next hop its kind."""
     return device.hardware.version.startswith("12.")
 
 
@@ -75,7 +75,7 @@ def _via(device: Device, route: RouteEntry) -> str:
     if route.next_hop is None:
         return _by(device, route.interface or "", "directly connected")
     hop = f"via {ipv6_text(route.next_hop)}"
-    # A link-local address says no interface by itself.
+    # A link-local address does not determine an interface.
     return f"{hop}, {route.interface}" if route.next_hop.is_link_local else hop
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def policy_match(criterion: program_formats.Criterion, kind: program_formats.MatchMode = "all") -> str:
-    """Return the text after `Match: ` in `show policy-map interface`; `kind` is that of a nested class-map."""
+    """Return the text after `Match: ` in `show policy-map interface`; `kind` is the mode of a nested class-map."""
     return _negation(criterion) + _policy_match(criterion, kind)
 
 
@@ -52,7 +52,7 @@ def _class_map_match(criterion: program_formats.Criterion) -> str:
             return criterion["name"].removeprefix(MATCH_LIST)
         case "access_group":
             return f"access-group {' ' if criterion['name'].isdecimal() else 'name '}{criterion['name']}"
-    # The reference gives this print without a device's own sample; match-all is the default of a class-map.
+    # This output is in the reference only, without a sample of a device; match-all is the default of a class-map.
     return _common(criterion, "all")
 
 

@@ -1,4 +1,4 @@
-"""`show policy-map interface`, in the print of both software generations.
+"""`show policy-map interface` in the output format of both software generations.
 
 Indentation: interface 1, policy 2, class 4, body 6, policer parameters 10, results 8, actions 10; a nested policy
 adds 4.
@@ -31,10 +31,10 @@ def show_policy_map_interface(
     direction: Direction | None = None,
     circuits: Mapping[str, Interface] | None = None,
 ) -> str:
-    """All attached policies, or those of one interface or direction.
+    """Return the output for all attached policies, or those of one interface or direction.
 
-    `config` is the configuration in force and `counters` the data plane's, both as in internals/control-protocol.md.
-    Interfaces without a policy are left out, as IOS does. `circuits` are the interfaces with a circuit, by their port.
+    `config` is the active configuration and `counters` the data plane's, both as in internals/control-protocol.md.
+    Interfaces without a policy are left out, as in IOS. `circuits` are the interfaces with a circuit, by their port.
     """
     blocks: list[str] = []
     for name, interval, policies in _attached(counters):
@@ -55,7 +55,7 @@ def show_policy_map_interface(
 def _attached(
     counters: program_formats.Counters,
 ) -> Iterator[tuple[str, int, dict[Direction, program_formats.PolicyCounters | None]]]:
-    """Yield each interface, and behind a port its subinterfaces: name, load interval in seconds, policies."""
+    """Yield name, load interval in seconds and policies of each interface, with subinterfaces after their port."""
     for name, port in counters["interfaces"].items():
         interval = port["load_interval_s"]
         yield name, interval, {"input": port["policy_input"], "output": port["policy_output"]}
@@ -82,7 +82,7 @@ class _Printer:
         for position, counters in enumerate(policy["classes"]):
             if position:
                 yield ""
-            # class-default is always there, also if nobody configured it.
+            # class-default always exists, also if it is not configured.
             name = counters["name"]
             yield from self._class(configured.get(name, {"name": name}), counters, indent)
 
@@ -96,7 +96,7 @@ class _Printer:
             "  " if self.qos.pads_counted_classes else ""
         )
         yield f"{body}{counters['packets']} packets, {counters['bytes']} bytes"
-        # On IOS-XE what its child drops is no drop of a class.
+        # On IOS-XE the drops of a child policy are not counted by the class.
         own = not self.qos.parents_without_depth or counters["child"] is None or counters["shape"] is None
         drop_rate = counters["drop_rate_bps"] if own else 0.0
         offered, dropped = policy_rate(counters["offered_rate_bps"], self.qos), policy_rate(drop_rate, self.qos)
@@ -126,7 +126,7 @@ class _Printer:
                 yield f"  {self.interval} rate {policy_rate(matched['rate_bps'], self.qos)} bps"
 
     def _kind(self, criterion: program_formats.Criterion) -> program_formats.MatchMode:
-        """Return how a nested class-map matches, which is printed."""
+        """Return the match mode of a nested class-map for the output."""
         if criterion["type"] != "class_map":
             return "all"
         return self.config["class_maps"][criterion["name"]]["match"]

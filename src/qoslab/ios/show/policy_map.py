@@ -19,10 +19,10 @@ def show_policy_map(
     *,
     name: str | None = None,
 ) -> str:
-    """Every policy-map, or one.
+    """Return all policy-maps, or one.
 
-    `config` is the configuration in force; `resolved` its policy-maps with every default filled in (the control
-    protocol's `resolve`), since IOS prints the burst that it chose.
+    `config` is the active configuration; `resolved` has its policy-maps with all defaults filled in (the control
+    protocol's `resolve`), since IOS prints the default burst.
     """
     lines: list[str] = []
     for policy_name, policy in resolved.items():
@@ -40,7 +40,7 @@ def show_policy_map(
 
 
 def show_class_map(config: program_formats.RouterConfig, *, name: str | None = None) -> str:
-    """Every class-map, or one; the id counts in order of definition, with class-default as 0."""
+    """Return all class-maps, or one; IDs follow the order of definition, with class-default as 0."""
     class_default: program_formats.ClassMap = {"match": "any", "criteria": [{"type": "any"}]}
     lines: list[str] = []
     for number, (class_name, class_map) in enumerate({"class-default": class_default, **config["class_maps"]}.items()):

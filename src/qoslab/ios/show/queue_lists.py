@@ -1,4 +1,4 @@
-"""`show queueing priority` and `show queueing custom`: the lists as configured."""
+"""`show queueing priority` and `show queueing custom`: the configured lists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qoslab.ios.model.interface_queueing import PRIORITIES, CustomList, Priority
 
 
 def show_queueing_priority(device: Device) -> str:
-    """`show queueing priority`."""
+    """Return `show queueing priority`."""
     lines = ["Current DLCI priority queue configuration:", "Current priority queue configuration:"]
     lists = sorted(device.priority_lists.values(), key=lambda each: each.number)
     if lists:
@@ -20,7 +20,7 @@ def show_queueing_priority(device: Device) -> str:
 
 
 def show_queueing_custom(device: Device) -> str:
-    """`show queueing custom`."""
+    """Return `show queueing custom`."""
     lines = ["Current custom queue configuration:"]
     lists = sorted(device.queue_lists.values(), key=lambda each: each.number)
     if lists:

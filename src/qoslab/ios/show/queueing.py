@@ -1,4 +1,4 @@
-"""The queues of interfaces: their lines in `show interfaces`, `show queueing` and `show controllers serial`."""
+"""Queues of interfaces in `show interfaces`, `show queueing` and `show controllers serial`."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from qoslab.ios.show.queue_lists import show_queueing_custom, show_queueing_prio
 if TYPE_CHECKING:
     from qoslab.system import program_formats
 
-# Those of lists are printed with their numbers.
+# The strategies of lists are printed with their numbers.
 STRATEGIES = {"fifo": "fifo", "weighted_fair": "weighted fair", "class_based": "Class-based queueing"}
 KINDS = {"fifo": "none", "weighted_fair": "fair", "class_based": "fair", "priority": "priority", "custom": "custom"}
 """Names of the strategies in `show queueing interface`."""
 FIFO_NOT_SUPPORTED = "'Show queue' not supported with FIFO queueing."
 HQF_NOT_SUPPORTED = "'Show queue' not supported with HQF."
-"""[I] Our own words: a policy of the later generation has no conversations.
+"""Assumed wording [I]: a policy of the later generation has no conversations.
 
-The author who compares fair queueing of an interface with HQF prints the screen of the former.
+The article that compares an interface's fair queueing with HQF shows only the output of the former.
 """
 
 LINK_QUEUES = 8
 """Queues for the link's own packets in addition to those of conversations."""
 PRIORITY_QUEUES = 1
 RESERVABLE_QUEUES = {"weighted_fair": 0, "class_based": 256}
-"""Reservable conversations where their number is not configured; that plain fair queueing has none is assumed [I]."""
+"""Default number of reservable conversations; the 0 of plain fair queueing is assumed [I]."""
 UNLIMITED_RING = 128
-"""Packets of a 2811's transmit ring if nothing limits it: neither fair queueing nor a policy nor `tx-ring-limit`."""
+"""Packets of a 2811's transmit ring without fair queueing, policy and `tx-ring-limit`."""
 
 
 def queue_lines(interface: Interface, counters: program_formats.InterfaceCounters, qos: QosGeneration) -> Iterator[str]:
-    """The lines about the queues of an interface, without indentation."""
+    """Yield the lines about the queues of an interface, without indentation."""
     hold = qos.input_hold_queue if interface.hold_queue_in is None else interface.hold_queue_in
     yield (
         f"Input queue: 0/{hold}/{counters['input']['drops']}/0 (size/max/drops/flushes);"
@@ -47,7 +47,7 @@ def queue_lines(interface: Interface, counters: program_formats.InterfaceCounter
     if queue["strategy"] in ("priority", "custom"):
         yield from _list_lines(interface, counters)
         return
-    # The word of a print of a 7200 with interface-level WRED [R].
+    # Wording of a 7200 with interface-level WRED [R].
     red = counters["random_detect"] is not None
     yield f"Queueing strategy: {'random early detection(RED)' if red else STRATEGIES[queue['strategy']]}"
     depth, limit, drops, threshold = queue["depth"], queue["limit"], queue["drops"], queue["threshold"]
@@ -59,7 +59,7 @@ def queue_lines(interface: Interface, counters: program_formats.InterfaceCounter
         yield f"Output queue: {depth}/{limit} (size/max)"
         return
     if threshold is None:
-        # Later software knows no conversations of an interface.
+        # Later software has no conversations on an interface.
         yield f"Output queue: {depth}/{limit}/{drops} (size/max total/drops)"
         return
     yield f"Output queue: {depth}/{limit}/{threshold}/{drops} (size/max total/threshold/drops) "
@@ -72,7 +72,7 @@ def queue_lines(interface: Interface, counters: program_formats.InterfaceCounter
 
 
 def _list_lines(interface: Interface, counters: program_formats.InterfaceCounters) -> Iterator[str]:
-    """The queues of a priority list or of a queue list."""
+    """Yield the lines about the queues of a priority list or a custom queue list."""
     figures = [
         f"{each['depth_packets']}/{each['limit_packets']}/{each['drops']['packets']}"
         for each in counters["numbered_queues"]
@@ -89,7 +89,7 @@ def _list_lines(interface: Interface, counters: program_formats.InterfaceCounter
 
 
 def show_queue(interface: Interface, counters: program_formats.InterfaceCounters, qos: QosGeneration) -> str:
-    """`show queue X`: the interface's queues, and of each conversation with packets the one that leaves next."""
+    """Return `show queue X`: the interface's queues, and the next packet of each conversation with packets."""
     if counters["queue"]["strategy"] == "fifo":
         return FIFO_NOT_SUPPORTED + "\n"
     if counters["queue"]["strategy"] == "class_based" and counters["queue"]["threshold"] is None:
@@ -101,12 +101,12 @@ def show_queue(interface: Interface, counters: program_formats.InterfaceCounters
 
 
 def _conversation_lines(conversation: program_formats.ConversationCounters) -> Iterator[str]:
-    """A conversation's figures and its next packet; buffers never lack, and nothing is interleaved."""
+    """Yield a conversation's counters and next packet; counts of missing buffers and interleaving are always zero."""
     figures = (conversation["depth_packets"], conversation["weight"], conversation["drops"], 0, 0)
     yield f"(depth/weight/total drops/no-buffer drops/interleaves) {'/'.join(map(str, figures))}"
     head = conversation["head"]
     ip = head["ip"]
-    # [I] What is printed of a packet that is not IP.
+    # [I] Output for a packet that is not IP.
     kind = "ip" if ip is not None else "other"
     yield f"Conversation {conversation['number']}, linktype: {kind}, length: {head['bytes']}"
     if ip is None:
@@ -121,7 +121,7 @@ def _conversation_lines(conversation: program_formats.ConversationCounters) -> I
 def show_queueing_interface(
     interface: Interface, counters: program_formats.InterfaceCounters, qos: QosGeneration
 ) -> str:
-    """`show queueing interface X`."""
+    """Return `show queueing interface X`."""
     red = counters["random_detect"] is not None
     strategy = "red" if red else KINDS[counters["queue"]["strategy"]]
     lines = [f"Interface {interface.name} queueing strategy: {strategy}"]
@@ -130,8 +130,8 @@ def show_queueing_interface(
 
 
 def show_queueing_fair(device: Device, counters: Mapping[str, program_formats.InterfaceCounters]) -> str:
-    """`show queueing fair`: the interfaces that queue by conversations."""
-    # [I] The words of the heading are known, its columns are those of a known row.
+    """Return `show queueing fair`: the interfaces with fair queueing."""
+    # [I] The wording of the heading is known, its columns are those of a known row.
     lines = [
         "Current fair queue configuration:",
         "",
@@ -154,13 +154,13 @@ def show_queueing_fair(device: Device, counters: Mapping[str, program_formats.In
 
 
 def show_queueing(device: Device, counters: Mapping[str, program_formats.InterfaceCounters]) -> str:
-    """`show queueing`: every kind of queueing."""
+    """Return `show queueing`: all kinds of queueing."""
     lists = show_queueing_priority(device) + show_queueing_custom(device)
     return show_queueing_fair(device, counters) + lists + show_queueing_random_detect(counters)
 
 
 def show_queueing_random_detect(counters: Mapping[str, program_formats.InterfaceCounters]) -> str:
-    """`show queueing random-detect`: early detection of interfaces, without that of policy-maps."""
+    """Return `show queueing random-detect`: early detection of interfaces, without that of policy-maps."""
     lines = ["Current random-detect configuration:"]
     for name, each in counters.items():
         if each["random_detect"] is not None:
@@ -171,10 +171,10 @@ def show_queueing_random_detect(counters: Mapping[str, program_formats.Interface
 
 
 def show_controllers_serial(interface: Interface, counters: program_formats.InterfaceCounters, chassis: Chassis) -> str:
-    """`show controllers serial X`: what is known of the port, with the transmit ring's limit in its last line."""
+    """Return `show controllers serial X`: the known data of the port, with the transmit ring limit in the last line."""
     hardware = chassis.interface(interface.name)
     chip = "" if hardware is None else hardware.chip.removesuffix(" Serial")
-    # [I] How a port says which end gives the clock.
+    # [I] Wording for the clock source of a port.
     cable = f"DCE V.35, clock rate {interface.clock_rate_bps}"
     if interface.clock_rate_bps is None:
         cable = "DTE V.35 TX and RX clocks detected."

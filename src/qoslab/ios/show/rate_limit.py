@@ -1,4 +1,4 @@
-"""`show interfaces rate-limit`: the lines of committed access rate with what they counted."""
+"""`show interfaces rate-limit`: the lines of committed access rate with their counters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NANOSECONDS = 1_000_000_000
 def show_rate_limit(
     device: Device, counters: Mapping[str, program_formats.InterfaceCounters], *, interface: str | None = None
 ) -> str:
-    """`show interfaces [X] rate-limit`: of the interfaces that have such lines."""
+    """Return `show interfaces [X] rate-limit` for the interfaces with `rate-limit` lines."""
     lines = [
         line
         for name, each in device.interfaces.items()

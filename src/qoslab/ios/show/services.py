@@ -1,6 +1,6 @@
 """Services and tables of a device for inventory tools: names, time, SSH, SNMP, files, routing.
 
-What a virtual device does not run it says it does not, in the words of IOS [R].
+Services that a virtual device does not run are reported as off, in the words of IOS [R].
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _text(lines: Sequence[str]) -> str:
 
 
 def show_cdp(device: Device) -> str:
-    """The timers of CDP, which is on unless it was switched off."""
+    """Return the timers of CDP, which is on by default."""
     if device.inert.find("cdp run") is not None:
         return "% CDP is not enabled\n"
     return _text(
@@ -37,7 +37,7 @@ def show_cdp(device: Device) -> str:
 
 
 def show_lldp(device: Device) -> str:
-    """The timers of LLDP, which is off unless it was switched on."""
+    """Return the timers of LLDP, which is off by default."""
     if device.inert.find("lldp run") is None:
         return "% LLDP is not enabled\n"
     return _text(
@@ -53,7 +53,7 @@ def show_lldp(device: Device) -> str:
 
 
 def show_hosts(device: Device) -> str:
-    """The domain, and no names: none are kept."""
+    """Return the domain without host names: none are stored."""
     lookup = "domain service" if device.domain_lookup else "static mappings"
     return _text(
         [
@@ -71,7 +71,7 @@ def show_hosts(device: Device) -> str:
 
 
 def show_ip_ssh() -> str:
-    """The SSH server as it is."""
+    """Return the settings of the SSH server."""
     return _text(
         [
             "SSH Enabled - version 2.0",
@@ -81,14 +81,14 @@ def show_ip_ssh() -> str:
 
 
 def show_vrf(*, ip: bool) -> str:
-    """No table but the global one."""
+    """Return an empty list of VRFs: there is only the global table."""
     if ip:
         return "  Name                             Default RD          Interfaces\n"
     return "  Name                             Default RD            Protocols   Interfaces\n"
 
 
 def show_protocols(device: Device, ports: Mapping[str, Port]) -> str:
-    """Show the routed protocols, and the addresses by interface."""
+    """Return the routed protocols, and the addresses by interface."""
     lines = ["Global values:", "  Internet Protocol routing is enabled"]
     for name, interface in device.interfaces.items():
         port = ports.get(interface.parent or name)
@@ -100,7 +100,7 @@ def show_protocols(device: Device, ports: Mapping[str, Port]) -> str:
 
 
 def show_file_systems(flash: tuple[int, int] | None, nvram: tuple[int, int]) -> str:
-    """The file systems with bytes in all and bytes that are free; `flash` is None if there is none."""
+    """Return the file systems with total and free bytes; `flash` is None if there is none."""
     rows = [(f"{nvram[0]}", f"{nvram[1]}", "nvram", "nvram:")]
     if flash is not None:
         rows.append((f"{flash[0]}", f"{flash[1]}", "disk", "flash:#"))
@@ -113,7 +113,7 @@ def show_file_systems(flash: tuple[int, int] | None, nvram: tuple[int, int]) -> 
 
 
 def show_ipv6_neighbors(neighbours: Sequence[Neighbour]) -> str:
-    """The neighbours of IPv6."""
+    """Return the IPv6 neighbours."""
     lines = ["IPv6 Address                              Age Link-layer Addr State Interface"]
     lines += [
         f"{ipv6_text(each.address):<41}{each.age_minutes:>4} {dotted_mac(each.mac):<15} {each.state:<5}"

@@ -22,7 +22,7 @@ NOTHING: program_formats.Count = {"packets": 0, "bytes": 0}
 def show_subinterface(
     device: Device, interface: Interface, chassis: Chassis, port: Port | None, cleared: str, kbit: str
 ) -> str:
-    """Show a subinterface in `show interfaces` (IOS prints no counters for it); `port` is its port's."""
+    """Return the output of `show interfaces` for a subinterface, which has no counters in IOS; `port` is its port's."""
     parent = device.interfaces[interface.parent or ""]
     hardware = chassis.interface(parent.name)
     if hardware is None:
@@ -54,16 +54,16 @@ def show_subinterface(
 
 
 def cleared_text(now: datetime, cleared: datetime | None) -> str:
-    """Return how long ago counters were cleared."""
+    """Return the text of the time since counters were cleared."""
     return elapsed_text(None if cleared is None else now - cleared)
 
 
 def show_vlans(
     device: Device, counters: Mapping[str, program_formats.InterfaceCounters], vlan: int | None = None
 ) -> str:
-    """Each VLAN of the router's subinterfaces, or one: where it is configured, and its packets.
+    """Return `show vlans`: all VLANs of the router's subinterfaces, or one, with interface and packet counts.
 
-    The layout is a router's [R]; how many packets were of other protocols than IP is not counted apart.
+    The layout is that of a router [R]; packets of protocols other than IP are not counted separately.
     """
     by_vlan: dict[int, list[Interface]] = {}
     for interface in device.interfaces.values():

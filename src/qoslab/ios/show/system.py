@@ -18,7 +18,7 @@ _SPELT = {"GigabitEthernet": "Gigabit Ethernet", "TenGigabitEthernet": "Ten Giga
 def show_version(
     device: Device, chassis: Chassis, software: Software, *, now: datetime, booted: datetime, reloaded: bool
 ) -> str:
-    """The image, the uptime and the hardware. `reloaded`: whether the last start was a `reload`."""
+    """Return `show version`: image, uptime and hardware. `reloaded` is true if the last start was a `reload`."""
     image_file = chassis.image_file(device.generation)
     kinds = Counter(interface_kind(name) for name in device.hardware.interfaces)
     xe = software.xe_version
@@ -65,15 +65,15 @@ def _xe_copyright(year: int) -> tuple[str, ...]:
 
 
 def show_clock(now: datetime) -> str:
-    """The router's clock."""
+    """Return `show clock`."""
     return clock_text(now) + "\n"
 
 
 def show_processes_cpu(cpu: CpuUse) -> str:
-    """Processor use of the data plane.
+    """Return `show processes cpu`: the processor use of the data plane.
 
-    The first figure is its whole processor time in percent of one processor, the second the part that it spent in the
-    kernel's packet input and output: what stands closest to a router's interrupt-level forwarding.
+    The first value is its total processor time in percent of one processor, the second the time in the kernel's packet
+    input and output: the closest equivalent of a router's interrupt-level forwarding.
     """
     lines = [
         f"CPU utilization for five seconds: {cpu.five_seconds:.0f}%/{cpu.five_seconds_kernel:.0f}%;"

@@ -9,12 +9,12 @@ _YEAR = 365 * _DAY
 
 
 def clock_text(now: datetime) -> str:
-    """`*10:20:30.123 UTC Mon Jan 6 2025`; the star says that no time source has confirmed the clock."""
+    """Return `*10:20:30.123 UTC Mon Jan 6 2025`; the star means that the clock is not synchronised."""
     return f"*{now:%H:%M:%S}.{now.microsecond // 1000:03} UTC {now:%a %b} {now.day} {now.year}"
 
 
 def elapsed_text(elapsed: timedelta | None) -> str:
-    """`01:28:07`, from a day on `1d02h`, from a week on `1w2d`; `never` for None."""
+    """Return `01:28:07`, from a day on `1d02h`, from a week on `1w2d`; `never` for None."""
     if elapsed is None:
         return "never"
     seconds = max(0, int(elapsed.total_seconds()))
@@ -26,7 +26,7 @@ def elapsed_text(elapsed: timedelta | None) -> str:
 
 
 def uptime_text(uptime: timedelta) -> str:
-    """`1 week, 3 days, 4 hours, 30 minutes`; parts that are zero are left out, but minutes alone may be."""
+    """Return `1 week, 3 days, 4 hours, 30 minutes`; zero parts are left out, except minutes alone."""
     rest = max(0, int(uptime.total_seconds()))
     parts: list[str] = []
     for unit, size in (("year", _YEAR), ("week", _WEEK), ("day", _DAY), ("hour", _HOUR), ("minute", _MINUTE)):
@@ -37,12 +37,12 @@ def uptime_text(uptime: timedelta) -> str:
 
 
 def moment_text(at: datetime) -> str:
-    """`10:20:30 UTC Mon Jan 6 2025`."""
+    """Return a time as `10:20:30 UTC Mon Jan 6 2025`."""
     return f"{at:%H:%M:%S} UTC {at:%a %b} {at.day} {at.year}"
 
 
 def in_words(left: timedelta) -> str:
-    """`8 minutes and 12 seconds`: hours, minutes and seconds, without what is zero."""
+    """Return `8 minutes and 12 seconds`: hours, minutes and seconds, without zero parts."""
     seconds = max(0, round(left.total_seconds()))
     parts = ((seconds // _HOUR, "hour"), (seconds % _HOUR // _MINUTE, "minute"), (seconds % _MINUTE, "second"))
     texts = [f"{number} {word}{'' if number == 1 else 's'}" for number, word in parts if number]

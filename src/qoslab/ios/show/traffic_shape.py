@@ -1,4 +1,4 @@
-"""`show traffic-shape`: generic traffic shaping, its figures, what it counted and its queues."""
+"""`show traffic-shape`: parameters, counters and queues of generic traffic shaping."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 Shaped = tuple[str, Shaper, "program_formats.InterfaceShaperCounters"]
-"""The interface's name, a shaper as configured, and what it counted."""
+"""Name of the interface, configured shaper, and its counters."""
 
 
 def show_traffic_shape(
     device: Device, counters: Mapping[str, program_formats.InterfaceCounters], *, interface: str | None = None
 ) -> str:
-    """`show traffic-shape [X]`: the figures in force."""
+    """Return `show traffic-shape [X]`: the effective parameters."""
     lines: list[str] = []
     last = None
     for name, shaper, counted in _shaped(device, counters, interface):
@@ -42,7 +42,7 @@ def show_traffic_shape(
 def show_traffic_shape_statistics(
     device: Device, counters: Mapping[str, program_formats.InterfaceCounters], *, interface: str | None = None
 ) -> str:
-    """`show traffic-shape statistics [X]`: what was sent, and what of it had to wait."""
+    """Return `show traffic-shape statistics [X]`: sent and delayed packets and bytes."""
     lines = [
         "                  Acc. Queue Packets   Bytes     Packets   Bytes     Shaping",
         "I/F               List Depth                     Delayed   Delayed   Active",
@@ -60,7 +60,7 @@ def show_traffic_shape_statistics(
 def show_traffic_shape_queue(
     device: Device, counters: Mapping[str, program_formats.InterfaceCounters], *, interface: str | None = None
 ) -> str:
-    """`show traffic-shape queue [X]`: the shapers' queues; single packets are not printed."""
+    """Return `show traffic-shape queue [X]`: the shapers' queues, without individual packets."""
     lines: list[str] = []
     for name, shaper, counted in _shaped(device, counters, interface):
         lines.append(f"Traffic queued in shaping queue on {name}")

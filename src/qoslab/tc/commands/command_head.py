@@ -44,7 +44,7 @@ def read_head(reader: Reader) -> tuple[TcObject, Head]:
     head: Head = {}
     while (word := reader.peek()) is not None:
         if word.text in HOOKS and what == "qdisc":
-            # There these are kinds.
+            # For qdiscs these words are kinds.
             break
         if word.text == ROOT:
             head["parent"] = reader.take("")

@@ -14,11 +14,11 @@ INPUT_QUEUES = 2
 QUEUES = 4
 THRESHOLDS = 3
 _LAST_DSCP_ROW = 4
-"""The row that begins with 60 has four values, though it is labelled up to 64."""
+"""Index of the row that begins with 60: it has four values, although its label extends to 64."""
 
 
 def idle() -> program_formats.SwitchPortCounters:
-    """The counters of a port that has seen nothing."""
+    """Return the counters of a port without any traffic."""
     return {
         "dscp_in": [0] * 64,
         "dscp_out": [0] * 64,
@@ -37,7 +37,7 @@ def idle() -> program_formats.SwitchPortCounters:
 def since(
     now: program_formats.SwitchPortCounters, before: program_formats.SwitchPortCounters
 ) -> program_formats.SwitchPortCounters:
-    """Return the counts since `before`; depths are the present ones."""
+    """Return the counts since `before`; depths are the current ones."""
     policer: program_formats.ProfileCounters = {
         "in_profile": now["policer"]["in_profile"] - before["policer"]["in_profile"],
         "out_of_profile": now["policer"]["out_of_profile"] - before["policer"]["out_of_profile"],
@@ -59,7 +59,7 @@ def _less(now: Sequence[int], before: Sequence[int]) -> list[int]:
 
 
 def show_statistics(name: str, counters: program_formats.SwitchPortCounters) -> str:
-    """`show mls qos interface X statistics`. Column widths are remembered [R]."""
+    """Return `show mls qos interface X statistics`. Column widths are from memory [R]."""
     return "".join(line + "\n" for line in _statistics(name, counters))
 
 
@@ -95,7 +95,7 @@ def _fives(values: Sequence[int]) -> Iterator[str]:
 
 
 def show_port_asic_drops(name: str, counters: program_formats.SwitchPortCounters) -> str:
-    """`show platform port-asic stats drop X`: queues and weights count from 0."""
+    """Return `show platform port-asic stats drop X`: queues and weights count from 0."""
     lines = ["", f"  Interface {short_name(name)} TxQueue Drop Statistics"]
     for queue, weights in enumerate(counters["dropped"]):
         lines.append(f"    Queue {queue}")
@@ -104,7 +104,7 @@ def show_port_asic_drops(name: str, counters: program_formats.SwitchPortCounters
 
 
 def show_counters(interfaces: Mapping[str, program_formats.InterfaceCounters]) -> str:
-    """`show interfaces [X] counters`. The data plane does not count broadcasts separately: all are unicast."""
+    """Return `show interfaces [X] counters`. All packets count as unicast, as broadcasts are not counted separately."""
     lines: list[str] = []
     for way in ("In", "Out"):
         lines += ["", f"{'Port':<8}" + _columns([f"{way}{word}" for word in _FRAMES], (16, 15, 15, 15)) + " "]
@@ -126,7 +126,7 @@ def _columns(values: Sequence[object], widths: Sequence[int]) -> str:
 
 
 def show_error_counters(interfaces: Mapping[str, program_formats.InterfaceCounters]) -> str:
-    """`show interfaces [X] counters errors`. A virtual line damages nothing: drops of the output queues are all."""
+    """Return `show interfaces [X] counters errors`: only output queue drops, since a virtual line has no errors."""
     first = ("Align-Err", "FCS-Err", "Xmit-Err", "Rcv-Err", "UnderSize", "OutDiscards")
     second = ("Single-Col", "Multi-Col", "Late-Col", "Excess-Col", "Carri-Sen", "Runts", "Giants")
     lines = ["", f"{'Port':<8}" + _columns(first, _ERRORS) + " "]

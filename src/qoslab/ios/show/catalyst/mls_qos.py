@@ -1,7 +1,7 @@
-"""`show mls qos`: a Catalyst 3750's QoS as configured.
+"""`show mls qos`: configured QoS of a Catalyst 3750.
 
-Layout: [C] of queueing, queue-set, input-queue and the maps of queues and thresholds is that of printed outputs; of the
-others it is remembered [R].
+The layout of queueing, queue-set, input-queue and the maps of queues and thresholds is that of printed outputs [C]; the
+other layouts are from memory [R].
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.model.ios_names import spaced
 
 OPERATIONAL_PERCENT = {70: "70.38", FULL_LIMIT: "100.0"}
-"""Bandwidth limits as the hardware applies and prints them. No rule is known: other limits are taken as they are."""
+"""Bandwidth limits as the hardware applies and prints them. No rule is known: other limits are printed unchanged."""
 NOT_TRUSTED = "not trusted"
 
 
 def operational_text(limit: int) -> str:
-    """The operational bandwidth of a port with that limit in percent, as printed."""
+    """Return the printed operational bandwidth of a port with that limit in percent."""
     return OPERATIONAL_PERCENT.get(limit, f"{limit}.0")
 
 
@@ -37,7 +37,7 @@ def _text(lines: Iterable[str]) -> str:
 
 
 def show_mls_qos(qos: SwitchQos) -> str:
-    """`show mls qos`."""
+    """Return `show mls qos`."""
     return _text(
         (
             f"QoS is {'enabled' if qos.enabled else 'disabled'}",
@@ -47,7 +47,7 @@ def show_mls_qos(qos: SwitchQos) -> str:
 
 
 def _of_ports(device: Device, name: str | None, lines: Callable[[Interface, SwitchPort], Iterable[str]]) -> str:
-    """The lines of each port, or of one."""
+    """Return the output of all ports, or of one."""
     return _text(
         line
         for interface in device.interfaces.values()
@@ -57,7 +57,7 @@ def _of_ports(device: Device, name: str | None, lines: Callable[[Interface, Swit
 
 
 def show_interface(device: Device, name: str | None = None) -> str:
-    """`show mls qos interface [X]`."""
+    """Return `show mls qos interface [X]`."""
     off = device.switch is not None and not device.switch.enabled
 
     def lines(interface: Interface, port: SwitchPort) -> Iterator[str]:
@@ -67,7 +67,7 @@ def show_interface(device: Device, name: str | None = None) -> str:
             yield "QoS is disabled. When QoS is enabled, following settings will be applied"
         yield f"trust state: {_trust(port.trusted)}"
         yield f"trust mode: {_trust(port.trust)}"
-        # Without a phone there is nothing that the trust could hold for.
+        # Without a phone the trust does not apply.
         yield f"trust enabled flag: {'dis' if port.trust_device else 'ena'}"
         yield f"COS override: {'ena' if port.cos_override else 'dis'}"
         yield f"default COS: {port.default_cos}"
@@ -79,7 +79,7 @@ def show_interface(device: Device, name: str | None = None) -> str:
 
 
 def show_vlan(device: Device, vlan: int) -> str:
-    """`show mls qos vlan N`. The layout is remembered, not copied from a print [R]."""
+    """Return `show mls qos vlan N`. The layout is from memory, not from an output [R]."""
     interface = device.host_interfaces.get(f"Vlan{vlan}")
     lines = [f"Vlan{vlan}"]
     if interface is not None and interface.service_policy_input is not None:
@@ -92,7 +92,7 @@ def _trust(state: TrustState | None) -> str:
 
 
 def show_queueing(device: Device, name: str | None = None) -> str:
-    """`show mls qos interface [X] queueing`."""
+    """Return `show mls qos interface [X] queueing`."""
 
     def lines(interface: Interface, port: SwitchPort) -> Iterator[str]:
         yield f"Egress Priority Queue : {'enabled' if port.priority_queue else 'disabled'}"
@@ -105,7 +105,7 @@ def show_queueing(device: Device, name: str | None = None) -> str:
 
 
 def show_buffers(device: Device, name: str | None = None) -> str:
-    """`show mls qos interface [X] buffers`."""
+    """Return `show mls qos interface [X] buffers`."""
 
     def lines(interface: Interface, port: SwitchPort) -> Iterator[str]:
         yield f"The port is mapped to qset : {port.queue_set}"
@@ -125,7 +125,7 @@ def _table(rows: Iterable[tuple[str, Sequence[int]]]) -> Iterator[str]:
 
 
 def show_queue_set(qos: SwitchQos, number: int | None = None) -> str:
-    """`show mls qos queue-set [S]`."""
+    """Return `show mls qos queue-set [S]`."""
     return _text(
         line
         for each, queue_set in enumerate(qos.queue_sets, 1)
@@ -144,7 +144,7 @@ def _queue_set_rows(queue_set: QueueSet) -> Iterator[tuple[str, Sequence[int]]]:
 
 
 def show_input_queue(queues: InputQueues) -> str:
-    """`show mls qos input-queue`."""
+    """Return `show mls qos input-queue`."""
     numbers = range(1, len(queues.buffers) + 1)
     rows: list[tuple[str, Sequence[int]]] = [
         ("Queue", numbers),
@@ -217,7 +217,7 @@ MAPS: dict[str, Callable[[SwitchQos], Iterable[str]]] = {
 
 
 def show_maps(qos: SwitchQos, name: str | None = None, mutation: str | None = None) -> str:
-    """`show mls qos maps [NAME]`; `mutation` is the name of a mutation map."""
+    """Return `show mls qos maps [NAME]`; `mutation` is the name of a mutation map."""
     if mutation is not None:
         return _text(_mutations(qos, mutation))
     return _text(line for each, lines in MAPS.items() if name in (None, each) for line in lines(qos))
@@ -227,7 +227,7 @@ def show_maps(qos: SwitchQos, name: str | None = None, mutation: str | None = No
 
 
 def show_aggregate_policers(device: Device, qos: SwitchQos, name: str | None = None) -> str:
-    """`show mls qos aggregate-policer [NAME]`."""
+    """Return `show mls qos aggregate-policer [NAME]`."""
     lines: list[str] = []
     for each, policer in qos.aggregate_policers:
         if name not in (None, each):

@@ -20,7 +20,7 @@ MATCH_ANY: program_formats.ClassMap = {"match": "any", "criteria": [{"type": "an
 
 
 def show_policy_map(device: Device, name: str | None = None) -> str:
-    """Every policy-map, or one. The layout is a router's, the lines of a class are those of the configuration [R]."""
+    """Return all policy-maps, or one, in the layout of a router, with class lines as in the configuration [R]."""
     if name is not None and name not in device.policy_maps:
         return f"% policy map {name} not configured\n"
     lines: list[str] = []
@@ -35,9 +35,9 @@ def show_policy_map(device: Device, name: str | None = None) -> str:
 
 
 def show_policy_map_interface(device: Device, config: program_formats.RouterConfig, name: str | None = None) -> str:
-    """The policies of all ports and VLAN interfaces, or of one.
+    """Return the policies of all ports and VLAN interfaces, or of one.
 
-    Their counters are zero, as on the switch: its policers count in `show mls qos interface statistics` [R].
+    Counters are zero, as on the switch: policers are counted in `show mls qos interface statistics` [R].
     """
     attached = [(each.name, each.service_policy_input) for each in device.interfaces.values()]
     attached += [(each.name, each.service_policy_input) for _, each in vlan_interfaces(device)]
@@ -52,7 +52,7 @@ def show_policy_map_interface(device: Device, config: program_formats.RouterConf
 
 
 def _classes(device: Device, config: program_formats.RouterConfig, policy: PolicyMap, indent: str) -> Iterator[str]:
-    """Yield the lines of a policy-map's classes, and of its children's below them."""
+    """Yield the lines of a policy-map's classes, each followed by those of its child policy."""
     children = {each.name: each.service_policy for each in policy.classes}
     for each in (*(name for name in children if name != CLASS_DEFAULT), CLASS_DEFAULT):
         class_map = config["class_maps"].get(each, MATCH_ANY)

@@ -118,7 +118,7 @@ KINDS = (
             **{word: Flag({"isolation": word.replace("-", "_")}) for word in _ISOLATIONS},
             **{word: Flag({"rtt_us": us}) for word, us in RTTS.items()},
             **{word: Flag(sets) for word, sets in OVERHEADS.items()},
-            # Linux's defaults for things that the engine never does.
+            # Linux's defaults for functions that the engine does not have.
             **dict.fromkeys(("nonat", "egress", "no-ack-filter", "no-split-gso", "split-gso"), Flag()),
         },
         refused={
