@@ -1,7 +1,7 @@
 """Access lists that filter an interface's packets: `ip access-group` and `ipv6 traffic-filter`.
 
-A list that nobody has configured, or that has no entries, lets everything pass; what the router itself sends is not
-filtered on its way out (Cisco, "ip access-group").
+A list that is not configured, or that has no entries, permits everything; packets of the router itself are not filtered
+on output (Cisco, "ip access-group").
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _printed(command: str, groups: AccessGroups) -> Iterator[str]:
 
 
 def filter_names(device: Device, interface: Interface) -> tuple[list[str], list[str]]:
-    """Return the names of the input and output access lists in force on an interface."""
+    """Return the names of the effective input and output access lists of an interface."""
     names: tuple[list[str], list[str]] = ([], [])
     versions: tuple[tuple[AccessGroups, Literal[4, 6]], ...] = (
         (interface.filters, 4),

@@ -1,6 +1,6 @@
 """Access lists: numbered and named, standard and extended.
 
-They classify, and filter interfaces (`access_group`). `log` is kept as typed and logs nothing; a class-map that uses
+They classify, and filter interfaces (`access_group`). `log` is stored without effect; a class-map that uses
 the list does not log on IOS either.
 """
 
@@ -80,7 +80,7 @@ ICMP_SYNTAX = f"[{'|'.join(ICMP_MESSAGES)}|<type:0-255> [<code:0-255>]]"
 
 
 def _extended(source: str, destination: str) -> tuple[str, ...]:
-    """The syntax of entries of extended lists with these addresses."""
+    """Return the syntax of entries of extended lists with these addresses."""
     tcp, udp = (
         (ports_syntax("source", f"{name}-port"), ports_syntax("destination", f"{name}-port")) for name in ("tcp", "udp")
     )
@@ -101,9 +101,9 @@ GROUPED = (
     *_extended(_GROUP_SOURCE, _GROUP_DESTINATION),
     f"(permit|deny) object-group <service:word> {_GROUP_SOURCE} {_GROUP_DESTINATION} {_OPTIONS}",
 )
-"""Entries that may name object groups: 12.4(20)T and later."""
+"""Syntax of entries with object groups: 12.4(20)T and later."""
 _ENTRIES_BY_SOFTWARE = (("plain-access-lists", EXTENDED), ("switch", EXTENDED), ("object-groups", GROUPED))
-"""Required capability of a device, and its entries."""
+"""Syntax of entries by required capability of a device."""
 STANDARD = "(permit|deny) (any|host <source:address>|<source:address> [<source-wildcard:wildcard>]) [log]"
 
 _HELP = {
@@ -162,7 +162,7 @@ _HELP = {
 
 
 def _match(args: Args, side: Literal["source", "destination"]) -> AddressMatch:
-    """Return the address of one side, with the bits that do not matter cleared as IOS shows them."""
+    """Return the address of one side with ignored bits cleared, as in IOS."""
     address = args.optional(side, IPv4Address)
     if address is None:
         return ANY_ADDRESS
@@ -191,10 +191,10 @@ class FamilyWords(NamedTuple):
 
     protocols: Mapping[str, int | None]
     icmp: int
-    """The protocol whose messages have names."""
+    """The protocol with named messages."""
     messages: Mapping[str, tuple[int, int | None]]
     match: Callable[[Args, Literal["source", "destination"]], AddressMatch]
-    """The address of one side."""
+    """Function for the address of one side."""
 
 
 def entry_of(args: Args, family: FamilyWords) -> AccessEntry:
@@ -237,7 +237,7 @@ _IPV4 = FamilyWords(PROTOCOLS, ICMP, ICMP_MESSAGES, _match)
 
 
 def with_line(present: AccessList, line: AccessEntry | Remark, number: int | None = None) -> AccessList:
-    """Return the list with one more line; one that is there already stays where it is."""
+    """Return the list with an additional line; an existing equal line stays in its place."""
     last = present.numbers[-1] if present.numbers else 0
     if line in present.lines:
         # IOS ignores an entry that the list holds already. A remark may occur twice on IOS; here it may not, so
@@ -355,7 +355,7 @@ def _line(session: ConfigSession, args: Args) -> None:
 
 
 def _put(session: ConfigSession, access_list: AccessList, line: AccessEntry | Remark) -> None:
-    """Put a list with a new line in place, where its object groups allow that."""
+    """Store a list with a new line, if its object groups allow that."""
     device = session.device
     if isinstance(line, AccessEntry) and line.object_groups:
         _check_group(device, line.service_group, "service")
@@ -366,7 +366,7 @@ def _put(session: ConfigSession, access_list: AccessList, line: AccessEntry | Re
 
 
 def _check_group(device: Device, name: str | None, kind: Literal["network", "service"]) -> None:
-    """Refuse a group that is not there, or that stands for nothing."""
+    """Refuse a group that does not exist or is empty."""
     if name is None:
         return
     group = device.object_groups.get(name)
@@ -445,7 +445,7 @@ def access_line(access_list: AccessList, line: AccessEntry | Remark) -> str:
 
 
 def option_words(line: AccessEntry) -> list[str]:
-    """Return what an entry asks for behind its addresses and ports, except for ICMP messages."""
+    """Return the options of an entry after its addresses and ports, except ICMP messages."""
     words = ["established"] if line.established else []
     if line.dscp is not None:
         words.append(f"dscp {dscp_text(line.dscp)}")
@@ -469,7 +469,7 @@ def _extended_address(match: AddressMatch, group: str | None) -> str:
 
 
 def port_words(line: AccessEntry, match: PortMatch | None) -> list[str]:
-    """Return the port condition of an entry at one side."""
+    """Return the words of the port condition of an entry on one side."""
     return [] if match is None else [match.op, *(port_text(line.protocol, port) for port in match.ports)]
 
 
@@ -490,20 +490,20 @@ NO_ENTRIES: list[program_formats.AccessListEntry] = []
 
 
 def _by_list(device: Device) -> set[Criterion]:
-    """The criteria of class-maps that have an access list of their own in the data plane."""
+    """Return the criteria of class-maps with a separate access list in the data plane."""
     criteria = {criterion for each in device.class_maps.values() for criterion in each.criteria}
     return {replace(each, negate=False) for each in criteria if each.list_name}
 
 
 def of_criterion(criterion: Criterion) -> list[AccessEntry]:
-    """Return the entries that stand for a criterion; none if no packet of a lab fits it."""
+    """Return the entries that represent a criterion; empty if no packet of a lab matches it."""
     if criterion.type == "rtp_ports":
         return [AccessEntry("permit", UDP, destination_port=PortMatch("range", each)) for each in criterion.ranges]
     return of_protocol(criterion.name or "") if criterion.type == "protocol" else []
 
 
 def of_protocol(name: str) -> list[AccessEntry]:
-    """Return the entries that stand for a protocol that its ports or number decide; none for others."""
+    """Return the entries that represent a protocol identified by ports or number; empty for other protocols."""
     address = ANY_IPV6_ADDRESS if name in IPV6_ONLY else ANY_ADDRESS
     entries = [AccessEntry("permit", number, address, address) for number in BY_NUMBER.get(name, ())]
     matches = [(number, PortMatch("eq", ports)) for number, ports in BY_PORT.get(name, ())]
@@ -518,7 +518,7 @@ def of_protocol(name: str) -> list[AccessEntry]:
 
 
 def _named_lists(device: Device) -> set[str]:
-    """The names of access lists that class-maps and interfaces refer to."""
+    """Return the names of access lists that class-maps and interfaces refer to."""
     criteria = [criterion for each in device.class_maps.values() for criterion in each.criteria]
     names = {each.name for each in criteria if each.type == "access_group" and each.name is not None}
     rules = [rule for each in device.priority_lists.values() for rule in each.rules]
@@ -535,7 +535,7 @@ def _engine_access_list(device: Device, access_list: AccessList) -> list[program
 
 
 def expanded(device: Device, entry: AccessEntry) -> list[AccessEntry]:
-    """Return an entry without object groups: one for each combination of what they stand for."""
+    """Return the entries without object groups for an entry: one for each combination of the groups' members."""
     if not entry.object_groups:
         return [entry]
     return [
@@ -569,7 +569,7 @@ def _by_service(device: Device, entry: AccessEntry) -> list[AccessEntry]:
 
 
 def check_expansion(device: Device, lists: Iterable[AccessList]) -> None:
-    """Refuse access lists whose object groups stand for more entries than the data plane should ask a packet for."""
+    """Refuse access lists whose object groups expand to more entries than the data plane should check per packet."""
     for each in lists:
         count = sum(_expansions(device, entry) for entry in each.entries if entry.object_groups)
         if count > MOST_EXPANDED:

@@ -1,4 +1,4 @@
-"""`account` behind `shape` and `bandwidth`, and below `police`: the bytes that a rate is about.
+"""`account` after `shape` and `bandwidth`, and below `police`: the bytes that a rate counts.
 
 Sources: Cisco's "Ethernet Overhead Accounting", "MQC Traffic Shaping Overhead Accounting for ATM" and chapter 10 of the
 Cisco 10000's QoS guide.
@@ -67,12 +67,12 @@ def account_of(args: Args) -> Account | None:
 
 
 def account_text(account: Account | None) -> str:
-    """Return how the end of a line is printed."""
+    """Return the printed end of a line."""
     return "" if account is None else f" account {account}"
 
 
 def _accounts(each: PolicyClass) -> list[Account | None]:
-    """Return what each of the lines of a class has that could have one."""
+    """Return the accounting of each line of a class that may have one."""
     return [line.account for line in (each.shape, each.bandwidth) if line is not None]
 
 
@@ -94,7 +94,7 @@ for _kind, _requires in (("overhead", "queue-limit-units"), ("wide-overhead", "l
 
 @OUTPUT_RULES.at(30, family="router")
 def _check(device: Device, policy: PolicyMap, interface: Interface) -> None:
-    """Refuse other accounting in one class than in another, or than in the class above."""
+    """Refuse accounting that differs between classes or from the parent class."""
     for part in descendants(device, policy):
         found = [account for each in part.classes for account in _accounts(each)]
         if len(set(found)) > 1:

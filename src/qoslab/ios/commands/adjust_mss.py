@@ -1,4 +1,4 @@
-"""`ip tcp adjust-mss`: the segment size that TCP's SYNs may ask for where they pass the interface, either way."""
+"""`ip tcp adjust-mss`: maximum MSS of TCP SYNs that pass the interface in either direction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rates and bursts of `police` and `shape`, as printed and as the data plane takes them."""
+"""Rates and bursts of `police` and `shape`, in print and in data plane configuration."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def rate_config(rate: Amount) -> program_formats.RateSpec:
 
 
 def percent_text(percent: float) -> str:
-    """Return a percentage without needless decimals: 20, 12.5."""
+    """Return a percentage without needless decimals, such as 20 or 12.5."""
     return f"{percent:g}"

@@ -1,6 +1,6 @@
 """ATM interfaces: the permanent virtual circuit, its encapsulation, its traffic contract.
 
-A link of a lab leads to one neighbour, so a port has one circuit, on itself or on a subinterface.
+A link of a lab has one neighbour, so a port has one circuit, on itself or on a subinterface.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _pvc(session: ConfigSession, args: Args) -> None:
 
 
 def _remove(interface: Interface) -> None:
-    """Take the circuit off, with all that stands below it."""
+    """Remove the circuit and all its settings."""
     interface.circuit, interface.tx_ring_limit = None, None
     interface.service_policy_input = interface.service_policy_output = None
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 MAX_NAME = 40
-"""Characters of a class or policy name (remembered, not confirmed by a document)."""
+"""Maximum characters of a class or policy name (from memory, not confirmed by a document)."""
 
 MATCH = (
     "match [not] (any"
@@ -65,7 +65,7 @@ def check_name(args: Args, name: str) -> str:
 
 
 def users(device: Device, name: str) -> list[str]:
-    """Return what refers to a class-map: the names of policy-maps and other class-maps."""
+    """Return the names of the policy-maps and other class-maps that refer to a class-map."""
     policies = [policy.name for policy in device.policy_maps.values() if policy.find(name) is not None]
     classes = [
         other.name
@@ -176,7 +176,7 @@ def add_match(session: ConfigSession, args: Args) -> None:
 
 
 def change_match(session: ConfigSession, args: Args, criterion: Criterion) -> None:
-    """Add a criterion to the class-map, or take it away."""
+    """Add a criterion to the class-map, or remove it."""
     present = session.class_map
     if args.unset:
         criteria = tuple(each for each in present.criteria if each != criterion)
@@ -234,7 +234,7 @@ def _criterion(session: ConfigSession, args: Args) -> Criterion:
 
 
 def _values(args: Args, name: str, limit: int) -> tuple[int, ...]:
-    """Return the distinct values of a list; IOS takes `limit` of them in a line."""
+    """Return the distinct values of a list; IOS accepts `limit` of them in a line."""
     values = args.values(name, int)
     if len(values) > limit:
         raise args.invalid_repeat(name, limit)
@@ -317,7 +317,7 @@ def _range(first: str, last: str) -> str:
 
 
 def ports_between(first: str, last: str) -> list[str]:
-    """Return the ports from the first to the last of a module; none if they are not in order."""
+    """Return the ports of a module from the first to the last; empty if they are not in order."""
     module, _, start = first.rpartition("/")
     other, _, end = last.rpartition("/")
     return [f"{module}/{number}" for number in range(int(start), int(end) + 1)] if module == other else []
@@ -329,7 +329,7 @@ def _limits(criterion: Criterion) -> str:
 
 
 def ordered(needs: dict[str, list[str]]) -> list[str]:
-    """Return the names, after those that they refer to, else by name."""
+    """Return the names sorted, but each after the names that it refers to."""
     sorter = TopologicalSorter(needs)
     sorter.prepare()
     order: list[str] = []

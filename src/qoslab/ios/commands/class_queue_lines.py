@@ -28,13 +28,13 @@ def has_level(config: program_formats.PolicyClass) -> bool:
 
 
 def _total_drops(counters: program_formats.ClassCounters) -> int:
-    """Packets that the queue of a class has dropped, early or at its limits; those of flows are among them."""
+    """Return the packets dropped by the queue of a class, early or at its limits, including drops of flows."""
     drops = counters["drops"]
     return sum(drops[reason]["packets"] for reason in ("tail", "flow", "random", "random_tail"))
 
 
 def _queueing_child(counters: program_formats.ClassCounters) -> bool:
-    """Return whether the queues of a class are those of its child."""
+    """Return whether the queues of a class are those of its child policy."""
     child = counters["child"]
     return child is not None and any(each["queue"] or each["priority"] for each in child["classes"])
 
@@ -153,7 +153,7 @@ def _hqf_random_detect(red: program_formats.RandomDetectCounters, fair: bool) ->
 def _red_row(
     red: program_formats.RandomDetectCounters, row: program_formats.RandomDetectRow, widths: tuple[int, ...]
 ) -> str:
-    """A row of early detection's table: the name to the left, figures to the right of their columns."""
+    """Return a row of early detection's table: left-aligned name, right-aligned numbers."""
     name = _red_name(red, row)
     volumes = (row["transmitted"], row["random_drop"], row["tail_drop"])
     figures = [*(f"{each['packets']}/{each['bytes']}" for each in volumes), str(row["min"]), str(row["max"])]
@@ -166,9 +166,9 @@ def _red_name(red: program_formats.RandomDetectCounters, row: program_formats.Ra
 
 
 def _ecn_marks(red: program_formats.RandomDetectCounters) -> Iterator[str]:
-    """The table of marks, in the layout of Cisco's feature guide for 12.2(8)T.
+    """Yield the table of ECN marks in the layout of Cisco's feature guide for 12.2(8)T.
 
-    [I] for later software.
+    The layout is assumed for later software [I].
     """
     if red["ecn_mark"] is None:
         return
@@ -182,7 +182,7 @@ def _ecn_marks(red: program_formats.RandomDetectCounters) -> Iterator[str]:
 
 
 def hqf_priority_queue(queue: program_formats.PriorityQueueCounters, named: bool) -> Iterator[str]:
-    """The queue that priority classes share, below its heading; `named`: levels have been configured."""
+    """Yield the shared queue of priority classes, below its heading; `named` is true if levels are configured."""
     drops = queue["drops"]["packets"]
     # Some integrated services routers have an empty line in place of the word, which Genie's parser trips over.
     yield "Queueing"
@@ -230,7 +230,7 @@ def _conversation(number: int | None) -> Iterator[str]:
 
 
 def _matched(queue: program_formats.ClassQueueCounters | None) -> str:
-    """Packets that found the interface congested."""
+    """Return the packets that arrived while the interface was congested."""
     matched = NONE if queue is None else queue["congested"]
     return f"(pkts matched/bytes matched) {matched['packets']}/{matched['bytes']}"
 
@@ -273,7 +273,7 @@ def _classic_class(counters: program_formats.ClassCounters) -> Iterator[str]:
 
 
 def classic_random_detect(red: program_formats.RandomDetectCounters) -> Iterator[str]:
-    """The table of early detection."""
+    """Yield the table of early detection."""
     # [I] The layout is remembered, not read; the thresholds are those of the data plane.
     yield f"   exponential weight: {red['exponential_weight']}"
     if red["ecn_mark"] is not None:

@@ -1,7 +1,7 @@
 """`drop` in a class of a policy-map: every packet of the class is discarded.
 
-The data plane has no class that drops. A policer does, of which conforming and exceeding packets are dropped; it is
-known again by its burst: no command line takes one in milliseconds of a rate in bits per second.
+The data plane has no action for this; a policer that drops conforming and exceeding packets is used instead. It is
+recognised by its burst: no command accepts a burst in milliseconds with a rate in bits per second.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DISCARD: program_formats.PoliceConfig = {
     "conform": [{"action": "drop"}],
     "exceed": [{"action": "drop"}],
 }
-"""The policer that drops all."""
+"""The policer that drops all packets."""
 
 
 @CONFIG.add("policy-class", "drop", no=True, requires={"router"}, help={"drop": "Drop all packets"})
@@ -57,5 +57,5 @@ def _engine(each: PolicyClass) -> program_formats.PolicyClassPart:
 
 
 def discards(police: program_formats.PoliceConfig | None) -> bool:
-    """Return whether a policer of the data plane stands for `drop`."""
+    """Return whether a policer of the data plane represents `drop`."""
     return police is not None and police.get("bc") == BURST

@@ -1,7 +1,7 @@
 """Extension command: a feature of the data plane without an IOS command.
 
-Each line begins with `qoslab-extension`, which is a word of no IOS: a real router refuses it, and in a configuration it
-cannot be taken for one of IOS.
+Each line begins with `qoslab-extension`, which no IOS has: a real router refuses the line, and in a configuration it
+cannot be mistaken for an IOS command.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOT_ORDERED = "% The size at the start must lie between the least and the greate
 NO_POLICER = "% The class has no policer: configure police first"
 
 DYNAMIC_BUCKET = "qoslab-extension police dynamic-bucket"
-"""No IOS has this line."""
+"""Beginning of the line; IOS has no such command."""
 
 
 DYNAMIC_BUCKET_WORDS = {
@@ -38,7 +38,7 @@ DYNAMIC_BUCKET_WORDS = {
     "shrink_percent": "shrink",
     "spare_percent": "spare",
 }
-"""The words of that line by the field that each sets, in their order."""
+"""The words of the line by field, in their order."""
 
 _SIZE = "1518-512000000"
 _TIME = "1-60000"
@@ -101,7 +101,7 @@ def _dynamic_bucket(session: ConfigSession, args: Args) -> None:
 
 
 class _DynamicBucket:
-    """Addition of the command to the policer."""
+    """The policer part of the command."""
 
     def lines(self, police: Police) -> list[str]:
         return [] if police.dynamic is None else [_dynamic_bucket_text(police.dynamic)]

@@ -1,4 +1,4 @@
-"""Interfaces of the device itself: Loopback with an address, Null0 that drops what is routed to it, Vlan."""
+"""Interfaces without hardware: Loopback with an address, Null0, which drops packets, and Vlan."""
 
 from __future__ import annotations
 

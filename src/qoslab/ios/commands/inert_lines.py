@@ -1,6 +1,6 @@
-"""Lines without effect: kept in order, printed, removed by `no`.
+"""Inert lines: stored in order, printed, removed by `no`.
 
-`ios.inert_commands` and `ios.undecided` have them.
+`ios.inert_commands` and `ios.undecided` define them.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from qoslab.ios.undecided import UNDECIDED, VIRTUAL_INTERFACE
 _REST = re.compile(r" (?:<rest:line>|\[<rest:line>\])(\]*)$")
 INTERFACES = ("interface", "subinterface", HOST_INTERFACE)
 PRINTED_AFTER = (inert_commands.SERVICES,)
-"""Places that stand in a block of another module."""
+"""Ranks that are printed within a block of another module."""
 
 
 def _key(args: Args, names: frozenset[str]) -> str:
-    """Return what a line is about: its words of those names."""
+    """Return the key of a line's subject: its words with those names."""
     return " ".join(str(each.value) for each in args.ordered() if each.name in names)
 
 
 def text_of(args: Args) -> str:
-    """Return a line with its keywords in full."""
+    """Return a line with unabbreviated keywords."""
     return " ".join(str(each.value) for each in args.ordered())
 
 
 def _change(session: ConfigSession, change: Callable[[InertLines], InertLines]) -> None:
-    """Change what is kept where the session is."""
+    """Change the inert lines at the session's position."""
     if session.position.mode in ("interface", "subinterface"):
         session.interface.inert = change(session.interface.inert)
     elif session.position.mode == HOST_INTERFACE:
@@ -61,7 +61,7 @@ def _keep(session: ConfigSession, line: InertLine) -> None:
 
 
 def _supersede(device: Device, key: str) -> None:
-    """Forget what the model has of the same: a user has one password, of a kind that is understood or not."""
+    """Remove the model's settings on the same subject: a user has one password, of a known kind or not."""
     kind, _, name = key.rpartition(" ")
     if kind == "username":
         device.users.pop(name, None)
@@ -166,7 +166,7 @@ def _below(session: ConfigSession, args: Args) -> None:
 
 
 def lines_at(device: Device, place: int) -> Iterator[str]:
-    """Yield the lines that are kept at a place of the running configuration, with their blocks."""
+    """Yield the inert lines of a rank in the running configuration, with their blocks."""
     for line in device.inert.at(place):
         yield line.text
         yield from (f" {each}" for each in line.below)

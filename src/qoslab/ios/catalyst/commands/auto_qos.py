@@ -1,7 +1,7 @@
 """`auto qos voip` of a Catalyst 3750: a macro that writes configuration, in the form of 12.2(2x)SE to 12.2(5x)SE.
 
-It sets what still has its default, so that it removes no setting of the user's. The values are those of printed
-configurations; the map from CoS to DSCP and the names of the classes are remembered [R].
+It changes only settings that still have their defaults, so that it removes no setting of the user. The values are those
+of printed configurations; the map from CoS to DSCP and the names of the classes are from memory [R].
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from qoslab.ios.rules import check_attachable
 
 
 def _places(*groups: tuple[Place, range]) -> tuple[Place, ...]:
-    """A map from groups of code points to queue and threshold."""
+    """Return the map by code point for groups of code points, each with queue and threshold."""
     found = {code: place for place, codes in groups for code in codes}
     return tuple(found[code] for code in sorted(found))
 
@@ -79,7 +79,7 @@ _POLICIES: dict[AutoQos, str] = {
 }
 _VOICE, _CONTROL = "AutoQoS-VoIP-RTP-Trust", "AutoQoS-VoIP-Control-Trust"
 _RATES = {_VOICE: 320_000, _CONTROL: 32_000}
-"""bit/s."""
+"""Rates of the policers by class in bit/s."""
 _MATCHED = {_VOICE: (46,), _CONTROL: (24, 26)}
 _MARKED = {_VOICE: 46, _CONTROL: 24}
 _BURST_BYTES = 8000
@@ -154,7 +154,7 @@ Values = TypeVar("Values", SwitchQos, SwitchPort)
 
 
 def _filled(present: Values, default: Values, wanted: Values) -> Values:
-    """Return `present` with what is at its default there, and is not in `wanted`, taken from `wanted`."""
+    """Return `present` with settings taken from `wanted` if they are at their default and differ in `wanted`."""
     changes = {
         each.name: getattr(wanted, each.name)
         for each in fields(wanted)
@@ -165,7 +165,7 @@ def _filled(present: Values, default: Values, wanted: Values) -> Values:
 
 
 def _policy(session: ConfigSession, name: str) -> str:
-    """Create the policy that polices a phone, and its classes, if missing; return its name."""
+    """Create the policy that polices a phone, and its classes, if missing; return the policy's name."""
     device = session.device
     classes = []
     for each, rate in _RATES.items():

@@ -1,6 +1,6 @@
 """Global configuration of a Catalyst 3750: `mls qos`, its maps, queue-sets, input queues and aggregate policers; VLANs.
 
-Ranges: Catalyst 3750 command reference; those of the queue-set's thresholds are remembered, not confirmed [R].
+Ranges: Catalyst 3750 command reference; those of the queue-set's thresholds are from memory, not confirmed [R].
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 MAX_VALUES = 8
-"""Code points in one line of a map."""
+"""Maximum code points in one line of a map."""
 POLICE_RATE = "8000-10000000000"
 """bit/s, as in the guide OL-8550-09; the older OL-8552-07 has 1 Mb/s to 1 Gb/s."""
 POLICE_BURST = "8000-1000000"
@@ -113,7 +113,7 @@ def _eight(args: Args, name: str) -> tuple[int, ...]:
 
 
 def _listed(args: Args, name: str) -> list[int]:
-    """Return the codes of a line, of which there may be up to eight."""
+    """Return the codes of a line, at most eight."""
     values = args.values(name, int)
     if len(values) > MAX_VALUES:
         raise args.invalid_repeat(name, MAX_VALUES)
@@ -163,7 +163,7 @@ def _by_dscp(session: ConfigSession, args: Args) -> None:
 
 
 def _mapped(args: Args, present: Sequence[int], default: Sequence[int]) -> tuple[int, ...]:
-    """Return a map by DSCP after a line that gives several code points one value, or takes that or everything back."""
+    """Return a map by DSCP after a line that maps code points to one value, or that resets these or all of them."""
     if args.unset and "to" not in args:
         return tuple(default)
     values = list(present)
@@ -478,7 +478,7 @@ def _vlan_name(session: ConfigSession, args: Args) -> None:
     help={"ip": "Global IP configuration subcommands", "routing": "Enable IP routing"},
 )
 def _ip_routing(session: ConfigSession, args: Args) -> None:
-    """Do nothing: the switch routes between its routed ports; that can't be turned off here."""
+    """Accept the command without effect: routing between the switch's routed ports cannot be turned off here."""
 
 
 @BLOCKS.at(60, family="switch")

@@ -1,4 +1,4 @@
-"""Class-maps and policy-maps of a Catalyst 3750: they classify, mark and police incoming packets, and queue nothing."""
+"""Class-maps and policy-maps of a Catalyst 3750: classification, marking and policing of input, without queueing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ AGGREGATE_ELSEWHERE = "Command rejected: aggregate policer {name} is used by pol
 TRUST_AND_SET = "Command rejected: trust and set can not be configured in the same class"
 
 MAX_RANGES = 6
-"""Ports and ranges of ports in one `match input-interface` (remembered, not confirmed by a document)."""
+"""Maximum ports and port ranges in one `match input-interface` (from memory, not confirmed by a document)."""
 
 _MATCH = (
     "match (access-group (<list:1-2699>|name <access-list:word>)"
@@ -87,7 +87,7 @@ def _match(session: ConfigSession, args: Args) -> None:
 
 
 def _ports(session: ConfigSession, args: Args) -> tuple[tuple[str, str], ...]:
-    """Return the first and the last port of each range of a `match input-interface`; a port alone is both."""
+    """Return the first and last port of each range of a `match input-interface`; for a single port, both are equal."""
     ranges: list[tuple[str, str]] = []
     following = False
     for each in args.ordered():

@@ -1,6 +1,6 @@
 """Interface configuration of a Catalyst 3750: switched and routed ports, trust, egress queueing.
 
-Everything is taken, kept and shown with QoS off too; it comes into force with `mls qos`.
+All settings are accepted, stored and shown even if QoS is off; they take effect with `mls qos`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SRR = {"srr-queue": "Configure shaped round-robin transmit queues", "bandwidth"
 
 
 def port_of(session: ConfigSession) -> SwitchPort:
-    """Return what a switch keeps of the interface being configured."""
+    """Return the switch settings of the interface being configured."""
     port = session.interface.port
     assert port is not None  # the commands exist on switches only
     return port

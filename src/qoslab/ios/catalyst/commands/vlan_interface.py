@@ -1,7 +1,7 @@
-"""`interface Vlan`: the interface of a VLAN, which carries a policy for what comes by VLAN-based ports.
+"""`interface Vlan`: the interface of a VLAN, with a policy for packets from VLAN-based ports.
 
-What the two levels of such a policy can have, and that one that is attached keeps its lower level, is what the
-configuration guide of the 3750 says ("Configuring QoS", policing on SVIs).
+The possible contents of the two levels of such a policy, and that an attached policy keeps its lower level, are in the
+configuration guide of the 3750 ("Configuring QoS", policing on SVIs).
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _child(session: ConfigSession, args: Args) -> None:
 
 
 def hierarchical(policy: PolicyMap) -> bool:
-    """Return whether a policy-map has a level below it."""
+    """Return whether a policy-map has a child policy."""
     return any(each.service_policy is not None for each in policy.classes)
 
 
@@ -114,7 +114,7 @@ def _on_vlan(device: Device, name: str) -> bool:
 
 
 def check_vlan_level(device: Device, policy: PolicyMap) -> None:
-    """Refuse a policy-map that a VLAN interface can't carry."""
+    """Refuse a policy-map that cannot be attached to a VLAN interface."""
     for each in policy.classes:
         if each.police is not None or each.aggregate is not None:
             raise RejectedError(VLAN_POLICER.format(name=each.name))
@@ -132,7 +132,7 @@ def check_vlan_level(device: Device, policy: PolicyMap) -> None:
 
 
 def check_vlan_levels(device: Device) -> None:
-    """Refuse what makes a policy-map that is attached to a VLAN interface one that it could not carry."""
+    """Refuse a change that makes an attached policy-map invalid for its VLAN interface."""
     for each in device.host_interfaces.values():
         policy = device.policy_maps.get(each.service_policy_input or "")
         if policy is not None:
@@ -140,14 +140,14 @@ def check_vlan_levels(device: Device) -> None:
 
 
 def _matches_ports(device: Device, each: PolicyClass) -> Iterator[bool]:
-    """Yield of each criterion of a class whether it is about the port by which a packet came."""
+    """Yield, for each criterion of a class, whether it matches the input port of a packet."""
     class_map = device.class_maps.get(each.name)
     yield from () if class_map is None else (criterion.type == "input_interface" for criterion in class_map.criteria)
 
 
 @POLICY_RULES.at(70, family="switch")
 def _policy_rules(device: Device, policy: PolicyMap) -> None:
-    """Refuse a change of what is attached: a hierarchical policy-map keeps its classes and its lower level."""
+    """Refuse a change of an attached hierarchical policy-map: it keeps its classes and its lower level."""
     present = device.policy_maps.get(policy.name)
     if any(_on_vlan(device, parent.name) for parent in _parents(device, policy.name)):
         raise RejectedError(ATTACHED.format(name=policy.name))
@@ -161,7 +161,7 @@ def _policy_rules(device: Device, policy: PolicyMap) -> None:
 
 
 def _frame(policy: PolicyMap) -> list[tuple[str, str | None]]:
-    """Return what of an attached hierarchical policy-map stays: its classes with their children."""
+    """Return the fixed part of an attached hierarchical policy-map: its classes with their children."""
     return [(each.name, each.service_policy) for each in policy.classes]
 
 
@@ -172,7 +172,7 @@ def _attach_rules(device: Device, interface: Interface, direction: str) -> None:
 
 
 def check_port_level(device: Device, policy: PolicyMap) -> None:
-    """Refuse a policy-map that a port can't carry."""
+    """Refuse a policy-map that cannot be attached to a port."""
     if hierarchical(policy):
         raise RejectedError(VLAN_ONLY.format(name=policy.name))
     if _on_vlan(device, policy.name):
@@ -186,6 +186,6 @@ def _blocks(device: Device) -> Iterator[list[str]]:
 
 
 def vlan_interfaces(device: Device) -> list[tuple[int, HostInterface]]:
-    """Return the interfaces of VLANs, by VLAN."""
+    """Return the VLAN interfaces by VLAN number."""
     named = [(name, each) for name, each in device.host_interfaces.items() if name.startswith(VLAN)]
     return sorted((int(name.removeprefix(VLAN)), each) for name, each in named)
