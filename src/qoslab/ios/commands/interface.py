@@ -126,7 +126,7 @@ def _interface_range(session: ConfigSession, args: Args) -> None:
 
 
 def _between(session: ConfigSession, text: str) -> list[str]:
-    """Return the interfaces of `TYPE A/B`, `TYPE A/B - C` or `TYPE A/B - TYPE A/C`; none if one is not there."""
+    """Return the interfaces of `TYPE A/B`, `TYPE A/B - C` or `TYPE A/B - TYPE A/C`; empty if one does not exist."""
     match = _RANGE.fullmatch(text)
     first = None if match is None else interface_name(match["first"].replace(" ", ""))
     if match is None or first is None:
@@ -147,13 +147,13 @@ def _between(session: ConfigSession, text: str) -> list[str]:
 
 
 def _numbered(name: str) -> tuple[str, int]:
-    """Return an interface's name without its last number, and that."""
+    """Return an interface's name without its last number, and this number."""
     match = re.fullmatch(r"(.*?)([0-9]{1,9})", name)
     return (match[1], int(match[2])) if match else (name, 0)
 
 
 def _refused(session: ConfigSession, args: Args, name: str) -> CliError:
-    """Return why there is no such interface; what is pasted with it is meant for no other."""
+    """Return the error for a missing interface, and skip the lines pasted below it."""
     session.skip_block()
     return _absent(args, name)
 
@@ -187,7 +187,7 @@ def _remove_address(interface: Interface, address: IPv4Interface, secondary: boo
 
 
 def _check_overlap(session: ConfigSession, address: IPv4Interface, secondary: bool) -> None:
-    """Refuse an address whose subnet another address has, be it on this interface or another one."""
+    """Refuse an address whose subnet overlaps with that of another address, on this interface or another one."""
     here = session.interface
     # The primary address may be replaced by any; a secondary one may be entered again, or become the primary one.
     others = [each for each in here.secondary_addresses if each != address]
@@ -331,7 +331,7 @@ def _keepalive(session: ConfigSession, args: Args) -> None:
     },
 )
 def _duplex(session: ConfigSession, args: Args) -> None:
-    """Store it for show commands only: a virtual line has no collisions."""
+    """Store the duplex mode for show commands only: a virtual line has no collisions."""
     _ethernet_only(session, args, "duplex")
     forced: tuple[Literal["full", "half"], ...] = ("full", "half")
     session.interface.duplex = next((each for each in forced if each in args and not args.unset), "auto")

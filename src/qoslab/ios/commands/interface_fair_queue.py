@@ -37,7 +37,7 @@ _FAIR_QUEUE_HELP = {
 
 
 _FAIR_QUEUE_UNDO = Undo(line="default fair-queue")
-"""`no fair-queue` is a value of its own."""
+"""Undo of `fair-queue`: `no fair-queue` is a separate value."""
 
 
 # HQF knows no conversations of an interface, so the figures exist before it only.

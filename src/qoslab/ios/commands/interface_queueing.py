@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 TREE_TX_RING = 1
-"""Packets behind the queues of tc commands, in addition to the one on the line: Linux's byte queue limits let a driver
-hold hardly more."""
+"""Packets between the queues of tc commands and the line, in addition to the packet on the line: Linux's byte queue
+limits let a driver hold hardly more."""
 
 
 @ENGINE_INTERFACE.at(54, family="router")

@@ -1,7 +1,7 @@
 """IP SLA configuration: operations, their schedules, the responder.
 
 Modes and ranges: CISCO-RTTMON-MIB and Cisco's "IP SLAs ICMP Jitter Operations"; the prompts of the UDP operations and
-the wording of the refusals are remembered, not taken from a printout. Echo and UDP jitter operations take IPv6
+the wording of the refusals are from memory, not from an output. Echo and UDP jitter operations accept IPv6
 addresses from 12.4(20)T on, the first release with HQF [C: IP SLAs Command Reference, icmp-echo]; ICMP jitter does not.
 """
 
@@ -523,10 +523,10 @@ def compile_ip_sla(
     addresses: Mapping[str, Sequence[IPv4Interface | IPv6Interface]],
     reachable: Sequence[IPv4Network | IPv6Network] = (),
 ) -> program_formats.Config | None:
-    """The data plane's `ip_sla` (docs/internals/control-protocol.md); None if nothing is configured.
+    """Return the data plane's `ip_sla` (docs/internals/control-protocol.md); None if nothing is configured.
 
-    `addresses` are those of the interfaces, for `source-interface`; the responder answers who is in one of the prefixes
-    that are `reachable`, or anyone if there are none. The clocks count as not synchronised: there is no NTP.
+    `addresses` are those of the interfaces, for `source-interface`. The responder answers senders in a prefix of
+    `reachable`, or all senders if it is empty. Clocks count as not synchronised: there is no NTP.
     """
     operations = {
         str(number): _engine_operation(operation, sla.schedules.get(number), addresses)

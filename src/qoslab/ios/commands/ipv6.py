@@ -1,7 +1,7 @@
 """IPv6 of the router and of its interfaces: `ipv6 unicast-routing`, `ipv6 cef`, `ipv6 enable`, `ipv6 address`.
 
-An address in EUI-64 form, an anycast one, and addresses from DHCP or router advertisements are not taken: a router of a
-testbed has the addresses that its experiment says.
+EUI-64 and anycast addresses, and addresses from DHCP or router advertisements are not accepted: the experiment defines
+the addresses of a router in a testbed.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _address(session: ConfigSession, args: Args) -> None:
 
 
 def _check(session: ConfigSession, address: IPv6Interface) -> None:
-    """Refuse an address that is no host's, and one whose subnet another interface has."""
+    """Refuse an address that is not a host address, or whose subnet overlaps with that of another interface."""
     here, ip = session.interface, address.ip
     if here.port is not None and here.port.switched:
         raise RejectedError(SWITCHED)

@@ -1,7 +1,7 @@
 """IPv6 access lists: `ipv6 access-list NAME` and its entries.
 
-They serve as those of IPv4 do (`access_list`). `flow-label`, `routing`, `mobility` and the options of
-filters (`reflect`, `time-range`) are not taken.
+Their use is that of IPv4 access lists (`access_list`). `flow-label`, `routing`, `mobility` and the options of
+filters (`reflect`, `time-range`) are not accepted.
 """
 
 from __future__ import annotations

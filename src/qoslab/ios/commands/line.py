@@ -1,4 +1,4 @@
-"""Terminal lines: `line`, and how a login on one works."""
+"""Terminal lines: `line`, and the settings of logins on them."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def _blocks(device: Device) -> Iterator[list[str]]:
 
 
 def line_groups(device: Device) -> list[list[Line]]:
-    """Return the terminal lines in order, those that are printed as one block together."""
+    """Return the terminal lines in order, grouped by printed block."""
     rank = {"con": 0, "aux": 1, "vty": 2}
     ordered = sorted(device.lines.values(), key=lambda line: (rank[line.kind], line.number))
     return [list(group) for _, group in groupby(ordered, key=lambda line: (line.kind, line_settings(line)))]

@@ -68,7 +68,7 @@ FIELD_WORDS = "[ip] dscp|[ip] precedence|cos|qos-group|discard-class"
     },
 )
 def change_marks(session: ConfigSession, args: Args) -> None:
-    """Carry out a `set` line of a class."""
+    """Execute a `set` line of a class."""
     word = args.keywords[-1].replace("-", "_")
     name = f"ip_{word}" if "ip" in args else word
     field = next(each for each in SET_FIELDS if each == name)
@@ -88,7 +88,7 @@ def change_marks(session: ConfigSession, args: Args) -> None:
 
 
 def other_sources(present: PolicyClass, word: str) -> tuple[MarkFrom, ...]:
-    """Return the `set` lines of a class that take their value from a field, but those of one field."""
+    """Return the `set` lines of a class that take their value from a field, except those that set the field `word`."""
     return tuple(each for each in present.marks_from if each.field.removeprefix("ip_") != word)
 
 
@@ -98,7 +98,7 @@ def _mark(mark: Mark) -> str:
 
 
 def set_text(field: str, value: int) -> str:
-    """A `set` action: `dscp ef`, `ip precedence 1`, `qos-group 20`."""
+    """Return the text of a `set` action, such as `dscp ef`, `ip precedence 1` or `qos-group 20`."""
     words = field.replace("ip_", "ip ").replace("qos_group", "qos-group")
     return f"{words} {dscp_text(value) if field.endswith('dscp') else value}"
 

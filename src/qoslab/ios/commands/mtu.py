@@ -1,6 +1,6 @@
-"""The longest packets of an interface: `mtu`, `ip mtu` and `ipv6 mtu`.
+"""Maximum packet sizes of an interface: `mtu`, `ip mtu` and `ipv6 mtu`.
 
-The lines of a lab take packets of up to 1500 bytes, so that a greater figure, which the hardware may take, is refused.
+The lines of a lab carry packets of up to 1500 bytes, so that a greater value is refused even if the hardware allows it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from qoslab.ios.registry import INTERFACE_LINES
 
 NO_LONGER = f"every line takes packets of up to {DEFAULT_MTU} bytes"
 MOST = {"Ethernet": 1500, "FastEthernet": 1600, "GigabitEthernet": 9216, "Serial": 17940}
-"""Greatest value that `?` lists, by type of interface [R]."""
+"""Maximum value in the answer to `?`, by type of interface [R]."""
 
 
 @CONFIG.add(
@@ -69,7 +69,7 @@ def _ipv6_mtu(session: ConfigSession, args: Args) -> None:
 
 
 def _below_line(session: ConfigSession, args: Args) -> int | None:
-    """The figure of a protocol; None if it is the line's, which is not printed."""
+    """Return the MTU of a protocol; None if it equals that of the line, which is not printed."""
     if args.unset:
         return None
     interface, bytes_ = session.interface, args.value("bytes", int)

@@ -1,6 +1,6 @@
 """Object groups: `object-group network` and `object-group service` (12.4(20)T and later).
 
-Entries of extended access lists name them (`access_list`), and compile to one entry for each combination of their
+Entries of extended access lists refer to them (`access_list`), and compile to one entry for each combination of their
 objects.
 """
 
@@ -110,7 +110,7 @@ def _present(session: ConfigSession) -> ObjectGroup:
 
 
 def _put(session: ConfigSession, group: ObjectGroup) -> None:
-    """Put a group in the place of the one of its name, unless access lists forbid it."""
+    """Replace the group of the same name, unless access lists do not allow it."""
     groups = session.device.object_groups
     before = groups[group.name]
     if group.empty and not before.empty and _used(session.device, group.name):
@@ -130,7 +130,7 @@ _NETWORK = (
 
 _GROUP = "group-object <group:word>"
 _HOLDS = Undo(attaches=True)
-"""A group is let go before anything else changes: it may come to hold the one that held it."""
+"""A nested group is removed before other changes, since the nesting may be reversed."""
 
 
 @CONFIG.add("network-group", _NETWORK, no=_NETWORK, undo=Undo(late=True), requires=_REQUIRES, help=_HELP)
@@ -166,7 +166,7 @@ def _network_object(session: ConfigSession, args: Args) -> NetworkObject:
 
 
 def _nested(session: ConfigSession, args: Args, name: str) -> str:
-    """Return the name of a group that the present one may hold."""
+    """Return the name of a group that may be nested in the current one."""
     group, groups = _present(session), session.device.object_groups
     if args.unset:
         return name
@@ -232,7 +232,7 @@ def _service_object(session: ConfigSession, args: Args) -> ServiceObject:
 
 
 def _port_match(args: Args, side: str) -> PortMatch | None:
-    """Return what is asked of the ports of one side; a port alone is `eq`."""
+    """Return the condition on the ports of one side; a single port is `eq`."""
     ports = args.values(f"{side}-port", int)
     if not ports:
         return None

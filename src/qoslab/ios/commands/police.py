@@ -1,4 +1,4 @@
-"""`police` in all its forms, on one line or with the actions in a mode of their own."""
+"""`police` in all its forms, on one line or with the actions in a separate mode."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ UNDECIDED: dict[ActionName, str] = {
     "set-dscp-tunnel-transmit": NO_TUNNELS,
     "set-prec-tunnel-transmit": NO_TUNNELS,
 }
-"""Actions that set what no packet of a lab has: the packet passes."""
+"""Actions that set a field that no packet of a lab has: the packet passes."""
 _ACTIONS = f"[conform-action {_ACTION} [exceed-action {_ACTION} [violate-action {_ACTION}]]]"
 _HELP: dict[str, str] = {
     "police": "Police",
@@ -184,7 +184,7 @@ for _requires, _rate, _help in (("plain-rates", _RATE, _HELP), ("rate-suffixes",
 
 
 def with_one_bucket(police: Police) -> Police:
-    """Return the policer. RejectedError if its bucket finds its own size and it has further figures or buckets."""
+    """Return the policer. Raise RejectedError if it has an adaptive bucket and further parameters or buckets."""
     if police.dynamic is not None and (police.bc, police.pir, police.be, police.violate) != (None, None, None, None):
         raise RejectedError(ONE_BUCKET)
     return police
@@ -211,7 +211,7 @@ def _parameters(args: Args) -> Police:
 
 
 def _inline_actions(args: Args) -> dict[Colour, tuple[PoliceAction, ...]]:
-    """Return the actions on the line, by colour. UnsupportedError for one that is not modelled."""
+    """Return the actions on the line, by colour. Raise UnsupportedError for an action that is not modelled."""
     if "table" in args:
         raise UnsupportedError(unsupported.TABLES)
     found: dict[Colour, tuple[PoliceAction, ...]] = {}
@@ -241,7 +241,7 @@ def _action(session: ConfigSession, args: Args) -> None:
 
 
 def _remark(session: ConfigSession, args: Args) -> None:
-    """Report the actions of a line that set what no packet of a lab has."""
+    """Report the actions of a line that set a field that no packet of a lab has."""
     for action, reason in UNDECIDED.items():
         if action in args and not args.unset:
             session.remarks.append(InertLine(action, text_of(args), f"{reason}: {action} is transmit", 0, True))
@@ -253,7 +253,7 @@ for _colour in COLOURS:
 
 
 def _with(have: tuple[PoliceAction, ...], action: PoliceAction) -> tuple[PoliceAction, ...]:
-    """Return the actions with one more: several markings go together, `transmit` and `drop` stand alone."""
+    """Return the actions with an added one: markings can be combined, `transmit` and `drop` cannot."""
     if action.action in ("transmit", "drop"):
         return (action,)
     others = (each for each in have if each.action not in ("transmit", "drop", action.action))
@@ -261,23 +261,23 @@ def _with(have: tuple[PoliceAction, ...], action: PoliceAction) -> tuple[PoliceA
 
 
 class PolicerPart(Protocol):
-    """Addition of a separate line below a class to its policer."""
+    """Part of a policer that is configured by a separate line of its class."""
 
     def lines(self, police: Police) -> Iterable[str]:
-        """Return its lines of the running configuration."""
+        """Return the lines of the running configuration."""
 
     def engine(self, police: Police) -> program_formats.PoliceConfigPart:
-        """Return its part of the data plane's configuration."""
+        """Return the part of the data plane's configuration."""
 
     def listed(self, resolved: program_formats.ResolvedPolice) -> Iterable[str]:
-        """Return its lines in `show policy-map`."""
+        """Return the lines in `show policy-map`."""
 
     def counted(self, police: program_formats.PoliceCounters) -> Iterable[str]:
-        """Return its lines in `show policy-map interface`."""
+        """Return the lines in `show policy-map interface`."""
 
 
 PARTS: list[PolicerPart] = []
-"""Filled by the modules of the parts."""
+"""Policer parts, registered by their modules."""
 
 
 # The running configuration.
@@ -288,10 +288,10 @@ def _lines(each: PolicyClass, layout: Layout) -> list[str]:
 
 
 def _alone(each: PolicyClass) -> bool:
-    """Return whether its actions are on separate lines.
+    """Return whether the policer's actions are on separate lines.
 
-    It is then placed so that no neighbouring line seems to be below another, because clients parse a configuration by
-    indentation: first in the classic layout, last in the later one.
+    It is then printed first in the classic layout and last in the later one, so that clients that parse a configuration
+    by indentation do not take a neighbouring line for a child of another.
     """
     police = each.police
     return police is not None and (police.account is not None or any(map(police.actions, COLOURS)))
@@ -313,7 +313,7 @@ def _last(each: PolicyClass, layout: Layout) -> list[str]:
 
 
 def police_lines(police: Police, indent: str) -> list[str]:
-    """Return the lines of a policer; actions have a line each and then it is indented by three blanks."""
+    """Return the lines of a policer; with actions, each on a separate line, it is indented by three blanks."""
     text = {
         "bps": lambda: f"police {police.cir.number}{_bounded('', police.bc)}{_bounded('', police.be)}",
         "cir": lambda: (
@@ -505,7 +505,7 @@ def _coloured(colour: str, packets: int, size: int, actions: Sequence[program_fo
 
 
 def police_action(action: program_formats.PoliceAction) -> str:
-    """A policer's action: `transmit`, `set-dscp-transmit af21`."""
+    """Return the text of a policer's action, such as `transmit` or `set-dscp-transmit af21`."""
     if "value" not in action:
         return action["action"]
     value = dscp_text(action["value"]) if action["action"] == "set-dscp-transmit" else action["value"]
@@ -513,7 +513,7 @@ def police_action(action: program_formats.PoliceAction) -> str:
 
 
 def police_actions(police: program_formats.PoliceConfig) -> dict[Colour, Sequence[program_formats.PoliceAction]]:
-    """The actions in force for each colour; violate follows exceed when it was not given."""
+    """Return the effective actions for each colour; the default of violate is that of exceed."""
     conform = police.get("conform") or _engine_actions(DEFAULT_CONFORM)
     exceed = police.get("exceed") or _engine_actions(DEFAULT_EXCEED)
     violate = police.get("violate") or exceed

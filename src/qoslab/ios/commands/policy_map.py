@@ -1,4 +1,4 @@
-"""Policy-maps and their classes: `policy-map`, `class`; each action of a class has a module of its own."""
+"""Policy-maps and their classes: `policy-map`, `class`; each action of a class has a separate module."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TOO_MANY_CLASSES = "% Policy-map {name} has the maximum of {limit} classes"
 
 
 def policy_users(device: Device, name: str) -> list[str]:
-    """Return what refers to a policy-map: the names of interfaces and of parent policy-maps."""
+    """Return the names of the interfaces and parent policy-maps that refer to a policy-map."""
     interfaces = [
         i.name for i in device.interfaces.values() if name in (i.service_policy_input, i.service_policy_output)
     ]
@@ -51,12 +51,12 @@ def policy_users(device: Device, name: str) -> list[str]:
 
 
 def policy_unknown(name: str | None) -> RejectedError:
-    """Return the refusal of a name that no policy-map has."""
+    """Return the refusal of an unknown policy-map name."""
     return RejectedError(POLICY_UNKNOWN.format(name=name))
 
 
 def change_class(session: ConfigSession, changed: PolicyClass) -> None:
-    """Put `changed` in place of the class being configured, unless IOS refuses the result."""
+    """Replace the class being configured by `changed`. Raise RejectedError if IOS refuses the result."""
     policy = session.policy_map
     classes = tuple(changed if each.name == changed.name else each for each in policy.classes)
     result = replace(policy, classes=classes)
@@ -130,7 +130,7 @@ def _class(session: ConfigSession, args: Args) -> None:
 
 
 def _position(policy: PolicyMap, args: Args, name: str) -> int:
-    """Return where a new class goes: last, but before class-default, or before the class that the line names."""
+    """Return the index of a new class: before the class named in the line, else last, but before class-default."""
     present = [each.name for each in policy.classes]
     other = args.optional("other", str)
     if other == CLASS_DEFAULT and other not in present and name != CLASS_DEFAULT:

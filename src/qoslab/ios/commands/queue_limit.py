@@ -1,4 +1,4 @@
-"""`queue-limit` in a class of a policy-map: how much may wait, in all and by a field of the packet."""
+"""`queue-limit` in a class of a policy-map: total queue limit, and limits by a field of the packet."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _FIELDS: dict[ThresholdField, str] = {
     "discard_class": "discard",
     "qos_group": "group",
 }
-"""The argument that has the value."""
+"""Name of the argument for the value, by field."""
 _VALUES = {
     "dscp": "<code-point:dscp>",
     "precedence": "<level:precedence>",
@@ -57,7 +57,7 @@ _VALUES = {
     "discard-class": "<discard:0-7>",
     "qos-group": "<group:0-99>",
 }
-"""The values of a field."""
+"""Syntax of the values of a field."""
 
 _AMOUNT = "<number:1-64000000> [packets|bytes|ms]"
 _WIDE_AMOUNT = "<number:1-64000000> [packets|bytes|ms|us]"
@@ -67,7 +67,7 @@ _WIDE_DETAIL = f"queue-limit [{'|'.join(f'{field} ({value}|values {value}+)' for
 
 
 def _wide_fields(*, optional: bool = False) -> str:
-    """Return the grammar of limits by a field of IOS-XE, which may be percentages of the class's own."""
+    """Return the syntax of IOS-XE for limits by a field, which may be percentages of the class's limit."""
     amount = f"({_WIDE_AMOUNT}|percent <share:1-100>)"
     amount = f"[{amount}]" if optional else amount
     return "|".join(f"{field} ({value}|values {value}+) {amount}" for field, value in _VALUES.items())
@@ -217,6 +217,6 @@ def _listed(
 
 
 def limit_text(limit: program_formats.QueueLimit) -> str:
-    """Return a configured limit as it is typed: `64 packets`."""
+    """Return a configured limit as typed, such as `64 packets`."""
     ((unit, number),) = limit.items()
     return f"percent {number}" if unit == "percent" else f"{number} {unit}"

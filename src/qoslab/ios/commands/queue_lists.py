@@ -1,4 +1,4 @@
-"""`priority-list` and `queue-list`, and the interfaces that queue by them: priority and custom queueing."""
+"""Priority and custom queueing: `priority-list`, `queue-list`, and their use on interfaces."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 MUST_REMOVE = "Must remove {what} configuration first."
-"""IOS's words for `priority-group`, after its list of caveats; those for the others are assumed [I]."""
+"""Wording of IOS for `priority-group`, from its list of caveats; that for other commands is assumed [I]."""
 
 _LEVEL = "(high|medium|normal|low)"
 _PROTOCOL = "(arp|cdp|ip|ipv6|ipx)"
@@ -146,7 +146,7 @@ def _rule(args: Args, queue: int) -> QueueRule:
 
 
 def _changed(rules: tuple[QueueRule, ...], rule: QueueRule, args: Args) -> tuple[QueueRule, ...]:
-    """The rules with one more, or one fewer. One of the same packets changes its queue in its place."""
+    """Return the rules with a rule added or removed. A rule for the same packets gets a new queue in its place."""
     same = [each for each in rules if replace(each, queue=rule.queue) == rule]
     if args.unset:
         return tuple(each for each in rules if each not in same)
@@ -257,7 +257,7 @@ def _custom_lines(custom: CustomList) -> Iterator[str]:
 
 
 def rule_text(rule: QueueRule, queue: str) -> str:
-    """Return a rule as the configuration has it; without a queue's name as `show queueing` does."""
+    """Return a rule as in the configuration or, without a queue's name, as in `show queueing`."""
     words = ["interface", rule.interface, queue] if rule.interface is not None else ["protocol", rule.protocol, queue]
     if rule.kind is not None:
         words.append(rule.kind)
@@ -272,7 +272,7 @@ def rule_text(rule: QueueRule, queue: str) -> str:
 
 
 def engine_priority(device: Device, number: int) -> program_formats.InterfaceQueueingPriority:
-    """A priority list for the data plane; one that is not there puts everything into its default queue [I]."""
+    """Return a priority list for the data plane; an undefined list puts all packets into its default queue [I]."""
     made = device.priority_lists.get(number, PriorityList(number))
     rules = [_engine_rule(each) for each in made.rules if _known(device, each)]
     queueing: program_formats.InterfaceQueueingPriority = {"type": "priority", "rules": rules}
@@ -284,7 +284,7 @@ def engine_priority(device: Device, number: int) -> program_formats.InterfaceQue
 
 
 def engine_custom(device: Device, number: int) -> program_formats.InterfaceQueueingCustom:
-    """A custom queue list for the data plane; one that is not there puts everything into its default queue [I]."""
+    """Return a custom queue list for the data plane; an undefined list puts all packets into its default queue [I]."""
     made = device.queue_lists.get(number, CustomList(number))
     queueing: program_formats.InterfaceQueueingCustom = {
         "type": "custom",
@@ -299,7 +299,7 @@ def engine_custom(device: Device, number: int) -> program_formats.InterfaceQueue
 
 
 def _known(device: Device, rule: QueueRule) -> bool:
-    """Return whether the data plane can have such packets: an interface of this router, or a supported protocol."""
+    """Return whether the data plane has such packets: of an interface of this router or a supported protocol."""
     return rule.interface in device.interfaces or rule.protocol in ("ip", "ipv6", "arp")
 
 

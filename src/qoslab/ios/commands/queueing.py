@@ -1,4 +1,4 @@
-"""Queues of a class: `bandwidth`, `priority`, `fair-queue`, and what they may reserve."""
+"""Queues of a class: `bandwidth`, `priority`, `fair-queue`, and the limits of their reservations."""
 
 from __future__ import annotations
 
@@ -314,7 +314,7 @@ def _check_output(device: Device, policy: PolicyMap, interface: Interface) -> No
 
 
 def _check_sum(policy: PolicyMap, amount: Callable[[PolicyClass], int], whole: int, percent: int) -> None:
-    """Refuse more than `percent` of the whole; the bandwidth of class-default comes out of the rest."""
+    """Refuse a sum above `percent` of the whole; class-default may use the rest."""
     amounts = {each.name: amount(each) for each in policy.classes}
     own = amounts.pop(CLASS_DEFAULT, 0)
     reserved = sum(amounts.values())
@@ -329,7 +329,7 @@ def _percent(each: PolicyClass) -> int:
 
 
 def _kbps(each: PolicyClass, guaranteed_bps: int) -> int:
-    """Return the bandwidth that a class reserves, of which there is `guaranteed_bps`, as the engine rounds it."""
+    """Return the bandwidth in kbit/s that a class reserves of `guaranteed_bps`, rounded as in the engine."""
     given = each.priority if each.bandwidth is None else each.bandwidth
     if given is not None and given.unit == "kbps":
         return given.number or 0
@@ -339,10 +339,10 @@ def _kbps(each: PolicyClass, guaranteed_bps: int) -> int:
 def _check_reserved(
     device: Device, policy: PolicyMap, interface: Interface, bases: tuple[int, int], of_interface: int
 ) -> None:
-    """Refuse a policy-map whose classes reserve more than they may, itself and further down.
+    """Refuse a policy-map whose classes, or those of its descendants, reserve too much.
 
-    `bases` are the bit/s to which percentages of `shape`, and those of `bandwidth` and `priority`, refer;
-    `of_interface` is the percentage that classes may have where the interface limits it.
+    `bases` are the base rates in bit/s for percentages of `shape`, and for those of `bandwidth` and `priority`;
+    `of_interface` is the percentage that classes may reserve if the interface limits it.
     """
     rate_bps, guaranteed_bps = bases
     if (most := device.hardware.qos.reservable_percent) is not None:

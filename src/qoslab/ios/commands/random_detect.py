@@ -51,7 +51,7 @@ _VALUES: dict[RedBasis, str] = {
     "cos": "priority",
     "discard_class": "discard",
 }
-"""The argument that has the value."""
+"""Name of the argument for the value, by field."""
 _FIELDS = (
     "precedence <level:precedence>",
     "dscp <code-point:dscp>",
@@ -64,11 +64,11 @@ DETAIL = f"random-detect [ecn|exponential-weighting-constant|{'|'.join(_FIELDS)}
 _BASIS_WORDS = "dscp-based|prec-based|precedence-based|cos-based|discard-class-based"
 NO = DETAIL.replace("[ecn", f"[({_BASIS_WORDS}) [aggregate]|ecn")
 _GROUPED = "minimum-thresh <minimum:1-4096> maximum-thresh <maximum:1-4096> [mark-prob <denominator:1-65535>]"
-"""The form of thresholds of several values."""
+"""Syntax of thresholds for several values."""
 
 
 def syntax(thresholds: str) -> str:
-    """Return the grammar of `random-detect`, given that of the thresholds of a value."""
+    """Return the syntax of `random-detect`, given the syntax of the thresholds of a value."""
     fields = "|".join(f"{field} {thresholds}" for field in _FIELDS)
     several = "|".join(f"{name} values {value}+ {_GROUPED}" for name, value in (each.split(" ", 1) for each in _FIELDS))
     return (
@@ -78,12 +78,12 @@ def syntax(thresholds: str) -> str:
 
 
 def amounts(amount: str) -> str:
-    """Return the grammar of the thresholds of a value, given that of an amount behind its `:`."""
+    """Return the syntax of the thresholds of a value, given the type of an amount after its `:`."""
     return f"<minimum:{amount} <maximum:{amount} [<denominator:1-65535>]"
 
 
 def _percent_amounts() -> str:
-    """Return the grammar of IOS-XE: thresholds in any unit, and in percent of the queue limit."""
+    """Return the syntax of IOS-XE: thresholds in any unit, and in percent of the queue limit."""
     number = "1-64000000> [packets|bytes|ms|us]"
     amounts = f"<minimum:{number} <maximum:{number}|percent <least-share:1-100> <greatest-share:1-100>"
     return f"({amounts}) [<denominator:1-65535>]"
@@ -161,7 +161,7 @@ def _random_detect(session: ConfigSession, args: Args) -> None:
 
 
 def with_line(session: ConfigSession, present: RandomDetect | None, args: Args) -> RandomDetect | None:
-    """Return early detection with the values of a line; None without any."""
+    """Return early detection with the values of a line; None if it is removed."""
     if args.unset and present is None:
         return None
     words = args.keywords[1:]
@@ -284,7 +284,7 @@ def red_config(red: RandomDetect) -> program_formats.RandomDetectConfig:
 
 
 def thresholds_of(red: RandomDetect) -> list[tuple[int, RedThresholds]]:
-    """Return the thresholds by value: those of single values, and of all others those of `aggregate`."""
+    """Return the thresholds by value: explicit ones, and for all other values those of `aggregate`."""
     rows: dict[int, RedThresholds] = {}
     if red.aggregate is not None:
         rows = dict.fromkeys(range(64 if red.basis == "dscp" else 8), red.aggregate)

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from qoslab.system import program_formats
 
 MAX_LINES = 100
-"""Lines of an interface in one direction: what Cisco's configuration guide allows [I]."""
+"""Maximum lines of an interface in one direction, from Cisco's configuration guide [I]."""
 LEAST_BURST_DIVISOR = 2000
-"""The least normal burst in bytes is the rate in b/s divided by this: so the command reference."""
+"""Divisor from the rate in b/s to the minimum normal burst in bytes, from the command reference."""
 
 _ACTIONS: dict[str, LimitAction] = {
     "transmit": LimitAction("transmit"),
@@ -136,7 +136,7 @@ def _action(args: Args, colour: Literal["conform", "exceed"]) -> LimitAction:
 
 
 def action_text(action: LimitAction) -> str:
-    """Return an action as IOS prints it: `set-prec-continue 5`."""
+    """Return an action as printed by IOS, such as `set-prec-continue 5`."""
     if action.field is None:
         return action.then
     value = dscp_text(action.value) if action.field == "dscp" else str(action.value)
@@ -144,7 +144,7 @@ def action_text(action: LimitAction) -> str:
 
 
 def match_text(line: RateLimit) -> str:
-    """Return what a line meters, as in the configuration; empty if that is everything."""
+    """Return the match of a line as in the configuration; empty if it meters all packets."""
     match line.match:
         case "all":
             return ""

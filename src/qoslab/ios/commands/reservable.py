@@ -1,4 +1,4 @@
-"""`max-reserved-bandwidth`: what classes may reserve of an interface in the classic generation."""
+"""`max-reserved-bandwidth`: share of an interface's bandwidth that classic classes may reserve."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _max_reserved_bandwidth(session: ConfigSession, args: Args) -> None:
 
 
 def check_reserved(session: ConfigSession, changed: Interface) -> None:
-    """Refuse a change of the interface that leaves less than its output policy reserves."""
+    """Refuse a change of the interface that leaves less bandwidth than its output policy reserves."""
     name = changed.service_policy_output
     policy = None if name is None else session.device.policy_maps.get(name)
     if policy is not None:

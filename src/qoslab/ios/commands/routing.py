@@ -89,11 +89,11 @@ def _route(session: ConfigSession, args: Args) -> None:
 
 @CONFIG.add("config", "ip routing", requires={"router"}, help={**_IP, "routing": "Enable IP routing"})
 def _routing(session: ConfigSession, args: Args) -> None:
-    """A router always routes; its running configuration does not print the command."""
+    """Accept the command without effect: a router always routes, and its configuration does not print the command."""
 
 
 def route_order(route: StaticRoute) -> tuple[int, int, int, str, int]:
-    """Return the key by which a running configuration lists static routes."""
+    """Return the sort key of static routes in a running configuration."""
     hop = 0 if route.next_hop is None else int(route.next_hop)
     return route.prefix.version, int(route.prefix.network_address), route.prefix.prefixlen, route.interface or "", hop
 

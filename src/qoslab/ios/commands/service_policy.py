@@ -1,4 +1,4 @@
-"""`service-policy`: a child below a class, a policy on an interface."""
+"""`service-policy`: child policy of a class, or policy of an interface."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _service_policy(session: ConfigSession, args: Args) -> None:
 
 
 def _levels_above(device: Device, name: str) -> int:
-    """Return how many levels of policy-maps there are above the policy-map `name`."""
+    """Return the number of levels of policy-maps above the policy-map `name`."""
     parents = [p.name for p in device.policy_maps.values() if any(c.service_policy == name for c in p.classes)]
     return max((1 + _levels_above(device, parent) for parent in parents), default=0)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SHAPE_OUTPUT_ONLY = "GTS : Can be enabled as an output feature only"
 
 LEAST_EXCESS_BURST = 256
-"""Bits; none at all (0) is possible too."""
+"""Minimum excess burst in bits, other than 0."""
 
 
 _SHAPE_HELP = {

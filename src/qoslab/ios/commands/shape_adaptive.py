@@ -1,7 +1,7 @@
-"""`shape adaptive` and `shape fecn-adapt` in a class of a policy-map: kept without effect.
+"""`shape adaptive` and `shape fecn-adapt` in a class of a policy-map: stored without effect.
 
-They answer to the congestion bits of frame relay (BECN, FECN), which no interface here has: a router whose frames have
-no such bits shapes at the rate of `shape` alone.
+They react to the congestion bits of Frame Relay (BECN, FECN), which no interface here has: without such bits a router
+shapes at the rate of `shape` alone.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Subinterfaces of Ethernet ports: `encapsulation dot1Q`, and what a policy on one must be.
+"""Subinterfaces of Ethernet ports: `encapsulation dot1Q`, and the requirements on their policies.
 
-What a subinterface shares with a port (addresses, policies) the modules of those commands register for both modes.
+Commands that ports have too (addresses, policies) are registered for both modes by their modules.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _part(device: Device, interface: Interface, vlan: int, port: Interface) -> p
 
 @OUTPUT_RULES.at(5, family="router")
 def _check_shaped(device: Device, policy: PolicyMap, interface: Interface) -> None:
-    """Refuse a queueing policy without a shaper above its queues: a subinterface has no line of its own."""
+    """Refuse a queueing policy without a shaper above its queues: a subinterface has no separate line."""
     if interface.parent is None or interface.atm:
         return
     for each in policy.classes:
@@ -121,7 +121,7 @@ def _queues_itself(each: PolicyClass) -> bool:
 
 @ATTACH_RULES.at(10, family="router")
 def _check_both(device: Device, interface: Interface, direction: str) -> None:
-    """Refuse a policy on a port next to one on a subinterface of it, and the other way round."""
+    """Refuse policies on both a port and one of its subinterfaces."""
     if interface.atm:
         return
     others = device.subinterfaces(interface.name)

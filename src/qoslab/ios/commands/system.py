@@ -33,7 +33,7 @@ _IP = {"ip": "Global IP configuration subcommands"}
     "config", "version <release:word>", help={"version": "Show running configuration's version", "release": "Release"}
 )
 def _version(session: ConfigSession, args: Args) -> None:
-    """Know by the line that heads every running configuration that one follows; the release is no setting."""
+    """Recognise a running configuration by its `version` line; the release is no setting."""
     session.restoring = True
 
 
@@ -89,7 +89,7 @@ _SEVERE = {
 _SEVERITIES = f"({'|'.join(_SEVERE)})"
 USUAL_SEVERITY = "debugging"
 USUAL_BUFFER = 4096
-"""Bytes, if only a severity is said."""
+"""Size of the logging buffer in bytes if only a severity is given."""
 
 
 @CONFIG.add(
@@ -132,7 +132,7 @@ _SECRET_HELP = {
 
 
 def _secret(args: Args, present: Secret | None) -> Secret:
-    """Return the secret that a line says; a password that `present` was made of leaves it as it is."""
+    """Return the secret of a line; `present` if the line has its password."""
     encrypted = args.optional("hash", str)
     if encrypted is not None:
         if not re.fullmatch(r"\$1\$[./0-9A-Za-z]{1,8}\$[./0-9A-Za-z]{22}", encrypted):

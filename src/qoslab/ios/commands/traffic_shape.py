@@ -57,13 +57,13 @@ def _traffic_shape(session: ConfigSession, args: Args) -> None:
 def _place(shaper: Shaper) -> tuple[bool, int]:
     """Return the sort key of a shaper, by list number: [I] the order of IOS is not known.
 
-    An order of typing could not be restored by typing one line again. What no list takes is left for the rate of all.
+    The order of typing could not be restored by retyping one line. Packets that match no list use the rate for all.
     """
     return shaper.access_list is None, shaper.access_list or 0
 
 
 def _shaper(args: Args, number: int | None) -> Shaper:
-    """The figures, those that were left out as IOS prints them: the rule of the classic generation's shaper."""
+    """Return the shaper of a line, with IOS's defaults by the rule of the classic generation."""
     rate = args.value("rate", int)
     interval = max(
         engine_defaults.CLASSIC_SHAPE_INTERVAL_MS, engine_defaults.CLASSIC_LOW_RATE_BURST_BITS * 1000 // rate
@@ -87,7 +87,7 @@ def _lines(interface: Interface) -> Iterator[str]:
 
 
 def engine_shapers(interface: Interface) -> program_formats.InterfaceQueueing:
-    """The shapers for the data plane."""
+    """Return the shapers for the data plane."""
     return {
         "type": "shaped",
         "shapers": [

@@ -1,4 +1,4 @@
-"""Criteria of class-maps about what no packet of a lab has; `ios.undecided` has them."""
+"""Class-map criteria on properties that no packet of a lab has, as defined in `ios.undecided`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qoslab.ios.undecided import CRITERIA
 
 
 def _criterion(args: Args) -> Criterion:
-    """Return the criterion of a line, with its full keywords."""
+    """Return the criterion of a line, with unabbreviated keywords."""
     negate = "not" in args
     text = text_of(args).removeprefix("match ").removeprefix("not ")
     if text.startswith("protocol "):

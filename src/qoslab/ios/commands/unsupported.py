@@ -1,4 +1,4 @@
-"""Commands that IOS has and that are not modelled: refused with the reason; `ios.unsupported` has them."""
+"""IOS commands that are not modelled, as defined in `ios.unsupported`: refused with the reason."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODES_OF = {
     "sla-icmp-echo": SIZED,
     "sla-icmp-jitter": DEFINED,
 }
-"""The modes that a row's word stands for."""
+"""Modes by the word of a row."""
 ALL_REFUSED = (*REFUSED, *REFUSED_QUEUEING, *REFUSED_XE)
 
 
