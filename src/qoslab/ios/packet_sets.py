@@ -45,7 +45,7 @@ WELL_KNOWN = {"bgp": 179, "http": 80, "secure-http": 443, "smtp": 25}
 NUMBERS = {"icmp": 1, "tcp": 6, "udp": 17, "eigrp": 88, "ospf": 89}
 RIP_PORT = 520
 MOST_BOXES = 2000
-"""Number of boxes above which a set is taken as all packets."""
+"""Number of boxes above which a set counts as all packets."""
 
 Box = dict[str, tuple[int, int]]
 """Allowed bits of the values by field, and 0; for an address its bits and mask.

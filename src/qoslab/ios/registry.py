@@ -72,7 +72,7 @@ INTERFACE_LINES: Contributions[Callable[[Interface], Iterable[str]]] = Contribut
 CLASS_LINES: Contributions[Callable[[PolicyClass, Layout], Iterable[str]]] = Contributions()
 """Lines below `class NAME` in a policy-map, indented."""
 
-# The data plane's configuration; what differs between families is added to what all have.
+# The data plane's configuration; parts of a family are added to the common parts.
 ENGINE: Contributions[Callable[[Device], program_formats.DataPlaneConfigPart]] = Contributions()
 ENGINE_INTERFACE: Contributions[Callable[[Device, Interface], program_formats.InterfaceConfigPart]] = Contributions()
 ENGINE_CLASS: Contributions[Callable[[PolicyClass], program_formats.PolicyClassPart]] = Contributions()

@@ -45,7 +45,7 @@ _SERIAL = tuple(
 _ATM = InterfaceHardware("ATM1/0", "atm", "ENHANCED ATM PA", bandwidth_kbps=44_209, delay_us=190)
 
 CATALYST_SOFTWARE = Software("12.2(55)SE3", "fc1", 2011, "Thu 05-May-11 16:56 by prod_rel_team", "122-55.SE3")
-"""A late release of the 12.2SE train for the 3750G. The articles don't print theirs [I]."""
+"""A late release of the 12.2SE train for the 3750G. The articles do not show their release [I]."""
 G2_SOFTWARE = Software("15.7(3)M8", "fc1", 2021, "Wed 03-Mar-21 08:30 by prod_rel_team", "SPA.157-3.M8")
 VIRTUAL_SOFTWARE = Software("15.9(3)M6", "fc1", 2022, "Mon 01-Aug-22 06:37 by mcpre", "SPA.159-3.M6")
 EVEREST = Software("16.6.5", "fc3", 2018, "Mon 10-Dec-18 12:53 by mcpre", "", "Everest")

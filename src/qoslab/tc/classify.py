@@ -1,4 +1,4 @@
-"""Sets of packets as matches of tc classifiers: flower where it has the fields, else basic with comparisons of bytes.
+"""Sets of packets as matches of tc classifiers: flower if it has the fields, else basic with byte comparisons.
 
 Flower dissects headers, so IP options and IPv6 extension headers do not hide ports. Byte comparisons are needed for the
 packet length, the mark and address masks with gaps; they assume headers without options.

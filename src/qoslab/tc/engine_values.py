@@ -23,7 +23,7 @@ GREATEST_POLICE_BURST = 512_000_000
 
 @dataclass(frozen=True, slots=True)
 class PoliceValues:
-    """A policer in force."""
+    """The effective values of a policer."""
 
     algorithm: Literal["single", "single-rate", "two-rate"]
     """One bucket; RFC 2697; RFC 2698."""
@@ -39,7 +39,7 @@ class PoliceValues:
 
 @dataclass(frozen=True, slots=True)
 class ShapeValues:
-    """A shaper in force."""
+    """The effective values of a shaper."""
 
     rate_bps: int
     """The rate that it enforces; for `shape peak`, the peak rate above the committed one."""

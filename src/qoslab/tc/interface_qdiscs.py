@@ -140,7 +140,7 @@ class Qdiscs:
             links += [f"link add {name} type veth peer name qoslab{number}", f"link set {name} up"]
             links.append(f"link set qoslab{number} up")
         texts = ["".join(f"{line}\n" for line in links), _batch(commands), f"{self._show(commands)}\n"]
-        # A starting process is what takes time in user-mode Linux.
+        # Starting a process is the slow part in user-mode Linux.
         script = 'set -e; printf %s "$0" | ip -batch -; printf %s "$1" | tc -batch - >&2; printf %s "$2" | tc -batch -'
         status, output, errors = self._run(["unshare", "--net", "sh", "-c", script, *texts], "")
         if status != 0:
@@ -195,7 +195,7 @@ class Qdiscs:
         of = [name for name in self.interfaces if any(_is_class_of(name, each) for each in self._commands)]
         with_classes = of if classes else []
         batch = "".join(f"{each}\n" for each in shown)
-        # A starting process is what takes time in user-mode Linux.
+        # Starting a process is the slow part in user-mode Linux.
         alone = ["tc", "-s", "-j", "-batch", "-"]
         argv, text = (["sh", "-ec", _COUNTERS, *with_classes], batch) if with_classes else (alone, batch)
         status, output, errors = self._run(argv, text)

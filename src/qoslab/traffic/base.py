@@ -123,7 +123,7 @@ class StreamResult:
 
 @dataclass(frozen=True)
 class IntervalResult:
-    """Received data of one stream between two times, in seconds of its own test time."""
+    """Received data of one stream between two times, in seconds since the start of its test."""
 
     stream: int
     start_s: float

@@ -54,7 +54,7 @@ NO_SUCH_GROUP = "% There is no {kind} object group {name}"
 EMPTY_GROUP = "% Object group {name} is empty"
 TOO_MANY = "% Object groups of access list {name} stand for {count} entries, at most {limit} are possible"
 MOST_EXPANDED = 2048
-"""Entries that the object groups of one list stand for; of a Catalyst 4500, whose manual says it, it is the same."""
+"""Maximum entries of a list after expansion of its object groups, as in the manual of the Catalyst 4500."""
 KINDS = {"standard": "standard IP", "extended": "extended IP", "ipv6": "IPv6"}
 
 OTHER_PROTOCOLS = "|".join(name for name in PROTOCOLS if name not in ("tcp", "udp", "icmp"))

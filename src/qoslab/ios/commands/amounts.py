@@ -1,4 +1,4 @@
-"""Rates and bursts of `police` and `shape`, in print and in data plane configuration."""
+"""Rates and bursts of `police` and `shape`, in printed output and in data plane configuration."""
 
 from __future__ import annotations
 

@@ -102,11 +102,11 @@ def _hqf_limit(queue: program_formats.ClassQueueCounters | program_formats.Prior
 def _hqf_depth(
     queue: program_formats.ClassQueueCounters, counters: program_formats.ClassCounters, qos: QosGeneration
 ) -> str:
-    # What is in the transmit ring is shown as waiting, and drops at a flow's own limit count in both figures. The depth
-    # is in the unit of the limit, as prints of IOS XE have it; those in the ring are not counted in bytes.
+    # Packets in the transmit ring are shown as queued, and drops at a flow's own limit count in both values. The depth is
+    # in the unit of the limit, as in output of IOS XE; packets in the ring are not counted in bytes.
     depth, total = queue["depth_packets"] + queue["in_ring_packets"], _total_drops(counters)
     if qos.parents_without_depth:
-        # Without a ring; and what waits below a class is its children's.
+        # Without the ring; packets queued below a class belong to its children.
         depth = 0 if _queueing_child(counters) else queue["depth_packets"]
     if queue["limit_bytes"] is not None:
         depth = queue["depth_bytes"]
@@ -274,7 +274,7 @@ def _classic_class(counters: program_formats.ClassCounters) -> Iterator[str]:
 
 def classic_random_detect(red: program_formats.RandomDetectCounters) -> Iterator[str]:
     """Yield the table of early detection."""
-    # [I] The layout is remembered, not read; the thresholds are those of the data plane.
+    # [I] The layout is from memory, not from an output; the thresholds are those of the data plane.
     yield f"   exponential weight: {red['exponential_weight']}"
     if red["ecn_mark"] is not None:
         yield "   explicit congestion notification"

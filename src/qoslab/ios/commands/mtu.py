@@ -34,7 +34,7 @@ def _mtu(session: ConfigSession, args: Args) -> None:
         raise UnsupportedError(NO_LONGER)
     before = line_mtu(interface)
     interface.mtu = None if bytes_ == DEFAULT_MTU else bytes_
-    # Cisco, "mtu": those of the protocols change with it where they were the same, and are never above it.
+    # Cisco, "mtu": an equal MTU of a protocol changes with it, and none is ever above it.
     for each in (interface, *session.device.subinterfaces(interface.name)):
         if each.ip_mtu is not None and (each.ip_mtu == before or each.ip_mtu >= bytes_):
             each.ip_mtu = None

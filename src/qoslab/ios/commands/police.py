@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _RATE = "8000-64000000000"
 _BURST = "1000-512000000"
-# The range of percent-form bursts is that of the shaper's (remembered, not confirmed by a document).
+# The range of percent-form bursts is that of the shaper (from memory, not confirmed by a document).
 _BURST_MS = "1-2000"
 _ACTION = (
     "(transmit|drop|set-dscp-transmit <dscp:dscp>|set-prec-transmit <precedence:precedence>"
@@ -146,7 +146,7 @@ def _police(session: ConfigSession, args: Args) -> None:
     elif (
         old is not None and replace(old, conform=None, exceed=None, violate=None, account=None, dynamic=None) == police
     ):
-        # The same policer again: what its sub-mode holds stays.
+        # The same policer again: the contents of its sub-mode stay.
         police = old
     if old is not None:
         police = replace(police, account=old.account, dynamic=old.dynamic)

@@ -188,7 +188,7 @@ def _custom_queue_list(session: ConfigSession, args: Args) -> None:
 def check_queueing(device: Device, interface: Interface, asked: str) -> None:
     """Refuse the command if the interface has queueing of another kind."""
     fair = interface.fair_queue is not None and interface.fair_queue.enabled
-    # The data plane has one level of queues: what a shaper lets go does not go through a list's queues too (ours).
+    # The data plane has one level of queues: packets from a shaper do not pass a list's queues too (our restriction).
     kinds = (
         ("priority-group", interface.priority_group is not None),
         ("custom-queue-list", interface.custom_queue_list is not None),

@@ -309,7 +309,7 @@ def _listed(
 
 
 def _table(red: program_formats.RandomDetectConfig, *, classic: bool) -> Iterator[str]:
-    # [I] The table is remembered, not read. What is left to the defaults is a dash.
+    # [I] The table is from memory, not from an output. Default values are dashes.
     weight = red.get("exponential_weight")
     weight = engine_defaults.RANDOM_DETECT_WEIGHT if weight is None else weight
     yield (

@@ -205,7 +205,7 @@ def _engine_match(device: Device, line: RateLimit) -> program_formats.Criterion 
         case "rate-limit":
             found = device.rate_limit_lists.get(line.number)
             precedences = () if found is None else found.precedences
-            # As with an access list that nobody has configured: nothing.
+            # As with an access list that is not configured: no match.
             return (
                 {"type": "precedence", "values": list(precedences)} if precedences else {"type": "any", "negate": True}
             )

@@ -63,7 +63,7 @@ def _shape_syntax(top: str) -> str:
     )
 
 
-# The highest rates are remembered from the command line of each generation, not confirmed by a document.
+# The highest rates are from memory of the command line of each generation, not confirmed by a document.
 @CONFIG.add("policy-class", _shape_syntax("154400000"), no=True, requires={"plain-rates"}, help=_SHAPE_HELP)
 # That it takes suffixes is documented of later images; from which on is not [I].
 @CONFIG.add(

@@ -21,9 +21,9 @@ from qoslab.ios.rules import HIERARCHY_NEEDS_SHAPER, descendants, interface_band
 if TYPE_CHECKING:
     from qoslab.system import program_formats
 
-# As engineers who met it quote it, for Frame Relay and Ethernet subinterfaces alike [R].
+# As quoted by engineers, for Frame Relay and Ethernet subinterfaces alike [R].
 NOT_ON_SUBINTERFACES = "CBWFQ : Not supported on subinterfaces"
-# [R] The fact that an ISR takes a policy on the port or on its subinterfaces is [C]; the words are remembered.
+# [R] The wording is from memory; that an ISR accepts a policy either on the port or on its subinterfaces is [C].
 NOT_ON_BOTH = "Attaching service policy to main and sub-interface concurrently is not allowed"
 SAME_VLAN = (
     "%Configuration of multiple subinterfaces of the same main\n"

@@ -67,7 +67,7 @@ def unrestored(before: str, after: str, pushed: Sequence[str], hardware: Hardwar
     found = [sentence for keys, sentence in _changes(target, present) if not pushed or touched.has(keys)]
     if not pushed:
         return [*found, *_changes_unread(was.unread, now.unread, set())]
-    # What is gone from below a line that stays, others took off; what stood in something that goes, the run.
+    # A line missing below a line that stays was removed by others; a line in a removed block was removed by the run.
     names = _names(target, was.unread)
     mine = [line for line in was.unread if (name := _name_of(line)) in touched.whole or name in touched.keys & names]
     known = {(line.place, line.text) for line in mine}

@@ -164,7 +164,7 @@ def show_queueing_random_detect(counters: Mapping[str, program_formats.Interface
     lines = ["Current random-detect configuration:"]
     for name, each in counters.items():
         if each["random_detect"] is not None:
-            # [I] The layout of the lines is remembered, not read.
+            # [I] The layout of the lines is from memory, not from an output.
             lines += [f"  {name}", "    Queueing strategy: random early detection(RED)"]
             lines += [f"    {line}" for line in classic_random_detect(each["random_detect"])]
     return "".join(line.rstrip() + "\n" for line in lines)

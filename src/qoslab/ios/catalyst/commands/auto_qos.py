@@ -116,7 +116,7 @@ def _auto_qos(session: ConfigSession, args: Args) -> None:
     port = replace(port, auto_qos=kind)
     interface.port = port
     if session.restoring:
-        # A running configuration has what the macro wrote.
+        # A running configuration includes the lines of the macro.
         return
     session.device.switch = _filled(session.device.mls_qos, DEFAULT_QOS, _QOS)
     port = _filled(port, DEFAULT_PORT, _PORT)

@@ -329,7 +329,7 @@ def _switching_lines(interface: Interface) -> Iterator[str]:
 
 @INTERFACE_LINES.at(80, family="switch")
 def _speed_lines(interface: Interface) -> Iterator[str]:
-    # A switch prints what is forced only.
+    # A switch prints forced settings only.
     if interface.speed != "auto":
         yield f"speed {interface.speed}"
     if interface.duplex != "auto":

@@ -21,7 +21,7 @@ from qoslab.ios.registry import ATTACH_RULES, BLOCKS, POLICY_RULES
 VLAN = "Vlan"
 
 # The wording of the following refusals is modelled on the switch's (`Command rejected:`), not taken from a printout;
-# what they refuse is in the guide, except for NO_ACTION, which is remembered.
+# the refused cases are in the guide, except for NO_ACTION, which is from memory.
 ONE_CHILD = "Command rejected: policy-map {name} has a child, a hierarchical policy-map has two levels"
 OWN_CHILD = "Command rejected: policy-map {name} can not be its own child"
 VLAN_ONLY = "Command rejected: hierarchical policy-map {name} can be attached to a VLAN interface only"
