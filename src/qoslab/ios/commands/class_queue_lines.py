@@ -102,8 +102,8 @@ def _hqf_limit(queue: program_formats.ClassQueueCounters | program_formats.Prior
 def _hqf_depth(
     queue: program_formats.ClassQueueCounters, counters: program_formats.ClassCounters, qos: QosGeneration
 ) -> str:
-    # Packets in the transmit ring are shown as queued, and drops at a flow's own limit count in both values. The depth is
-    # in the unit of the limit, as in output of IOS XE; packets in the ring are not counted in bytes.
+    # Packets in the transmit ring are shown as queued, and drops at a flow's own limit count in both values. The depth
+    # is in the unit of the limit, as in output of IOS XE; packets in the ring are not counted in bytes.
     depth, total = queue["depth_packets"] + queue["in_ring_packets"], _total_drops(counters)
     if qos.parents_without_depth:
         # Without the ring; packets queued below a class belong to its children.
