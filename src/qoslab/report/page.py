@@ -292,9 +292,7 @@ def verdict(outcome: Outcome, experiment: Experiment) -> Verdict:
     """Return the verdict: one sentence, and the values or reasons behind it."""
     total = outcome.expected
     if not outcome.valid:
-        return Verdict(
-            "invalid", "✕", "Invalid", "The values of this run must not be trusted.", _some(outcome.reasons)
-        )
+        return Verdict("invalid", "✕", "Invalid", "The values of this run must not be trusted.", _some(outcome.reasons))
     if total == 0:
         why = "All expectations have loose bounds" if outcome.loose else "No expectations were set"
         return Verdict("informative", "–", "No verdict", f"{why}; the values are below.", [])
