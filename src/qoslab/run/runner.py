@@ -77,9 +77,8 @@ def carry_out(request: Request, progress: RunProgress) -> Iterator[RunFolder]:
     """Run all cells of the plan; the block receives the run folder with its manifest, for analysis and report.
 
     The routers of a lab that outlives the run are restored while the block runs; leaving the block waits for that.
-    Reasons why a cell is invalid are recorded in the folder. Raise `UserError` for errors that the user has to fix (for
-    a missing tool, before a folder is created), or `KeyboardInterrupt`. Before either is raised, routers are restored
-    and labs have ended; the folder keeps the results so far.
+    Reasons why a cell is invalid are recorded in the folder. Routers are restored and labs have ended before
+    `UserError` (for a missing tool, before a folder is created) or `KeyboardInterrupt`; the results so far remain.
     """
     kind = lab_kind(request.plan.lab)
     made_with = machinery(kind)
