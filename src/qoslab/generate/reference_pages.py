@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 MARK = "<!-- generated -->\n"
+EXAMPLE = "such as "
 
 
 def keys_document(present: str) -> str:
@@ -77,7 +78,8 @@ def _form(schema: dict[str, Any]) -> str:
     for several in ("anyOf", "oneOf"):
         if several in schema:
             forms = [_form(each) for each in schema[several] if each.get("pattern") != r"\$\(.+\)"]
-            return " or ".join(dict.fromkeys(form for form in forms if form != "null"))
+            first, *others = dict.fromkeys(form for form in forms if form != "null")
+            return " or ".join([first, *(form.removeprefix(EXAMPLE) for form in others)])
     match schema.get("type"):
         case "array":
             return f"list of {_form(schema.get('items', {}))}"
@@ -89,7 +91,7 @@ def _form(schema: dict[str, Any]) -> str:
             )
         case "string":
             examples = schema.get("examples")
-            return f"as `{examples[0]}`" if examples else schema.get("format", "text")
+            return f"{EXAMPLE}`{examples[0]}`" if examples else schema.get("format", "text")
         case None:
             return "text"
         case plain:
