@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import pytest
 import yaml
 
 from qoslab.analysis.kernel_counters import kernel_rows
+from qoslab.ios.model.device import Device, Interface
 from qoslab.model.experiment import Topology
-from qoslab.platforms.kernel_router import KernelConfig, kernel_config
+from qoslab.platforms.kernel_router import COMMANDS, DEVICE_COMMANDS, PART_OF_PLAN, KernelConfig, kernel_config
 from qoslab.schema import load_experiment
 from qoslab.schema.devices import fidelity
 from qoslab.tc.command_difference import difference
@@ -94,6 +96,17 @@ def test_action_without_equivalent_is_refused_by_name_and_leaves_no_command(line
     assert [each.note.action for each in found.refused] == [action]
     assert found.refused[0].line == len(POLICY.splitlines()) + len(line.splitlines())
     assert found.commands == ()
+
+
+def test_interface_lines_without_effect_are_remarks() -> None:
+    found = kernel_config(TOPOLOGY, "R1", f"{POLICY}interface eth1\n no cdp enable\n")
+    assert not found.refused and words(found) == words(kernel_config(TOPOLOGY, "R1", POLICY))
+    assert [each.line.text for each in found.remarks] == ["no cdp enable"]
+
+
+def test_settings_of_the_plan_are_fields_of_the_model() -> None:
+    assert PART_OF_PLAN | COMMANDS.keys() <= {each.name for each in fields(Interface)}
+    assert DEVICE_COMMANDS.keys() <= {each.name for each in fields(Device)}
 
 
 def test_on_other_machines_only_ports_with_queues_get_a_rate() -> None:

@@ -35,7 +35,7 @@ CONFIG_FORMAT = 1
 FORWARDING = "the kernel's forwarding is configured by the topology of the experiment"
 PART_OF_PLAN = frozenset(
     {
-        *("name", "description", "bandwidth_kbps", "load_interval_s", "kept", "keepalive", "tree", "port"),
+        *("name", "description", "bandwidth_kbps", "load_interval_s", "inert", "keepalive", "tree", "port"),
         *("service_policy_input", "service_policy_output", "hold_queue_out", "max_reserved_bandwidth"),
         # Refused by the plan, with the reason.
         *("fair_queue", "random_detect", "tx_ring_limit", "rate_limits", "shapers", "priority_group"),
