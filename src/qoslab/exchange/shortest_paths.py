@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from ipaddress import IPv4Address, IPv4Network
-from typing import NamedTuple
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import Generic, NamedTuple, TypeVar
+
+A = TypeVar("A", IPv4Address, IPv6Address)
+N = TypeVar("N", IPv4Network, IPv6Network)
 
 
-class Near(NamedTuple):
+class Near(NamedTuple, Generic[A, N]):
     """An interface of a node: the node and address at the other end, and its network."""
 
     other: str
     """Node at the other end; empty if none is known."""
-    address: IPv4Address
-    network: IPv4Network
+    address: A
+    network: N
 
 
-def shortest_routes(
-    routers: Iterable[str], near: Mapping[str, Sequence[Near]]
-) -> dict[str, dict[IPv4Network, IPv4Address]]:
+def shortest_routes(routers: Iterable[str], near: Mapping[str, Sequence[Near[A, N]]]) -> dict[str, dict[N, A]]:
     """Return the routes by router: for each remote network, the next router on a shortest path."""
-    found: dict[str, dict[IPv4Network, IPv4Address]] = {name: {} for name in routers}
+    found: dict[str, dict[N, A]] = {name: {} for name in routers}
     for router, routes in found.items():
         own = {each.network for each in near[router]}
         waiting = deque((each.other, each.address) for each in near[router] if each.other in found)

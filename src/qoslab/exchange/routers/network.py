@@ -436,7 +436,9 @@ def _route(network: Network) -> None:
     )
     if not whole:
         network.routes = shortest
-    network.ipv6_routes = _ipv6_routes(network)
+    network.ipv6_routes = shortest_routes(
+        network.routers, {name: _near_ipv6(network, name) for name in network.routers}
+    )
     for host in network.hosts:
         if host.far is not None:
             line, behind = host.at.address.network, host.address.network
@@ -444,27 +446,6 @@ def _route(network: Network) -> None:
                 via = host.far.address.ip if name == host.at.router else routes.get(line)
                 if via is not None:
                     routes[behind] = via
-
-
-def _ipv6_routes(network: Network) -> dict[str, dict[IPv6Network, IPv6Address]]:
-    """Return the IPv6 routes by router, along shortest paths of links with IPv6."""
-    found: dict[str, dict[IPv6Network, IPv6Address]] = {name: {} for name in network.routers}
-    own = {
-        name: {each.ipv6.network for each in router.attached if each.ipv6 is not None}
-        for name, router in network.routers.items()
-    }
-    for name, routes in found.items():
-        waiting = deque((far.router, far.ipv6.ip) for _, far in network.neighbours(name) if far.ipv6 is not None)
-        seen = {name}
-        while waiting:
-            router, via = waiting.popleft()
-            if router in seen:
-                continue
-            seen.add(router)
-            for prefix in own[router] - own[name]:
-                routes.setdefault(prefix, via)
-            waiting.extend((far.router, via) for _, far in network.neighbours(router) if far.ipv6 is not None)
-    return found
 
 
 def _reachable(network: Network, one: Host, two: Host) -> bool:
@@ -483,8 +464,16 @@ def _order(network: Network, start: str) -> list[str]:
     return found[1:]
 
 
-def _near(network: Network, name: str) -> list[Near]:
+def _near(network: Network, name: str) -> list[Near[IPv4Address, IPv4Network]]:
     """Return the networks of a router, followed by its neighbours."""
     attached = network.routers[name].attached
     found = [Near("", each.address.ip, each.address.network) for each in attached]
     return found + [Near(far.router, far.address.ip, near.address.network) for near, far in network.neighbours(name)]
+
+
+def _near_ipv6(network: Network, name: str) -> list[Near[IPv6Address, IPv6Network]]:
+    """Return the IPv6 networks of a router, followed by its neighbours with IPv6."""
+    attached = (each.ipv6 for each in network.routers[name].attached)
+    found = [Near("", each.ip, each.network) for each in attached if each is not None]
+    ends = ((far.router, far.ipv6) for _, far in network.neighbours(name))
+    return found + [Near(router, each.ip, each.network) for router, each in ends if each is not None]

@@ -229,7 +229,7 @@ def _hosts(prefix: IPv4Network) -> Iterator[IPv4Interface]:
 
 def _routes(links: list[_Link], platforms: Mapping[str, str]) -> dict[str, dict[IPv4Network, IPv4Address]]:
     """Return the routes of the routers."""
-    near: dict[str, list[Near]] = {name: [] for name in platforms}
+    near: dict[str, list[Near[IPv4Address, IPv4Network]]] = {name: [] for name in platforms}
     for link in links:
         for end, other in (link.ends, link.ends[::-1]):
             near[end.node].append(Near(other.node, other.address.ip, end.address.network))
