@@ -13,6 +13,7 @@ from qoslab.model.drops import DROP_REASONS
 from qoslab.tc.kernel_kinds import EARLY_DROPS
 
 Row = dict[str, object]
+UNITS = ("packets", "bytes")
 TINS: Mapping[int, tuple[str, ...]] = {
     1: ("Best-Effort",),
     3: ("Best-Effort", "Bulk", "Voice"),
@@ -62,7 +63,7 @@ def _names(nodes: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _row(name: str, node: Mapping[str, Any]) -> Row:
-    sent, drops, managed = node["sent"], node["drops"], node["managed"]
+    drops, managed = node["drops"], node["managed"]
     early = {"packets": 0, "bytes": 0}
     if managed is not None:
         early = managed["early"]
@@ -70,46 +71,37 @@ def _row(name: str, node: Mapping[str, Any]) -> Row:
         # RED does not distinguish its drops; its limit is hardly ever reached.
         early = drops
     reason = EARLY_DROPS.get(node["discipline"], "aqm")
-    row: Row = {
-        "class": name,
-        "packets": sent["packets"] + drops["packets"] + node["depth_packets"],
-        "bytes": sent["bytes"] + drops["bytes"] + node["depth_bytes"],
-        "queue_discipline": node["discipline"],
-        "queue_depth_packets": node["depth_packets"],
-        "queue_depth_bytes": node["depth_bytes"],
-        "queue_flows": None if managed is None or managed["flows"] is None else managed["flows"]["active"],
-        "queue_output_packets": sent["packets"],
-        "queue_output_bytes": sent["bytes"],
-        "random_detect_ecn_mark_packets": node["marked"]["packets"],
-        "random_detect_ecn_mark_bytes": node["marked"]["bytes"],
-    }
-    for unit in ("packets", "bytes"):
-        row |= _drops(unit, {reason: early[unit], "tail": drops[unit] - early[unit]})
-    return row
+    flows = None if managed is None or managed["flows"] is None else managed["flows"]["active"]
+    tail = {unit: drops[unit] - early[unit] for unit in UNITS}
+    return _queue(name, node["discipline"], node, {reason: early, "tail": tail}, flows)
 
 
 def _tins(name: str, node: Mapping[str, Any]) -> Iterator[Row]:
     tins = () if node["managed"] is None else node["managed"]["tins"]
     names = TINS.get(len(tins), ())
     for number, tin in enumerate(tins):
-        lost = {unit: tin["early"][unit] + tin["overlimit"][unit] for unit in ("packets", "bytes")}
-        row: Row = {
-            "class": f"{name}/{names[number] if names else f'tin-{number}'}",
-            "packets": tin["sent"]["packets"] + lost["packets"] + tin["depth_packets"],
-            "bytes": tin["sent"]["bytes"] + lost["bytes"] + tin["depth_bytes"],
-            "queue_discipline": "cake",
-            "queue_depth_packets": tin["depth_packets"],
-            "queue_depth_bytes": tin["depth_bytes"],
-            "queue_flows": tin["sparse_flows"] + tin["bulk_flows"],
-            "queue_output_packets": tin["sent"]["packets"],
-            "queue_output_bytes": tin["sent"]["bytes"],
-            "random_detect_ecn_mark_packets": tin["marked"]["packets"],
-            "random_detect_ecn_mark_bytes": tin["marked"]["bytes"],
+        tin_name = f"{name}/{names[number] if names else f'tin-{number}'}"
+        drops = {"aqm": tin["early"], "tail": tin["overlimit"]}
+        yield _queue(tin_name, "cake", tin, drops, tin["sparse_flows"] + tin["bulk_flows"])
+
+
+def _queue(
+    name: str,
+    discipline: str | None,
+    counted: Mapping[str, Any],
+    drops: Mapping[str, Mapping[str, int]],
+    flows: int | None,
+) -> Row:
+    """Return the row of a node or tin: `counted` has its packets and bytes, `drops` those of each reason."""
+    sent, marked = counted["sent"], counted["marked"]
+    row: Row = {"class": name, "queue_discipline": discipline, "queue_flows": flows}
+    for unit in UNITS:
+        depth = counted[f"depth_{unit}"]
+        row |= {
+            unit: sent[unit] + sum(each[unit] for each in drops.values()) + depth,
+            f"queue_depth_{unit}": depth,
+            f"queue_output_{unit}": sent[unit],
+            f"random_detect_ecn_mark_{unit}": marked[unit],
         }
-        for unit in ("packets", "bytes"):
-            row |= _drops(unit, {"aqm": tin["early"][unit], "tail": tin["overlimit"][unit]})
-        yield row
-
-
-def _drops(unit: str, counts: Mapping[str, int]) -> Row:
-    return {f"drops_{reason}_{unit}": counts.get(reason, 0) for reason in DROP_REASONS}
+        row |= {f"drops_{reason}_{unit}": drops[reason][unit] if reason in drops else 0 for reason in DROP_REASONS}
+    return row
