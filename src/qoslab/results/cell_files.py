@@ -85,6 +85,9 @@ class CellFiles(Identified):
             self._texts[name] = as_text(read_bytes(self._folder / name, TEXT_MOST))
         return self._texts[name]
 
+    def _text_if_any(self, name: str) -> str | None:
+        return self.text(name) if self.has(name) else None
+
     def label(self, name: str) -> str:
         """Return the name of a file for messages, or that of the folder if `name` is empty."""
         return f"{self._folder}/{name}"
@@ -122,8 +125,7 @@ class CellFiles(Identified):
 
     def kernel_configuration(self, router: str) -> str | None:
         """Return the applied configuration of a router's kernel, as JSON text; None if there is none."""
-        name = f"config/{router}.tc.json"
-        return self.text(name) if self.has(name) else None
+        return self._text_if_any(f"config/{router}.tc.json")
 
     def configurations(self, routers: Iterable[str]) -> dict[str, str]:
         """Return the given configurations of these routers, without routers that were given none."""
@@ -132,8 +134,7 @@ class CellFiles(Identified):
 
     def simulated_flow(self, flow: str) -> str | None:
         """Return the simulator's values of a flow; None if there are none."""
-        name = f"traffic/{flow}{_SIMULATED}"
-        return self.text(name) if self.has(name) else None
+        return self._text_if_any(f"traffic/{flow}{_SIMULATED}")
 
     def simulated_hosts(self) -> Iterator[tuple[str, str, str]]:
         """Yield each host with values from the simulator, their text, and the name of their file."""
@@ -152,13 +153,11 @@ class CellFiles(Identified):
     def output(self, flow: str, suffix: str, side: str) -> Output:
         """Return the output of one side of a traffic tool."""
         errors = traffic_file(flow, side, "err")
-        stderr = self.text(errors) if self.has(errors) else ""
-        return Output(stdout=self.text(traffic_file(flow, side, suffix)), stderr=stderr)
+        return Output(stdout=self.text(traffic_file(flow, side, suffix)), stderr=self._text_if_any(errors) or "")
 
     def probe(self, probe: str) -> str | None:
         """Return the values of a probe as JSON text; None if there are none."""
-        name = f"probes/{probe}.json"
-        return self.text(name) if self.has(name) else None
+        return self._text_if_any(f"probes/{probe}.json")
 
     def host_counters(self) -> Iterator[tuple[str, tuple[str, str], tuple[str, str]]]:
         """Yield each host with kernel counters: its name, and text and file name before and after the traffic."""
@@ -203,7 +202,7 @@ class CellFiles(Identified):
         return None if "unparsed" in content else content
 
     def _named(self, folder: str, suffix: str) -> list[str]:
-        """Yield the names of a folder's files with this ending, without the ending."""
+        """Return the names of a folder's files with this ending, without the ending."""
         return sorted(file.name.removesuffix(suffix) for file in (self._folder / folder).glob(f"*{suffix}"))
 
     def _objects(self, name: str) -> Iterator[dict[str, Any]]:
