@@ -204,7 +204,10 @@ class _Lines:
 
 def tunnels_of(configuration: Configuration) -> list[Tunnel]:
     """Return the tunnels that are not shut down. IPsec by `crypto map` on a port is not read."""
-    lines = _lines(configuration)
+    return _tunnels(configuration, _lines(configuration))
+
+
+def _tunnels(configuration: Configuration, lines: _Lines) -> list[Tunnel]:
     sets = dict(_transform_sets(lines))
     profiles = {found[1]: lines.below.get(head, []) for head in lines.heads if (found := _PROFILE.fullmatch(head))}
     made = []
@@ -222,14 +225,15 @@ def encapsulation_of(configuration: Configuration, at: Attachment) -> Encapsulat
     """
     if at.direction == "input" or configuration.device.switch is not None:
         return None
-    every = tunnels_of(configuration)
+    lines = _lines(configuration)
+    every = _tunnels(configuration, lines)
     if at.interface.startswith("Tunnel"):
         own = tuple(each for each in every if each.name == at.interface)
         return Encapsulation(own, below=False) if own else None
     below = tuple(each for each in every if at.interface and at.interface in (each.source, _port_of(each.source)))
     if not below:
         return None
-    rows = _lines(configuration).below.get(f"interface {below[0].source}", [])
+    rows = lines.below.get(f"interface {below[0].source}", [])
     return Encapsulation(below, below=True, others=any(_NOT_SHARED.match(each) for each in rows))
 
 
