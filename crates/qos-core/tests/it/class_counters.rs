@@ -74,7 +74,7 @@ fn match_cos_matches_only_its_value() {
 /// A class tells its bandwidth as it was asked for; kb/s where they follow from that.
 #[test]
 fn class_shows_bandwidth_as_configured() {
-    for (asked, told) in [
+    for (asked, expected) in [
         (BandwidthConfig::Kbps(500), (Some(500), None, None, None)),
         (BandwidthConfig::Percent(40), (Some(40_000), Some(40), None, None)),
         (BandwidthConfig::RemainingPercent(40), (None, None, Some(40), None)),
@@ -84,11 +84,11 @@ fn class_shows_bandwidth_as_configured() {
         engine.configure(Time(0), &with_policy(Hqf, 100_000, vec![class_of("c1").bandwidth(asked)])).unwrap();
         let bandwidth = class(&mut engine, Time(0), 0).bandwidth.unwrap();
         let found = (bandwidth.kbps, bandwidth.percent, bandwidth.remaining_percent, bandwidth.remaining_ratio);
-        assert_eq!(found, told, "{asked:?}");
+        assert_eq!(found, expected, "{asked:?}");
         let resolved = engine.resolve().policy_maps["P"].classes[0].bandwidth.unwrap();
         let percent = (resolved.percent, resolved.remaining_percent, resolved.remaining_ratio);
-        assert_eq!(percent, (told.1, told.2, told.3), "{asked:?}");
-        assert_eq!(resolved.kbps, told.0.filter(|_| told.1.is_none()), "no interface, so no base: {asked:?}");
+        assert_eq!(percent, (expected.1, expected.2, expected.3), "{asked:?}");
+        assert_eq!(resolved.kbps, expected.0.filter(|_| expected.1.is_none()), "no interface, so no base: {asked:?}");
     }
 }
 

@@ -22,8 +22,8 @@ fn two_saturating_flows_hold_the_congestive_discard_threshold_together() {
         let found = out(&mut engine, Time(seconds * SECOND));
         let queue = found.queue;
         assert_eq!((queue.depth, queue.limit, queue.threshold), (64, 1000, Some(64)));
-        let told: Vec<_> = found.conversations.iter().map(|each| (each.depth_packets, each.weight)).collect();
-        assert_eq!(told, [(55, 5_397), (9, 32_384)]);
+        let reported: Vec<_> = found.conversations.iter().map(|each| (each.depth_packets, each.weight)).collect();
+        assert_eq!(reported, [(55, 5_397), (9, 32_384)]);
         assert_eq!(found.conversations.iter().map(|each| each.drops).sum::<u64>(), queue.drops);
         let heads: Vec<_> =
             found.conversations.iter().map(|each| (each.head.bytes, each.head.ip.unwrap().tos)).collect();
@@ -213,8 +213,8 @@ fn full_hold_queue_drops_the_packet_that_would_leave_last() {
     // One is on the line and one in the ring.
     let found = out(&mut engine, Time(0));
     assert_eq!((found.queue.depth, found.queue.drops), (4, 4));
-    let told: Vec<_> = found.conversations.iter().map(|each| (each.depth_packets, each.drops)).collect();
-    assert_eq!(told, [(3, 0), (1, 4)]);
+    let reported: Vec<_> = found.conversations.iter().map(|each| (each.depth_packets, each.drops)).collect();
+    assert_eq!(reported, [(3, 0), (1, 4)]);
     engine.audit().unwrap();
     common::run(&mut engine, Time(10 * SECOND), &mut outputs);
     let left: Vec<_> = common::departures(&outputs).into_iter().map(|(_, number, _)| number).collect();

@@ -232,10 +232,10 @@ fn header_rest_has_identification_and_time_to_live() {
 /// A payload length of IPv6 says where padding begins; a length of 0 with hop-by-hop options says nothing (RFC 2675).
 #[test]
 fn ipv6_payload_length_excludes_padding() {
-    let len = |next: u8, told: Option<u16>, bytes: usize| {
+    let len = |next: u8, stated: Option<u16>, bytes: usize| {
         let mut frame = frames::ipv6(0, next, &vec![0; bytes]);
-        if let Some(told) = told {
-            frame[14 + 4..14 + 6].copy_from_slice(&told.to_be_bytes());
+        if let Some(stated) = stated {
+            frame[14 + 4..14 + 6].copy_from_slice(&stated.to_be_bytes());
         }
         parse(&frame, Framing::Ethernet).network_len
     };

@@ -289,17 +289,17 @@ fn defaults_follow_bandwidth_and_flow_queues() {
 #[test]
 fn default_red_thresholds_follow_the_code_point() {
     // In packets, and in sixteenths of the greatest one in bytes.
-    let mut told = [(20, 8); 64];
+    let mut expected = [(20, 8); 64];
     for precedence in 0..8 {
-        told[precedence as usize * 8] = (20 + 2 * precedence, 8 + precedence);
+        expected[precedence as usize * 8] = (20 + 2 * precedence, 8 + precedence);
     }
     for class in 1..=4 {
         for (drop, least) in [(2, (32, 14)), (4, (28, 12)), (6, (24, 10))] {
-            told[class * 8 + drop] = least;
+            expected[class * 8 + drop] = least;
         }
     }
-    told[46] = (36, 15);
-    for (dscp, (packets, sixteenths)) in (0..64u8).zip(told) {
+    expected[46] = (36, 15);
+    for (dscp, (packets, sixteenths)) in (0..64u8).zip(expected) {
         let by_precedence = defaults::HQF_RANDOM_DETECT_MIN;
         let by_drop = defaults::HQF_RANDOM_DETECT_MIN_BY_DSCP;
         assert_eq!(defaults::random_detect_min_by_dscp(dscp, by_precedence, by_drop), packets, "{dscp}");
@@ -364,7 +364,7 @@ fn priority_level_queues_are_shown_by_hqf_only() {
 /// `queue-list` an interface has no conversations.
 #[test]
 fn interface_queueing_shows_its_number_of_conversations() {
-    let told = |queueing: InterfaceQueueing| {
+    let reported = |queueing: InterfaceQueueing| {
         let mut own = interface(1_000, None, None);
         own.queueing = Some(queueing);
         let mut engine: Engine<u64> = common::started(1_000_000, Ppp, &configuration(Classic, Maps::new(), own));
@@ -373,10 +373,10 @@ fn interface_queueing_shows_its_number_of_conversations() {
         (counters.queue.max_conversations, shapers)
     };
     let shapers = [64_000, 64_999, 65_000, 256_000, 513_000].map(|bps| traffic_shape(None, bps)).to_vec();
-    let found = told(InterfaceQueueing::Shaped { shapers });
+    let found = reported(InterfaceQueueing::Shaped { shapers });
     assert_eq!(found, (Some(256), vec![16, 16, 32, 64, 256]));
-    assert_eq!(told(priority_group(vec![])), (None, vec![]));
-    assert_eq!(told(custom_queues(vec![], vec![])), (None, vec![]));
+    assert_eq!(reported(priority_group(vec![])), (None, vec![]));
+    assert_eq!(reported(custom_queues(vec![], vec![])), (None, vec![]));
 }
 
 /// A queue of `queue-list` without a limit has none, that of the interface's conversations neither.

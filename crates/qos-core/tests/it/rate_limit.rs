@@ -250,8 +250,8 @@ fn unchanged_rate_limit_lines_keep_their_state() {
         config.out().rate_limit_output = vec![line(rate)];
         config.out().load_interval_s = 60;
         engine.configure(Time(10), &config).unwrap();
-        let told = engine.counters(Time(10), None).interfaces["Out"].rate_limit_output[0];
-        (told.conformed.packets, told.exceeded.packets > 0)
+        let counted = engine.counters(Time(10), None).interfaces["Out"].rate_limit_output[0];
+        (counted.conformed.packets, counted.exceeded.packets > 0)
     };
     let (conformed, exceeded) = after(8_000);
     assert!(conformed > 0 && exceeded);

@@ -1,4 +1,5 @@
 //! Shared parts of the tests: frames, wiring, configurations, traffic.
+// The fuzz targets include this folder and use a part of it.
 #![allow(dead_code, unused_imports)]
 
 pub mod build;
