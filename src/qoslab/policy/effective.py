@@ -638,7 +638,7 @@ def _red(context: _Context, each: PolicyClass, queue: QueueValues) -> RedValues 
         )
     weight = red.exponential_weight or engine_defaults.RANDOM_DETECT_WEIGHT
     by_limit = context.qos.random_detect_by_limit
-    # On IOS-XE the thresholds by precedence are from router output, those by DSCP are [remembered].
+    # On IOS-XE the thresholds by precedence are from router output, those by DSCP are from memory.
     unconfirmed = red.basis == "dscp" if by_limit else not context.separate or in_bytes
     return RedValues(red.basis, unit, weight, red.ecn, tuple(rows), unconfirmed)
 

@@ -15,6 +15,7 @@ from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.ios_names import interface_name
 from qoslab.ios.model.policy import CLASS_DEFAULT, NOTHING, Account, Criterion, PolicyClass, PolicyMap, UserDefined
 from qoslab.ios.rules import descendants
+from qoslab.ios.undecided import IOS_XE
 from qoslab.model.framing import COUNTED_HEADER, Framing
 from qoslab.policy.effective import base_rate, line_rate
 from qoslab.policy.pasted_configuration import Attachment, Configuration, outermost
@@ -140,7 +141,7 @@ def _with_tunnel(configuration: Configuration, edge: Edge, at: Attachment) -> Ed
         "with each, the mean of all lengths. Priority policers and the line do not."
     ]
     capabilities = GENERATIONS[configuration.device.generation].capabilities
-    if offset > MOST_ACCOUNTED and "limit-microseconds" not in capabilities:
+    if offset > MOST_ACCOUNTED and IOS_XE not in capabilities:
         notes.append(f"The simulated release counts at most {MOST_ACCOUNTED} of them.")
         offset = MOST_ACCOUNTED
     if found.below:
