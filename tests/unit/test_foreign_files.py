@@ -29,7 +29,6 @@ def recorded(name: str) -> bytes:
 IRTT = recorded("irtt.json")
 PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
 IRTT_VERSION = b'{"version": {"irtt": "0.9.0", "json_format": 1}'
-IRTT_2 = IRTT.replace(b'"json_format": 1', b'"json_format": 2')
 NO_VALUE = b'{"metadata": {"NAME": "rrul"}, "results": {}, "version": 4, "x_values": []}'
 CUT_CAPTURE = (RECORDED / "capture/four-streams.pcapng").read_bytes()[:-7]
 NO_STREAM = (

@@ -17,7 +17,6 @@ from qoslab.schema.inventory import lacking
 from qoslab.schema.topology import load_topology
 
 EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yml"))
-OF_THE_ARTICLE = EXPERIMENTS[0].with_name("policing-vs-shaping.yml")
 SWITCH = EXPERIMENTS[0].with_name("bucket-truth.yml")
 
 INVENTORY = """\

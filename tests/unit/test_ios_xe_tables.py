@@ -63,7 +63,6 @@ def sent(lines: list[str], rate_kbps: int, shares: dict[str, float]) -> dict[str
     return {each.path[-1]: each for each in trial.variants[0].classes if len(each.path) == 2}
 
 
-REMAINING = ["bandwidth remaining percent"]
 WAN_EDGE = [
     *("class C46", " priority", " police 20000000"),
     *(

@@ -79,10 +79,6 @@ class Lines:
         """Return all lines of a command of an interface, in order."""
         return list(self._found(("interface", "subinterface"), (interface,), (command,)))
 
-    def global_line(self, *commands: str) -> Line | None:
-        """Return the first global line that begins with one of `commands`."""
-        return self.first(("config",), (), *commands)
-
     def global_lines(self, command: str) -> list[Line]:
         """Return all global lines that begin with a command."""
         return list(self._found(("config",), (), (command,)))

@@ -11,7 +11,6 @@ from typing import Literal
 
 Hook = Literal["ingress", "egress"]
 Protocol = Literal["all", "ip", "ipv6", "arp"]
-CLSACT = "ffff:"
 ROOT = "root"
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Interface, ip_address
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Interface
 
 from qoslab.exchange.routers.show_values import full_name
 from qoslab.ios.model.ios_names import interface_kind
@@ -239,17 +239,3 @@ def _routes(text: str) -> Iterator[StaticRoute]:
     except ValueError:
         return
     yield StaticRoute(prefix, via, full_name(match["port"] or ""))
-
-
-def addresses_of(ports: Iterable[Port]) -> set[IPv4Address]:
-    """Return the primary addresses of interfaces."""
-    return {each.address.ip for each in ports if each.address is not None}
-
-
-def is_address(text: str) -> bool:
-    """Return whether a text is an address of either version of IP."""
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
