@@ -113,7 +113,7 @@ class Ran:
     @property
     def record(self) -> CellRecord:
         """Record of the cell."""
-        return Cell(self.cell, CellIdentity(self.arm, (), 1)).record()
+        return Cell(self.cell, CellIdentity(self.arm, (), 1)).files().record()
 
     def table(self, name: str) -> pd.DataFrame:
         """One of the run's tables."""

@@ -58,7 +58,7 @@ def test_the_mean_of_each_curve_is_the_value_of_the_table(clean: Path, lab: str)
     folder = RunFolder(newest_run(clean))
     found = {name: tables.read_table(folder, name) for name in ("flows", "intervals", "metrics")}
     captions = []
-    for cell in folder.cells():
+    for cell in folder.open().cells:
         flows, intervals, metrics = (table[table["cell"] == cell.name] for table in found.values())
         goodput = metrics.set_index("metric")["value"]
         curves = reported_throughput(intervals, flows)
@@ -71,5 +71,5 @@ def test_the_mean_of_each_curve_is_the_value_of_the_table(clean: Path, lab: str)
             if len(own) == 1:
                 assert float(own[0].mean()) == pytest.approx(goodput[f"goodput.sum({name})"], rel=1e-3)
         captions.append(text.rate(float(curves[ALL].mean())))
-    lead = lead_graph(folder.manifest().experiment, folder.cells(), found, ())
+    lead = lead_graph(folder.manifest().experiment, folder.open().cells, found, ())
     assert lead is not None and len(captions) == 2 and all(each in lead.summary for each in captions)

@@ -140,9 +140,9 @@ def test_prints_are_parsed_and_a_probe_has_the_figures_of_its_print(tmp_path: Pa
 def test_a_metric_at_a_trigger_equals_the_output_at_that_time(clean: Path) -> None:
     status, output, errors = run(clean, "run", "policing-vs-shaping", "--lab", "simulated", "--arm", "shaped")
     assert status == 0, errors + output
-    (cell,) = RunFolder(newest_run(clean)).cells()
+    (cell,) = RunFolder(newest_run(clean)).open().cells
     (entry,) = (each for each in cell.record().observed if each.moment == "time 5.7 s")
-    printed = re.search(r"^ +- +(\d+) +(\d+) ", cell.text(cell.path / f"{entry.file}.txt"), re.MULTILINE)
+    printed = re.search(r"^ +- +(\d+) +(\d+) ", cell.text(f"{entry.file}.txt"), re.MULTILINE)
     assert printed is not None
     metrics = tables.read_table(RunFolder(newest_run(clean)), "metrics").set_index("metric")["value"]
     figures = [metrics[f"shape.{name} @ time 5.7 s"] for name in ("queue_depth.during", "sent_packets")]

@@ -104,8 +104,8 @@ def test_a_grid_interrupted_and_resumed(grid: Path, clean: Path) -> None:
     assert set(tables.read_table(folder, "hosts")["host"]) == {"client", "server"}
     assert sorted(set(flows["matrix.rtt"])) == [10, 50] and sorted(set(flows["matrix.pir"])) == [1e6, 2e6]
     # The link and the policer were those of each cell.
-    for cell in folder.cells():
-        engine = json.loads(cell.configuration("R1.engine.json").read_text())
+    for cell in folder.open().cells:
+        engine = json.loads(cell.text("config/R1.engine.json"))
         (police,) = [each["police"] for each in engine["policy_maps"]["Police"]["classes"]]
         assert police["cir"]["bps"] == int(cell.parameters["pir"])
         assert int(cell.experiment().topology.links[1].delay) * 2 == int(cell.parameters["rtt"])

@@ -40,7 +40,7 @@ from simulation_cache import SimulationCache
 from experiment_files import simulated_experiments
 from qoslab.analysis import readings
 from qoslab.analysis.metrics import of_all_cells
-from qoslab.analysis.run_analysis import judge, metrics_of_cells
+from qoslab.analysis.run_analysis import judge
 from qoslab.errors import QoslabError
 from qoslab.lab_kinds import lab_kind
 from qoslab.lab_kinds.simulated import Simulated
@@ -235,12 +235,20 @@ def hold(path: Path, folder: Path) -> list[tuple[Any, ...]]:
     return held
 
 
+def metrics_of(file: File, cells: Sequence[Cell]) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
+    """The metrics of some cells of a file, and the reasons of invalid cells."""
+    wanted = readings.references(file.experiment, file.published)
+    found = readings.Readings(wanted, captures=file.captures).gather(cell.files() for cell in cells)
+    parameters = {cell.name: cell.parameters for cell in cells}
+    return tables.with_parameters(found.tables["metrics"], parameters), found.problems
+
+
 def begin(file: File, folder: Path) -> None:
     """Run a file without a mistake."""
     with SimulationCache.of(PROGRAM, RESULTS).used():
         file.cells = simulate(file.tasks, RunFolder.create(folder, file.name))
     with recorded("metrics_of_cell", file.read):
-        file.metrics, invalid = metrics_of_cells(file.experiment, file.published, file.cells, captures=file.captures)
+        file.metrics, invalid = metrics_of(file, file.cells)
     file.verdicts = verdicts(file, file.metrics, invalid)
     if invalid:
         raise SystemExit(f"{file.name} is not valid without a mistake: {invalid}")
@@ -300,7 +308,7 @@ def noticed_in(file: File, mistake: Mistake, numbers: Sequence[int], folder: Pat
             cells = simulate([file.tasks[number] for number in numbers], RunFolder.create(folder, file.name))
     except QoslabError as error:
         return [("it is refused:", error.message)]
-    metrics, invalid = metrics_of_cells(file.experiment, file.published, cells, captures=file.captures)
+    metrics, invalid = metrics_of(file, cells)
     kept = file.metrics[~file.metrics["cell"].isin([cell.name for cell in cells])]
     return changed(file, verdicts(file, pd.concat([kept, metrics], ignore_index=True), invalid))
 

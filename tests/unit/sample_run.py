@@ -321,7 +321,7 @@ def make_run(
         reasons = () if valid or arm is not model.arms[0] else ("R1: the kernel dropped 7 frames",)
         cell.write_record(cell_record(arm, model.duration.seconds, begun, reasons, write_observations(cell)))
         summaries.append(
-            CellSummary(arm=arm.name, repetition=1, record=cell.record_seal(), valid=not reasons, reasons=reasons)
+            CellSummary(arm=arm.name, repetition=1, record=cell.files().seal, valid=not reasons, reasons=reasons)
         )
     run.write_manifest(
         Manifest(
@@ -349,6 +349,11 @@ def make_run_of_one_arm(root: Path) -> RunFolder:
     expected = [each for each in compare["expectations"] if each["arm"] == "policed"]
     experiment = EXPERIMENT | {"arms": EXPERIMENT["arms"][:1], "compare": compare | {"expectations": expected}}
     return make_run(root, experiment=experiment, published=tuple(each for each in PUBLISHED if each.arm == "policed"))
+
+
+def cells_of(run: RunFolder) -> list[Cell]:
+    """Folders of the cells, for tests that write to them."""
+    return [run.summarised(each) for each in run.manifest().cells]
 
 
 def change_json(path: Path, change: Callable[[Any], None]) -> None:

@@ -120,7 +120,7 @@ def policed(sample: RunFolder) -> dict[str, pd.DataFrame]:
 
 @pytest.fixture(scope="module")
 def throughput(sample: RunFolder, policed: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    records = sample.cell("policed").record().flows
+    records = sample.cell("policed").files().record().flows
     return series.flow_throughput(policed["packets_io"], policed["flows"], records)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from sample_run import EXPERIMENT, RECORDED, make_run, reseal
+from sample_run import EXPERIMENT, RECORDED, cells_of, make_run, reseal
 
 from qoslab.analysis import analyse
 from qoslab.analysis.class_lines import Line
@@ -136,7 +136,7 @@ class TestHosts:
 
     def test_they_are_read_from_the_cell(self, tmp_path: Path) -> None:
         run = make_run(tmp_path)
-        for cell in run.cells():
+        for cell in cells_of(run):
             for number, file in enumerate(cell.host_counters("client")):
                 text = self.TEXT.replace("\nTcp: 1 200 120000 -1 ", f"\nTcp: 1 200 120000 {number} ")
                 cell.write(file, text)

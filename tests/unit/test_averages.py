@@ -309,9 +309,10 @@ WANTED = [
 
 
 @pytest.fixture
-def outcome() -> Outcome:
+def outcome(tmp_path: Path) -> Outcome:
     metrics, cells = sweep(invalid="policer=default,link=2Mbps,pir=1Mbps")
     return Outcome(
+        make_run(tmp_path).open(),
         True,
         (),
         frozenset(),

@@ -42,15 +42,15 @@ def test_cells_that_were_read_before_give_the_same_bytes(tmp_path: Path) -> None
     for file in folder.tables.glob("*"):
         file.unlink()
     readings = readings_of(folder)
-    for cell in reversed(folder.cells()):
-        readings.of(cell.files())
+    for cell in reversed(folder.open().cells):
+        readings.of(cell)
     analyse(folder, readings)
     assert results(folder) == at_once
 
 
 def test_a_cell_is_read_again_only_if_its_record_changed(tmp_path: Path) -> None:
     folder = sample_run.make_run(tmp_path)
-    readings, cell = readings_of(folder), folder.cells()[0]
+    readings, cell = readings_of(folder), sample_run.cells_of(folder)[0]
     first = readings.of(cell.files())
     assert readings.of(cell.files()) is first
 

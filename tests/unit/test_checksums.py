@@ -17,7 +17,6 @@ from qoslab.results.checksums import (
     seal_of,
     sealed,
     seals,
-    state_of,
     unsealed,
 )
 
@@ -98,17 +97,6 @@ def test_the_files_of_a_cell_are_all_but_its_record(tmp_path: Path) -> None:
         ("hosts/cell.json", written(b"hosts/cell.json", 0)),
         ("hosts/deep/c.err", written(b"hosts/deep/c.err", 0)),
     ]
-
-
-def test_the_state_of_a_folder_has_the_size_and_time_of_each_file(tmp_path: Path) -> None:
-    paths = [put(tmp_path / name, b"123") for name in ("b.txt", "a/z.txt", "cell.json")]
-    (tmp_path / "link").symlink_to("nowhere")
-    before = state_of(tmp_path)
-    stats = [(str(path), path.lstat()) for path in sorted([*paths, tmp_path / "link"])]
-    assert before == tuple((name, each.st_size, each.st_mtime_ns, each.st_ino) for name, each in stats)
-    assert state_of(tmp_path) == before
-    put(paths[0], b"1234")
-    assert [old[0] for old, new in zip(before, state_of(tmp_path), strict=True) if old != new] == [str(paths[0])]
 
 
 def test_a_sealed_text_begins_with_its_digest() -> None:

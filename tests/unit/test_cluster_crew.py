@@ -104,7 +104,7 @@ def test_a_pool_of_this_machine_is_there_for_the_run(tmp_path: Path, monkeypatch
     for each in summaries:
         assert each.folder.endswith("/1.2") and len(each.earlier) == 1
         assert each.earlier[0].reasons == ("the worker process that ran it died, ended by SIGKILL",)
-        assert Cell(fake.folder.path / each.folder, fake.plan.cells[0].identity).record().valid
+        assert Cell(fake.folder.path / each.folder, fake.plan.cells[0].identity).files().record().valid
     assert any("has left" in note for note in fake.reporter.notes)
     assert not any("pool_worker" in line for line in children()), "the pool ended with the run"
 

@@ -24,12 +24,12 @@ from qoslab.run.task import CellTask
 def cell(tmp_path: Path) -> Cell:
     """One that came to its end, without its record."""
     folder = sample_run.make_run(tmp_path)
-    return next(each for each in folder.cells() if each.arm == "policed")
+    return next(each for each in sample_run.cells_of(folder) if each.arm == "policed")
 
 
 def concluded(cell: Cell, received: int) -> CellRecord:
     """Return its record if the server reports so many received packets; the router has counted none."""
-    before, experiment = cell.record(), cell.experiment()
+    before, experiment = cell.files().record(), cell.files().experiment()
     cell.record_file.unlink()
     counts = {"sent_packets": 0, "received_packets": 0, "sent_bytes": 0, "received_bytes": 0}
     after = counts | {"received_packets": received}
@@ -45,7 +45,7 @@ def test_a_host_and_a_router_that_disagree_make_the_record_invalid(cell: Cell) -
     assert not record.valid and record.disagreeing and not record.late
     (reason,) = [each for each in record.reasons if "server" in each]
     assert "server received 5000 packets by eth0, and R1 counts 0 that FastEthernet0/1 sent" in reason
-    assert cell.record() == record
+    assert cell.files().record() == record
     # Later readers trust the record.
     assert Readings([], captures=False).of(cell.files()).problems == record.reasons
 
@@ -63,7 +63,7 @@ def test_counters_that_cannot_be_read_are_no_agreement(cell: Cell) -> None:
 
 def over_after(cell: Cell, seconds: float) -> None:
     """The step of the traffic ends so long after the start of its flow, whose time is 4 s."""
-    record = cell.record()
+    record = cell.files().record()
     assert record.traffic_started is not None
     cell.record_file.unlink()
     ended = record.traffic_started + timedelta(seconds=seconds)
@@ -73,12 +73,12 @@ def over_after(cell: Cell, seconds: float) -> None:
 
 
 def early(cell: Cell) -> list[str]:
-    return list(too_old(cell.files(), cell.record(), cell.experiment()))
+    return list(too_old(cell.files(), cell.files().record(), cell.files().experiment()))
 
 
 def test_counters_that_lack_the_end_of_the_traffic_make_the_record_invalid(cell: Cell) -> None:
     replies = cell.counters("R1").read_text().splitlines()
-    origin = cell.record().traffic_started
+    origin = cell.files().record().traffic_started
     assert origin is not None
     times = [(json.loads(each)["time_ns"] - ns(origin)) / 1e9 for each in replies]
     assert times[-1] > 4
@@ -103,7 +103,7 @@ def test_counters_that_lack_the_end_of_the_traffic_make_the_record_invalid(cell:
 def test_and_so_do_readings_with_show_commands(cell: Cell, every_s: float, most: float) -> None:
     cell.counters("R1").unlink()
     over_after(cell, 5.0)
-    record = cell.record()
+    record = cell.files().record()
     polling = PollingRecord(every_s=every_s, commands=(), readings=2, took_mean_s=0.1, took_max_s=0.1)
     cell.record_file.unlink()
     cell.write_record(record.model_copy(update={"polling": {"R1": polling}}))
@@ -132,7 +132,7 @@ WITHOUT = "Building configuration...\nenable secret 5 <removed>\nsnmp-server com
 
 def observed(cell: Cell, command: str, raw: str, data: dict[str, Any]) -> tuple[str, Any]:
     """Return the recorded answer, raw and parsed."""
-    task = CellTask(cell.identity, cell.experiment(), {}, key="", lab="external")
+    task = CellTask(cell.identity, cell.files().experiment(), {}, key="", lab="external")
     Journal(task, cell, lambda *_: None).observed(Observation(node="R1", command=command), "before", raw, data)
     base = cell.observation("R1", "before", command)
     parsed = json.loads(base.with_name(base.name + ".json").read_text())

@@ -280,11 +280,11 @@ class TestCell:
 
     @pytest.fixture
     def cell(self, tmp_path: Path) -> Cell:
-        return sample_run.make_run(tmp_path / "runs").cells()[0]
+        return sample_run.sample_run.cells_of(sample_run.make_run(tmp_path / "runs"))[0]
 
     @staticmethod
     def reported(cell: Cell) -> list[str]:
-        return disagreements_of(cell, cell.record(), cell.experiment())
+        return disagreements_of(files := cell.files(), files.record(), files.experiment())
 
     @staticmethod
     def count(cell: Cell, **ports: dict[str, int]) -> None:

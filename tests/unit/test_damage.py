@@ -89,7 +89,7 @@ def verified(run: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
 def test_an_undamaged_run_is_reported_as_such(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, output = verified(run, capsys)
     assert status == 0 and output.startswith("2 cells, ") and "all checksums match" in output
-    assert RunFolder(run).damaged() == {}
+    assert RunFolder(run).open().damaged == {}
     # A report, which is computed from what was written, damages nothing.
     before = {path: seal_of(path) for path in files_of_the_cell(run)}
     assert main(["report", str(run)]) == status_of(run) in (0, 1)
@@ -109,10 +109,10 @@ def test_damage_of_any_file_of_a_cell_is_named(
         damage(path)
         name = path.relative_to(run / CELL).as_posix()
         reported = name if damage is not add else str(Path(name).with_name(f"more-{path.name}"))
-        folder = RunFolder(run)
-        (reason,) = folder.damaged()["policed/1"]
+        opened = RunFolder(run).open()
+        (reason,) = opened.damaged["policed/1"]
         assert re.match(MESSAGES[damage].format(re.escape(reported)), reason), reason
-        assert [cell.name for cell in folder.cells()] == ["shaped/1"]
+        assert [cell.name for cell in opened.cells] == ["shaped/1"]
         path.write_bytes(content)
         path.with_name(f"more-{path.name}").unlink(missing_ok=True)
     assert verified(run, capsys)[0] == 0

@@ -113,7 +113,7 @@ def test_flent_gets_the_version_of_ip(
         for families in given
     ]
 
-    (cell, *_), manifest = run.cells(), run.manifest()
+    (cell, *_), manifest = sample_run.cells_of(run), run.manifest()
     content = json.loads(cell.experiment_file.read_text())
     content["traffic"], content["arms"][0]["traffic"] = flows
     for place, link in enumerate(content["topology"]["links"]):

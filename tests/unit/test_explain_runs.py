@@ -27,7 +27,7 @@ from qoslab.model.experiment import Experiment
 from qoslab.model.instants import Demand
 from qoslab.plan import make_plan
 from qoslab.platforms import routers_of
-from qoslab.results import Cell
+from qoslab.results import Cell, CellFiles
 from qoslab.schema import CellIdentity, load_sweep
 from qoslab.simulation.scenario import build_scenario, configured_routers
 from qoslab.system.programs import SIMULATOR, own_program
@@ -108,7 +108,7 @@ def texts_of(file: Path) -> tuple[Experiment, dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> Cell:
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> CellFiles:
     """A cell as a simulated run leaves it, with its capture."""
     folder = tmp_path_factory.mktemp("loaded")
     (folder / "loaded.yml").write_text(LOADED, encoding="utf-8")
@@ -122,7 +122,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> Cell:
     cell.write(cell.configuration("scenario.json"), json.dumps(scenario))
     cell.capture("client")
     simulate(scenario, cell.path)
-    return cell
+    return cell.files()
 
 
 def simulate(scenario: Any, folder: Path | None = None) -> Any:
@@ -146,7 +146,7 @@ def step(found: Trace, kind: str) -> dict[str, Any]:
     return next(each for each in found.as_dict()["steps"] if each["kind"] == kind)
 
 
-def test_full_queue_drops_with_its_limit(loaded: Cell) -> None:
+def test_full_queue_drops_with_its_limit(loaded: CellFiles) -> None:
     subject = run_subject(loaded, "R1", "run")
     found = [during(subject, 5001, at_ms) for at_ms in range(2000, 2100, 10)]
     for each in found:
@@ -160,7 +160,7 @@ def test_full_queue_drops_with_its_limit(loaded: Cell) -> None:
     assert "queue-limit 9" in [line["text"] for line in step(drops[0], "verdict")["lines"]]
 
 
-def test_wred_drops_with_its_line_and_depth(loaded: Cell) -> None:
+def test_wred_drops_with_its_line_and_depth(loaded: CellFiles) -> None:
     subject = run_subject(loaded, "R1", "run")
     found = [during(subject, 5002, at_ms) for at_ms in range(1500, 2500, 50)]
     drops = [each for each in found if each.reason in ("random", "random_tail")]
@@ -169,7 +169,7 @@ def test_wred_drops_with_its_line_and_depth(loaded: Cell) -> None:
     assert [line["text"] for line in step(drops[0], "verdict")["lines"]] == ["random-detect"]
 
 
-def test_priority_class_above_its_rate_is_dropped_under_congestion(loaded: Cell) -> None:
+def test_priority_class_above_its_rate_is_dropped_under_congestion(loaded: CellFiles) -> None:
     found = [during(run_subject(loaded, "R1", "run"), 5003, at_ms, 228) for at_ms in range(2000, 2100, 10)]
     drops = [each for each in found if each.reason == "priority"]
     assert drops
@@ -178,7 +178,7 @@ def test_priority_class_above_its_rate_is_dropped_under_congestion(loaded: Cell)
     assert step(drops[0], "verdict")["lines"][0]["text"] == "priority 100"
 
 
-def test_packet_of_a_capture_has_its_headers_and_its_time_at_the_router(loaded: Cell) -> None:
+def test_packet_of_a_capture_has_its_headers_and_its_time_at_the_router(loaded: CellFiles) -> None:
     found = captured_packet("client:50", loaded)
     packet = found.packet
     assert (packet.protocol, str(packet.source), str(packet.destination)) == (UDP, "10.0.0.10", "10.0.20.10")
@@ -196,7 +196,7 @@ def test_packet_of_a_capture_has_its_headers_and_its_time_at_the_router(loaded: 
     assert arrival(subject, replace(found, identity=1)) is None
 
 
-def test_same_question_has_the_same_answer(loaded: Cell) -> None:
+def test_same_question_has_the_same_answer(loaded: CellFiles) -> None:
     subject = run_subject(loaded, "R1", "run")
     assert during(subject, 5001, 2345) == during(subject, 5001, 2345)
 

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from sample_run import cells_of
 
 from levels import by_level, every
 from qoslab.cli import main
-from qoslab.results import Cell, RunFolder
+from qoslab.results import RunFolder
+from qoslab.results.cell_files import damage_of
 from qoslab.results.checksums import CELL_RECORD, seals
 from qoslab.results.file_access import Disk
 from qoslab.results.progress import PROGRESS
@@ -314,7 +316,7 @@ def test_a_power_loss_at_any_time_leaves_a_readable_run(
         assert kept in ({}, raw_of(whole)), state.name
         complete += bool(kept)
         if (run / "manifest.json").exists():
-            assert kept and RunFolder(run).damaged() == {}
+            assert kept and RunFolder(run).open().damaged == {}
     # Once a cell is there, it stays.
     assert complete > 50 // every(23)
     capsys.readouterr()
@@ -391,6 +393,6 @@ def test_a_run_may_be_killed_at_any_write(
 def test_a_truncated_record_is_no_valid_cell(whole: Path, tmp_path: Path) -> None:
     """Counters of a lab in real time are appended to a file that has its name already."""
     run = Path(shutil.copytree(whole, tmp_path / whole.name))
-    (cell,) = RunFolder(run).cells()
+    (cell,) = cells_of(RunFolder(run))
     cell.append_counters("R1", {"ok": True})
-    assert Cell(cell.path, cell.identity).damage()[0].startswith("counters/R1.jsonl: ")
+    assert damage_of(cell.path)[0].startswith("counters/R1.jsonl: ")

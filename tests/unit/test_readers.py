@@ -18,6 +18,7 @@ import sample_run
 from qoslab.analysis import Readings, analyse, parallel, references
 from qoslab.analysis.parallel import analyse_by_helpers, read
 from qoslab.results import CellFiles, RunFolder
+from qoslab.results.cell_files import EXPERIMENT
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def test_helpers_come_to_the_same_bytes(folder: RunFolder) -> None:
     assert len(alone) > 10
     readings = readings_of(folder)
     of_helper_alone(readings, folder.open().cells)
-    assert not any(readings.lacks(cell.files()) for cell in folder.cells())
+    assert not any(readings.lacks(cell) for cell in folder.open().cells)
     analyse(folder, readings)
     assert results(folder) == alone
     analyse_by_helpers(folder)
@@ -67,7 +68,7 @@ def test_every_cell_is_read_however_many_help(folder: RunFolder, most: int) -> N
     readings = readings_of(folder)
     read(readings, folder.open().cells, most)
     # Without a helper there is nothing to be done ahead.
-    assert [readings.lacks(cell.files()) for cell in folder.cells()] == [most == 0] * len(folder.cells())
+    assert [readings.lacks(cell) for cell in folder.open().cells] == [most == 0] * len(folder.open().cells)
 
 
 def test_few_cells_get_no_helper(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,18 +103,18 @@ def test_a_helper_that_dies_costs_nothing_but_time(
 @pytest.mark.usefixtures("several")
 def test_errors_of_a_cell_are_reported_as_by_one_process(tmp_path: Path) -> None:
     folder = sample_run.make_run(tmp_path)
-    cell = folder.cells()[0]
-    cell.experiment_file.write_text("{")
+    cell = folder.open().cells[0]
+    (cell.path / EXPERIMENT).write_text("{")
     with pytest.raises(Exception) as alone:
-        readings_of(folder).of(cell.files())
+        readings_of(folder).of(cell)
     readings = readings_of(folder)
-    of_helper_alone(readings, [cell.files()])
-    assert readings.lacks(cell.files())
+    of_helper_alone(readings, [cell])
+    assert readings.lacks(cell)
     # It is a problem of its cell, reported when that is read.
-    read(readings, [cell.files(), *folder.open().cells[1:]], 1)
-    assert readings.lacks(cell.files())
+    read(readings, [cell, *folder.open().cells[1:]], 1)
+    assert readings.lacks(cell)
     with pytest.raises(type(alone.value)) as helped:
-        readings.of(cell.files())
+        readings.of(cell)
     assert str(helped.value) == str(alone.value)
 
 

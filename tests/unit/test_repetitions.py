@@ -62,18 +62,18 @@ def repeated(tmp_path: Path) -> Callable[..., RunFolder]:
 
 def test_repetitions_that_agree_are_enough(repeated: Callable[..., RunFolder]) -> None:
     run = repeated(1.01, 0.99)
-    why = enough(ENOUGH, [cell for cell in run.cells() if cell.arm == "policed"])
+    why = enough(ENOUGH, [cell for cell in run.open().cells if cell.arm == "policed"])
     assert "after 3 repetitions" in why and "within 5 %" in why
 
 
 def test_repetitions_that_differ_are_not_enough(repeated: Callable[..., RunFolder]) -> None:
     run = repeated(1.4, 0.6)
-    assert enough(ENOUGH, [cell for cell in run.cells() if cell.arm == "policed"]) == ""
+    assert enough(ENOUGH, [cell for cell in run.open().cells if cell.arm == "policed"]) == ""
 
 
 def test_invalid_repetitions_do_not_count(repeated: Callable[..., RunFolder]) -> None:
     run = repeated(1.0, 1.0, valid=False)
-    assert enough(ENOUGH, [cell for cell in run.cells() if cell.arm == "policed"]) == ""
+    assert enough(ENOUGH, [cell for cell in run.open().cells if cell.arm == "policed"]) == ""
     comparison = analyse(run).comparison
     row = comparison[(comparison["arm"] == "policed") & (comparison["metric"] == "goodput.sum")].iloc[0]
     assert (row["n"], row["excluded"]) == (1, 2)

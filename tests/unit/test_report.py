@@ -209,7 +209,7 @@ class TestPage:
         del experiment["compare"]
         del experiment["captures"]
         folder = sample_run.make_run(tmp_path, experiment=experiment, published=())
-        for cell in folder.cells():
+        for cell in sample_run.cells_of(folder):
             cell.counters("R1").unlink()
         sample_run.reseal(folder.path)
         page = build_page(folder, analyse(folder))
@@ -613,7 +613,7 @@ def test_a_mean_is_over_the_traffic_of_its_arm(tmp_path: Path) -> None:
     packets, flows = (tables.read_table(run, name) for name in ("packets_io", "flows"))
     notes = []
     for arm, seconds in zip(page.arms, (2, 4), strict=True):
-        record = run.cell(arm.anchor).record()
+        record = run.cell(arm.anchor).files().record()
         own = (table[table["cell"] == arm.anchor + "/1"] for table in (packets, flows))
         means = means_until(flow_throughput(*own, record.flows), seconds)
         notes.append(f"all flows {text.rate(means['all'])};")

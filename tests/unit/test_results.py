@@ -117,7 +117,7 @@ def test_files_are_written_once(tmp_path: Path) -> None:
     cell.write(cell.configuration("R1.ios"), "hostname R1\n")
     with pytest.raises(UserError, match="found an existing file"):
         cell.write(cell.configuration("R1.ios"), "hostname R2\n")
-    assert cell.text(cell.configuration("R1.ios")) == "hostname R1\n"
+    assert cell.files().text("config/R1.ios") == "hostname R1\n"
 
 
 def test_a_full_disk_is_reported_and_leaves_no_partial_file(tmp_path: Path) -> None:
@@ -153,8 +153,8 @@ def test_records_survive_the_file(tmp_path: Path) -> None:
         run.cell(arm, repetition).write_record(record(arm, repetition))
     assert run.manifest() == written
     assert not run.manifest().valid
-    assert [(cell.arm, cell.repetition) for cell in run.cells()] == [("policed", 1), ("policed", 2), ("free", 1)]
-    assert run.cells()[0].record() == record()
+    assert [(cell.arm, cell.repetition) for cell in run.open().cells] == [("policed", 1), ("policed", 2), ("free", 1)]
+    assert run.open().cells[0].record() == record()
     assert record().traffic_started == NOW
 
 

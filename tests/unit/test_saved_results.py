@@ -70,7 +70,7 @@ def test_damaged_results_are_computed_again_and_named(run: RunFolder, read: list
     damage(run.tables / name)
     (note,) = analyse(run).notes
     assert f"tables/{name}" in note and note.endswith("; the cells are read again")
-    assert len(read) == len(run.cells()) and results(run) == before
+    assert len(read) == len(run.manifest().cells) and results(run) == before
 
 
 def test_results_of_other_code_are_computed_again_and_named(
@@ -82,13 +82,13 @@ def test_results_of_other_code_are_computed_again_and_named(
         assert analyse(run).notes == (
             "tables/cells.json: found results of another version of qoslab; the cells are read again",
         )
-    assert len(read) == len(run.cells())
+    assert len(read) == len(run.manifest().cells)
     analyse(run)
     assert results(run) == before
 
 
 def test_only_a_cell_with_another_record_is_read(run: RunFolder, read: list[str]) -> None:
-    cell = run.cells()[0]
+    cell = sample_run.cells_of(run)[0]
 
     def refuse(record: dict[str, Any]) -> None:
         record["valid"], record["reasons"] = False, ["a dog ate it"]
@@ -128,4 +128,4 @@ def test_a_full_disk_leaves_results_of_before(run: RunFolder, read: list[str], m
     assert "the disk is full" in note and note.endswith("the next report reads the cells again")
     assert results(run) == before
     analyse(RunFolder(run.path))
-    assert len(read) == 2 * len(run.cells()) and json.loads((run.path / SAVED_CELLS).read_text())["cells"]
+    assert len(read) == 2 * len(run.manifest().cells) and json.loads((run.path / SAVED_CELLS).read_text())["cells"]

@@ -24,7 +24,7 @@ def genie(command: str, text: str) -> tuple[Any, str]:
 def run_with(root: Path, command: str, text: str, parsed: str) -> RunFolder:
     """A run in which R1 printed this before each arm's traffic."""
     run = sample_run.make_run(root)
-    for cell in run.cells():
+    for cell in sample_run.cells_of(run):
         base = cell.observation("R1", "before", "show policy-map interface")
         base.with_name(base.name + ".txt").write_text(text)
         base.with_name(base.name + ".json").write_text(parsed)
@@ -41,7 +41,7 @@ def test_lines_that_a_parser_keeps_as_unknown_are_listed_once(tmp_path: Path) ->
 
     text = POLICE.read_text().rstrip() + "\n      frobnication 7 ms\n"
     run = run_with(tmp_path, "show policy-map interface", text, json.dumps(genie("show policy-map interface", text)[0]))
-    (found,) = unparsed(run.cells(), genie)
+    (found,) = unparsed(run.open().cells, genie)
     assert (found.device, found.command, found.line, found.times) == (
         "R1",
         "show policy-map interface",

@@ -15,7 +15,7 @@ from qoslab.analysis.raw import Row
 from qoslab.model.drops import DROP_REASONS
 from qoslab.model.experiment import Experiment, Topology
 from qoslab.platforms import routers_of
-from qoslab.results import Cell, CellFiles, CellRecord
+from qoslab.results import CellFiles, CellRecord
 
 SHARE = 0.005
 """Tolerated share of packets that only one side counts, since readings are not simultaneous."""
@@ -36,14 +36,13 @@ UNCOUNTED = ("access-group", "traffic-filter", "rate-limit", "ip verify unicast"
 """Configuration commands that make a router drop packets which are in none of the counters that are read."""
 
 
-def disagreements_of(cell: Cell, record: CellRecord, experiment: Experiment) -> list[str]:
+def disagreements_of(files: CellFiles, record: CellRecord, experiment: Experiment) -> list[str]:
     """Return one sentence for each disagreement of a cell's hosts and routers, and for counters without the end of the
     traffic.
 
     `record` is the cell's record before it is written; all other files exist. This is called once, when the cell ends.
     """
     rows: defaultdict[str, list[Row]] = defaultdict(list)
-    files = cell.files()
     if problems := add_counters(files, record, experiment, lambda name, row: rows[name].append(row)):
         return [f"the counters cannot be read: {problem}" for problem in problems]
     try:

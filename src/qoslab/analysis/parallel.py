@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
-from qoslab.analysis import Outcome, Readings, analyse, references
+from qoslab.analysis import Outcome, Readings, analyse
 from qoslab.analysis.readings import MisfitError
 from qoslab.results import CellFiles, RunFolder
 from qoslab.system.priority import processors
@@ -32,12 +32,7 @@ END_S = 30.0
 
 def analyse_by_helpers(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     """Analyse as `qoslab.analysis.analyse` does, with all processors that this process may use."""
-    if readings is None:
-        manifest = folder.manifest()
-        readings = Readings(references(manifest.experiment, manifest.published))
-    readings.load(folder)
-    read(readings, folder.open().cells)
-    return analyse(folder, readings)
+    return analyse(folder, readings, read)
 
 
 def read(readings: Readings, cells: Sequence[CellFiles], most: int | None = None) -> None:

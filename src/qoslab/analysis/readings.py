@@ -181,6 +181,7 @@ class Readings:
             reading = Reading(self._saved.rows(cell.name), of_cell.problems, of_cell.beyond)
         else:
             reading = self._read(cell)
+            cell.forget()
         self.take(cell, seal, reading)
         return reading
 

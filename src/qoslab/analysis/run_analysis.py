@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -25,11 +25,11 @@ from qoslab.model.labs import DEFAULT_LAB
 from qoslab.model.matrix import as_texts
 from qoslab.model.metrics import Reference
 from qoslab.model.partial_runs import STRICT
-from qoslab.results import Cell, CellFiles, CellSummary, Manifest, RunFolder, tables
+from qoslab.results import CellFiles, CellSummary, Manifest, RunFolder, tables
 from qoslab.results.baselines import AVERAGES, SCORES
 from qoslab.results.checksums import seal_of_content
 from qoslab.results.file_access import WriteError
-from qoslab.results.folder import MANIFEST, SAVED_CELLS
+from qoslab.results.folder import MANIFEST, SAVED_CELLS, OpenRun
 
 
 class ImpossibleError(RunInvalid):
@@ -46,6 +46,8 @@ class ImpossibleError(RunInvalid):
 class Outcome:
     """Results of a run."""
 
+    run: OpenRun
+    """The run; its cells are those with results, and the damaged ones include those with records of another cell."""
     valid: bool
     reasons: tuple[str, ...]
     """Reasons of an invalid run, with the cell's name."""
@@ -103,13 +105,18 @@ class Outcome:
         return ExitStatus.OUTSIDE if self.outside else ExitStatus.WITHIN
 
 
-def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
+def analyse(
+    folder: RunFolder,
+    readings: Readings | None = None,
+    read: Callable[[Readings, Sequence[CellFiles]], None] | None = None,
+) -> Outcome:
     """Compute the tables, `comparison.csv` and `comparison.json` of a run from its raw results, and write them.
 
     Invalid cells keep their rows in the tables. The comparison uses them only for arms without a valid cell, as values
     that decide nothing. Cells with damaged files, or with records of another cell, are ignored. Arms that were excluded
     from the run are not compared. Cells in the tables of an earlier analysis are not read again. `readings` are of
-    cells that were read before, for all metrics that the manifest's experiment names. Raise `ImpossibleError` if a
+    cells that were read before, for all metrics that the manifest's experiment names. `read` reads the cells into them,
+    such as by several processes. Raise `ImpossibleError` if a
     valid cell has an impossible value.
     """
     run = folder.open()
@@ -118,15 +125,17 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     experiment = manifest.experiment
     readings = readings or Readings(references(experiment, manifest.published))
     readings.load(folder)
+    if read is not None:
+        read(readings, run.cells)
     misfits = dict(readings.misfits(run.cells))
-    folder.set_aside({cell.path: why for cell, why in misfits.items()})
-    measured = [cell for cell in run.cells if cell not in misfits]
+    measured = tuple(cell for cell in run.cells if cell not in misfits)
+    damaged = {**run.damaged, **{cell.name: why for cell, why in misfits.items()}}
     gathered = readings.gather(measured)
     if gathered.beyond:
         raise ImpossibleError(gathered.beyond)
     recorded = {cell.name for cell in measured}
     reasons = [f"{name}: {problem}" for name, each in gathered.problems.items() for problem in each]
-    reasons += _unrecorded(manifest, {**run.damaged, **{cell.name: why for cell, why in misfits.items()}}, recorded)
+    reasons += _unrecorded(manifest, damaged, recorded)
 
     parameters = {summary.name: summary.values for summary in manifest.cells}
     found = {name: tables.with_parameters(table, parameters) for name, table in gathered.tables.items()}
@@ -151,6 +160,7 @@ def analyse(folder: RunFolder, readings: Readings | None = None) -> Outcome:
     notes += _write(folder, [*files, *_files(judged)])
     left_out = frozenset(each.name for each in cells if not each.valid and not each.spared)
     return Outcome(
+        replace(run, cells=measured, damaged=damaged),
         not reasons,
         tuple(reasons),
         untrusted,
@@ -262,13 +272,17 @@ FIGURES_SO_FAR = ("arm", "where", "metric", "unit", "measured", "low", "high", "
 
 
 def figures_so_far(
-    experiment: Experiment, published: Sequence[PublishedFigure], readings: Readings, cells: Sequence[Cell], lab: str
+    experiment: Experiment,
+    published: Sequence[PublishedFigure],
+    readings: Readings,
+    cells: Sequence[CellFiles],
+    lab: str,
 ) -> list[dict[str, object]]:
     """Return the comparison of some valid cells: rows of `FIGURES_SO_FAR`, null for missing values.
 
     Arms without a cell are left out.
     """
-    valid = [reading for cell in cells if not (reading := readings.of(cell.files())).problems]
+    valid = [reading for cell in cells if not (reading := readings.of(cell)).problems]
     parts = [reading.tables["metrics"] for reading in valid if "metrics" in reading.tables]
     found = tables.with_parameters(of_all_cells(parts), {cell.name: cell.parameters for cell in cells})
     done = [
@@ -279,19 +293,7 @@ def figures_so_far(
     return [{name: row[name] for name in FIGURES_SO_FAR} for row in rows if row["measured"] is not None]
 
 
-def metrics_of_cells(
-    experiment: Experiment, published: Iterable[PublishedFigure], cells: Sequence[Cell], *, captures: bool = False
-) -> tuple[pd.DataFrame, dict[str, tuple[str, ...]]]:
-    """Return every metric of some cells that the comparison names, and the reasons of invalid cells.
-
-    Captures are read only with `captures`.
-    """
-    found = Readings(references(experiment, published), captures=captures).gather(cell.files() for cell in cells)
-    parameters = {cell.name: cell.parameters for cell in cells}
-    return tables.with_parameters(found.tables["metrics"], parameters), found.problems
-
-
-def enough(wanted: Enough, cells: Sequence[Cell]) -> str:
+def enough(wanted: Enough, cells: Sequence[CellFiles]) -> str:
     """Return the reason why a cell needs no more repetitions than these; empty if it needs more.
 
     Repetitions that are not valid do not count.
@@ -299,7 +301,7 @@ def enough(wanted: Enough, cells: Sequence[Cell]) -> str:
     valid = [cell for cell in cells if cell.record().valid]
     if len(valid) < wanted.at_least:
         return ""
-    found = Readings([Reference.parse(wanted.metric)], captures=False).gather(cell.files() for cell in valid)
+    found = Readings([Reference.parse(wanted.metric)], captures=False).gather(valid)
     rows = found.tables["metrics"]
     good = (rows["metric"] == wanted.metric) & ~rows["cell"].isin(list(found.problems)) & rows["value"].notna()
     values = rows[good]["value"].astype(float).to_numpy()

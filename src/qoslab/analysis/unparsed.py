@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from qoslab.errors import QoslabError
-from qoslab.results import Cell
+from qoslab.results import CellFiles
 
 Parse = Callable[[str, str], tuple[Any, str]]
 """`parse("show version", text)`: the parsed value, or None with the reason."""
@@ -51,7 +51,7 @@ class Unparsed:
     """Number of outputs with this line."""
 
 
-def unparsed(cells: Iterable[Cell], parse: Parse) -> list[Unparsed]:
+def unparsed(cells: Iterable[CellFiles], parse: Parse) -> list[Unparsed]:
     """Return the unparsed lines of router output, each once for each router and command."""
     found: dict[tuple[str, str, str], Unparsed] = {}
     tried: set[tuple[str, str]] = set()
@@ -66,15 +66,14 @@ def unparsed(cells: Iterable[Cell], parse: Parse) -> list[Unparsed]:
     return list(found.values())
 
 
-def _prints(cell: Cell) -> Iterator[Print]:
+def _prints(cell: CellFiles) -> Iterator[Print]:
     for each in cell.record().observed:
-        raw = cell.path / f"{each.file}.txt"
-        parsed = cell.files().parsed(each.device, each.moment, each.command)
-        if raw.exists():
-            place = f"{cell.name}/{each.file}.txt"
-            yield Print(each.device, each.command, place, cell.text(raw), parsed, 1)
-    for device in cell.files().devices_with_readings():
-        for number, reading in enumerate(cell.files().readings(device), 1):
+        raw = f"{each.file}.txt"
+        parsed = cell.parsed(each.device, each.moment, each.command)
+        if cell.has(raw):
+            yield Print(each.device, each.command, f"{cell.name}/{raw}", cell.text(raw), parsed, 1)
+    for device in cell.devices_with_readings():
+        for number, reading in enumerate(cell.readings(device), 1):
             result = reading["parsed"]
             parsed = None if isinstance(result, dict) and "unparsed" in result else result
             place = f"{cell.name}/readings/{device}.jsonl:{number}"
@@ -131,7 +130,7 @@ def _place(each: Print, lines: list[str], wanted: str) -> str:
     return each.place if number is None else f"{each.place}:{number}"
 
 
-def readable(cells: Iterable[Cell]) -> Iterator[Cell]:
+def readable(cells: Iterable[CellFiles]) -> Iterator[CellFiles]:
     """Return the cells with a readable record."""
     for cell in cells:
         try:

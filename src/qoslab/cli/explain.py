@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from qoslab.explain.captured import Arrival
     from qoslab.explain.packet import Packet
     from qoslab.explain.subject import Subject
-    from qoslab.results import Cell
+    from qoslab.results import CellFiles
 
 IDLE = "Idle router: the token buckets are full, the queues are empty."
 
@@ -176,15 +176,16 @@ def _only_experiment(router: str) -> str:
     raise UserError(f'found "{router}" and {len(files)} experiments in {EXPERIMENTS}/, expected one of them', hint=hint)
 
 
-def _of_run(given: str, router: str, arm: str | None) -> tuple[Subject, Cell]:
+def _of_run(given: str, router: str, arm: str | None) -> tuple[Subject, CellFiles]:
     from qoslab.cli.places import RUNS
     from qoslab.explain.experiments import run_subject
     from qoslab.results import find_run
 
     folder = find_run(RUNS, given)
-    cells = [each for each in folder.cells() if arm in (None, each.arm)]
+    every = folder.open().cells
+    cells = [each for each in every if arm in (None, each.arm)]
     if not cells:
-        known = ", ".join(dict.fromkeys(each.arm for each in folder.cells())) or "none"
+        known = ", ".join(dict.fromkeys(each.arm for each in every)) or "none"
         raise UserError(f'--arm: found "{arm}", expected an arm of the run with a complete cell: {known}')
     cell = cells[0]
     title = f"{folder.path}, cell {cell.name}: configuration of {router}"
@@ -192,7 +193,7 @@ def _of_run(given: str, router: str, arm: str | None) -> tuple[Subject, Cell]:
 
 
 def _packet(
-    text: str | None, captured: str | None, at: str | None, subject: Subject, cell: Cell | None
+    text: str | None, captured: str | None, at: str | None, subject: Subject, cell: CellFiles | None
 ) -> tuple[Packet, Arrival | None]:
     """Return the packet, and its arrival at the router if it is from a capture of the run."""
     from qoslab.explain.packet import EXAMPLE, parse_packet
@@ -217,7 +218,7 @@ def _packet(
     return found.packet, Arrival(found.time_ns, "")
 
 
-def _time(at: str | None, arrived: Arrival | None, cell: Cell | None) -> int:
+def _time(at: str | None, arrived: Arrival | None, cell: CellFiles | None) -> int:
     """Return the time of the packet from the start of the run, in nanoseconds; 0 for an idle router."""
     if cell is None:
         return 0
@@ -235,7 +236,7 @@ def _time(at: str | None, arrived: Arrival | None, cell: Cell | None) -> int:
     return usual_time_ns(cell.experiment())
 
 
-def _state(cell: Cell | None, at_ns: int) -> str:
+def _state(cell: CellFiles | None, at_ns: int) -> str:
     if cell is None:
         return IDLE
     return f"State at {at_ns / 1e9:.6f} s of the run, simulated again; the packet is added to its traffic."

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from qoslab.analysis import Outcome, Readings
     from qoslab.model.comparison import PublishedFigure
     from qoslab.model.experiment import Enough, Experiment
-    from qoslab.results import Cell, RunFolder
+    from qoslab.results import Cell, CellFiles, RunFolder
     from qoslab.run.background_analysis import Figures
     from qoslab.run.request import Request
     from qoslab.schema import Sweep
@@ -250,7 +250,7 @@ class RunAnalysis:
     def __init__(self, experiment: Experiment, published: tuple[PublishedFigure, ...], lab: str) -> None:
         self._experiment = experiment
         self._lab = lab
-        self._cells: list[Cell] = []
+        self._cells: list[CellFiles] = []
         self._shown_at = -math.inf
         """Time of the last update of the values, by the monotonic clock."""
         self.published = published
@@ -273,8 +273,8 @@ class RunAnalysis:
         from qoslab.analysis.run_analysis import figures_so_far
 
         assert self.readings is not None
-        self.readings.of(cell.files())
-        self._cells.append(cell)
+        self._cells.append(cell.files())
+        self.readings.of(self._cells[-1])
         # Thousands of cells per minute would cause thousands of comparisons.
         began = time.monotonic()
         if began - self._shown_at < FIGURES_EVERY_S:
@@ -468,4 +468,4 @@ def _enough(wanted: Enough, cells: Sequence[Cell]) -> str:
         return ""
     from qoslab.analysis import enough
 
-    return enough(wanted, cells)
+    return enough(wanted, [cell.files() for cell in cells])

@@ -35,7 +35,7 @@ def command(run: str | None, as_json: bool) -> None:
         return found.parsed, found.reason
 
     folder = find_unfinished(RUNS, run)
-    found = unparsed(readable(folder.cells()), read)
+    found = unparsed(readable(folder.open().cells), read)
     if as_json:
         echo(json.dumps({"run": str(folder.path), "unparsed": [asdict(each) for each in found]}, indent=2))
         return

@@ -27,11 +27,11 @@ def write_csv(request: ExportRequest, to: Path) -> None:
     resources = []
     for name, table in _tables(request):
         (to / f"{name}.csv").write_text(table.to_csv(index=False, lineterminator="\n"), encoding="utf-8")
-        resources.append(_resource(name, table, tables.column_units(request.folder, table)))
+        resources.append(_resource(name, table, tables.column_units(request.outcome.run.manifest.cells, table)))
     comparison = request.outcome.comparison
     (to / "comparison.csv").write_text(comparison.to_csv(index=False, lineterminator="\n"), encoding="utf-8")
     resources.append(_resource("comparison", comparison, {}))
-    manifest = request.folder.manifest()
+    manifest = request.outcome.run.manifest
     package: dict[str, Any] = {
         "profile": "tabular-data-package",
         "name": manifest.experiment.name,
@@ -55,7 +55,7 @@ def write_parquet(request: ExportRequest, to: Path) -> None:
     """Write a folder: `TABLE.parquet` for each table that has rows; each column's metadata has its `unit`."""
     to.mkdir()
     for name, table in _tables(request):
-        units = tables.column_units(request.folder, table)
+        units = tables.column_units(request.outcome.run.manifest.cells, table)
         plain = pa.Table.from_pandas(table, preserve_index=False)
         fields = [
             field.with_metadata({"unit": units[field.name]}) if field.name in units else field for field in plain.schema

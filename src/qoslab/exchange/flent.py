@@ -35,7 +35,7 @@ _NAMESPACE = uuid.UUID("6d5c2f0e-7a50-5f5b-9d55-6f1a4f0c7a1d")
 
 def write_flent(request: ExportRequest, to: Path) -> None:
     """Write a folder: `EXPERIMENT-CELL.flent.gz` for each cell with intervals. Raise `UserError` if no cell has any."""
-    run = request.folder.open()
+    run = request.outcome.run
     manifest = run.manifest
     intervals = tables.read_table(request.folder, "intervals")
     flows = tables.read_table(request.folder, "flows")

@@ -54,7 +54,7 @@ def write_crate(request: ExportRequest, to: Path) -> None:
 
 def describe(request: ExportRequest) -> dict[str, Any]:
     """Return the content of `ro-crate-metadata.json`."""
-    manifest = request.folder.manifest()
+    manifest = request.outcome.run.manifest
     authors = [_author(text) for text in request.authors]
     files = [_file(name, path) for name, path in _files(request.folder.path)]
     return {

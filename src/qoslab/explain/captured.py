@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
     from qoslab.explain.subject import Subject
-    from qoslab.results import Cell
+    from qoslab.results import CellFiles
     from qoslab.system import program_formats
 
 EXPECTED = "a capture and the number of a packet, such as wan.pcapng:12"
@@ -44,7 +44,7 @@ class Arrival:
     interface: str
 
 
-def captured_packet(given: str, cell: Cell | None) -> Captured:
+def captured_packet(given: str, cell: CellFiles | None) -> Captured:
     """Return packet N of a capture.
 
     `given` is FILE:N, or NAME:N with the name of a capture of the cell. Raise UserError if there is no such packet.
@@ -109,7 +109,7 @@ def _times(file: Path, captured: Captured) -> Iterator[tuple[int, int]]:
                     yield piece.column("time_ns")[index].as_py() - EPOCH_NS, piece.column("vlan")[index].as_py()
 
 
-def _file(name: str, cell: Cell | None) -> tuple[Path, bool]:
+def _file(name: str, cell: CellFiles | None) -> tuple[Path, bool]:
     """Return the file of a capture, and whether it belongs to the cell."""
     if cell is not None:
         points = [point.name for point in cell.experiment().captures]

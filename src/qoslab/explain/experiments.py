@@ -23,7 +23,7 @@ from qoslab.simulation.scenario import build_scenario, configured_routers, durin
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from qoslab.results import Cell
+    from qoslab.results import CellFiles
     from qoslab.system import program_formats
 
 BASE = "base"
@@ -41,16 +41,16 @@ def experiment_subject(experiment: Experiment, configurations: Mapping[str, str]
     return _subject(experiment, routers[name], configurations.get(name, ""), title, _idle(scenario), notes)
 
 
-def run_subject(cell: Cell, name: str, title: str) -> Subject:
+def run_subject(cell: CellFiles, name: str, title: str) -> Subject:
     """Return a router of a cell of a run, with the traffic of the run."""
     experiment = cell.experiment()
     _check(experiment, name)
-    configurations = cell.files().configurations(routers_of(experiment.topology))
+    configurations = cell.configurations(routers_of(experiment.topology))
     routers = configured_routers(experiment, configurations)
-    file = cell.configuration("scenario.json")
+    text = cell.scenario()
     notes = []
-    if file.exists():
-        scenario = cast("program_formats.Scenario", json.loads(cell.text(file)))
+    if text is not None:
+        scenario = cast("program_formats.Scenario", json.loads(text))
     else:
         scenario = build_scenario(experiment, routers, cell.identity.repetition, Demand())
         notes.append("the run was not simulated: its traffic is computed again, with modelled hosts")

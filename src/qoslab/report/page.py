@@ -197,7 +197,7 @@ CELLS_IN_FULL = 24
 
 def build_page(folder: RunFolder, outcome: Outcome) -> Page:
     """Build the report of an analysed run."""
-    run = folder.open()
+    run = outcome.run
     manifest, cells = run.manifest, run.cells
     experiment = manifest.experiment
     shown_tables = ("flows", "intervals", "classes", "packets_io", "queues", "metrics")

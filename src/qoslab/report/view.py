@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -58,7 +59,9 @@ class RunView:
         """Return the same run, restricted to cells with these parameter values: an arm's values and graphs are of its
         first such cell.
         """
-        return RunView(self.folder, {**self._where, **parameters})
+        view = copy(self)  # with the outcome, if it has been computed
+        view._where = {**self._where, **parameters}
+        return view
 
     def __repr__(self) -> str:
         return f"{self.manifest.experiment.title}, run {self.folder.path.name}"
@@ -99,7 +102,7 @@ class RunView:
             raise UserError(f'found table "{name}", expected one of {", ".join(tables.SCHEMAS)}')
         _ = self.outcome
         found = tables.read_table(self.folder, name)
-        found.attrs["units"] = tables.column_units(self.folder, found)
+        found.attrs["units"] = tables.column_units(self.manifest.cells, found)
         return found
 
     def graphs(self) -> dict[str, str]:
@@ -251,7 +254,7 @@ class RunView:
         return Text(self._cell(arm).given(device).strip("\n"))
 
     def _cell(self, arm: str) -> CellFiles:
-        cells = self.folder.open().cells
+        cells = self.outcome.run.cells
         for cell in cells:
             if cell.arm == arm and fits(cell.parameters, self._where):
                 return cell
@@ -264,6 +267,5 @@ class RunView:
 
     def _table(self, name: str, arm: str) -> pd.DataFrame:
         cell = self._cell(arm)
-        _ = self.outcome
         table = tables.read_table(self.folder, name)
         return table[table["cell"] == cell.name]

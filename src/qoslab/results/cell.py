@@ -1,4 +1,4 @@
-"""Folder of a cell in a run folder: paths, writing each file once, and reading."""
+"""Folder of a cell in a run folder: paths, and writing each file once."""
 
 from __future__ import annotations
 
@@ -10,28 +10,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
 from qoslab.results.cell_files import EXPERIMENT, CellFiles, capture_file, observation_file, traffic_file
-from qoslab.results.checksums import (
-    CELL_RECORD,
-    FileSeal,
-    content_difference,
-    difference,
-    differences,
-    sealed,
-    seals,
-)
+from qoslab.results.checksums import CELL_RECORD, sealed, seals
 from qoslab.results.file_access import (
     append,
-    read_bytes,
     replace,
     sync_all,
     sync_names,
     write_once,
     writing,
 )
-from qoslab.results.record_files import RECORD_MOST, json_of, read_whole, record_of
+from qoslab.results.record_files import json_of
 from qoslab.results.records import CellRecord
 from qoslab.results.redaction import KNOWN
 from qoslab.schema import CellIdentity, Identified
@@ -74,18 +64,9 @@ class Cell(Identified):
         """Save the experiment of the cell."""
         self.write(self.experiment_file, json_of(experiment))
 
-    def experiment(self) -> Experiment:
-        """Read the cell's experiment."""
-        return self.files().experiment()
-
     def configuration(self, name: str) -> Path:
         """Return the file of a configuration: `R1.ios`, `R1.engine.json`, `R1.before.ios` or `R1.after.ios`."""
         return self.path / "config" / name
-
-    def given(self, device: str) -> Path:
-        """Return the file of a router's given configuration: IOS commands, or tc commands."""
-        tc = self.configuration(f"{device}.tc")
-        return tc if tc.exists() else self.configuration(f"{device}.ios")
 
     def ansible(self, intent: str) -> Path:
         """Return the folder for the files that ansible-runner leaves after a playbook; it is created if missing."""
@@ -207,10 +188,6 @@ class Cell(Identified):
             replace(self.record_file, sealed(json_of(record)))
         return record
 
-    def record(self) -> CellRecord:
-        """Read `cell.json`. Raise `DamageError` if it has changed since it was written."""
-        return self.files().record()
-
     def files(self) -> CellFiles:
         """Return the content of the cell's files, for readers."""
         return CellFiles(self.path, self.identity)
@@ -218,26 +195,3 @@ class Cell(Identified):
     def sync_place(self) -> None:
         """Sync its folder, and all parent folders up to the run's, so that the names survive a power failure."""
         sync_names(self.path, 2 + self.identity.folder.count("/"))
-
-    def record_seal(self) -> FileSeal | None:
-        """Return the seal of `cell.json` for the manifest; None if there is no such file."""
-        return self.files().seal
-
-    def damage(self, written: FileSeal | None = None) -> tuple[str, ...]:
-        """Return the differences of the cell's files from their seals, by file; empty if there are none.
-
-        `written` is the seal of `cell.json` in the manifest.
-        """
-        label, problem = str(self.record_file), ""
-        try:
-            content = read_bytes(self.record_file, RECORD_MOST)
-            if written is None or not content_difference(CELL_RECORD, content, written):
-                return tuple(differences(self.path, record_of(CellRecord, label, content).files))
-        except UserError as error:
-            problem = error.message.replace(label, CELL_RECORD)
-        damage = "" if written is None else difference(self.record_file, CELL_RECORD, written)
-        return (damage or problem or f"{CELL_RECORD}: found another file while it was read",)
-
-    def text(self, path: Path) -> str:
-        """Return the text of one of the cell's files."""
-        return read_whole(path)

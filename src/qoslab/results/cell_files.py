@@ -11,9 +11,16 @@ from typing import Any
 
 from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
-from qoslab.results.checksums import CELL_RECORD, FileSeal, seal_of
+from qoslab.results.checksums import (
+    CELL_RECORD,
+    FileSeal,
+    content_difference,
+    difference,
+    differences,
+    seal_of,
+)
 from qoslab.results.file_access import as_text, read_bytes
-from qoslab.results.record_files import RECORD_MOST, TEXT_MOST, experiment_of, read_record
+from qoslab.results.record_files import RECORD_MOST, TEXT_MOST, experiment_of, read_record, record_of
 from qoslab.results.records import CellRecord
 from qoslab.schema import CellIdentity, Identified
 from qoslab.traffic import Output
@@ -49,10 +56,26 @@ def capture_file(point: str) -> str:
     return f"captures/{point}.pcapng"
 
 
+def damage_of(folder: Path, written: FileSeal | None = None) -> tuple[str, ...]:
+    """Return the differences of a cell's files from their seals, by file; empty if there are none.
+
+    `written` is the seal of `cell.json` in the manifest.
+    """
+    file, problem = folder / CELL_RECORD, ""
+    try:
+        content = read_bytes(file, RECORD_MOST)
+        if written is None or not content_difference(CELL_RECORD, content, written):
+            return tuple(differences(folder, record_of(CellRecord, str(file), content).files))
+    except UserError as error:
+        problem = error.message.replace(str(file), CELL_RECORD)
+    damage = "" if written is None else difference(file, CELL_RECORD, written)
+    return (damage or problem or f"{CELL_RECORD}: found another file while it was read",)
+
+
 class CellFiles(Identified):
     """Content of the files of one cell. Each file is read once, on first use.
 
-    The files have been compared with their seals before (`RunFolder.cells`). File names are relative to the cell's
+    The files have been compared with their seals before (`RunFolder.open`). File names are relative to the cell's
     folder; a `UserError` has the full path.
     """
 
@@ -84,6 +107,10 @@ class CellFiles(Identified):
         if name not in self._texts:
             self._texts[name] = as_text(read_bytes(self._folder / name, TEXT_MOST))
         return self._texts[name]
+
+    def forget(self) -> None:
+        """Free the memory of the texts; they are read again on use."""
+        self._texts.clear()
 
     def _text_if_any(self, name: str) -> str | None:
         return self.text(name) if self.has(name) else None
@@ -120,8 +147,16 @@ class CellFiles(Identified):
 
     def given(self, device: str) -> str:
         """Return the given configuration of a device: tc commands, or IOS commands."""
+        return self.text(self.given_file(device))
+
+    def given_file(self, device: str) -> str:
+        """Return the file of the given configuration of a device."""
         tc = f"config/{device}.tc"
-        return self.text(tc if self.has(tc) else f"config/{device}.ios")
+        return tc if self.has(tc) else f"config/{device}.ios"
+
+    def scenario(self) -> str | None:
+        """Return the simulated scenario as JSON text; None if the cell was not simulated."""
+        return self._text_if_any("config/scenario.json")
 
     def kernel_configuration(self, router: str) -> str | None:
         """Return the applied configuration of a router's kernel, as JSON text; None if there is none."""

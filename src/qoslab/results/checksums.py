@@ -72,13 +72,6 @@ def files_below(folder: Path) -> Iterator[tuple[str, Path]]:
                 yield inner, folder / inner
 
 
-def state_of(folder: Path) -> tuple[tuple[str, int, int, int], ...]:
-    """Return the state of a folder's files, which changes with any modification: names, sizes, times, inodes."""
-    paths = [f"{around}/{name}" for around, _, names in os.walk(str(folder)) for name in names]
-    stats = [(path, os.lstat(path)) for path in sorted(paths)]
-    return tuple((name, stat.st_size, stat.st_mtime_ns, stat.st_ino) for name, stat in stats)
-
-
 def seals(folder: Path) -> dict[str, FileSeal]:
     """Return the seals of a cell's files, sorted by their names within the folder."""
     return {name: seal_of(path) for name, path in sorted(files_below(folder))}

@@ -20,11 +20,10 @@ from qoslab.errors import UserError
 from qoslab.model.expressions import Value
 from qoslab.model.matrix import as_number
 from qoslab.results.cell import Cell
-from qoslab.results.cell_files import CellFiles
+from qoslab.results.cell_files import CellFiles, damage_of
 from qoslab.results.checksums import (
     seal_of,
     sealed,
-    state_of,
 )
 from qoslab.results.file_access import (
     as_text,
@@ -69,9 +68,11 @@ class OpenRun:
     manifest: Manifest
     manifest_sha256: str
     cells: tuple[CellFiles, ...]
-    """Content of the undamaged cells; see `RunFolder.cells`."""
+    """Content of the cells of the manifest that have an undamaged `cell.json` and files, by arm, then parameters, then
+    repetition. Of each cell it is the attempt that counts.
+    """
     damaged: Mapping[str, tuple[str, ...]]
-    """Damage of the other cells, by name; see `RunFolder.damaged`."""
+    """Differences of the other cells from their seals, by name. An attempt without a record is not damaged."""
     experiment_text: str
     """Text of the latest experiment file; empty if none can be read."""
 
@@ -81,8 +82,6 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._checked: dict[Path, tuple[object, tuple[str, ...]]] = {}
-        """State of each cell's files at the comparison with their seals, and the findings, by cell."""
         self._manifest: tuple[object, Manifest, str] | None = None
         """State of `manifest.json` when it was read, its content, and its SHA-256."""
 
@@ -189,60 +188,39 @@ class RunFolder:
             found.append(cell)
         raise AssertionError("numbers do not end")
 
-    def cells(self) -> list[Cell]:
-        """Return the cells of the manifest that have an undamaged `cell.json` and files, by arm, then parameters, then
-        repetition.
-
-        Of each cell it is the attempt that counts.
-        """
-        return self._compared()[0]
-
-    def damaged(self) -> dict[str, tuple[str, ...]]:
-        """Return the differences of the manifest's cells from their seals, by name; undamaged cells are absent.
-
-        Of each cell it is the attempt that counts. An attempt without a record is not damaged.
-        """
-        return self._compared()[1]
-
     def open(self) -> OpenRun:
         """Compare a run with its seals, once, for readers of its values.
 
         Raise `UserError` if its manifest is missing, damaged or of another format.
         """
-        cells, damaged = self._compared()
-        assert self._manifest is not None
-        _, manifest, sha256 = self._manifest
-        try:
-            text = self.experiment_text()
-        except UserError:
-            text = ""
-        return OpenRun(manifest, sha256, tuple(cell.files() for cell in cells), damaged, text)
-
-    def _compared(self) -> tuple[list[Cell], dict[str, tuple[str, ...]]]:
-        """Compare the cells of the manifest with their seals; return the undamaged ones, and the damage
-        of the others.
-        """
         manifest = self.manifest()
-        found, damaged = [], {}
+        assert self._manifest is not None
+        sha256 = self._manifest[2]
+        found: list[CellFiles] = []
+        damaged = {}
         for summary in manifest.cells:
             cell = self.summarised(summary)
             there = cell.record_file.exists()
             if not there and summary.record is None:
                 continue
-            if damage := self._damage(cell, summary):
+            if damage := damage_of(cell.path, summary.record):
                 damaged[summary.name] = damage
             elif there:
-                found.append(cell)
+                found.append(cell.files())
         order = {arm.name: number for number, arm in enumerate(manifest.experiment.arms)}
-        return sorted(
-            found,
+        found.sort(
             key=lambda cell: (
                 order.get(cell.arm, len(order)),
                 cell.arm,
                 [(name, as_number(value)) for name, value in cell.identity.parameters],
                 cell.repetition,
-            ),
-        ), damaged
+            )
+        )
+        try:
+            text = self.experiment_text()
+        except UserError:
+            text = ""
+        return OpenRun(manifest, sha256, tuple(found), damaged, text)
 
     def summarised(self, summary: CellSummary) -> Cell:
         """Return the folder of the attempt that counts for a cell."""
@@ -298,21 +276,6 @@ class RunFolder:
             check_experiment(str(path), found.experiment, found.published)
             self._manifest = (state, found, hashlib.sha256(content).hexdigest())
         return self._manifest[1]
-
-    def set_aside(self, reasons: Mapping[Path, tuple[str, ...]]) -> None:
-        """Treat cells as damaged until their files change, by the folders of the cells: their records do not fit the
-        run.
-        """
-        for path, why in reasons.items():
-            self._checked[path] = (self._checked[path][0], why)
-
-    def _damage(self, cell: Cell, summary: CellSummary) -> tuple[str, ...]:
-        """Return `Cell.damage`, cached until a file changes."""
-        state = state_of(cell.path)
-        known = self._checked.get(cell.path)
-        if known is None or known[0] != (state, summary.record):
-            self._checked[cell.path] = known = ((state, summary.record), cell.damage(summary.record))
-        return known[1]
 
     @property
     def tables(self) -> Path:

@@ -29,6 +29,7 @@ from qoslab.model.expressions import Value, read_value
 from qoslab.model.matrix import as_number
 from qoslab.model.metrics import QUANTITY_OF_UNIT
 from qoslab.results.folder import RunFolder
+from qoslab.results.records import CellSummary
 
 _CELL = [("arm", pa.string()), ("repetition", pa.int64()), ("cell", pa.string())]
 
@@ -390,18 +391,19 @@ def unit_of(column: str) -> str:
     return "B" if column == "shape_byte_limit" else _SUFFIXES.get(column.rpartition("_")[2], "")
 
 
-def column_units(folder: RunFolder, table: pd.DataFrame) -> dict[str, str]:
-    """Return the units of a table's columns that have one; for a parameter column, the unit of the run's values."""
+def column_units(cells: Sequence[CellSummary], table: pd.DataFrame) -> dict[str, str]:
+    """Return the units of a table's columns that have one; for a parameter column, the unit of the cells'
+    values."""
     found = {}
     for column in map(str, table.columns):
         of_parameter = column.startswith(PARAMETER)
-        if unit := _parameter_unit(folder, column.removeprefix(PARAMETER)) if of_parameter else unit_of(column):
+        if unit := _parameter_unit(cells, column.removeprefix(PARAMETER)) if of_parameter else unit_of(column):
             found[column] = unit
     return found
 
 
-def _parameter_unit(folder: RunFolder, name: str) -> str:
-    values = (cell.parameters[name] for cell in folder.cells() if name in cell.parameters)
+def _parameter_unit(cells: Sequence[CellSummary], name: str) -> str:
+    values = (cell.values[name] for cell in cells if name in cell.values)
     kinds = {type(read_value(value) if isinstance(value, str) else value) for value in values}
     return next((unit for unit, kind in QUANTITY_OF_UNIT.items() if kinds == {kind}), "")
 
@@ -550,13 +552,6 @@ def read_table(folder: RunFolder, name: str) -> pd.DataFrame:
     with _opened(path, name) as file:
         found: pd.DataFrame = _read(path, file).to_pandas(types_mapper=_nullable)
     return found
-
-
-def read_arrow(folder: RunFolder, name: str) -> pa.Table:
-    """Read a table in Arrow's form, as `read_table`."""
-    path = folder.tables / f"{name}.parquet"
-    with _opened(path, name) as file:
-        return _read(path, file)
 
 
 def arrow_of(label: str, name: str, content: bytes) -> pa.Table:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from qoslab.errors import UserError
 from qoslab.results.baselines import AVERAGES, COMPARISON, SCORES
-from qoslab.results.cell import Cell
+from qoslab.results.cell_files import damage_of
 from qoslab.results.changes import damaged_changes
 from qoslab.results.checksums import CELL_RECORD, CRATE, FileSeal, difference, seal_of
 from qoslab.results.file_access import read_text
@@ -20,7 +20,6 @@ from qoslab.results.progress import PROGRESS
 from qoslab.results.record_files import MANIFEST_MOST
 from qoslab.results.records import Manifest
 from qoslab.results.tables import SCHEMAS, check_table
-from qoslab.schema import CellIdentity
 
 _OF_A_RUN = frozenset(
     {"run.json", MANIFEST, PROGRESS, LOCK, CRATE, COMPARISON, "comparison.json", AVERAGES, SCORES, "report.html"}
@@ -187,7 +186,8 @@ def _configurations(folder: RunFolder, manifest: Manifest, found: Verification) 
         if not cell.folder or not cell.valid:
             continue
         for device, sha256 in hashes.get(cell.name.removesuffix(f"/{cell.repetition}"), {}).items():
-            path = folder.summarised(cell).given(device)
+            files = folder.summarised(cell).files()
+            path = files.path / files.given_file(device)
             if path.is_file() and seal_of(path).sha256 != sha256:
                 inner = path.relative_to(folder.path).as_posix()
                 found.damage.append(f"{inner} does not match its hash in {MANIFEST}")
@@ -204,10 +204,8 @@ def _attempts(folder: RunFolder, written: dict[str, FileSeal | None]) -> list[Pa
 
 
 def _attempt(path: Path, name: str, written: FileSeal | None, found: Verification) -> None:
-    cell = Cell(path, CellIdentity("", (), 1))
     found.cells += 1
-    damage = cell.damage(written)
-    found.damage += [f"{name}/{each}" for each in damage]
+    found.damage += [f"{name}/{each}" for each in damage_of(path, written)]
     for file in path.rglob("*"):
         if file.is_file():
             found.files += 1

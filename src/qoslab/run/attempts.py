@@ -9,6 +9,7 @@ from qoslab.model.expressions import Value
 from qoslab.model.matrix import as_texts
 from qoslab.plan import Cell as PlannedCell
 from qoslab.results import Attempt, Cell, CellRecord, CellSummary, FileSeal, RunFolder
+from qoslab.results.cell_files import damage_of
 from qoslab.run.task import CellTask, cell_key, make_task
 
 NOT_RUN = "it was not run to the end"
@@ -71,7 +72,7 @@ class RunCells:
             for cell in attempts:
                 folder = str(cell.path.relative_to(self.folder.path))
                 self._retire(state)
-                state.folder, state.record = folder, cell.record_seal()
+                state.folder, state.record = folder, cell.files().seal
                 state.valid, state.reasons = _verdict(cell, state.key)
                 if state.valid:
                     break
@@ -101,7 +102,7 @@ class RunCells:
         state = self.states[name]
         self._retire(state)
         cell = self.folder.cell_of(state.planned.identity, record.attempt)
-        state.folder, state.record = str(cell.path.relative_to(self.folder.path)), cell.record_seal()
+        state.folder, state.record = str(cell.path.relative_to(self.folder.path)), cell.files().seal
         state.valid, state.reasons = record.valid, record.reasons
         return state
 
@@ -141,9 +142,9 @@ class RunCells:
 def _verdict(cell: Cell, key: str) -> tuple[bool, tuple[str, ...]]:
     if not cell.record_file.exists():
         return False, ("it was interrupted",)
-    if damage := cell.damage():
+    if damage := damage_of(cell.path):
         return False, damage
-    record = cell.record()
+    record = cell.files().record()
     if record.key != key:
         return False, ("the definition of the cell was different then",)
     return record.valid, record.reasons

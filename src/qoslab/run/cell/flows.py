@@ -72,8 +72,9 @@ class FlowPlace:
 
 def unreached(cell: Cell, flow: Flow) -> str:
     """Return why packets of a flow, or their answers, cannot arrive by the configurations: `no route from …`."""
-    experiment = cell.experiment()
-    devices = configured_devices(experiment, cell.files().configurations(routers_of(experiment.topology)))
+    files = cell.files()
+    experiment = files.experiment()
+    devices = configured_devices(experiment, files.configurations(routers_of(experiment.topology)))
     ways = traffic_ways(experiment, experiment.arm(cell.arm), devices)
     faults = faults_of(way for each in ways if each.what == f'traffic "{flow.name}"' for way in each.ways)
     return "; ".join(fault.reason for fault in faults)

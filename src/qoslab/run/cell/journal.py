@@ -185,7 +185,7 @@ class Journal:
         from qoslab.analysis import conservation
 
         try:
-            disagreements = conservation.disagreements_of(self.cell, self.record(), self.task.experiment)
+            disagreements = conservation.disagreements_of(self.cell.files(), self.record(), self.task.experiment)
         except QoslabError as error:
             disagreements = [f"the counters cannot be read: {error.message}"]
         self.findings.disagreeing = bool(disagreements)
