@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,10 +13,11 @@ from hypothesis import strategies as st
 
 from ios_strategies import composite, maybe, shapes
 from qoslab.ios.cli.grammar import RejectedError
+from qoslab.ios.cli.session import CONFIG
 from qoslab.ios.commands.queue_limit import MIXED_LIMIT_UNITS
 from qoslab.ios.compile import compile_device
 from qoslab.ios.model.device import Device, Hardware
-from qoslab.ios.model.engine_rules import IMPOSSIBLE
+from qoslab.ios.model.engine_rules import IMPOSSIBLE, ONE_UNIT, QUEUEING, RANGES
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
@@ -219,6 +222,39 @@ def test_each_combination_has_known_facts() -> None:
     assert named - {None} == HAVING.keys()
     allowing = {row.unless for row in IMPOSSIBLE} - {None}
     assert allowing == frozenset().union(*(each.allowed for each in GENERATIONS.values()))
+
+
+def test_facts_about_queues_are_actions_of_a_class() -> None:
+    assert {*QUEUEING, ONE_UNIT} <= {each.name for each in fields(PolicyClass)}
+
+
+RANGES_OF_COMMANDS = {
+    ("bandwidth", "kbps"): "bandwidth.kbps",
+    ("priority", "kbps"): "bandwidth.kbps",
+    ("priority", "burst"): "priority.burst_bytes",
+    ("fair-queue", "packets"): "fair_queue.queue_limit",
+    ("police", "committed"): "police.rate_bps",
+    ("police", "peak"): "police.rate_bps",
+    ("queue-limit", "share"): "queue_limit.percent",
+    ("shape", "rate"): "shape.rate_bps",
+    ("shape", "bits"): "shape.burst_bits",
+    ("shape", "bc"): "shape.burst_bits",
+    ("shape", "bc-ms"): "shape.burst_ms",
+    ("shape", "be-ms"): "shape.burst_ms",
+    ("shape", "packets"): "shape_buffers",
+}
+"""Key of the engine's range by command of a class and argument."""
+
+
+def test_ranges_of_the_command_line_lie_within_those_of_the_engine() -> None:
+    found = set()
+    for form in CONFIG.forms("policy-class"):
+        for argument, least, most in re.findall(r"<([\w-]+):(\d+)-(\d+)>", form.command.syntax):
+            command = form.command.syntax.split()[0]
+            if (key := RANGES_OF_COMMANDS.get((command, argument))) is not None:
+                found.add((command, argument))
+                assert RANGES[key][0] <= int(least) <= int(most) <= RANGES[key][1], form.command.syntax
+    assert found == RANGES_OF_COMMANDS.keys()
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)

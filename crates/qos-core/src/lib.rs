@@ -80,6 +80,8 @@ pub mod time;
 pub mod winner_tree;
 pub mod wire;
 
+#[cfg(feature = "serde")]
+pub use compile::policy_rules::{policy_rules, PolicyRules};
 pub use config::{PortsConfig, RouterConfig, NORMAL_JITTER_CUT};
 pub use counters::{Counters, PortTotals};
 pub use engine::Engine;

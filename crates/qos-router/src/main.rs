@@ -91,6 +91,8 @@ enum Schema {
     Lab,
     /// The reply to ip_sla
     IpSla,
+    /// The rules of policy-maps, themselves rather than their schema
+    Rules,
 }
 
 fn main() -> ExitCode {
@@ -108,6 +110,7 @@ fn main() -> ExitCode {
                 Schema::Ports => schema::ports(),
                 Schema::Lab => schema::lab(),
                 Schema::IpSla => schema::ip_sla(),
+                Schema::Rules => schema::rules(),
             };
             print(&text).map(|()| true)
         }

@@ -1,8 +1,9 @@
-//! JSON Schemas of what goes over the control socket, generated from the types.
+//! JSON Schemas of what goes over the control socket, generated from the types, and the rules of policy-maps.
 
 use qos_core::counters::Resolved;
 use qos_core::{Counters, PortsConfig};
-use schemars::{schema_for, JsonSchema, Schema};
+use schemars::{schema_for, JsonSchema};
+use serde::Serialize;
 
 use crate::config::DataPlaneConfig;
 use crate::health::Health;
@@ -18,8 +19,8 @@ pub struct CountersReply {
     pub health: Health,
 }
 
-fn text(schema: &Schema) -> String {
-    let mut text = serde_json::to_string_pretty(schema).expect("a schema is plain JSON");
+fn text(content: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(content).expect("it is plain JSON");
     text.push('\n');
     text
 }
@@ -52,4 +53,9 @@ pub fn lab() -> String {
 /// Schema of the reply to `ip_sla`.
 pub fn ip_sla() -> String {
     text(&schema_for!(ip_sla::Report))
+}
+
+/// The rules of policy-maps, for programs that decide the same.
+pub fn rules() -> String {
+    text(&qos_core::policy_rules())
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 use qos_router::schema;
 
 fn compare(name: &str, generated: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schema/qos-router-{name}.schema.json"));
+    compare_file(name, &format!("qos-router-{name}.schema.json"), generated);
+}
+
+fn compare_file(name: &str, file: &str, generated: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema").join(file);
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        committed == generated,
-        "docs/schema/qos-router-{name}.schema.json is stale; run: qos-router schema {name} > {}",
-        path.display()
-    );
+    assert!(committed == generated, "docs/schema/{file} is stale; run: qos-router schema {name} > {}", path.display());
 }
 
 #[test]
@@ -42,4 +42,9 @@ fn the_schema_of_a_lab_is_fresh() {
 #[test]
 fn the_schema_of_ip_sla_is_fresh() {
     compare("ip-sla", &schema::ip_sla());
+}
+
+#[test]
+fn the_rules_of_policies_are_fresh() {
+    compare_file("rules", "qos-router-rules.json", &schema::rules());
 }

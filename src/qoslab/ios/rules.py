@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from qoslab.ios.cli.grammar import RejectedError
-from qoslab.ios.model.device import Device, Interface
-from qoslab.ios.model.engine_rules import IMPOSSIBLE
-from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass, PolicyMap
+from qoslab.ios.model.device import Device, Family, Interface
+from qoslab.ios.model.engine_rules import FACTS, IMPOSSIBLE
+from qoslab.ios.model.policy import PolicyClass, PolicyMap
 from qoslab.ios.registry import (
     ATTACH_RULES,
     CLASS_RULES,
     COMBINATION_WORDS,
+    ENGINE_CLASS,
     INPUT_RULES,
     OUTPUT_RULES,
     POLICY_RULES,
 )
+
+if TYPE_CHECKING:
+    from qoslab.system import program_formats
 
 # Default `bandwidth` of an interface in kbit/s. Serial: T1, the documented default of IOS.
 DEFAULT_BANDWIDTH_KBPS = {
@@ -94,7 +100,7 @@ def check_policy(device: Device, policy: PolicyMap) -> None:
     """Refuse a policy-map by its content, regardless of its interface."""
     family = device.hardware.family
     for each in policy.classes:
-        _check_combinations(device, _facts(each))
+        _check_combinations(device, _facts(family, each))
         for class_rule in CLASS_RULES.of(family):
             class_rule(device, each)
     for policy_rule in POLICY_RULES.of(family):
@@ -108,10 +114,10 @@ def check_children(device: Device, policy: PolicyMap) -> None:
             continue
         below = descendants(device, device.policy_maps[each.service_policy])
         if any(part.queueing for child in below for part in child.classes):
-            _check_combinations(device, _facts(each) | {"queueing_child"})
+            _check_combinations(device, _facts(device.hardware.family, each) | {"queueing_child"})
 
 
-def _check_combinations(device: Device, facts: set[str]) -> None:
+def _check_combinations(device: Device, facts: frozenset[str]) -> None:
     """Refuse a class with a combination of facts that the engine refuses, with the message of its command."""
     qos = device.hardware.qos
     for each in IMPOSSIBLE:
@@ -127,27 +133,31 @@ def _check_combinations(device: Device, facts: set[str]) -> None:
             raise RejectedError(words.format(action=action) if isinstance(words, str) else words(qos))
 
 
-def _facts(each: PolicyClass) -> set[str]:
-    """Return the facts about a class, as in its engine configuration, that occur in the engine's combinations."""
-    bandwidth, limit, red = each.bandwidth, each.queue_limit, each.random_detect
-    statements = {
-        "class_default": each.name == CLASS_DEFAULT,
-        "priority": each.priority is not None,
-        "priority_level": each.priority is not None and each.priority.level is not None,
-        "bandwidth": bandwidth is not None,
-        "minimum": bandwidth is not None and bandwidth.unit in ("kbps", "percent"),
-        "remaining_ratio": bandwidth is not None and bandwidth.unit == "remaining_ratio",
-        "fair_queue": each.fair_queue is not None,
-        "shape": each.shape is not None,
-        # Without a shaper they have no effect.
-        "shape_buffers": each.shape_buffers is not None and each.shape is not None,
-        "random_detect": red is not None,
-        "random_detect_unit": red is not None and red.unit not in (None, "packets", "percent"),
-        "queue_limit": limit is not None,
-        "queue_limit_unit": limit is not None and limit.unit not in ("packets", "percent"),
-        "queue_thresholds": bool(each.queue_thresholds),
-    }
-    return {name for name, holds in statements.items() if holds}
+def engine_class(family: Family, each: PolicyClass) -> program_formats.PolicyClass:
+    """Return a class in the engine's configuration, without values from table-maps."""
+    found: program_formats.PolicyClass = {"name": each.name}
+    for part in ENGINE_CLASS.of(family):
+        found |= part(each)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _facts(family: Family, each: PolicyClass) -> frozenset[str]:
+    """Return the facts about a class that occur in the engine's combinations."""
+    config = engine_class(family, each)
+    words = ((fact, _word(config, fact.key)) for fact in FACTS)
+    return frozenset(fact.name for fact, word in words if word is not None and (not fact.words or word in fact.words))
+
+
+def _word(config: object, key: str) -> str | None:
+    """Return the word of a key: a text, or the name of an only part; empty for other values, None without a value."""
+    for part in key.split("."):
+        config = config.get(part) if isinstance(config, dict) else None
+    if isinstance(config, str):
+        return config
+    if isinstance(config, dict) and len(config) == 1:
+        return str(next(iter(config)))
+    return None if config is None or config == [] else ""
 
 
 def check_attached(device: Device, policy: PolicyMap, interface: Interface, direction: str) -> None:

@@ -4,7 +4,7 @@
 
 use crate::compile::generation::Properties;
 use crate::compile::queue_limit::Depth;
-use crate::compile::range::in_range;
+use crate::compile::range::{in_range, PRIORITY_BURSTS, RATES_KBPS};
 use crate::config::defaults;
 use crate::config::policy::PolicyClass;
 use crate::config::queueing::{
@@ -14,10 +14,6 @@ use crate::counters::policy::BandwidthCounters;
 use crate::counters::resolved::{ResolvedPriority, ResolvedRandomDetectRow};
 use crate::error::ConfigError;
 use crate::plan::queue::RandomDetectPlan;
-
-const PRIORITY_BURSTS: std::ops::RangeInclusive<u64> = 32..=2_000_000;
-
-const RATES_KBPS: std::ops::RangeInclusive<u64> = 1..=100_000_000;
 
 fn kbps_of(percent: u64, base_bps: Option<u64>) -> Option<u64> {
     base_bps.map(|base| u64::try_from(u128::from(base) * u128::from(percent) / 100_000).unwrap_or(u64::MAX))

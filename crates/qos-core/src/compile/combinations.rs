@@ -1,6 +1,6 @@
 //! Combinations of actions that a class of a policy-map cannot have, as a table.
 //!
-//! `./qoslab generate` translates the table for the IOS command line, which refuses the same, line by line.
+//! `policy_rules` prints the tables for the IOS command line, which refuses the same, line by line.
 
 use crate::compile::generation::Properties;
 use crate::config::policy::PolicyClass;
@@ -12,8 +12,9 @@ use Fact::{
     QueueingChild, RandomDetect, RandomDetectUnit, RemainingRatio, Shape, ShapeBuffers,
 };
 
-/// A statement about a class that holds or does not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A statement about a class that holds or does not: a key of it is given, or has one of some words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub(crate) enum Fact {
     /// It is class-default.
     ClassDefault,
@@ -40,23 +41,39 @@ pub(crate) enum Fact {
 impl Fact {
     /// Whether it holds for a class.
     pub fn holds(self, class: &PolicyClass, child_queues: bool) -> bool {
-        let long = |unit: LimitUnit| !matches!(unit, LimitUnit::Packets | LimitUnit::Percent);
         match self {
-            ClassDefault => class.name == CLASS_DEFAULT,
             QueueingChild => child_queues,
-            Priority => class.priority.is_some(),
-            PriorityLevel => class.priority.is_some_and(|priority| priority.level.is_some()),
-            Bandwidth => class.bandwidth.is_some(),
-            Minimum => matches!(class.bandwidth, Some(BandwidthConfig::Kbps(_) | BandwidthConfig::Percent(_))),
-            RemainingRatio => matches!(class.bandwidth, Some(BandwidthConfig::RemainingRatio(_))),
-            FairQueue => class.fair_queue.is_some(),
-            Shape => class.shape.is_some(),
-            ShapeBuffers => class.shape_buffers.is_some(),
-            RandomDetect => class.random_detect.is_some(),
-            RandomDetectUnit => class.random_detect.as_ref().and_then(|red| red.unit).is_some_and(long),
-            QueueLimit => class.queue_limit.is_some(),
-            QueueLimitUnit => class.queue_limit.is_some_and(|limit| long(limit.unit())),
-            QueueThresholds => !class.queue_thresholds.is_empty(),
+            _ => self.word(class).is_some_and(|word| self.words().is_empty() || self.words().contains(&word)),
+        }
+    }
+
+    /// The words of its key of which one has to be there; none: any.
+    pub fn words(self) -> &'static [&'static str] {
+        match self {
+            ClassDefault => &[CLASS_DEFAULT],
+            Minimum => &["kbps", "percent"],
+            RandomDetectUnit | QueueLimitUnit => &["bytes", "ms", "us"],
+            _ => &[],
+        }
+    }
+
+    /// The word of its key: a text, or the name of a choice; empty for other values, none without one.
+    pub fn word(self, class: &PolicyClass) -> Option<&str> {
+        let given = |is: bool| is.then_some("");
+        match self {
+            ClassDefault => Some(&class.name),
+            QueueingChild => given(class.service_policy.is_some()),
+            Priority => given(class.priority.is_some()),
+            PriorityLevel => given(class.priority.is_some_and(|priority| priority.level.is_some())),
+            Bandwidth | Minimum => class.bandwidth.map(BandwidthConfig::unit),
+            RemainingRatio => given(matches!(class.bandwidth, Some(BandwidthConfig::RemainingRatio(_)))),
+            FairQueue => given(class.fair_queue.is_some()),
+            Shape => given(class.shape.is_some()),
+            ShapeBuffers => given(class.shape_buffers.is_some()),
+            RandomDetect => given(class.random_detect.is_some()),
+            RandomDetectUnit => class.random_detect.as_ref().and_then(|red| red.unit).map(LimitUnit::name),
+            QueueLimit | QueueLimitUnit => class.queue_limit.map(|limit| limit.unit().name()),
+            QueueThresholds => given(!class.queue_thresholds.is_empty()),
         }
     }
 
@@ -80,15 +97,44 @@ impl Fact {
     }
 }
 
+/// Facts of a class that has a queue, and can be in an output policy only.
+pub(crate) const QUEUEING: &[Fact] =
+    &[Bandwidth, Priority, Shape, QueueLimit, QueueThresholds, FairQueue, RandomDetect];
+
+/// The fact whose word is the same in all classes of a policy-map that have it.
+pub(crate) const ONE_UNIT: Fact = Bandwidth;
+
+/// A property of generations, with its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Property {
+    pub name: &'static str,
+    pub has: fn(&Properties) -> bool,
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Property {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name)
+    }
+}
+
+macro_rules! property {
+    ($name:ident) => {
+        Property { name: stringify!($name), has: |of| of.$name }
+    };
+}
+
 /// A combination that is refused: a fact with another one, or without any of several.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub(crate) struct Combination {
     /// The fact whose key is refused.
     pub of: Fact,
     pub with: Option<Fact>,
     pub without: &'static [Fact],
     /// Property of the generations that have it.
-    pub unless: Option<fn(&Properties) -> bool>,
+    pub unless: Option<Property>,
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub message: &'static str,
 }
 
@@ -105,7 +151,7 @@ impl Combination {
         Combination { without, ..Combination::any(of, message) }
     }
 
-    const fn unless(self, property: fn(&Properties) -> bool) -> Combination {
+    const fn unless(self, property: Property) -> Combination {
         Combination { unless: Some(property), ..self }
     }
 
@@ -115,7 +161,7 @@ impl Combination {
         holds(&self.of)
             && self.with.as_ref().is_none_or(holds)
             && !self.without.iter().any(holds)
-            && !self.unless.is_some_and(|property| property(properties))
+            && !self.unless.is_some_and(|property| (property.has)(properties))
     }
 }
 
@@ -130,17 +176,18 @@ pub(crate) const IMPOSSIBLE: &[Combination] = &[
     Combination::with(FairQueue, Priority, ONE_OF_BOTH),
     Combination::with(Shape, Priority, ONE_OF_BOTH),
     Combination::with(RandomDetect, Priority, ONE_OF_BOTH),
-    Combination::any(PriorityLevel, "the classic generation has one level: give null").unless(|of| of.priority_levels),
+    Combination::any(PriorityLevel, "the classic generation has one level: give null")
+        .unless(property!(priority_levels)),
     Combination::without(FairQueue, &[ClassDefault], "the classic generation has fair-queue in class-default only")
-        .unless(|of| of.fair_queue_in_any_class),
+        .unless(property!(fair_queue_in_any_class)),
     Combination::with(
         FairQueue,
         Bandwidth,
         "in the classic generation flows have their own weights: give bandwidth or fair_queue",
     )
-    .unless(|of| of.fair_queue_with_bandwidth),
-    Combination::any(QueueThresholds, IN_PACKETS).unless(|of| of.queue_limit_units),
-    Combination::any(QueueLimitUnit, IN_PACKETS).unless(|of| of.queue_limit_units),
+    .unless(property!(fair_queue_with_bandwidth)),
+    Combination::any(QueueThresholds, IN_PACKETS).unless(property!(queue_limit_units)),
+    Combination::any(QueueLimitUnit, IN_PACKETS).unless(property!(queue_limit_units)),
     Combination::with(QueueThresholds, Priority, IN_PACKETS),
     Combination::with(QueueThresholds, FairQueue, IN_PACKETS),
     Combination::with(QueueLimitUnit, FairQueue, IN_PACKETS),
@@ -149,18 +196,18 @@ pub(crate) const IMPOSSIBLE: &[Combination] = &[
         &[ClassDefault, Bandwidth, Shape, Priority],
         "on IOS-XE it needs bandwidth, shape or priority in the class",
     )
-    .unless(|of| of.queue_limit_alone),
-    Combination::any(RandomDetectUnit, IN_PACKETS).unless(|of| of.random_detect_in_bytes),
+    .unless(property!(queue_limit_alone)),
+    Combination::any(RandomDetectUnit, IN_PACKETS).unless(property!(random_detect_in_bytes)),
     Combination::with(RandomDetectUnit, FairQueue, IN_PACKETS),
     Combination::without(RandomDetect, &[ClassDefault, Bandwidth, Shape], "needs bandwidth or shape in the class"),
     Combination::any(ShapeBuffers, "only a shaper of the earlier generation without a queueing child has it")
-        .unless(|of| of.shape_has_buffers),
+        .unless(property!(shape_has_buffers)),
     Combination::without(
         ShapeBuffers,
         &[Shape],
         "only a shaper of the earlier generation without a queueing child has it",
     ),
-    Combination::any(RemainingRatio, "the classic generation does not have it").unless(|of| of.remaining_ratio),
+    Combination::any(RemainingRatio, "the classic generation does not have it").unless(property!(remaining_ratio)),
     Combination::with(QueueingChild, Priority, "a priority class has one queue: its child cannot queue"),
     Combination::with(ShapeBuffers, QueueingChild, IN_CHILD),
     Combination::with(FairQueue, QueueingChild, IN_CHILD),
@@ -172,11 +219,11 @@ pub(crate) const IMPOSSIBLE: &[Combination] = &[
         QueueingChild,
         "on IOS-XE only a class without a queueing child has it: give shape or bandwidth remaining",
     )
-    .unless(|of| of.bandwidth_above_queues),
+    .unless(property!(bandwidth_above_queues)),
     Combination::without(
         QueueingChild,
         &[Shape],
         "in the classic generation a child queues under a shaper only: add shape",
     )
-    .unless(|of| of.queueing_child_without_shape),
+    .unless(property!(queueing_child_without_shape)),
 ];

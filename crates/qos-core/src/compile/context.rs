@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::compile::combinations::QUEUEING;
 use crate::compile::generation::{properties, Properties};
 use crate::config::defaults::MAX_LEVELS;
 use crate::config::policy::PolicyClass;
@@ -50,13 +51,7 @@ impl Context<'_> {
 }
 
 fn asks_for_queue(class: &PolicyClass) -> bool {
-    class.bandwidth.is_some()
-        || class.priority.is_some()
-        || class.shape.is_some()
-        || class.queue_limit.is_some()
-        || !class.queue_thresholds.is_empty()
-        || class.fair_queue.is_some()
-        || class.random_detect.is_some()
+    QUEUEING.iter().any(|fact| fact.holds(class, false))
 }
 
 /// The policy-maps that queue, themselves or in their children.

@@ -226,6 +226,10 @@ const IOS_XE: Properties = Properties {
     ..HQF
 };
 
+/// All generations.
+#[cfg(feature = "serde")]
+pub(crate) const GENERATIONS: [Generation; 3] = [Generation::Classic, Generation::Hqf, Generation::IosXe];
+
 /// The properties of a generation.
 pub(crate) fn properties(generation: Generation) -> &'static Properties {
     match generation {

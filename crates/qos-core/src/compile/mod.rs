@@ -18,6 +18,8 @@ pub(crate) mod generation;
 pub(crate) mod interface_queueing;
 pub(crate) mod parameters;
 pub(crate) mod policy;
+#[cfg(feature = "serde")]
+pub(crate) mod policy_rules;
 pub(crate) mod port;
 pub(crate) mod queue_limit;
 pub(crate) mod range;

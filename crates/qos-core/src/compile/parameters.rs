@@ -2,9 +2,14 @@
 //!
 //! Errors carry a path relative to the class; the caller puts the class's own in front.
 
+use std::ops::RangeInclusive;
+
 use crate::compile::generation::{ClassQueues, Properties, ShapeInterval};
 use crate::compile::queue_limit;
-use crate::compile::range::in_range;
+use crate::compile::range::{
+    in_range, DYNAMIC_FIRST_GROWTHS, DYNAMIC_GROWTHS, DYNAMIC_SHARES, DYNAMIC_SIZES, DYNAMIC_TIMES_MS, FLOW_LIMITS,
+    POLICE_BURSTS, POLICE_RATES, SHAPE_BUFFERS, SHAPE_BURSTS, SHAPE_BURST_MS, SHAPE_RATES,
+};
 use crate::config::defaults;
 use crate::config::policy::{
     greatest, DynamicBucketConfig, PoliceAction, PoliceBurst, PoliceConfig, PolicyClass, RateSpec, ShapeBurst,
@@ -19,35 +24,14 @@ use crate::plan::queue::{QueuePlan, ShownLimit};
 use crate::plan::shape::ShapePlan;
 use crate::time::{Duration, NANOS_PER_SECOND};
 
-const POLICE_RATES: std::ops::RangeInclusive<u64> = 8_000..=64_000_000_000;
-
-const POLICE_BURSTS: std::ops::RangeInclusive<u64> = 1_000..=512_000_000;
-
-/// A bucket below the longest frame, with a tag, would let some never pass.
-const DYNAMIC_SIZES: std::ops::RangeInclusive<u64> = 1_518..=512_000_000;
-
-const DYNAMIC_TIMES_MS: std::ops::RangeInclusive<u64> = 1..=60_000;
-
-const SHAPE_BURSTS: std::ops::RangeInclusive<u64> = 256..=154_400_000;
-
-const SHAPE_BURST_MS: std::ops::RangeInclusive<u64> = 10..=2_000;
-
-/// The least rate of a shaper: that of the lowest one published.
-const SHAPE_RATES: std::ops::RangeInclusive<u64> = 8_000..=64_000_000_000;
-
-const SHAPE_BUFFERS: std::ops::RangeInclusive<u64> = 1..=4_096;
-
-/// Packets of a flow queue.
-const FLOW_LIMITS: std::ops::RangeInclusive<u64> = 1..=32_768;
-
-const FLOW_QUEUES: std::ops::RangeInclusive<u32> = 16..=4_096;
+const FLOW_QUEUES: RangeInclusive<u32> = 16..=4_096;
 
 /// The rate in bits per second (`None`: a percentage of something not known here) and the percentage.
 fn rate(
     path: &str,
     spec: RateSpec,
     base_bps: Option<u64>,
-    range: &std::ops::RangeInclusive<u64>,
+    range: &RangeInclusive<u64>,
 ) -> Result<(Option<u64>, Option<u32>), ConfigError> {
     match spec {
         RateSpec::Bps(bps) => Ok((Some(in_range(path, bps, range, "b/s")?), None)),
@@ -180,9 +164,9 @@ pub(crate) fn police(config: &PoliceConfig, base_bps: Option<u64>) -> Result<Res
 fn dynamic_bucket(config: DynamicBucketConfig, cir_bps: Option<u64>) -> Result<DynamicBucketConfig, ConfigError> {
     let path = |field: &str| format!("police.dynamic.{field}");
     let size = |field: &str, bytes: u64| in_range(&path(field), bytes, &DYNAMIC_SIZES, "bytes");
-    let share = |field: &str, percent: Option<u32>, default: u32, most: u64| {
+    let share = |field: &str, percent: Option<u32>, default: u32, range: &RangeInclusive<u64>| {
         let percent = percent.unwrap_or(default);
-        in_range(&path(field), u64::from(percent), &(1..=most), "per cent")?;
+        in_range(&path(field), u64::from(percent), range, "per cent")?;
         Ok(Some(percent))
     };
     let initial = size("initial_bytes", config.initial_bytes.unwrap_or(defaults::DYNAMIC_INITIAL_BYTES))?;
@@ -205,6 +189,8 @@ fn dynamic_bucket(config: DynamicBucketConfig, cir_bps: Option<u64>) -> Result<D
     let idle_ms = config.idle_ms.unwrap_or(defaults::DYNAMIC_IDLE_MS);
     in_range(&path("monitoring_ms"), monitoring_ms, &DYNAMIC_TIMES_MS, "ms")?;
     in_range(&path("idle_ms"), idle_ms, &DYNAMIC_TIMES_MS, "ms")?;
+    let first_growths = config.first_growths.unwrap_or(defaults::DYNAMIC_FIRST_GROWTHS);
+    in_range(&path("first_growths"), u64::from(first_growths), &DYNAMIC_FIRST_GROWTHS, "growths")?;
     let first_growth = config.first_growth_percent;
     Ok(DynamicBucketConfig {
         initial_bytes: Some(initial),
@@ -216,12 +202,22 @@ fn dynamic_bucket(config: DynamicBucketConfig, cir_bps: Option<u64>) -> Result<D
             "first_growth_percent",
             first_growth,
             defaults::DYNAMIC_FIRST_GROWTH_PERCENT,
-            1_000,
+            &DYNAMIC_GROWTHS,
         )?,
-        first_growths: Some(config.first_growths.unwrap_or(defaults::DYNAMIC_FIRST_GROWTHS)),
-        growth_percent: share("growth_percent", config.growth_percent, defaults::DYNAMIC_GROWTH_PERCENT, 1_000)?,
-        shrink_percent: share("shrink_percent", config.shrink_percent, defaults::DYNAMIC_SHRINK_PERCENT, 99)?,
-        spare_percent: share("spare_percent", config.spare_percent, defaults::DYNAMIC_SPARE_PERCENT, 99)?,
+        first_growths: Some(first_growths),
+        growth_percent: share(
+            "growth_percent",
+            config.growth_percent,
+            defaults::DYNAMIC_GROWTH_PERCENT,
+            &DYNAMIC_GROWTHS,
+        )?,
+        shrink_percent: share(
+            "shrink_percent",
+            config.shrink_percent,
+            defaults::DYNAMIC_SHRINK_PERCENT,
+            &DYNAMIC_SHARES,
+        )?,
+        spare_percent: share("spare_percent", config.spare_percent, defaults::DYNAMIC_SPARE_PERCENT, &DYNAMIC_SHARES)?,
     })
 }
 

@@ -4,21 +4,13 @@
 //! and the thresholds of its early detection, have the same unit.
 
 use crate::compile::generation::Properties;
-use crate::compile::range::in_range;
+use crate::compile::range::{
+    in_range, QUEUE_LIMIT_BYTES, QUEUE_LIMIT_MS, QUEUE_LIMIT_PACKETS, QUEUE_LIMIT_PERCENT, QUEUE_LIMIT_US,
+};
 use crate::config::policy::PolicyClass;
 use crate::config::queueing::{LimitUnit, QueueLimit, QueueThreshold, ThresholdField};
 use crate::error::ConfigError;
 use crate::plan::queue::{LimitsPlan, QueuePlan};
-
-const PACKETS: std::ops::RangeInclusive<u64> = 1..=8_192_000;
-
-const BYTES: std::ops::RangeInclusive<u64> = 1..=64_000_000;
-
-const MS: std::ops::RangeInclusive<u64> = 1..=3_400;
-
-const PERCENT: std::ops::RangeInclusive<u64> = 1..=100;
-
-const US: std::ops::RangeInclusive<u64> = 1..=512_000;
 
 /// Unit of the depth of a class's queue.
 #[derive(Clone, Copy, Debug)]
@@ -53,10 +45,10 @@ impl Depth {
     /// A limit in packets or bytes; of milliseconds at an unknown rate `None`.
     pub fn amount(self, path: &str, limit: QueueLimit) -> Result<Option<u64>, ConfigError> {
         let (number, range, unit) = match limit {
-            QueueLimit::Packets(packets) => (packets, &PACKETS, "packets"),
-            QueueLimit::Bytes(bytes) => (bytes, &BYTES, "bytes"),
-            QueueLimit::Ms(ms) => (ms, &MS, "ms"),
-            QueueLimit::Us(us) => (us, &US, "us"),
+            QueueLimit::Packets(packets) => (packets, &QUEUE_LIMIT_PACKETS, "packets"),
+            QueueLimit::Bytes(bytes) => (bytes, &QUEUE_LIMIT_BYTES, "bytes"),
+            QueueLimit::Ms(ms) => (ms, &QUEUE_LIMIT_MS, "ms"),
+            QueueLimit::Us(us) => (us, &QUEUE_LIMIT_US, "us"),
             QueueLimit::Percent(_) => return Err(per_cent_of_itself(path)),
         };
         let number = in_range(path, u64::from(number), range, unit)?;
@@ -83,7 +75,7 @@ impl Depth {
 pub(crate) fn packets(class: &PolicyClass) -> Result<Option<u32>, ConfigError> {
     match class.queue_limit {
         Some(QueueLimit::Packets(packets)) => {
-            in_range("queue_limit.packets", u64::from(packets), &PACKETS, "packets").map(|_| Some(packets))
+            in_range("queue_limit.packets", u64::from(packets), &QUEUE_LIMIT_PACKETS, "packets").map(|_| Some(packets))
         }
         Some(QueueLimit::Percent(_)) => Err(per_cent_of_itself("queue_limit")),
         // Bytes and time are refused where the queue cannot have them: `combinations`.
@@ -137,7 +129,7 @@ fn thresholds(
         };
         *row = match each.limit {
             QueueLimit::Percent(percent) => {
-                let percent = in_range(&format!("{path}.limit"), u64::from(percent), &PERCENT, "per cent")?;
+                let percent = in_range(&format!("{path}.limit"), u64::from(percent), &QUEUE_LIMIT_PERCENT, "per cent")?;
                 (limit.saturating_mul(percent) / 100).max(1)
             }
             given => depth.amount(&format!("{path}.limit"), given)?.unwrap_or(u64::MAX).min(limit),

@@ -1,6 +1,6 @@
 //! Refusals of a policy-map, whatever it is attached to: combinations of actions, mixed units, too much bandwidth.
 
-use crate::compile::combinations::IMPOSSIBLE;
+use crate::compile::combinations::{IMPOSSIBLE, ONE_UNIT};
 use crate::compile::context::{Context, PathClass};
 use crate::config::policy::PolicyClass;
 use crate::config::queueing::{BandwidthConfig, PriorityUnit};
@@ -29,19 +29,18 @@ fn admit_class(context: &Context<'_>, path: &str, class: &PolicyClass) -> Result
 }
 
 fn admit_units(classes: &[PathClass]) -> Result<(), ConfigError> {
-    let unit = |class: &PolicyClass| {
-        class.bandwidth.map(|bandwidth| match bandwidth {
-            BandwidthConfig::Kbps(_) => "kb/s",
-            BandwidthConfig::Percent(_) => "per cent",
-            BandwidthConfig::RemainingPercent(_) => "per cent of the rest",
-            BandwidthConfig::RemainingRatio(_) => "parts of the rest",
-        })
+    let shown = |unit: &str| match unit {
+        "kbps" => "kb/s",
+        "percent" => "per cent",
+        "remaining_percent" => "per cent of the rest",
+        _ => "parts of the rest",
     };
-    let Some(first) = classes.iter().find_map(|(_, class)| unit(class)) else { return Ok(()) };
+    let Some(first) = classes.iter().find_map(|(_, class)| ONE_UNIT.word(class)) else { return Ok(()) };
     for (path, class) in classes {
-        if let Some(other) = unit(class).filter(|unit| *unit != first) {
+        if let Some(other) = ONE_UNIT.word(class).filter(|unit| *unit != first) {
+            let (other, first) = (shown(other), shown(first));
             let message = format!("in {other}, but another class has {first}: give all in the same unit");
-            return refuse(path, "bandwidth", message);
+            return refuse(path, ONE_UNIT.path(), message);
         }
     }
     Ok(())

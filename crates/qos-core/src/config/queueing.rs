@@ -22,6 +22,18 @@ pub enum BandwidthConfig {
     RemainingRatio(u32),
 }
 
+impl BandwidthConfig {
+    /// The key in a configuration.
+    pub(crate) fn unit(self) -> &'static str {
+        match self {
+            BandwidthConfig::Kbps(_) => "kbps",
+            BandwidthConfig::Percent(_) => "percent",
+            BandwidthConfig::RemainingPercent(_) => "remaining_percent",
+            BandwidthConfig::RemainingRatio(_) => "remaining_ratio",
+        }
+    }
+}
+
 /// Low-latency queueing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
@@ -103,7 +115,7 @@ pub enum LimitUnit {
 }
 
 impl LimitUnit {
-    /// As it is typed.
+    /// As it is typed, and the key in a configuration.
     pub(crate) fn name(self) -> &'static str {
         match self {
             LimitUnit::Packets => "packets",

@@ -14,6 +14,7 @@ from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.commands.police import PARTS, with_one_bucket
 from qoslab.ios.commands.policy_map import change_class
+from qoslab.ios.model.engine_rules import RANGES
 from qoslab.ios.model.policy import DynamicBucket, Police
 
 if TYPE_CHECKING:
@@ -40,24 +41,26 @@ DYNAMIC_BUCKET_WORDS = {
 }
 """The words of the line by field, in their order."""
 
-_SIZE = "1518-512000000"
-_TIME = "1-60000"
 _RANGES = {
-    "initial_bytes": _SIZE,
-    "minimum_bytes": _SIZE,
-    "maximum_bytes": _SIZE,
-    "monitoring_ms": _TIME,
-    "idle_ms": _TIME,
-    "first_growth_percent": "1-1000",
-    "first_growths": "0-1000",
-    "growth_percent": "1-1000",
-    "shrink_percent": "1-99",
-    "spare_percent": "1-99",
+    "initial_bytes": "bytes",
+    "minimum_bytes": "bytes",
+    "maximum_bytes": "bytes",
+    "monitoring_ms": "ms",
+    "idle_ms": "ms",
+    "first_growth_percent": "growth_percent",
+    "first_growths": "first_growths",
+    "growth_percent": "growth_percent",
+    "shrink_percent": "share_percent",
+    "spare_percent": "share_percent",
 }
+"""Names of the ranges in `engine_rules.RANGES`."""
 
 
 def _syntax() -> str:
-    words = (f"[{word} <{word}-value:{_RANGES[name]}>]" for name, word in DYNAMIC_BUCKET_WORDS.items())
+    words = []
+    for name, word in DYNAMIC_BUCKET_WORDS.items():
+        least, most = RANGES[f"police.dynamic.{_RANGES[name]}"]
+        words.append(f"[{word} <{word}-value:{least}-{most}>]")
     return f"{DYNAMIC_BUCKET} {' '.join(words)}"
 
 

@@ -24,10 +24,9 @@ from qoslab.ios.registry import (
     BLOCKS,
     CLASS_LINES,
     ENGINE,
-    ENGINE_CLASS,
     Layout,
 )
-from qoslab.ios.rules import check_change
+from qoslab.ios.rules import check_change, engine_class
 
 if TYPE_CHECKING:
     from qoslab.system import program_formats
@@ -184,13 +183,12 @@ def _engine(device: Device) -> program_formats.DataPlaneConfigPart:
 
 
 def _engine_policy_map(device: Device, policy_map: PolicyMap) -> program_formats.PolicyMap:
-    parts = ENGINE_CLASS.of(device.hardware.family)
-    classes: list[program_formats.PolicyClass] = [{"name": each.name} for each in policy_map.classes]
-    for engine_class, each in zip(classes, policy_map.classes, strict=True):
-        for part in parts:
-            engine_class |= part(each)
+    classes = []
+    for each in policy_map.classes:
+        config = engine_class(device.hardware.family, each)
         if each.marks_from:
-            engine_class["map"] = [_engine_map(device, mark) for mark in each.marks_from]
+            config["map"] = [_engine_map(device, mark) for mark in each.marks_from]
+        classes.append(config)
     return {"classes": classes}
 
 

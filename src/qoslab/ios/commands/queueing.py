@@ -17,6 +17,7 @@ from qoslab.ios.model.device import (
     Device,
     Interface,
 )
+from qoslab.ios.model.engine_rules import ONE_UNIT
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.policy import (
     CLASS_DEFAULT,
@@ -291,8 +292,8 @@ COMBINATION_WORDS.update(
 @POLICY_RULES.at(10)
 def _check_bandwidths(device: Device, policy: PolicyMap) -> None:
     """Refuse a policy-map that mixes units or reserves too much, regardless of its interface."""
-    units = {each.bandwidth.unit for each in policy.classes if each.bandwidth is not None}
-    if len(units) > 1:
+    given = (getattr(each, ONE_UNIT) for each in policy.classes)
+    if len({each.unit for each in given if each is not None}) > 1:
         raise RejectedError(MIXED_IN_CLASS if device.hardware.qos.minimum_and_excess else MIXED_UNITS)
     most = device.hardware.qos.reservable_percent
     if most is not None:

@@ -6,11 +6,12 @@ police bursts in bytes, shape bursts in bits. None means not configured.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.catalyst import TrustState
+from qoslab.ios.model.engine_rules import QUEUEING
 from qoslab.ios.model.inert_lines import NO_INERT_LINES, InertLines
 from qoslab.ios.model.nbar import DECIDED, MATCH_LIST, PROTOCOL_LIST, PROTOCOLS
 
@@ -337,26 +338,22 @@ class RandomDetect:
     """`aggregate`: thresholds in packets for the values without explicit ones."""
 
 
-QUEUEING = {"queueing": True}
-"""Field metadata of actions that are valid in the output direction only."""
-
-
 @dataclass(frozen=True, slots=True)
 class PolicyClass:
     """A class of a policy-map with its actions."""
 
     name: str
-    bandwidth: Bandwidth | None = field(default=None, metadata=QUEUEING)
-    priority: Priority | None = field(default=None, metadata=QUEUEING)
-    shape: Shape | None = field(default=None, metadata=QUEUEING)
-    shape_buffers: int | None = field(default=None, metadata=QUEUEING)
+    bandwidth: Bandwidth | None = None
+    priority: Priority | None = None
+    shape: Shape | None = None
+    shape_buffers: int | None = None
     """`shape max-buffers`: queue limit of the shaper in packets."""
     police: Police | None = None
-    fair_queue: FairQueue | None = field(default=None, metadata=QUEUEING)
-    queue_limit: QueueLimit | None = field(default=None, metadata=QUEUEING)
-    queue_thresholds: tuple[QueueThreshold, ...] = field(default=(), metadata=QUEUEING)
+    fair_queue: FairQueue | None = None
+    queue_limit: QueueLimit | None = None
+    queue_thresholds: tuple[QueueThreshold, ...] = ()
     """Queue thresholds of one field, by its values."""
-    random_detect: RandomDetect | None = field(default=None, metadata=QUEUEING)
+    random_detect: RandomDetect | None = None
     marks: tuple[Mark, ...] = ()
     marks_from: tuple[MarkFrom, ...] = ()
     drop: bool = False
@@ -372,7 +369,7 @@ class PolicyClass:
     @property
     def queueing(self) -> bool:
         """True if it has an action that is valid in the output direction only."""
-        return any(getattr(self, each.name) not in (None, ()) for each in fields(self) if each.metadata)
+        return any(getattr(self, name) not in (None, ()) for name in QUEUEING)
 
 
 @dataclass(frozen=True, slots=True)
