@@ -106,7 +106,7 @@ def reduced(manifest: Manifest) -> bytes:
         for cell in manifest.cells
     ]
     span = Session(started=manifest.started, ended=manifest.started + timedelta(seconds=manifest.took_s or 0))
-    contents = {
+    run = {
         "format": manifest.format,
         "lab": manifest.lab,
         "started": manifest.started.isoformat(),
@@ -115,24 +115,16 @@ def reduced(manifest: Manifest) -> bytes:
         "commit": manifest.commit,
         "versions": {"qoslab": manifest.versions.get("qoslab", "")},
         "overrides": list(manifest.overrides),
-        "experiment": experiment,
-        "cells": cells,
-        "configurations": manifest.configurations,
     }
-    return sealed(_json_lines(contents, 3).encode() + b"\n")
+    lines = map(_members, (run, {"experiment": experiment}, {"configurations": manifest.configurations}))
+    listed = ",\n    ".join(json.dumps(cell, ensure_ascii=False) for cell in cells)
+    text = "{\n  " + ",\n  ".join((*lines, f'"cells": [\n    {listed}')) + "\n]}\n"
+    return sealed(text.encode())
 
 
-def _json_lines(value: object, levels: int, indent: str = "") -> str:
-    """Return nested values as JSON with a line for each item of the outer `levels`, compact within them."""
-    if not value or levels == 0 or not isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False)
-    inner = indent + "  "
-    if isinstance(value, list):
-        items = [_json_lines(each, 0) for each in value]
-    else:
-        items = [f"{json.dumps(name)}: {_json_lines(each, levels - 1, inner)}" for name, each in value.items()]
-    opening, closing = "[]" if isinstance(value, list) else "{}"
-    return f"{opening}\n{inner}" + f",\n{inner}".join(items) + f"\n{indent}{closing}"
+def _members(values: Mapping[str, object]) -> str:
+    """Return the members of a JSON object in one line, without its braces."""
+    return json.dumps(values, ensure_ascii=False)[1:-1]
 
 
 def baselines_of(top: Path, name: str) -> dict[str, Baseline]:
