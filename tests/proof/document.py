@@ -1,6 +1,6 @@
-"""Text of docs/internals/proof.md: the mistakes that each expectation detects. Pure.
+"""Text of docs/internals/proof.md: how many expectations detect each mistake. Pure.
 
-The page also has a section that `tox -e peers` writes.
+The rows themselves are listed in a file of the output folder. The page also has a section that `tox -e peers` writes.
 """
 
 from __future__ import annotations
@@ -77,12 +77,42 @@ def document(mistakes: Sequence[tuple[str, str]], files: Sequence[FileProof], mi
         ),
         "",
     ]
-    for name, what in mistakes:
-        lines += [f"## {name}", "", f"{what[0].upper()}{what[1:]}.", "", *_of_mistake(name, files), ""]
+    lines += [
+        "## Mistakes",
+        "",
+        "The numbers are those of detecting rows. The command also writes `target/mistakes/rows.md`, which lists them.",
+        "",
+        "| mistake | | detected in |",
+        "|---|---|---|",
+        *(f"| {name} | {_sentence(what)} | {_counts(name, files)} |" for name, what in mistakes),
+        "",
+    ]
     lines += ["## Rows that detect no mistake", "", *_none(files, mistakes), ""]
     lines += ["## Rows that fail without a mistake", "", "They cannot detect a mistake.", ""]
     lines += [f"- {file.name}: {_listed(file.outside)}" for file in files if file.outside]
     return "\n".join(_wrapped(lines)).rstrip() + "\n"
+
+
+def details(mistakes: Sequence[tuple[str, str]], files: Sequence[FileProof]) -> str:
+    """Return the list of the rows that detect each mistake."""
+    lines = ["# Rows that detect each mistake", ""]
+    for name, what in mistakes:
+        lines += [f"## {name}", "", _sentence(what), "", *_of_mistake(name, files), ""]
+    return "\n".join(_wrapped(lines)).rstrip() + "\n"
+
+
+def _sentence(what: str) -> str:
+    return f"{what[0].upper()}{what[1:]}."
+
+
+def _counts(name: str, files: Sequence[FileProof]) -> str:
+    """Return the numbers of detecting rows by file, or that there are none."""
+    found = [
+        f"{file.name} {'at least ' if name in file.spared else ''}{len(rows)}"
+        for file in files
+        if (rows := file.noticed.get(name))
+    ]
+    return ", ".join(found) or "**no file**"
 
 
 def _of_mistake(name: str, files: Sequence[FileProof]) -> Iterator[str]:
@@ -139,8 +169,11 @@ def _listed(rows: Sequence[Row]) -> str:
 
 
 def _wrapped(lines: Sequence[str]) -> Iterator[str]:
-    """Lines of at most `WIDTH` characters, broken between words."""
+    """Lines of at most `WIDTH` characters, broken between words; rows of tables stay whole."""
     for line in lines:
+        if line.startswith("| "):
+            yield line
+            continue
         indent = "  " if line.startswith("- ") else ""
         while len(line) > WIDTH:
             cut = line.rindex(" ", 0, WIDTH + 1)

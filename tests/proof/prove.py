@@ -34,7 +34,7 @@ from unittest.mock import patch
 
 import pandas as pd
 from analysis_mistakes import ANALYSIS
-from document import FileProof, Row, document, section_of, with_section
+from document import FileProof, Row, details, document, section_of, with_section
 from simulation_cache import SimulationCache
 
 from experiment_files import simulated_experiments
@@ -59,6 +59,8 @@ from qoslab.system.programs import SIMULATOR, variable_of
 TOP = Path(__file__).parents[2]
 DOCUMENT = TOP / "docs/internals/proof.md"
 TARGET = TOP / "target/mistakes"
+DETAILS = TARGET / "rows.md"
+"""The rows that detect each mistake; the document has their numbers."""
 PROGRAM = TARGET / "release" / SIMULATOR
 FOUND = TARGET / "found"
 RESULTS = TARGET / "kept"
@@ -434,6 +436,7 @@ def main(names: Sequence[str]) -> int:
     missing = sorted({path.stem for path in paths} - {proof.name for proof in proofs})
     listed = [(each.name, each.what) for each in every]
     peers = section_of(DOCUMENT.read_text(encoding="utf-8")) if DOCUMENT.exists() else ""
+    DETAILS.write_text(details(listed, proofs), encoding="utf-8")
     DOCUMENT.write_text(with_section(document(listed, proofs, missing), peers), encoding="utf-8")
     if unnoticed := [each.name for each in every if each.name not in noticed_by(paths)]:
         print(f"no row notices: {', '.join(unnoticed)}", file=sys.stderr)

@@ -20,7 +20,7 @@ sys.path.insert(0, str(TOP / "tests/proof"))
 
 import prove  # noqa: E402
 from analysis_mistakes import ANALYSIS  # noqa: E402
-from document import FileProof, document  # noqa: E402
+from document import FileProof, details, document  # noqa: E402
 from simulation_cache import SCENARIO, SimulationCache  # noqa: E402
 
 from qoslab.analysis import readings as analysis  # noqa: E402
@@ -42,11 +42,10 @@ def test_each_mistake_of_a_router_has_a_switch() -> None:
 
 
 def test_the_document_has_all_mistakes() -> None:
-    headings = re.findall(
-        r"^## ([a-z0-9-]+)$", (TOP / "docs/internals/proof.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
+    page = (TOP / "docs/internals/proof.md").read_text(encoding="utf-8")
+    table = page.partition("\n## Mistakes\n")[2].partition("\n## ")[0]
     listed = [name for _, name in CATALOGUE] + [name for name, _, _ in ANALYSIS]
-    assert headings == listed, "run: tox -e prove"
+    assert re.findall(r"^\| ([a-z0-9-]+) \| [^|]", table, re.MULTILINE) == listed, "run: tox -e prove"
 
 
 def test_no_mistake_passes_unnoticed() -> None:
@@ -111,13 +110,14 @@ def test_detecting_and_other_rows_are_written() -> None:
     found = {("a", "x"): "outside", ("a", "y"): "within", ("b", "x"): "within"}
     assert prove.changed(file, found) == [("a", "x")]
     assert prove.changed(file, {("a", "y"): "within"}) == [("a", "x")], "a row that is gone is noticed"
-    text = document(MISTAKES, [PROOF], ["other"])
+    text, rows = document(MISTAKES, [PROOF], ["other"]), details(MISTAKES, [PROOF])
     assert "1 of 3 mistakes are detected in 1 files.\n\nNot simulated: other." in text
     assert "| one | 3 of 5 | 6 | 5 | 7 s |" in text
-    assert "\n- one: 5 of 6 rows: `a`, `a (rtt = 1 ms)`: `x`, `y`; `b`: `x`\n" in text, "those of one place together"
-    assert "**No row detects it**, although it is made in one." in text and "**No experiment executes it.**" in text
+    assert "\n- one: 5 of 6 rows: `a`, `a (rtt = 1 ms)`: `x`, `y`; `b`: `x`\n" in rows, "those of one place together"
+    assert "**No row detects it**, although it is made in one." in rows and "**No experiment executes it.**" in rows
+    assert " | one 5 |\n" in text and text.count(" | **no file** |\n") == 2
     assert text.endswith("\n- one: `c`: `x`\n")
-    assert all(len(line) <= 120 for line in text.splitlines())
+    assert all(len(line) <= 120 for line in [*text.splitlines(), *rows.splitlines()] if not line.startswith("| "))
 
 
 def test_rows_that_notice_no_mistake_are_listed() -> None:
