@@ -94,7 +94,7 @@ def compare(count: int = PACKETS, policers: int = METERS) -> PoliceResult:
     shares /= shares.sum()
     meters = random_policers(random, shares)
     packets = random_stream(random, shares, count)
-    times = send(tc_lines(meters), packets, int(packets["time"][-1]) + SECOND)
+    (times,) = send([(tc_lines(meters), packets, int(packets["time"][-1]) + SECOND)])
     streams: list[Packets] = []
     kernel: list[Colours] = []
     for number in range(policers):

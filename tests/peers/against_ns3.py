@@ -193,13 +193,12 @@ def in_ns3(case: PathCase, seed: int) -> dict[str, float]:
     return found
 
 
-def in_linux(case: PathCase, seed: int, *, push: bool = True) -> dict[str, float]:
-    """Return the same values from the TCP of Linux, in user-mode Linux with virtual time.
+def in_linux(case: PathCase, seeds: Sequence[int], *, push: bool = True) -> list[dict[str, float]]:
+    """Return the same values from the TCP of Linux, in user-mode Linux with virtual time; one kernel does all runs.
 
     Without `push` the router clears PSH, so that the receiver does not acknowledge single segments because of it.
     """
     kernel.version()
-    random = Random(seed)
     path = {
         "rate_bps": case.rate_bps,
         "packets": case.hold_queue + RING + 1,
@@ -209,14 +208,17 @@ def in_linux(case: PathCase, seed: int, *, push: bool = True) -> dict[str, float
         "push": push,
         "warm_up_s": WARM_UP_S,
         "seconds": SECONDS,
-        "starts_s": [random.uniform(0, START_SPREAD_S) for _ in range(case.connections)],
     }
+    paths = []
+    for seed in seeds:
+        random = Random(seed)
+        paths.append(path | {"starts_s": [random.uniform(0, START_SPREAD_S) for _ in range(case.connections)]})
     guest = [sys.executable, str(Path(__file__).with_name("linux_path.py"))]
     with kernel.virtual_kernel(kernel.WITHOUT_IPV6) as linux:
-        answer = linux.run(guest, input=json.dumps(path), timeout_s=kernel.LONGEST_S).check()
-    found: dict[str, float] = json.loads(answer)
+        answer = linux.run(guest, input=json.dumps(paths), timeout_s=kernel.LONGEST_S).check()
+    found: list[dict[str, float]] = json.loads(answer)
     # Its queue includes the packet on the line.
-    return found | {"delay_s": found["in_queue_s"] - FRAME * 8 / case.rate_bps}
+    return [each | {"delay_s": each["in_queue_s"] - FRAME * 8 / case.rate_bps} for each in found]
 
 
 def paired(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
@@ -236,6 +238,8 @@ class PathResult:
     linux: Sequence[Mapping[str, float]]
     linux_without_push: Sequence[Mapping[str, float]] = ()
     """Linux's values if the router clears PSH; empty if there is no finding in the usual ones."""
+    nearby: Sequence[Mapping[str, float]] = ()
+    """The simulator's values on nearly the same paths; empty if there is no finding without PSH."""
 
     def against(self, peer: str, metric: str) -> Interval:
         """Return the difference of the simulator's mean from a peer's, by the name of its field."""
@@ -264,17 +268,26 @@ def interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
 
 
 def compare(case: PathCase) -> PathResult:
-    """Run a path in all three, and a second time in Linux if there are findings."""
+    """Run a path in all three; if there are findings, a second time in Linux, then with small changes here."""
     runs = range(1, LINUX_RUNS + 1)
     result = PathResult(
         case,
         [simulated(case, seed) for seed in range(1, SEEDS + 1)],
         [in_ns3(case, seed) for seed in range(1, SEEDS + 1)],
-        [in_linux(case, seed) for seed in runs],
+        in_linux(case, runs),
     )
     if not result.findings("linux"):
         return result
-    return replace(result, linux_without_push=[in_linux(case, seed, push=False) for seed in runs])
+    result = replace(result, linux_without_push=in_linux(case, runs, push=False))
+    if not result.findings("linux_without_push"):
+        return result
+    return replace(result, nearby=[simulated(each, 1) for each in nearly_the_same(case)])
+
+
+def nearly_the_same(case: PathCase) -> list[PathCase]:
+    """Return the path with a packet or a millisecond more or less."""
+    queues = [replace(case, hold_queue=case.hold_queue + more) for more in (-1, 1)]
+    return queues + [replace(case, delay_ns=case.delay_ns + more * MS) for more in (-1, 1)]
 
 
 def compare_all() -> list[PathResult]:

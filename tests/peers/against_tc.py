@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +19,7 @@ SECOND = 1_000_000_000
 MEAN_BYTES = 789
 """Mean of 64 to 1514."""
 WARM_UP_S, WINDOW_S = 5, 40
+KERNELS = os.cpu_count() or 1
 KINDS = ("TBF", "HTB", "HTB and DRR", "HTB and PRIO", "HTB and SFQ")
 QUEUE_LIMIT = 64
 BURST_BYTES = 3028
@@ -169,13 +172,21 @@ def mean_rates(policy: Policy, packets: npt.NDArray[np.void], times: npt.NDArray
 def compare(policies: int = POLICIES) -> list[TcResult]:
     """Compare the mean rates of all classes of random policies."""
     random = np.random.default_rng(SEED)
-    found = []
+    streams = []
     for number in range(policies):
         policy = random_policy(random, number)
-        packets = random_stream(random, policy)
-        arrived = send(policy.tc(), packets, (WARM_UP_S + WINDOW_S) * SECOND)
+        streams.append((policy, random_stream(random, policy)))
+    end = (WARM_UP_S + WINDOW_S) * SECOND
+    jobs = [(policy.tc(), packets, end) for policy, packets in streams]
+    # A guest has one processor.
+    shares = [jobs[first::KERNELS] for first in range(KERNELS)]
+    with ThreadPoolExecutor(KERNELS) as pool:
+        times = list(pool.map(send, shares))
+    found = []
+    for number, (policy, packets) in enumerate(streams):
+        arrived = times[number % KERNELS][number // KERNELS]["arrived"]
         ours = mean_rates(policy, packets, departures(policy.engine(), LINE_BPS, packets))
-        theirs = mean_rates(policy, packets, arrived["arrived"])
+        theirs = mean_rates(policy, packets, arrived)
         rates = zip(ours, theirs, strict=True)
         found += [TcResult(policy, each, *pair) for each, pair in enumerate(rates, 1)]
     return found

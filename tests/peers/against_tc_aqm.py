@@ -99,19 +99,22 @@ def stream(random: np.random.Generator, rate_bps: int) -> npt.NDArray[np.void]:
 
 def compare() -> list[AqmResult]:
     """Compare all disciplines at all rates."""
+    streams = {rate_bps: stream(np.random.default_rng(SEED), rate_bps) for rate_bps in RATES_BPS}
+    cases = [(rate_bps, name) for rate_bps in RATES_BPS for name in DISCIPLINES]
+    jobs = []
+    for rate_bps, name in cases:
+        lines = [*commands(DISCIPLINES[name], rate_bps, "out0"), *filters(DISCIPLINES[name], "out0")]
+        jobs.append((lines, streams[rate_bps], 30 * SECOND))
     found = []
-    for rate_bps in RATES_BPS:
-        packets = stream(np.random.default_rng(SEED), rate_bps)
-        for name, discipline in DISCIPLINES.items():
-            lines = [*commands(discipline, rate_bps, "out0"), *filters(discipline, "out0")]
-            # A full packet of Ethernet: CoDel, PIE and CAKE take it from the interface.
-            times = send(lines, packets, 30 * SECOND, mtu=1500)
-            ours = departures(configuration(discipline, rate_bps), LINE_BPS, packets)
-            for flow in range(1, FLOWS + 1):
-                of = packets["class"] == flow
-                own = _delays(packets["time"][of], ours[of])
-                theirs = _delays(times["sent"][of], times["arrived"][of])
-                found.append(AqmResult(name, rate_bps, flow, int(of.sum()), *_pairs(own, theirs)))
+    # A full packet of Ethernet: CoDel, PIE and CAKE take it from the interface.
+    for (rate_bps, name), times in zip(cases, send(jobs, mtu=1500), strict=True):
+        packets = streams[rate_bps]
+        ours = departures(configuration(DISCIPLINES[name], rate_bps), LINE_BPS, packets)
+        for flow in range(1, FLOWS + 1):
+            of = packets["class"] == flow
+            own = _delays(packets["time"][of], ours[of])
+            theirs = _delays(times["sent"][of], times["arrived"][of])
+            found.append(AqmResult(name, rate_bps, flow, int(of.sum()), *_pairs(own, theirs)))
     return found
 
 

@@ -61,20 +61,31 @@ def virtual_kernel(modules: Sequence[str] = MODULES, memory: str = "384M") -> It
             yield kernel
 
 
-def send(
-    commands: Sequence[str], packets: npt.NDArray[np.void], end_ns: int, *, mtu: int = 2000
-) -> npt.NDArray[np.void]:
+Job = tuple[Sequence[str], npt.NDArray[np.void], int]
+"""Lines of `tc`, packets, and the end of the stream (ns)."""
+
+
+def send(jobs: Sequence[Job], *, mtu: int = 2000) -> list[npt.NDArray[np.void]]:
     """Send packets through queueing disciplines of `out0`, set up by lines of `tc`, and return their times (ns).
 
-    `out0` and `in0` are the two ends of a virtual Ethernet (veth). The times count from the start of the guest's
-    program; arrivals at `in0` are 0 if a packet never arrived.
+    `out0` and `in0` are the two ends of a virtual Ethernet (veth), new for each job; one kernel does all jobs, one
+    after the other. The times count from the start of the guest's program; arrivals at `in0` are 0 if a packet never
+    arrived.
     """
     version()
-    sends = [str(program()), f"{JOB}/packets", f"{JOB}/times", "out0", "in0", str(end_ns)]
+    found = []
     with virtual_kernel(WITHOUT_IPV6) as kernel:
-        packets.astype(PACKET).tofile(kernel.folder / "packets")
-        kernel.run(["ip", "-batch", "-"], input=LINKS.format(mtu=mtu)).check()
-        kernel.run(["tc", "-batch", "-"], input="".join(f"{line}\n" for line in commands)).check()
-        # The limit of the guest is in virtual time.
-        kernel.run(sends, timeout_s=LONGEST_S + end_ns / 1e9).check()
-        return np.fromfile(kernel.folder / "times", TIMES)
+        for number, (commands, packets, end_ns) in enumerate(jobs):
+            # New names: the guest may have the pages of an earlier file in its memory.
+            names = f"packets-{number}", f"times-{number}"
+            given, written = (kernel.folder / name for name in names)
+            packets.astype(PACKET).tofile(given)
+            kernel.run(["ip", "-batch", "-"], input=LINKS.format(mtu=mtu)).check()
+            kernel.run(["tc", "-batch", "-"], input="".join(f"{line}\n" for line in commands)).check()
+            sends = [str(program()), *(f"{JOB}/{name}" for name in names), "out0", "in0", str(end_ns)]
+            # The limit of the guest is in virtual time.
+            kernel.run(sends, timeout_s=LONGEST_S + end_ns / 1e9).check()
+            kernel.run(["ip", "link", "delete", "out0"]).check()
+            found.append(np.fromfile(written, TIMES))
+            given.unlink(), written.unlink()
+    return found
