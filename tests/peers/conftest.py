@@ -14,8 +14,8 @@ FOLDER = Path(__file__).parent
 sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "proof")]
 
 from document import section_of, with_section  # noqa: E402
-from peer_programs import TOP, MissingPeerError  # noqa: E402
-from peers_section import Comparison, earlier, not_run, section  # noqa: E402
+from peer_programs import TOP, VALUES, MissingPeerError  # noqa: E402
+from peers_section import Comparison, earlier, file_name, not_run, section, values  # noqa: E402
 
 PAGE = TOP / "docs/internals/proof.md"
 FOUND: dict[str, Comparison] = {}
@@ -45,6 +45,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    for title, each in FOUND.items():
+        if each.each:
+            VALUES.mkdir(parents=True, exist_ok=True)
+            (VALUES / file_name(title)).write_text(values(title, each), encoding="utf-8")
     if FOUND and session.config.getoption("--write"):
         page = PAGE.read_text(encoding="utf-8")
         today = f"{datetime.now(UTC):%Y-%m-%d}"

@@ -11,6 +11,8 @@ from pathlib import Path
 TOP = Path(__file__).parents[2]
 FOLDER = TOP / "target/peers"
 """Compiled programs and the streams of packets."""
+VALUES = FOLDER / "values"
+"""The values of each comparison one by one."""
 
 
 class MissingPeerError(Exception):

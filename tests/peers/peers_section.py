@@ -20,7 +20,8 @@ TITLES = (
 """The comparisons, in the order of the page."""
 INTRODUCTION = """Programs of others decide on the same packets, or carry the same traffic, as the engine. A difference
 follows from the stated quantum of the peer, or from a mechanism that only one of the two has, or it is listed as a
-finding (`tests/peers`)."""
+finding (`tests/peers`). `./qoslab test -e peers -- --write` writes this section, and the values of each policy, line
+and path to `target/peers/values`."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Comparison:
     result: str
     lines: Sequence[str] = ()
     date: str = ""
+    each: Sequence[str] = ()
+    """Table of the values one by one, which the page does not have."""
 
 
 def not_run(reason: str) -> Comparison:
@@ -61,6 +64,16 @@ def earlier(text: str) -> dict[str, Comparison]:
             lines = re.split(rf"\n\n(?=### |{re.escape(END)})", below)[0].splitlines() if below else ()
             found[title] = Comparison(row[1], row[2], tuple(lines), row[3])
     return found
+
+
+def values(title: str, found: Comparison) -> str:
+    """Return the file with the values of a comparison one by one."""
+    return "\n".join([f"# {title}", "", f"{found.peer}: {found.result}", "", *found.each, ""])
+
+
+def file_name(title: str) -> str:
+    """Return the name of the file with the values of a comparison."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()) + ".md"
 
 
 def paragraph(text: str) -> list[str]:

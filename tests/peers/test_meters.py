@@ -28,33 +28,37 @@ def test_policers_decide_as_rte_meter(note: Note) -> None:
     exact = against_dpdk.exact_rates()
     as_they_are, with_quantum = against_dpdk.any_rates()
     packets, different = (sum(getattr(each, key) for each in exact) for key in ("packets", "different"))
+    columns = [
+        (one[0].algorithm, one[0].meters, f"{one[0].packets:,}", *(f"{each.different:,}" for each in one))
+        for one in zip(exact, as_they_are, with_quantum, strict=True)
+    ]
     lines = [
         *paragraph(
-            """`rte_meter` counts time in cycles and adds tokens in periods: whole bytes after whole cycles. At rates
-            with whole nanoseconds a byte, and with arrivals at whole periods of each rate, both programs are exact, and
-            every decision has to be the same. The packets pass a port's input policy (`admit`), which marks them with
-            their colour; sizes are 64 to 1518 bytes, rates 8 kb/s to 80 Mb/s, bursts 1,518 to 200,000 bytes."""
+            """`rte_meter` counts time in cycles and adds whole bytes after whole periods. At rates with whole
+            nanoseconds a byte, and with arrivals at whole periods, both programs are exact, and every decision has to
+            be the same. At any rate and arrival, decisions differ by the quantum of the peer: tokens of an unfinished
+            period are not there yet, and a full bucket does not lose them. With this quantum in the engine (arrivals
+            rounded down to whole periods, the bytes of a period as rate; two rates have the same period of 100 cycles)
+            none may differ. The packets pass a port's input policy (`admit`), which marks them with their colour; sizes
+            are 64 to 1518 bytes, rates 8 kb/s to 80 Mb/s, bursts 1,518 to 200,000 bytes. The colour-aware meters and
+            RFC 4115 of `rte_meter` are not compared: the engine has neither."""
         ),
         "",
+        *table(("algorithm", "meters", "packets", "different", "at any rate", "with the quantum"), columns),
+    ]
+    each = [
         *table(HEAD, _rows(exact)),
         "",
-        *paragraph(
-            """At any rate and arrival, decisions differ by the quantum of the peer: tokens of an unfinished period are
-            not there yet, and a full bucket does not lose them. With this quantum in the engine (arrivals rounded down
-            to whole periods, the bytes of a period as rate) none may differ. Two rates then have the same period of 100
-            cycles."""
-        ),
+        "At any rate and arrival, without and with the quantum:",
         "",
         *table(
             (*HEAD, "different, with the quantum"),
             [(*row, f"{each.different:,}") for row, each in zip(_rows(as_they_are), with_quantum, strict=True)],
         ),
-        "",
-        *paragraph("The colour-aware meters and RFC 4115 of `rte_meter` are not compared: the engine has neither."),
     ]
     result = f"{different} of {packets:,} decisions differ; with the peer's quantum at any rate "
     result += f"{sum(each.different for each in with_quantum)} of {sum(each.packets for each in with_quantum):,}"
-    note("Policers and rte_meter", Comparison(f"DPDK {version}", result, lines))
+    note("Policers and rte_meter", Comparison(f"DPDK {version}", result, lines, each=each))
     assert [each.different for each in exact] == [0, 0, 0]
     assert [each.different for each in with_quantum] == [0, 0, 0]
     assert all(each.different for each in as_they_are), "the comparison sees a quantum of some bytes"

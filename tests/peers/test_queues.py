@@ -53,9 +53,17 @@ def test_mean_rates_are_those_of_tc(note: Note) -> None:
         f"{1e6 * shapers[1]:.0f} in the kernel.",
     ]
     largest = max(abs(each.difference) for each in found)
+    rates = [
+        (one.policy.rate_bps, one.policy.classes[one.number - 1].offered_bps, one.engine_bps, one.kernel_bps)
+        for one in found
+    ]
+    each = table(
+        ("disciplines", "class", "rate, b/s", "offered, b/s", "engine, b/s", "kernel, b/s"),
+        [(one.policy.kind, one.number, *(f"{rate:,.0f}" for rate in of)) for one, of in zip(found, rates, strict=True)],
+    )
     result = f"means of {against_tc.POLICIES} policies within {100 * largest:.2f} %, "
     result += f"of shapers alone within {100 * max(shapers):.4f} % of the configured rate"
-    note("Shapers, schedulers and tc", Comparison(f"Linux, user-mode-linux {version}", result, lines))
+    note("Shapers, schedulers and tc", Comparison(f"Linux, user-mode-linux {version}", result, lines, each=list(each)))
     assert [each for each in found if abs(each.difference) > LARGEST_DIFFERENCE] == []
     assert max(shapers) <= SHAPER_DIFFERENCE
 
@@ -75,20 +83,22 @@ def test_fifo_drops_and_departures_are_those_of_ns3(note: Note) -> None:
         )
         for each in found
     ]
-    lines = [
-        *paragraph(
-            f"""The same {ns3_fifo.PACKETS:,} packets on each of {len(found)} lines, through the port of a router with
-            `hold-queue` and through a `PointToPointNetDevice` with a `DropTailQueue`, whose limit includes the packet
-            of the engine's transmit ring. A byte takes whole nanoseconds; departures are compared to the
-            nanosecond."""
-        ),
-        "",
-        *table(("line, queue", "load", "dropped", "different drops", "different departures"), rows),
-    ]
+    lines = paragraph(
+        f"""The same {ns3_fifo.PACKETS:,} packets on each of {len(found)} lines, through the port of a router with
+        `hold-queue` and through a `PointToPointNetDevice` with a `DropTailQueue`, whose limit includes the packet of
+        the engine's transmit ring. Rates are {_range([each.rate_bps / 1e6 for each in found], 2)} Mb/s, queues
+        {_range([each.hold_queue for each in found])} packets, loads {_range([each.load for each in found], 2)}. A byte
+        takes whole nanoseconds; departures are compared to the nanosecond."""
+    )
+    listed = list(table(("line, queue", "load", "dropped", "different drops", "different departures"), rows))
     different = sum(each.different_drops + each.different_times for each in found)
     result = f"{different} of {sum(each.packets for each in found):,} drops and departures differ"
-    note("FIFO queue and ns-3", Comparison(f"ns-3 {version}", result, lines))
+    note("FIFO queue and ns-3", Comparison(f"ns-3 {version}", result, lines, each=listed))
     assert different == 0
+
+
+def _range(values: Sequence[float], digits: int = 0) -> str:
+    return f"{min(values):.{digits}f} to {max(values):.{digits}f}"
 
 
 def _outside(intervals: Sequence[Interval]) -> int:
@@ -117,35 +127,24 @@ def test_random_early_detection_is_that_of_ns3(note: Note) -> None:
     ]
     corrected = [each for one in found for each in (one.loss_corrected, one.wait_corrected)]
     largest = max((abs(each.difference) - each.half_width) / each.ours for each in corrected)
-    lines = [
-        *paragraph(
-            f"""The same {ns3_red.PACKETS:,} packets with {ns3_red.SEEDS} seeds on each of {len(found)} lines:
-            `random-detect` with an exponential weighting constant and a mark probability of 1 in
-            {ns3_red.DENOMINATOR}, and a `RedQueueDisc`. A cell has the value of the engine, that of ns-3, and the
-            half-width of the 95 % confidence interval of their difference. In bold: zero is outside."""
-        ),
-        "",
-        *table(
-            (
-                *("line, thresholds, constant", "load", "loss, %", "wait, ms"),
-                *("loss with ns-3's distance of drops, %", "wait with it, ms"),
-            ),
-            rows,
-        ),
-        "",
-        *paragraph(
-            f"""The waits differ by one mechanism. The engine drops each packet with the probability p of the mean
-            queue. ns-3 counts packets since the last drop (Floyd and Jacobson, 1993): the distance of drops is uniform
-            from 1 to 1/p, so that 2p/(1 + p) of all packets are dropped. This traffic loses the share beyond the line's
-            rate in both; ns-3 drops it at a shorter mean queue. With p/(2 - loss) in ns-3 in place of p, the share at
-            the same mean queue is the engine's, exactly so at the mean queue: {_outside(corrected)} of {len(corrected)}
-            intervals do not contain zero then. Apart from the mean queue, the slope of the share is off by half of the
-            loss (1 - loss/2): what is left is at most {100 * largest:.1f} %, and in each case less than that. Cisco's
-            documents do not mention the count; the engine's rule is an inference."""
-        ),
-    ]
+    head = ("line, thresholds, constant", "load", "loss, %", "wait, ms")
+    listed = list(table((*head, "loss with ns-3's distance of drops, %", "wait with it, ms"), rows))
+    lengths = [each.wait.theirs / each.wait.ours - 1 for each in found]
+    lines = paragraph(
+        f"""The same {ns3_red.PACKETS:,} packets with {ns3_red.SEEDS} seeds on each of {len(found)} lines of
+        {_range([each.rate_bps / 1e6 for each in found], 2)} Mb/s: `random-detect` with an exponential weighting
+        constant and a mark probability of 1 in {ns3_red.DENOMINATOR}, and a `RedQueueDisc`. Mean waits in ns-3 are
+        {_range([-100 * each for each in lengths])} % shorter, by one mechanism. The engine drops each packet with the
+        probability p of the mean queue. ns-3 counts packets since the last drop (Floyd and Jacobson, 1993): the
+        distance of drops is uniform from 1 to 1/p, so that 2p/(1 + p) of all packets are dropped. This traffic loses
+        the share beyond the line's rate in both; ns-3 drops it at a shorter mean queue. With p/(2 - loss) in ns-3 in
+        place of p, the share at the same mean queue is the engine's, exactly so at the mean queue:
+        {_outside(corrected)} of {len(corrected)} intervals do not contain zero then. Apart from the mean queue, the
+        slope of the share is off by half of the loss (1 - loss/2): what is left is at most {100 * largest:.1f} %, and
+        in each case less than that. Cisco's documents do not mention the count; the engine's rule is an inference."""
+    )
     result = f"one mechanism differs; apart from it loss and wait are within {100 * largest:.1f} %"
-    note("Random early detection and ns-3", Comparison(f"ns-3 {version}", result, lines))
+    note("Random early detection and ns-3", Comparison(f"ns-3 {version}", result, lines, each=listed))
     assert [each for each in found if _unexplained(each) > 0] == []
 
 

@@ -68,26 +68,32 @@ def beyond(result: PathResult, metric: str) -> float:
 
 
 def without_push(numbered: Sequence[tuple[int, PathResult]]) -> list[str]:
-    """Return the paragraph on segments with PSH: losses on the paths on which the router cleared it, too."""
-    losses, left = [], []
-    for number, each in numbered:
-        usual, cleared = each.against("linux", "loss"), each.against("linux_without_push", "loss")
-        ours, *theirs = (f"{100 * value:.3f}" for value in (cleared.ours, usual.theirs, cleared.theirs))
-        losses.append(f"path {number}: {ours}, {theirs[0]}, {theirs[1]} ± {100 * cleared.half_width:.3f}")
-        for metric in each.findings("linux_without_push"):
-            found = each.against("linux_without_push", metric)
-            left.append(f"path {number}, {NAMES[metric]} {100 * found.difference / found.theirs:+.1f} %")
+    """Return the paragraph on segments with PSH, and the findings on paths on which the router cleared it, too."""
+    left = [(number, each, metric) for number, each in numbered for metric in each.findings("linux_without_push")]
+    gone = sum(len(each.findings("linux")) for _, each in numbered) - len(left)
     return paragraph(
-        f"""PSH is a cause of these differences. A packet is lost when the window grows beyond path and queue. The
-        window grows again after a whole window of acknowledgements, which is when the first SACK arrives. If this
-        growth comes before fast recovery, it costs a second packet; whether it does depends on the pairs of segments
-        that are acknowledged together. Linux sets PSH also when the sending program waits for room in its buffer, and
-        acknowledges a full segment with PSH at once (commit 4720852ed9af, October 2023), which shifts the pairs. RFC
-        9293 and RFC 5681 allow both. Senders of the simulator set PSH only at the end of a write. The
-        paths with the listed findings ran in Linux a second time with PSH cleared by the router. Loss in % here, in
-        Linux, and in Linux without PSH: {"; ".join(losses)}. The findings that remain: {"; ".join(left) or "none"}. The
-        drops of one connection are few: one reduction more or fewer in {against_ns3.SECONDS - against_ns3.WARM_UP_S} s
-        changes its loss by several per cent."""
+        f"""PSH is a cause. A packet is lost when the window grows beyond path and queue. The window grows again after a
+        whole window of acknowledgements, which is when the first SACK arrives. If this growth comes before fast
+        recovery, it costs a second packet; whether it does depends on the pairs of segments that are acknowledged
+        together. Linux sets PSH also when the sending program waits for room in its buffer, and acknowledges a full
+        segment with PSH at once (commit 4720852ed9af, October 2023), which shifts the pairs. RFC 9293 and RFC 5681
+        allow both. Senders of the simulator set PSH only at the end of a write. The paths with these findings ran in
+        Linux a second time with PSH cleared by the router: {gone} findings are gone. Those that remain:
+        {"; ".join(map(remaining, *zip(*left, strict=True))) if left else "none"}."""
+    )
+
+
+def remaining(number: int, result: PathResult, metric: str) -> str:
+    """Return a finding without PSH with the range of the simulator's values on nearly the same paths."""
+    scale, unit, digits = SCALES[metric]
+    found = result.against("linux_without_push", metric)
+    near = [run[metric] * scale for run in result.nearby]
+    case, more = result.case, digits + 1
+    return (
+        f"path {number} ({case.control} x {case.connections}, {case.rate_bps / 1e6:.2f} Mb/s, {case.delay_ns / 1e6:.0f}"
+        f" ms, {case.hold_queue} packets), {NAMES[metric]} {100 * found.difference / found.theirs:+.1f} %: Linux"
+        f" {found.theirs * scale:.{more}f}, the simulator {found.ours * scale:.{more}f}, with a packet or 1 ms more or"
+        f" less {min(near):.{more}f} to {max(near):.{more}f} {unit}"
     )
 
 
@@ -109,50 +115,62 @@ def test_tcp_of_the_simulator_is_that_of_linux(note: Note) -> None:
         )
         for number, each in enumerate(results, 1)
     ]
+    head = [f"{NAMES[metric]}, {SCALES[metric][1]}" for metric in METRICS]
+    result, lines = _summary(results)
+    listed = list(table(("path", *head, "differences from ns-3"), rows))
+    note("TCP, ns-3 and Linux", Comparison(versions, result, lines, each=listed))
+    pairs = [(each, metric) for each in results for metric in METRICS]
+    assert [(each.case, metric) for each, metric in pairs if beyond(each, metric) > LIMITS[metric]] == []
+
+
+def _summary(results: Sequence[PathResult]) -> tuple[str, list[str]]:
+    """Return the result in a phrase, and the text of the page."""
     pairs = [(each, metric) for each in results for metric in METRICS]
     different = [pair for pair in pairs if not pair[0].against("ns3", pair[1]).contains_zero]
     judged = [pair for pair in different if judged_for_the_simulator(*pair)]
     found = list(findings(results))
     open_ = [f"{name} {100 * share:+.1f} %" for name, share in found if abs(share) >= against_ns3.LEAST_LISTED]
-    head = [f"{NAMES[metric]}, {SCALES[metric][1]}" for metric in METRICS]
     lines = [
         *paragraph(
-            f"""Connections through a FIFO queue on {len(results)} random paths (congestion control, connections, rate,
-            delay of each direction, packets of the queue), {against_ns3.SECONDS} s without the first
-            {against_ns3.WARM_UP_S}: {against_ns3.SEEDS} runs of the simulator and of ns-3, {against_ns3.LINUX_RUNS} of
-            Linux in virtual time with `netem` as line. A cell has the simulator's value, Linux's, and ns-3's, each
-            with the half-width of the 95 % confidence interval of its difference from the simulator's; in bold: zero is
-            outside. SACK and timestamps everywhere; RACK, tail loss probes and F-RTO nowhere, as ns-3 lacks them. Hosts
-            of the simulator are without random delays, and their timers run at 100 Hz, as those of user-mode Linux. The
-            time of acknowledgements on the line is in the delays of both peers. The least timeout of ns-3, which it
-            compares with the sum of round trip and variance, is a full round trip longer than that of Linux, which
-            adds it."""
-        ),
-        "",
-        *table(("path", *head, "differences from ns-3"), rows),
-        "",
-        *paragraph(
-            f"""{len(different)} of {len(pairs)} intervals of differences from ns-3 do not contain zero; in
-            {len(judged)} of these Linux, the simulator's model, is with the simulator or nearer to it than to ns-3. The
-            FIFO queue is not the cause: with the same packets it is equal (above). In ns-3 3.37 `TcpCubic` has no
-            attribute `TcpFriendliness`: it lacks the Reno-friendly region (RFC 9438, section 4.3), which fits its lower
-            loss on short round trips. With one `reno` connection ns-3 loses one packet at each reduction of the window,
-            the simulator often a second one a round trip later (see below). With small windows of many connections ns-3
-            loses more at a reduction and has timeouts. ns-3 cannot switch these mechanisms, so that the explanations
-            are inferences."""
+            f"""Connections through a FIFO queue on {len(results)} random paths, {against_ns3.SECONDS} s without the
+            first {against_ns3.WARM_UP_S}: {against_ns3.SEEDS} runs of the simulator and of ns-3,
+            {against_ns3.LINUX_RUNS} of Linux in virtual time with `netem` as line. A difference counts if zero is
+            outside its 95 % confidence interval. SACK and timestamps everywhere; RACK, tail loss probes and F-RTO
+            nowhere, as ns-3 lacks them. Hosts of the simulator are without random delays, and their clock has
+            {1e9 / against_ns3.TICK_NS:.0f} Hz, as that of user-mode Linux. The time of acknowledgements on the line is
+            in the delays of both peers. The least timeout of ns-3, which it compares with the sum of round trip and
+            variance, is a full round trip longer than that of Linux, which adds it."""
         ),
         "",
         *paragraph(
-            f"""Findings: {len(found)} of {len(pairs)} differences from Linux have intervals without zero
-            ({len(pairs) * 0.05:.0f} are expected by chance). {len(found) - len(open_)} are below 1 %; the others:
-            {"; ".join(open_)}. The paths have the same rate, the same queue to the packet and the same round trip, also
-            of acknowledgements: these are differences of the model. The test accepts at most {_limits()} beyond the
-            interval, on paths with findings beyond that of Linux without PSH."""
+            f"""ns-3: {len(different)} of {len(pairs)} values differ; in {len(judged)} of these Linux, the simulator's
+            model, is with the simulator or nearer to it than to ns-3. The FIFO queue is not the cause: with the same
+            packets it is equal (above). In ns-3 3.37 `TcpCubic` has no attribute `TcpFriendliness`: it lacks the
+            Reno-friendly region (RFC 9438, section 4.3), which fits its lower loss on short round trips. With one
+            `reno` connection ns-3 loses one packet at each reduction of the window, the simulator often a second one a
+            round trip later (see below). With small windows of many connections ns-3 loses more at a reduction and has
+            timeouts. ns-3 cannot switch these mechanisms, so that the explanations are inferences."""
+        ),
+        "",
+        *paragraph(
+            f"""Linux: {len(found)} of {len(pairs)} values differ ({len(pairs) * 0.05:.0f} are expected by chance),
+            {len(found) - len(open_)} of them by less than 1 %; the others: {"; ".join(open_) or "none"}. The paths have
+            the same rate, the same queue to the packet and the same round trip, also of acknowledgements: these are
+            differences of the model. The test accepts at most {_limits()} beyond the interval, on paths with findings
+            beyond that of Linux without PSH."""
         ),
         "",
         *without_push([(number, each) for number, each in enumerate(results, 1) if each.linux_without_push]),
+        "",
+        *paragraph(
+            """Differences of one connection are differences of single packets. Without random delays it settles in a
+            cycle: the window grows to the same size, the same number of packets is lost, and the next cycle repeats
+            this to the packet. Runs of one peer then differ only in the phase at which the measurement begins, so that
+            intervals are narrow; a cycle has few drops. The last growth before fast recovery begins falls shortly
+            before or after the acknowledgement that begins it, and so costs a packet in each cycle or in none. A packet
+            in the queue or a millisecond of delay decides this in the simulator, too."""
+        ),
     ]
     result = f"{len(pairs) - len(different)} of {len(pairs)} values as ns-3's, {len(judged)} of the others nearer to "
     result += f"Linux's; goodput within {100 * max(beyond(each, 'goodput_bps') for each in results):.1f} % of Linux's"
-    note("TCP, ns-3 and Linux", Comparison(versions, result, lines))
-    assert [(each.case, metric) for each, metric in pairs if beyond(each, metric) > LIMITS[metric]] == []
+    return result, lines
