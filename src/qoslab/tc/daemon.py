@@ -29,8 +29,9 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from qoslab import __version__
@@ -79,11 +80,15 @@ def guest_runner(kernel: Kernel) -> Run:
 class Router:
     """The requests of one router."""
 
-    def __init__(self, name: str, run: Run, interfaces: Mapping[str, Any]) -> None:
+    def __init__(
+        self, name: str, run: Run, interfaces: Mapping[str, Any], devices: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """`devices` are the kernel's names of interfaces of the experiment, where they differ."""
         self._lines = {name: Line(**each["line"]) for name, each in interfaces.items() if each["line"] is not None}
         self._name = name
         self._run = run
-        self._qdiscs = Qdiscs(run, list(interfaces))
+        self._devices = {name: devices.get(name, name) for name in interfaces}
+        self.qdiscs = Qdiscs(run, list(self._devices.values()))
         self._config: dict[str, Any] = {"format": CONFIG_FORMAT, "router": name, "commands": []}
 
     def start(self, setup: Sequence[Sequence[str]]) -> None:
@@ -92,8 +97,8 @@ class Router:
             status, output, errors = self._run(argv, "")
             if status != 0:
                 raise DeviceError(f"{self._name}: {' '.join(argv)}: {(errors or output).strip()}")
-        self._qdiscs.refuse_foreign()
-        self._qdiscs.configure(line_commands(self._lines))
+        self.qdiscs.refuse_foreign()
+        self.qdiscs.configure(line_commands(self._lines))
 
     def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the reply to a request, without `ok`. Raise `QoslabError` if the request fails."""
@@ -117,44 +122,65 @@ class Router:
         config = request["config"]
         if config.get("format") != CONFIG_FORMAT or not isinstance(config.get("commands"), list):
             raise DeviceError(f"found no configuration of tc commands in format {CONFIG_FORMAT}")
-        commands = config["commands"]
         lines = {} if config.get("shapes_lines") else self._lines
         ahead = line_commands(lines)
-        try:
-            self._qdiscs.configure([*ahead, *(below_line(each["words"], lines) for each in commands)])
-        except RefusedCommandError as error:
-            place = self._name
-            if error.index >= len(ahead):
-                kind = "tc" if config.get("classes") is None else "ios"
-                place = f"{self._name}.{kind} line {commands[error.index - len(ahead)]['line']}"
-            raise DeviceError(f"{place}: {error.message}") from error
+        with self._named_lines(config, len(ahead)):
+            self.qdiscs.configure([*ahead, *(below_line(each, lines) for each in self._commands(config))])
         self._config = dict(config)
         return {}
 
+    def try_out(self, config: Mapping[str, Any]) -> None:
+        """Try a configuration in a separate network namespace. Raise `DeviceError` for a rejected command."""
+        with self._named_lines(config):
+            self.qdiscs.try_out(self._commands(config))
+
+    def _commands(self, config: Mapping[str, Any]) -> list[list[str]]:
+        """Return the commands of a configuration with the names of network devices."""
+        found = []
+        for each in config["commands"]:
+            before = ["", *each["words"]]
+            named = [
+                self._devices.get(word, word) if ahead in ("dev", "indev") else word
+                for ahead, word in zip(before, each["words"], strict=False)
+            ]
+            found.append(named)
+        return found
+
+    @contextlib.contextmanager
+    def _named_lines(self, config: Mapping[str, Any], ahead: int = 0) -> Iterator[None]:
+        """Add the line of the template to the error about a rejected command; the first `ahead` have none."""
+        try:
+            yield
+        except RefusedCommandError as error:
+            place = self._name
+            if error.index >= ahead:
+                kind = "tc" if config.get("classes") is None else "ios"
+                place = f"{self._name}.{kind} line {config['commands'][error.index - ahead]['line']}"
+            raise DeviceError(f"{place}: {error.message}") from error
+
     def _show(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        return {"config": self._config if self._qdiscs.is_as_configured() else None}
+        return {"config": self._config if self.qdiscs.is_as_configured() else None}
 
     def _counters(self, _: Mapping[str, Any]) -> dict[str, Any]:
         classes: Mapping[str, Any] | None = self._config.get("classes")
-        hooks = dict.fromkeys((name, each["hook"]) for name, some in (classes or {}).items() for each in some)
+        hooks = dict.fromkeys(
+            (self._devices[name], each["hook"]) for name, some in (classes or {}).items() for each in some
+        )
         # Filters and queues count the classes of a policy.
-        found = self._qdiscs.counters(hooks, classes=classes is None)
-        for name, each in found["interfaces"].items():
+        found = self.qdiscs.counters(hooks, classes=classes is None)
+        counted = {name: found["interfaces"][device] for name, device in self._devices.items()}
+        for name, each in counted.items():
             each["policy"] = None if classes is None else classes.get(name, [])
-        return {"time_ns": found["time_ns"], "interfaces": {}, "tc": found["interfaces"]}
+        return {"time_ns": found["time_ns"], "interfaces": {}, "tc": counted}
 
     def _clear(self, _: Mapping[str, Any]) -> dict[str, Any]:
-        self._qdiscs.empty()
+        self.qdiscs.empty()
         return {}
 
 
-async def serve(router: Router, control: Path) -> None:
-    """Answer requests until SIGTERM, SIGINT or the request `shutdown`."""
-    ended = asyncio.Event()
+async def serve(router: Router, control: Path, ended: asyncio.Event) -> None:
+    """Answer requests until `ended` is set, which the request `shutdown` does too."""
     lock = asyncio.Lock()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ended.set)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         # Connections that are open at the end are cancelled.
@@ -185,6 +211,14 @@ async def serve(router: Router, control: Path) -> None:
     control.unlink(missing_ok=True)
 
 
+async def serve_process(router: Router, control: Path) -> None:
+    """Answer requests until SIGTERM, SIGINT or the request `shutdown`."""
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    await serve(router, control, ended)
+
+
 def main(path: str) -> None:
     """Run the router described by a specification file."""
     spec = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -202,7 +236,7 @@ def main(path: str) -> None:
             run = runner(spec["netns"])
         router = Router(spec["router"], run, spec["interfaces"])
         router.start(spec["setup"])
-        asyncio.run(serve(router, Path(spec["control"])))
+        asyncio.run(serve_process(router, Path(spec["control"])))
 
 
 if __name__ == "__main__":

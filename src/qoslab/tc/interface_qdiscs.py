@@ -40,12 +40,22 @@ _CLASS = re.compile(
 _CLASS_NUMBERS = ("bytes", "packets", "drops", "overlimits", "backlog", "qlen")
 CONFIGURED = ("htb", "hfsc", "drr", "qfq", "ets")
 """Kinds of classes that commands create; the classes of other qdiscs are their transient flows and bands."""
+_DEFAULT = re.compile(r"qdisc \S+ 0: ")
+"""A default qdisc, which depends on the interface: that of a card has a queue for each of its own."""
 _FLOW = re.compile(rf"class (?!(?:{'|'.join(CONFIGURED)}) )")
 _COUNTERS = """\
 tc -s -j -batch -
 for device in "$0" "$@"; do printf '\\f'; tc -s class show dev "$device"; done
 """
 """Prints JSON, then the classes of each interface after a form feed: tc 6.1 prints no JSON for HTB classes."""
+NO_TRIAL = 99
+_TRIAL = f"""\
+set -e
+printf %s "$0" | ip -batch - || exit {NO_TRIAL}
+printf %s "$1" | tc -batch - >&2
+printf %s "$2" | tc -batch -
+"""
+"""Creates the interfaces, executes the commands, and prints the result."""
 _FAILED = re.compile(r"^Command failed -:(\d+)\s*$", re.MULTILINE)
 
 
@@ -68,26 +78,34 @@ class Qdiscs:
         """The active commands."""
         self._state = ""
         """Listing of the interfaces after the last configuration; empty before the first one."""
+        self._trial_links: list[str] = []
+        """Commands of ip(8) for the interfaces of a trial; empty before the first one."""
 
     def refuse_foreign(self) -> None:
         """Raise `DeviceError` if an interface has a configured qdisc, or offloads are on."""
+        for error in self.obstacles():
+            raise error
+
+    def obstacles(self) -> Iterator[DeviceError]:
+        """Yield an error for each configured qdisc of an interface, and for offloads that are on."""
         for interface in self.interfaces:
             for each in self._json(["tc", "-j", "qdisc", "show", "dev", interface]):
                 if each["handle"] != "0:":
-                    raise DeviceError(
+                    place = each["kind"] if each["kind"] in ("ingress", "clsact") else "root"
+                    yield DeviceError(
                         f"{interface} has the qdisc {each['kind']} {each['handle']}, expected none but the default",
-                        hint=f"Remove it if it is not needed: tc qdisc del dev {interface} root",
+                        hint=f"Remove it if it is not needed: tc qdisc del dev {interface} {place}",
                     )
-            self._refuse_offloads(interface)
+            yield from self._offloads(interface)
 
-    def _refuse_offloads(self, interface: str) -> None:
+    def _offloads(self, interface: str) -> Iterator[DeviceError]:
         status, output, errors = self._run(["ethtool", "-k", interface], "")
         if status != 0:
-            raise DeviceError(f"ethtool -k {interface}: {(errors or output).strip()}", hint="Install ethtool there.")
+            yield DeviceError(f"ethtool -k {interface}: {(errors or output).strip()}", hint="Install ethtool there.")
         names = ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload")
         on = [name for name in names if re.search(rf"^{name}: on", output, re.MULTILINE)]
         if on:
-            raise DeviceError(
+            yield DeviceError(
                 f"{interface} has {', '.join(on)} on, expected off: qdiscs would see segments of 64 KiB as one packet",
                 hint=f"ethtool -K {interface} tso off gso off gro off",
             )
@@ -135,17 +153,29 @@ class Qdiscs:
 
         Raise `RefusedCommandError` for the first rejected command, with the message of tc.
         """
-        links = []
-        for number, name in enumerate(self.interfaces):
-            links += [f"link add {name} type veth peer name qoslab{number}", f"link set {name} up"]
-            links.append(f"link set qoslab{number} up")
-        texts = ["".join(f"{line}\n" for line in links), _batch(commands), f"{self._show(commands)}\n"]
+        if not self._trial_links:
+            self._trial_links = list(self._links())
+        texts = ["".join(f"{line}\n" for line in self._trial_links), _batch(commands), f"{self._show(commands)}\n"]
         # Starting a process is the slow part in user-mode Linux.
-        script = 'set -e; printf %s "$0" | ip -batch -; printf %s "$1" | tc -batch - >&2; printf %s "$2" | tc -batch -'
-        status, output, errors = self._run(["unshare", "--net", "sh", "-c", script, *texts], "")
+        status, output, errors = self._run(["unshare", "--net", "sh", "-c", _TRIAL, *texts], "")
+        if status == NO_TRIAL or "unshare:" in errors:
+            raise DeviceError(
+                f"the commands cannot be tried in a network namespace: {_FAILED.sub('', errors).strip()}",
+                hint="It needs root, or CAP_NET_ADMIN and CAP_SYS_ADMIN.",
+            )
         if status != 0:
             _explain(commands, errors)
         return _meaning(output)
+
+    def _links(self) -> Iterator[str]:
+        """Yield the commands that make interfaces like these; default parameters depend on their MTU and queue."""
+        links = {each["ifname"]: each for each in self._json(["ip", "-j", "link", "show"])}
+        for number, name in enumerate(self.interfaces):
+            if name not in links:
+                raise DeviceError(f"found no interface {name}, expected one of {', '.join(links)}")
+            like = f"mtu {links[name]['mtu']} txqueuelen {links[name].get('txqlen', 0)}"
+            yield f"link add {name} {like} type veth peer name qoslab{number}"
+            yield from (f"link set {each} up" for each in (name, f"qoslab{number}"))
 
     def _carry_out(self, commands: Commands) -> None:
         if not commands:
@@ -289,7 +319,7 @@ def _classes(text: str) -> Iterator[dict[str, Any]]:
 def _meaning(listing: str) -> str:
     """Return a listing without the parts that vary between equal configurations.
 
-    These are the order of objects, numbers assigned by the kernel, and reference counts.
+    These are the order of objects, numbers assigned by the kernel, reference counts, and default qdiscs.
     """
     handles: dict[str, str] = {}
 
@@ -298,7 +328,7 @@ def _meaning(listing: str) -> str:
 
     objects: list[str] = []
     for line in listing.splitlines():
-        if _FLOW.match(line) or not line.strip():
+        if _FLOW.match(line) or _DEFAULT.match(line) or not line.strip():
             continue
         text = " ".join(_AUTOMATIC.sub(renamed, _PASSING.sub("", line)).split())
         if line[0].isspace() and objects:
