@@ -21,7 +21,8 @@ from qoslab.results import Cell
 from qoslab.run.cell.flows import FlowPlace, RunningFlow, run_flows
 from qoslab.run.devices.ansible_inventory import read_lab
 from qoslab.run.real.channel import Channel
-from qoslab.run.real.nodes import ExternalHost, ExternalLab, Place
+from qoslab.run.real.external_lab import ExternalLab
+from qoslab.run.real.nodes import ExternalHost, Place
 from qoslab.run.workers.virtual.nodes import VirtualLab
 from qoslab.schema import CellIdentity
 from qoslab.traffic.base import DRAIN_S, TrafficError

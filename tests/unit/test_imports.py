@@ -202,12 +202,15 @@ def test_floors_of_run() -> None:
 
 
 def test_only_the_virtual_lab_is_the_virtual_lab() -> None:
-    """Workers and routers know a lab only by the protocols of `run.protocols`."""
+    """Workers and routers know a lab only by the protocols of `run.protocols`, and any data plane by its client."""
     found = {
         str(file.relative_to(PACKAGE))
         for file in FILES
         if file.is_relative_to(PACKAGE / "run")
-        if any(name.startswith("qoslab.virtual_lab.") for _, name in imports(file))
+        if any(
+            name.startswith("qoslab.virtual_lab.") and not name.startswith("qoslab.virtual_lab.control")
+            for _, name in imports(file)
+        )
     }
     assert found and all(name.startswith("run/workers/virtual/") for name in found)
 

@@ -164,7 +164,7 @@ def test_ssh_uses_the_users_settings_and_those_of_the_inventory() -> None:
         (
             "ansible_ssh_private_key_file: /keys/lab",
             "ansible_password: secret",
-            ": found a password for the host client, expected a key",
+            ": found a password for client, expected a key",
         ),
     ],
 )

@@ -88,7 +88,7 @@ def up(
     path = experiment_file(file)
     lines = "" if inert_config is None else _text_of(inert_config)
     found_name, topology = load_topology(path, dict(map(parse_set, sets)))
-    guests = guests_by_hand(routers_in(topology, "tc"))
+    guests = frozenset() if expose is not None else guests_by_hand(routers_in(topology, "tc"))
     ways = RouterLogins(old_ssh, telnet, lines)
     lab = Lab.up(topology, name=name or found_name, owned=False, ways=ways, guests=guests)
     try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from qoslab.model.experiment import Link, LinkEnd, Topology
 from qoslab.model.inventory import EMULATED_BY, LINE
-from qoslab.platforms import platform_of
+from qoslab.platforms import inventory_group, platform_of
 
 MARK = "fill in"
 """Mark after each value to fill in."""
@@ -62,6 +62,14 @@ _GROUPS = (
         ),
     ),
     _Group(
+        "linux_router",
+        (
+            f"ansible_user: qoslab  # {MARK}: a user who can log in with a key",
+            "# qdiscs need root",
+            "ansible_become: true",
+        ),
+    ),
+    _Group(
         HOSTS,
         (
             f"ansible_user: qoslab  # {MARK}: a user who can log in with a key",
@@ -99,7 +107,7 @@ def _emulated(topology: Topology) -> Iterator[str]:
 def _children(topology: Topology) -> Iterator[str]:
     groups: dict[str, list[str]] = {}
     for name, node in topology.nodes.items():
-        groups.setdefault(platform_of(node).ansible_role(node) or HOSTS, []).append(name)
+        groups.setdefault(inventory_group(node), []).append(name)
     for group in _GROUPS:
         within = groups.get(group.child, []) if group.child is not None else []
         if not groups.get(group.name) and not within:

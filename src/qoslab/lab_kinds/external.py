@@ -31,7 +31,7 @@ class External(Measured):
     most = 1
 
     def check(self, experiment: Experiment, document: Document, file: Path) -> list[Finding]:
-        """Return the unsupported parts of a real lab: captures at a router, data planes over SSH.
+        """Return the unsupported parts of a real lab: captures at a router, routers with the engine.
 
         `schema.inventory.lacking` checks if the inventory has a source of delay, jitter and loss for links.
         """
@@ -44,8 +44,8 @@ class External(Measured):
                 found.append(document.finding(("captures", index, "node"), message, hint))
         for name, node in topology.nodes.items():
             if not platform_of(node).access.remote:
-                message = f"found the platform {node.platform} of {name}, expected a router with a command line"
-                hint = "its counters can only be read on its own machine; use --lab virtual"
+                message = f"found the platform {node.platform} of {name}, expected ios, tc or host"
+                hint = "the engine is a program of a virtual lab on one machine; use --lab virtual"
                 found.append(document.finding(("topology", "nodes", name, "platform"), message, hint))
         return found
 

@@ -63,6 +63,20 @@ class RouterSettings:
 
 
 @dataclass(frozen=True)
+class LinuxRouterSettings:
+    """Settings of a Linux router, which is reached like a host."""
+
+    known_hosts: str | None = None
+    """A known_hosts file with its host key, relative to the inventory's folder; the user's own by default."""
+    interfaces: Mapping[str, str] = field(default_factory=dict)
+    """Names of its network devices by the experiment's interfaces; equal names may be omitted."""
+
+    def device(self, interface: str) -> str:
+        """Return the name of the network device of an interface of the experiment."""
+        return self.interfaces.get(interface, interface)
+
+
+@dataclass(frozen=True)
 class HostSettings:
     """Settings of a host."""
 

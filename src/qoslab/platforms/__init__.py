@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from qoslab.platforms.base import AccessMethod, Language, Platform, Problem
+from qoslab.platforms.base import PROGRAMS, TC_COMMANDS, AccessMethod, Language, Platform, Problem
 from qoslab.platforms.engine import Engine
 from qoslab.platforms.hardware_models import DEFAULT_MODEL, MODELS, OTHER_MODEL
 from qoslab.platforms.host import Host
@@ -61,6 +61,17 @@ def hosts_of(topology: Topology) -> tuple[str, ...]:
     return tuple(name for name, node in topology.nodes.items() if not platform_of(node).is_router)
 
 
+def with_tc_commands(topology: Topology) -> tuple[str, ...]:
+    """Return the names of the nodes that tc(8) commands configure."""
+    return tuple(name for name, node in topology.nodes.items() if platform_of(node).access == TC_COMMANDS)
+
+
+def inventory_group(node: Node) -> str:
+    """Return the group of an inventory for nodes like this one."""
+    platform = platform_of(node)
+    return platform.access.group or platform.ansible_role(node) or PROGRAMS.group
+
+
 def with_command_line(topology: Topology) -> tuple[str, ...]:
     """Return the names of the nodes with an IOS command line."""
     return tuple(name for name, node in topology.nodes.items() if platform_of(node).access.command_line)
@@ -79,9 +90,11 @@ __all__ = [
     "has_engine",
     "has_kernel",
     "hosts_of",
+    "inventory_group",
     "is_switch",
     "platform_of",
     "routers_in",
     "routers_of",
     "with_command_line",
+    "with_tc_commands",
 ]

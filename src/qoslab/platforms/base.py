@@ -34,15 +34,19 @@ class AccessMethod:
     """True if the node has an IOS command line: logins by SSH or telnet, show commands, lines of configuration."""
     remote: bool = False
     """True if the node may be another machine; otherwise it is part of a virtual lab on this machine."""
+    group: str = ""
+    """Group of the nodes in an inventory; empty if it is the group of their Ansible role."""
 
 
 COMMAND_LINE = AccessMethod("command line", command_line=True, remote=True)
 CONTROL_SOCKET = AccessMethod("control socket")
 """The control protocol of a data plane (docs/internals/control-protocol.md)."""
-PROGRAMS = AccessMethod("programs", remote=True)
+PROGRAMS = AccessMethod("programs", remote=True, group="host")
 """Programs that are started on the node."""
-ACCESS_METHODS = (COMMAND_LINE, CONTROL_SOCKET, PROGRAMS)
-"""Access methods that have a driver, an inventory entry and a prober."""
+TC_COMMANDS = AccessMethod("tc commands", remote=True, group="linux_router")
+"""Commands tc(8), by a server of the control protocol: that of a virtual lab, or of a run on an inventory."""
+ACCESS_METHODS = (COMMAND_LINE, CONTROL_SOCKET, PROGRAMS, TC_COMMANDS)
+"""Access methods that have a driver, an inventory entry and, except for tc commands, a prober."""
 
 Language = Literal["ios", "tc"]
 """Language of a platform's templates: IOS commands, which are compiled for the engine, or tc(8) commands.

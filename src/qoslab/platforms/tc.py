@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from qoslab.ios.model.ios_names import interface_name
-from qoslab.platforms.base import CONTROL_SOCKET, AccessMethod, CounterSource, Forwarding, Language, Problem
+from qoslab.platforms.base import TC_COMMANDS, AccessMethod, CounterSource, Forwarding, Language, Problem
 from qoslab.platforms.engine import DEFAULT_GENERATION
 from qoslab.platforms.linux_machine import LinuxMachine
 
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tc(LinuxMachine):
-    """A Linux router: qdiscs, classes and filters of the kernel, in the lab's namespaces or in user-mode Linux."""
+    """A Linux router: qdiscs, classes and filters of the kernel, in the lab's namespaces, in user-mode Linux,
+    or on a Linux machine of an inventory.
+    """
 
     name: str = "tc"
     is_router: bool = True
-    access: AccessMethod = CONTROL_SOCKET
+    access: AccessMethod = TC_COMMANDS
     language: Language | None = "tc"
     forwarding: Forwarding | None = "kernel"
     counters: CounterSource | None = "qdiscs"
@@ -34,7 +36,7 @@ class Tc(LinuxMachine):
     only_ethernet: ClassVar[str] = "ethernet: a router of platform tc has Ethernet interfaces only"
 
     def ansible_role(self, node: Node) -> str | None:
-        """Return the role of routers with a control socket."""
+        """Return the role of routers with a control socket, which this machine has for the router."""
         return "engine_router"
 
     def hardware(self, node: Node, interfaces: tuple[str, ...]) -> Hardware:

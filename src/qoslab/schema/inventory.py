@@ -25,15 +25,17 @@ from qoslab.model.inventory import (
     REACHES,
     ROLLBACK_METHODS,
     HostSettings,
+    LinuxRouterSettings,
     RouterSettings,
 )
 from qoslab.model.units import Duration
-from qoslab.platforms import hosts_of, platform_of, routers_of
+from qoslab.platforms import hosts_of, inventory_group, routers_of, with_tc_commands
 from qoslab.schema.near import did_you_mean, one_of, shown
 
-Settings = TypeVar("Settings", HostSettings, RouterSettings)
+Settings = TypeVar("Settings", HostSettings, RouterSettings, LinuxRouterSettings)
+KINDS = (HostSettings, RouterSettings, LinuxRouterSettings)
 
-NAMES = {kind: tuple(PREFIX + each.name for each in fields(kind)) for kind in (HostSettings, RouterSettings)}
+NAMES = {kind: tuple(PREFIX + each.name for each in fields(kind)) for kind in KINDS}
 """The variables of each kind of node."""
 ALL = "all"
 """The group that contains every node."""
@@ -47,6 +49,7 @@ class Nodes:
     routers: Mapping[str, RouterSettings]
     ways: Mapping[str, str]
     """Address and port of each node as text: two nodes with the same text are one device."""
+    linux_routers: Mapping[str, LinuxRouterSettings] = field(default_factory=dict)
     emulated_by: Mapping[str, str] = field(default_factory=dict)
     """Source of delay, jitter and loss, by link: `line`, or a node of the inventory."""
 
@@ -152,7 +155,7 @@ class Reader:
 
     def _unknown(self, kind: type[Any], node: str, variable: str) -> None:
         elsewhere = any(variable in names for names in NAMES.values())
-        what = "host" if kind is HostSettings else "router"
+        what = {HostSettings: "host", LinuxRouterSettings: "Linux router"}.get(kind, "router")
         found = f"found {variable} on a {what}" if elsewhere else f"found the variable {variable}"
         hint = "" if elsewhere else did_you_mean(variable, (*NAMES[kind], EMULATED_BY))
         self.refuse(node, variable, f"{found}, expected {one_of(NAMES[kind])}", hint)
@@ -250,9 +253,10 @@ def _lacking(experiment: Experiment, nodes: Nodes, places: Places) -> Iterator[F
     topology = experiment.topology
     used: dict[str, Mapping[str, object]] = dict.fromkeys(hosts_of(topology), nodes.hosts)
     used |= dict.fromkeys(routers_of(topology), nodes.routers)
+    used |= dict.fromkeys(with_tc_commands(topology), nodes.linux_routers)
     for name, known in used.items():
         if name not in known:
-            group = platform_of(topology.nodes[name]).ansible_role(topology.nodes[name]) or "host"
+            group = inventory_group(topology.nodes[name])
             message = f"found no {name} in the group {group}, expected every node of {experiment.name} in the inventory"
             yield places.finding_in(group, message, did_you_mean(name, known))
     for link in topology.links:
@@ -277,7 +281,7 @@ def _lacking(experiment: Experiment, nodes: Nodes, places: Places) -> Iterator[F
 
 def _one_each(experiment: Experiment, nodes: Nodes, name: str, places: Places) -> Iterator[Finding]:
     """Check that the interfaces of the experiment are different interfaces of the node."""
-    settings = nodes.hosts.get(name) or nodes.routers.get(name)
+    settings = nodes.hosts.get(name) or nodes.routers.get(name) or nodes.linux_routers.get(name)
     known: dict[str, str] = {}
     if settings is None:
         return

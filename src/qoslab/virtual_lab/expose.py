@@ -5,6 +5,7 @@ With the inventory, experiments run in the lab as in a rack, without other acces
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shlex
@@ -14,9 +15,11 @@ from typing import Any
 
 from qoslab.errors import ExperimentError, UserError
 from qoslab.model.inventory import EMULATED_BY, LINE
-from qoslab.platforms import hosts_of, is_switch, routers_of, with_command_line
+from qoslab.platforms import hosts_of, is_switch, routers_of, with_command_line, with_tc_commands
+from qoslab.platforms.base import PROGRAMS, TC_COMMANDS
 from qoslab.system.openssh import with_host_keys
 from qoslab.system.programs import python_module
+from qoslab.tc.daemon import CONFIG_FORMAT
 from qoslab.virtual_lab.lab import HOSTD, RUNTIME, Lab
 from qoslab.virtual_lab.rights import DAEMONS
 from qoslab.virtual_lab.supervision import LabError
@@ -33,17 +36,24 @@ HEAD = """\
 
 def refuse_what_has_no_ssh(lab: Lab) -> None:
     """Raise `ExperimentError` if a node cannot be reached by SSH alone."""
-    linux = [name for name in routers_of(lab.topology) if name not in with_command_line(lab.topology)]
-    if linux:
+    with_ssh = (*with_command_line(lab.topology), *with_tc_commands(lab.topology))
+    engines = [name for name in routers_of(lab.topology) if name not in with_ssh]
+    if engines:
         raise ExperimentError(
-            f"found the engine router {linux[0]}, expected hosts and IOS routers in a lab that is exposed",
-            hint=f"An engine router has no SSH server: --set {linux[0]}.platform=ios.",
+            f"found the engine router {engines[0]}, expected hosts, IOS and Linux routers in a lab that is exposed",
+            hint=f"An engine router has no SSH server: --set {engines[0]}.platform=ios.",
+        )
+    if lab.guests:
+        raise ExperimentError(
+            f"found {lab.guests[0]} in user-mode Linux, expected the kernel of this machine in a lab that is exposed",
+            hint="A user-mode kernel has no SSH server: bring the lab up with --expose.",
         )
 
 
 def expose(lab: Lab, file: Path, *, together: bool = False) -> None:
-    """Start the hosts' SSH server and write the inventory, readable only by its owner.
+    """Start the SSH server of hosts and Linux routers and write the inventory, readable only by its owner.
 
+    Linux routers lose the line rate of the lab, so that their interfaces have no qdiscs, as those of a new machine.
     `together`: all hosts are one machine with their interfaces as its NICs, which a run moves into namespaces. Next to
     `file`, `NAME.key` is the private key for the hosts, and `NAME.known_hosts` has the host keys. Raise `UserError` if
     one of them cannot be written.
@@ -53,6 +63,8 @@ def expose(lab: Lab, file: Path, *, together: bool = False) -> None:
     refuse_what_has_no_ssh(lab)
     key = asyncssh.generate_private_key("ssh-ed25519", comment=f"qoslab {lab.name}")
     cards = _in_one_machine(lab) if together else {}
+    for router in with_tc_commands(lab.topology):
+        asyncio.run(_without_line(lab, router))
     ways = _serve_hosts(lab, key.export_public_key().decode().strip(), together=together)
     file = file.absolute()
     known, private = file.with_suffix(".known_hosts"), file.with_suffix(".key")
@@ -70,6 +82,12 @@ def expose(lab: Lab, file: Path, *, together: bool = False) -> None:
         )
     except OSError as error:
         raise UserError(f"the inventory cannot be written: {error}") from error
+
+
+async def _without_line(lab: Lab, router: str) -> None:
+    empty = {"format": CONFIG_FORMAT, "router": router, "commands": [], "shapes_lines": True}
+    async with lab.control(router) as client:
+        await client.request("configure", config=empty)
 
 
 def _in_one_machine(lab: Lab) -> dict[str, dict[str, str]]:
@@ -92,9 +110,9 @@ def _in_one_machine(lab: Lab) -> dict[str, dict[str, str]]:
 
 
 def _serve_hosts(lab: Lab, authorized: str, *, together: bool) -> dict[str, dict[str, Any]]:
-    """Start the server; return port and host key of each host."""
-    hosts = hosts_of(lab.topology)
-    served = hosts[:1] if together else hosts
+    """Start the server; return port and host key of each host and Linux router."""
+    hosts, linux = hosts_of(lab.topology), with_tc_commands(lab.topology)
+    served = (*(hosts[:1] if together else hosts), *linux)
     folder = lab.runtime(HOSTD)
     folder.mkdir(exist_ok=True)
     inside = RUNTIME / HOSTD
@@ -116,33 +134,32 @@ def _serve_hosts(lab: Lab, authorized: str, *, together: bool) -> dict[str, dict
             raise LabError(f"the lab cannot be exposed: its hosts do not listen after {START_S:g} s")
         time.sleep(0.01)
     ways: dict[str, dict[str, Any]] = json.loads((folder / "ready.json").read_text(encoding="utf-8"))["hosts"]
-    return {host: ways[served[0] if together else host] for host in hosts}
+    return {name: ways[served[0] if together and name in hosts else name] for name in (*hosts, *linux)}
 
 
 def _inventory(
     lab: Lab, ways: dict[str, dict[str, Any]], cards: dict[str, dict[str, str]], known_hosts: Path, key: Path
 ) -> dict[str, Any]:
     """Return the inventory in Ansible's form."""
+    reached = {
+        "ansible_user": USER,
+        "ansible_ssh_private_key_file": str(key),
+        # For Ansible; qoslab reads the next one.
+        "ansible_ssh_extra_args": shlex.join(with_host_keys(known_hosts)),
+        "qoslab_known_hosts": str(known_hosts),
+    }
+    at = {name: {"ansible_host": LISTEN, "ansible_port": way["port"]} for name, way in ways.items()}
     children: dict[str, Any] = {
-        "host": {
-            "vars": {
-                "ansible_user": USER,
-                "ansible_ssh_private_key_file": str(key),
-                # For Ansible; qoslab reads the next one.
-                "ansible_ssh_extra_args": shlex.join(with_host_keys(known_hosts)),
-                "qoslab_known_hosts": str(known_hosts),
-                "qoslab_isolate": "namespace" if cards else "in place",
-            },
+        PROGRAMS.group: {
+            "vars": {**reached, "qoslab_isolate": "namespace" if cards else "in place"},
             "hosts": {
-                name: {
-                    "ansible_host": LISTEN,
-                    "ansible_port": way["port"],
-                    **({"qoslab_interfaces": cards[name]} if cards else {}),
-                }
-                for name, way in ways.items()
+                name: {**at[name], **({"qoslab_interfaces": cards[name]} if cards else {})}
+                for name in hosts_of(lab.topology)
             },
         }
     }
+    if linux := with_tc_commands(lab.topology):
+        children[TC_COMMANDS.group] = {"vars": dict(reached), "hosts": {name: at[name] for name in linux}}
     routers: dict[str, Any] = {}
     switches: dict[str, Any] = {}
     for name in with_command_line(lab.topology):

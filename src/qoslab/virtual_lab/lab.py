@@ -454,6 +454,11 @@ class Lab:
             return False
 
     @property
+    def guests(self) -> Sequence[str]:
+        """Routers whose kernel is user-mode Linux."""
+        return tuple(self._state.get("guests", ()))
+
+    @property
     def lines(self) -> tuple[str, ...]:
         """Data planes that add delay, jitter and loss to a link between two hosts: `LINK.line`."""
         return self._wiring.lines

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from qoslab.errors import DeviceError, MachineError, UserError
-from qoslab.model.inventory import PREFIX, HostSettings, RouterSettings
+from qoslab.model.inventory import PREFIX, HostSettings, LinuxRouterSettings, RouterSettings
 from qoslab.results.redaction import KNOWN, LITERAL
 from qoslab.schema.inventory import Nodes, Reader
 from qoslab.system.extras import how_to_get
@@ -82,6 +82,11 @@ ENGINE_GROUP = "engine_router"
 """Groups of an inventory, named as the roles of `playbooks/`."""
 HOST_GROUP = "host"
 """Group of machines that send, receive and capture."""
+LINUX_GROUP = "linux_router"
+"""Group of Linux routers, whose kernel forwards and queues."""
+
+
+GROUPS = (IOS_GROUP, ENGINE_GROUP, HOST_GROUP, LINUX_GROUP)
 
 
 @dataclass(frozen=True)
@@ -152,7 +157,9 @@ class LabInventory:
 
     file: Path
     routers: Mapping[str, Access]
+    """Routers with a command line or a control socket."""
     hosts: Mapping[str, HostAccess]
+    linux_routers: Mapping[str, HostAccess]
     nodes: Nodes
 
 
@@ -259,22 +266,25 @@ def read_nodes(source: Path) -> LabInventory:
 def _parse_nodes(listed: Mapping[str, Any], source: Path) -> LabInventory:
     variables: Mapping[str, Mapping[str, Any]] = listed["_meta"]["hostvars"]
     routers = parse_inventory(listed)
-    names = _hosts(listed, HOST_GROUP)
-    for name in names:
-        if name in routers:
-            raise UserError(f"{source}: found {name} in the group {HOST_GROUP} and in a group of routers")
+    names, linux = _hosts(listed, HOST_GROUP), _hosts(listed, LINUX_GROUP)
+    for name in (*names, *linux):
+        if name in routers or (name in names and name in linux):
+            group = HOST_GROUP if name in names else LINUX_GROUP
+            raise UserError(f"{source}: found {name} in the group {group} and in a group of other routers")
     reader = Reader(source)
     nodes = Nodes(
         hosts={name: reader.read(HostSettings, name, variables.get(name, {})) for name in names},
         routers={name: reader.read(RouterSettings, name, variables.get(name, {})) for name in routers},
-        ways={name: _way(name, variables.get(name, {})) for name in (*names, *routers)},
+        ways={name: _way(name, variables.get(name, {})) for name in (*names, *linux, *routers)},
+        linux_routers={name: reader.read(LinuxRouterSettings, name, variables.get(name, {})) for name in linux},
         emulated_by=reader.read_emulated_by(variables),
     )
-    _refuse_unread(reader, routers, names, variables)
+    _refuse_unread(reader, routers, (*names, *linux), variables)
     if reader.findings:
         raise UserError("\n".join(map(str, reader.findings)))
     hosts = {name: _host_access(name, variables.get(name, {}), nodes.hosts[name], source) for name in names}
-    return LabInventory(source, routers, hosts, nodes)
+    boxes = {name: _host_access(name, variables.get(name, {}), nodes.linux_routers[name], source) for name in linux}
+    return LabInventory(source, routers, hosts, boxes, nodes)
 
 
 def read_routers(source: Path) -> tuple[dict[str, Access], dict[str, RouterSettings]]:
@@ -321,7 +331,7 @@ def names_in_environment(source: Path) -> dict[str, dict[What, str]]:
     return found
 
 
-def known_hosts_of(source: Path, settings: HostSettings | RouterSettings) -> Path | None:
+def known_hosts_of(source: Path, settings: HostSettings | LinuxRouterSettings | RouterSettings) -> Path | None:
     """Return the file with a node's host key, if the inventory names one."""
     if settings.known_hosts is None:
         return None
@@ -333,12 +343,14 @@ def _way(name: str, variables: Mapping[str, Any]) -> str:
     return f"{host} port {_port(name, variables)}"
 
 
-def _host_access(name: str, variables: Mapping[str, Any], settings: HostSettings, source: Path) -> HostAccess:
+def _host_access(
+    name: str, variables: Mapping[str, Any], settings: HostSettings | LinuxRouterSettings, source: Path
+) -> HostAccess:
     _know_secrets(variables)
     key = _text(variables, KEY_FILE)
     if key is None and _text(variables, *PASSWORDS):
         raise UserError(
-            f"{source}: found a password for the host {name}, expected a key",
+            f"{source}: found a password for {name}, expected a key",
             hint="Install a key there (ssh-copy-id), and leave the password out.",
         )
     known_hosts = known_hosts_of(source, settings)
@@ -414,9 +426,7 @@ def _resolve(source: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Resolve these variables of the nodes: render templates and decrypt secrets that `--list` leaves unchanged."""
     wanted = ", ".join(f"'{name}': {name} | default(none)" for name in names)
     arguments = ["-m", "ansible.builtin.debug", "-a", f"msg={{{{ {{{wanted}}} }}}}"]
-    printed = _ansible(
-        source, "ansible", f"{IOS_GROUP}:{ENGINE_GROUP}:{HOST_GROUP}", *arguments, callback="ansible.posix.json"
-    )
+    printed = _ansible(source, "ansible", ":".join(GROUPS), *arguments, callback="ansible.posix.json")
     try:
         results = json.loads(printed)["plays"][0]["tasks"][0]["hosts"]
         return {name: dict(result["msg"]) for name, result in results.items()}

@@ -151,19 +151,19 @@ class CommandLineRouter:
 class ControlSocketRouter:
     """Router with a control socket: its data plane gets a complete configuration, later the one from before."""
 
-    def __init__(
-        self, router: str, compile: Callable[[str], Mapping[str, Any]], state: RestoreState, file: str = "engine.json"
-    ) -> None:
-        """`compile` converts the experiment's configuration for the data plane; the cell keeps it as ROUTER.`kept`."""
+    file = "engine.json"
+    """Name of the configuration in the folder of the cell, after the router's."""
+
+    def __init__(self, router: str, compile: Callable[[str], Mapping[str, Any]], state: RestoreState) -> None:
+        """`compile` converts the experiment's configuration for the data plane."""
         self._name = router
         self._compile = compile
         self._state = state
-        self._file = file
 
     def intend(self, cell: Cell, folder: Path, text: str | None) -> None:
         """See `RouterDriver`."""
         engine = json.dumps(self._compile(text or ""), indent=1) + "\n"
-        cell.write(cell.configuration(f"{self._name}.{self._file}"), engine)
+        cell.write(cell.configuration(f"{self._name}.{self.file}"), engine)
         (folder / f"{self._name}.engine.json").write_text(engine, encoding="utf-8")
 
     @property
@@ -188,3 +188,13 @@ class ControlSocketRouter:
     def write_undo(self, folder: Path) -> Undo:
         """See `RouterDriver`: its role has the complete configuration from before."""
         return Undo(needed=True)
+
+
+class TcRouter(ControlSocketRouter):
+    """Linux router: its kernel goes from one configuration to the next by their difference, and then starts afresh."""
+
+    file = "tc.json"
+
+    def write_undo(self, folder: Path) -> Undo:
+        """See `RouterDriver`: nothing between two cells, since the next configuration replaces the last one."""
+        return Undo(needed=False)

@@ -14,15 +14,15 @@ from qoslab.ios.device_config.interface_names import AS_THEY_ARE, InterfaceNames
 from qoslab.ios.parse import parse_config
 from qoslab.model.experiment import Topology
 from qoslab.model.units import Duration
-from qoslab.platforms import platform_of, routers_in, routers_of
-from qoslab.platforms.base import COMMAND_LINE, CONTROL_SOCKET
+from qoslab.platforms import platform_of, routers_of, with_tc_commands
+from qoslab.platforms.base import COMMAND_LINE, CONTROL_SOCKET, TC_COMMANDS
 from qoslab.platforms.kernel_router import kernel_config
 from qoslab.platforms.startup import data_plane, hardware, takes_tc
 from qoslab.results import Cell
 from qoslab.results.file_access import writing
 from qoslab.results.redaction import KNOWN
 from qoslab.run.devices.ansible.playbooks import AnsibleSession, Intent, Outcome, RouterError
-from qoslab.run.devices.drivers import CommandLineRouter, ControlSocketRouter, RouterDriver
+from qoslab.run.devices.drivers import CommandLineRouter, ControlSocketRouter, RouterDriver, TcRouter
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.faults import LabDied, PassingFault
 from qoslab.tc.commands import is_tc
@@ -65,15 +65,18 @@ class Routers:
         note: Callable[[str], None],
         guard: Guard | None = None,
         names: Mapping[str, InterfaceNames] = MappingProxyType({}),
+        *,
+        makes_lines: bool = True,
     ) -> None:
         """`state` is the session's folder for the configurations from before the run.
 
         `base` returns an engine router's configuration without the experiment's; `note` receives changes by other users
         on a router, which are left in place. `names` are the routers' own names for the experiment's interfaces:
         everything sent to, read from and undone on a router uses them; the stored data of the experiment uses the
-        experiment's names.
+        experiment's names. `makes_lines` is true for a lab that gives interfaces of Linux routers their line rate.
         """
         self._topology = topology
+        self._makes_lines = makes_lines
         self._session = session
         self._guard = guard
         self._before = state.folder
@@ -88,7 +91,7 @@ class Routers:
         sockets = {
             router: self._by_control_socket(router)
             for router in routers_of(topology)
-            if platform_of(topology.nodes[router]).access == CONTROL_SOCKET
+            if platform_of(topology.nodes[router]).access in (CONTROL_SOCKET, TC_COMMANDS)
         }
         self._drivers: dict[str, RouterDriver] = {**self.command_lines, **sockets}
         for router in routers_of(topology):
@@ -97,7 +100,7 @@ class Routers:
                 raise ExperimentError(
                     f"{router}: nothing configures a router of platform {platform.name}, "
                     f"which is reached by {platform.access.name}",
-                    hint=f"Its access method must be {COMMAND_LINE.name} or {CONTROL_SOCKET.name}.",
+                    hint=f"Its access method must be {COMMAND_LINE.name}, {CONTROL_SOCKET.name} or {TC_COMMANDS.name}.",
                 )
         self._prepared = False
         self._touched = False
@@ -109,13 +112,13 @@ class Routers:
 
     def _by_control_socket(self, router: str) -> ControlSocketRouter:
         """Return the driver of a router with a control socket, with the compiler of its language."""
-        if router in routers_in(self._topology, "tc"):
-            return ControlSocketRouter(router, partial(self.kernel_configuration, router), self._state, "tc.json")
+        if router in with_tc_commands(self._topology):
+            return TcRouter(router, partial(self.kernel_configuration, router), self._state)
         return ControlSocketRouter(router, partial(self.compiled, router, source=f"{router}.ios"), self._state)
 
     def kernel_configuration(self, router: str, text: str) -> Mapping[str, Any]:
         """Return the configuration of `qoslab.tc.daemon` for a router with this template."""
-        made = kernel_config(self._topology, router, text)
+        made = kernel_config(self._topology, router, text, lab=self._makes_lines)
         if made.refused:
             lines = "\n".join(
                 f"  {router}.ios line {each.line}: {each.note.action}: {each.note.text}" for each in made.refused

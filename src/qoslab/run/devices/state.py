@@ -20,6 +20,7 @@ from typing import TextIO
 
 from qoslab.errors import UserError
 from qoslab.model.experiment import Topology
+from qoslab.platforms import with_command_line
 from qoslab.results.file_access import writing
 
 FORMAT = 1
@@ -83,8 +84,8 @@ class RestoreState:
     def _take(self, inventory: Path) -> None:
         """Lock the state. Raise `UserError` if a run has left its state, or is in progress."""
         self.hold()
-        if self.is_there():
-            about = self.about()
+        # Linux routers restore themselves.
+        if self.is_there() and with_command_line((about := self.about()).topology):
             self.release()
             raise UserError(
                 f"the routers of {inventory} were not restored after the run {about.run} ({about.since})",

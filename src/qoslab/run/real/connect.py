@@ -5,15 +5,19 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 
 from qoslab.errors import QoslabError, UserError
 from qoslab.model.experiment import Experiment
-from qoslab.platforms import hosts_of, with_command_line
+from qoslab.model.inventory import HostSettings
+from qoslab.platforms import hosts_of, with_command_line, with_tc_commands
 from qoslab.run.devices.ansible_inventory import LabInventory
 from qoslab.run.faults import PassingFault
 from qoslab.run.real.access.proxies import AccessProxies
 from qoslab.run.real.channel import Channel
-from qoslab.run.real.nodes import ExternalHost, ExternalLab, Place
+from qoslab.run.real.external_lab import ExternalLab
+from qoslab.run.real.linux_router import LinuxRouter
+from qoslab.run.real.nodes import ExternalHost, Place
 from qoslab.run.real.preflight import look, refusal
 from qoslab.run.real.preflight.facts import Facts, Found
 from qoslab.run.real.preflight.gather import Gathering
@@ -37,27 +41,32 @@ def reach_hosts(
     proxies: AccessProxies | None = None,
     check: Callable[[], None] = unwatched,
 ) -> ExternalLab:
-    """Start an agent on each host of the experiment and log in to all routers, without changes.
+    """Start an agent on each host and Linux router of the experiment and log in to other routers, without changes.
 
     If one cannot be reached, all are disconnected. `check` ends the wait by raising.
     """
-    names = hosts_of(experiment.topology)
-    settings = {name: inventory.nodes.hosts[name] for name in names}
+    topology, nodes = experiment.topology, inventory.nodes
+    names, linux = hosts_of(topology), with_tc_commands(topology)
+    settings = {name: nodes.hosts[name] for name in names}
+    # Addresses and routes of a Linux router are compared, like those of a host that stays as it is.
+    settings |= {name: HostSettings(**asdict(nodes.linux_routers[name])) for name in linux}
+    access = {**inventory.hosts, **inventory.linux_routers}
 
     def begin(name: str) -> ExternalHost:
-        channel = Channel(name, inventory.hosts[name], who)
-        return ExternalHost(channel, Place(experiment.topology, name, settings[name]))
+        kind = LinuxRouter if name in linux else ExternalHost
+        return kind(Channel(name, access[name], who), Place(topology, name, settings[name]))
 
     def open_proxies() -> None:
         if proxies is not None:
             proxies.open()
 
     opening = in_thread(functools.partial(side_by_side, {"routers": open_proxies}))
-    hosts, errors = side_by_side({name: functools.partial(begin, name) for name in names}, check)
+    machines, errors = side_by_side({name: functools.partial(begin, name) for name in (*names, *linux)}, check)
     errors = [*result_of(opening, check)[1], *errors]
-    routers = with_command_line(experiment.topology)
-    show_every = {name: inventory.nodes.routers[name].show_every for name in routers}
-    lab = ExternalLab(hosts, settings, show_every)
+    show_every = {name: nodes.routers[name].show_every for name in with_command_line(topology)}
+    linux_routers = {name: each for name, each in machines.items() if isinstance(each, LinuxRouter)}
+    hosts = {name: each for name, each in machines.items() if name not in linux_routers}
+    lab = ExternalLab(hosts, settings, show_every, linux_routers)
     if errors:
         lab.close()
         raise together(errors)
@@ -69,15 +78,15 @@ def reach_hosts(
 
 def taken(lab: ExternalLab, marks: Mapping[str, str]) -> list[Found]:
     """Return the nodes in use by other runs, from these hosts and from the routers' run locks."""
-    interfaces, errors = side_by_side({name: host.held for name, host in lab.hosts.items()})
+    interfaces, errors = side_by_side({name: each.held for name, each in lab.machines.items()})
     if errors:
         raise together(errors)
     return list(held(interfaces, marks))
 
 
 def isolate(lab: ExternalLab, note: Callable[[str], None]) -> None:
-    """Prepare the interfaces of all hosts."""
-    left, errors = side_by_side({name: host.isolate for name, host in lab.hosts.items()})
+    """Prepare the interfaces of all hosts and Linux routers."""
+    left, errors = side_by_side({name: each.isolate for name, each in lab.machines.items()})
     for name, each in ((name, each) for name, failed in left.items() for each in failed):
         note(f"{name}: a setting left by an earlier run could not be restored: {each}")
     if errors:

@@ -5,22 +5,20 @@ from __future__ import annotations
 import platform
 import signal
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Never
+from typing import Any
 
-from qoslab.errors import MachineError, UserError
+from qoslab.errors import MachineError
 from qoslab.model.experiment import TcpProfile, Topology
 from qoslab.model.inventory import HostSettings
-from qoslab.model.units import Duration
 from qoslab.platforms import hosts_of, tcp
 from qoslab.platforms.startup import EVERYWHERE, static_routes
 from qoslab.results import StallRecord
-from qoslab.run.protocols import ClockReading, Load, Tap
+from qoslab.run.protocols import ClockReading
 from qoslab.run.real.channel import Channel, HostLost, Output
-from qoslab.run.threads import side_by_side
 from qoslab.system.programs import OWN_PROGRAMS, own_program
 
 FETCH_S = 600.0
@@ -167,6 +165,11 @@ class ExternalHost:
         """Return the reply of its agent; see `Channel.ask`."""
         return self._channel.ask(op, **keys)
 
+    @property
+    def settings(self) -> HostSettings:
+        """Settings in the inventory."""
+        return self._place.settings
+
     def held(self) -> Mapping[str, str]:
         """Interfaces in use by another run, with that run."""
         devices = [each["device"] for each in self._place.interfaces()]
@@ -288,101 +291,3 @@ class ExternalHost:
     def close(self) -> list[str]:
         """Restore it; return the settings that could not be restored."""
         return [f"{self._place.name}: {each}" for each in self._channel.close()]
-
-
-class _Used(Load):
-    def __init__(self) -> None:
-        self.taken = 0.0
-
-    @property
-    def seconds(self) -> float:
-        """See `run.protocols.Load`."""
-        return self.taken
-
-
-class ExternalLab:
-    """See `run.protocols.Lab`."""
-
-    def __init__(
-        self,
-        hosts: Mapping[str, ExternalHost],
-        settings: Mapping[str, HostSettings],
-        show_every: Mapping[str, Duration | None],
-    ) -> None:
-        self._hosts = hosts
-        self._settings = settings
-        self._show_every = show_every
-        self._given_up = ""
-        """Reason for giving up; empty otherwise."""
-
-    @property
-    def hosts(self) -> Mapping[str, ExternalHost]:
-        """Return the hosts by name."""
-        return self._hosts
-
-    @property
-    def described(self) -> dict[str, Any]:
-        """Return the description for the manifest."""
-        return {name: host.described for name, host in self._hosts.items()}
-
-    def host(self, name: str) -> ExternalHost:
-        """See `run.protocols.Lab`."""
-        return self._hosts[name]
-
-    def tap(self, node: str, interface: str) -> Tap:
-        """See `run.protocols.Lab`."""
-        if node not in self._hosts:
-            raise UserError(f"found a capture at {interface} of {node}, expected one at a host")
-        return Tap(self._hosts[node], self._settings[node].device(interface))
-
-    @property
-    def data_planes(self) -> Collection[str]:
-        """See `run.protocols.Lab`: none."""
-        return ()
-
-    @property
-    def show_every(self) -> Mapping[str, Duration | None]:
-        """See `run.protocols.Lab`."""
-        return self._show_every
-
-    @property
-    def notice_s(self) -> float:
-        """See `run.protocols.Lab`: the value of the most distant host."""
-        return max(host.notice_s for host in self._hosts.values())
-
-    @property
-    def lines(self) -> Collection[str]:
-        """See `run.protocols.Lab`: none."""
-        return ()
-
-    def control(self, data_plane: str) -> Never:
-        """See `run.protocols.Lab`."""
-        raise UserError(f"{data_plane} has no data plane within reach")
-
-    def death(self) -> str:
-        """See `run.protocols.Lab`."""
-        lost = {name: host.lost for name, host in self._hosts.items() if host.lost not in ("", self._given_up)}
-        why = [f"the host {name} is out of reach: {reason}" for name, reason in lost.items()]
-        return "; ".join([*why, self._given_up] if self._given_up else why)
-
-    def give_up(self, reason: str) -> None:
-        """Disconnect all hosts at once, regardless of the current work, which has become useless."""
-        self._given_up = reason
-        for host in self._hosts.values():
-            host.give_up(reason)
-
-    def load(self) -> AbstractContextManager[Load]:
-        """See `run.protocols.Lab`: the processor time of its programs on the hosts."""
-        return self._load()
-
-    @contextmanager
-    def _load(self) -> Iterator[_Used]:
-        used = _Used()
-        before = {name: host.cpu_s() for name, host in self._hosts.items()}
-        yield used
-        used.taken = sum(host.cpu_s() - before[name] for name, host in self._hosts.items())
-
-    def close(self) -> list[str]:
-        """Restore all hosts and return what could not be restored; Ctrl-C waits for none of them."""
-        found, errors = side_by_side({name: host.close for name, host in self._hosts.items()})
-        return [*(each for failed in found.values() for each in failed), *(error.message for error in errors)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from qoslab.errors import UserError
 from qoslab.ios.device_config.interface_names import InterfaceNames
-from qoslab.platforms import routers_of
+from qoslab.platforms import with_command_line
 from qoslab.run.devices.ansible.playbooks import IOS_MODULES, AnsibleSession
 from qoslab.run.devices.ansible_inventory import read_routers, write_inventory
 from qoslab.run.devices.pushed_routers import Routers
@@ -26,7 +26,7 @@ Line = tuple[str, int]
 def left_on(inventory: Path) -> tuple[str, ...]:
     """Return the routers of an inventory with state left by a run; empty if there is none."""
     state = RestoreState.of(inventory)
-    return routers_of(state.about().topology) if state.is_there() else ()
+    return with_command_line(state.about().topology) if state.is_there() else ()
 
 
 def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, Line | None] = {}) -> About | None:
@@ -48,7 +48,8 @@ def rescue(inventory: Path, note: Callable[[str], None], consoles: Mapping[str, 
         return None
     try:
         about = state.about()
-        names = routers_of(about.topology)
+        # Linux routers restore themselves, as hosts do.
+        names = with_command_line(about.topology)
         missing = [name for name in (*names, *consoles) if name not in routers]
         if missing:
             raise UserError(

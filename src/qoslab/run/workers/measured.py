@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from qoslab.errors import DeviceError, QoslabError
 from qoslab.ios.device_config.interface_names import AS_THEY_ARE, InterfaceNames
@@ -43,6 +43,9 @@ VERIFY_COMMANDS = ("show policy-map interface",)
 
 class MeasuredWorker(ABC):
     """Context manager for one lab, which is kept while consecutive cells fit it."""
+
+    makes_lines: ClassVar[bool] = True
+    """True if the lab gives interfaces of Linux routers their line rate."""
 
     def __init__(self, slot: WorkerSlot) -> None:
         assert isinstance(slot.shared, SharedCollector)
@@ -140,6 +143,7 @@ class MeasuredWorker(ABC):
             self._note,
             guard,
             self._names,
+            makes_lines=self.makes_lines,
         )
 
     def run(self, task: CellTask, cell: Cell, *, turn: AbstractContextManager[None] | None = None) -> CellRecord:

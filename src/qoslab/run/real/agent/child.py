@@ -76,6 +76,11 @@ class Child:
         return int(stamp) if stamp else None
 
 
+def end_with_parent() -> None:
+    """Have the kernel kill this process when its parent ends."""
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
 def decoded(status: int) -> int:
     """Convert a status of `os.waitpid` to that of `subprocess`."""
     return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
@@ -91,7 +96,7 @@ def become(argv: list[str], path: str, begin: int, stderr: int, stdout: int | No
         for number in (*ENDING, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        end_with_parent()
         nothing = os.open(os.devnull, os.O_RDWR)
         for to, source in enumerate((nothing, nothing if stdout is None else stdout, stderr)):
             os.dup2(source, to)

@@ -26,18 +26,20 @@ import tempfile
 import time
 from typing import IO, Any
 
-from qoslab.run.real.agent.child import Child, steady_ns
+from qoslab.run.real.agent.child import Child, end_with_parent, steady_ns
 from qoslab.run.real.agent.host_facts import look_around, on_cable
 from qoslab.run.real.agent.kernel import RefusedError
 from qoslab.run.real.agent.lateness import Watch
 from qoslab.run.real.agent.lock import holder
-from qoslab.run.real.agent.settings import CHUNK, Settings, Watchdog, differences
+from qoslab.run.real.agent.settings import CHUNK, Settings, Watchdog, differences, new_namespace
 
 LENGTHS = struct.Struct("!II")
 PATIENCE_S = 3.5
 """Time limit without a message from the controller, which sends two a second. The cleanup ends within 5 s in total."""
 GRACE_S = 0.5
 """Time between SIGTERM and SIGKILL if the output of the programs is not needed, in seconds."""
+COMMAND_S = 20.0
+"""Time limit for a command whose end is awaited, in seconds."""
 TRY_S = 20.0
 """Time limit for a program to print its version, in seconds."""
 ROOM = 1 << 20
@@ -54,6 +56,8 @@ class Agent:
         self.children: dict[int, Child] = {}
         self.watch = Watch(self.running)
         self.programs: dict[str, int] = {}
+        self.trials: int | None = None
+        """Descriptor of the network namespace for trials; None before the first one."""
         self.files: list[tuple[int, IO[bytes], Any]] = []
         self.input = bytearray()
         self.output: collections.deque[bytes] = collections.deque()
@@ -301,6 +305,34 @@ class Agent:
         output = [line.strip() for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
         return {"why": "" if done.returncode == 0 else (output or [f"ended with status {done.returncode}"])[0]}
 
+    def op_run(self, _: int, __: bytes, argv: list[str], text: str = "", apart: bool = False) -> dict[str, Any]:
+        """Run a command to its end with this input, and return its status and output.
+
+        With `apart` it runs in a network namespace for trials, which is empty at first and ends with the agent.
+        """
+        fds: tuple[int, ...] = ()
+        if apart:
+            if self.trials is None:
+                self.trials = new_namespace()
+            fds = (self.trials,)
+            argv = ["nsenter", f"--net=/proc/self/fd/{self.trials}", *argv]
+        try:
+            done = subprocess.run(
+                argv,
+                input=text.encode(),
+                capture_output=True,
+                pass_fds=fds,
+                timeout=COMMAND_S,
+                check=False,
+                preexec_fn=end_with_parent,
+            )
+        except OSError as error:
+            raise RefusedError(f"{argv[0]}: {error.strerror}") from error
+        except subprocess.TimeoutExpired:
+            raise RefusedError(f"{' '.join(argv)[:200]}: no end within {COMMAND_S:.0f} s") from None
+        output, errors = (each.decode(errors="replace") for each in (done.stdout, done.stderr))
+        return {"status": done.returncode, "stdout": output, "stderr": errors}
+
     def op_versions(self, _: int, __: bytes, names: list[str]) -> dict[str, Any]:
         """Return the first line of each program's version output; null if the program is missing."""
         found: dict[str, str | None] = {}
@@ -370,6 +402,11 @@ class Agent:
     def op_isolate(self, _: int, __: bytes, way: str, interfaces: list[dict[str, Any]]) -> dict[str, Any]:
         """See `Settings.isolate`."""
         self.settings.isolate(way, interfaces)
+        return {"failed": self.settings.failed}
+
+    def op_guard(self, _: int, __: bytes, devices: list[str]) -> dict[str, Any]:
+        """See `Settings.guard_queues`."""
+        self.settings.guard_queues(devices)
         return {"failed": self.settings.failed}
 
     def op_apply(

@@ -63,6 +63,21 @@ QUIET_IPV6 = ("accept_ra", "accept_dad", "autoconf", "router_solicitations", "us
 libc = ctypes.CDLL(None, use_errno=True)
 
 
+def new_namespace() -> int:
+    """Return the descriptor of a new network namespace; this thread stays in its own one."""
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    try:
+        if libc.unshare(CLONE_NEWNET) == -1:
+            raise RefusedError(f"cannot create a namespace: {os.strerror(ctypes.get_errno())}")
+        made = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+        if libc.setns(home, CLONE_NEWNET) == -1:
+            # All further commands would be in the wrong namespace.
+            os._exit(1)
+    finally:
+        os.close(home)
+    return made
+
+
 def of_this_kernel(sysctls: dict[str, str]) -> dict[str, str]:
     """Return the settings that this kernel has: none of IPv6 without it."""
     if read_sysctl("net.ipv6.conf.all.disable_ipv6") is not None:
@@ -146,12 +161,29 @@ def put_back(entries: list[dict[str, Any]]) -> list[str]:
         if "run" in entry:
             words = [left(word.replace("{self}", str(os.getpid()))) for word in entry["run"]]
             steps.append(functools.partial(call, *words))
+        if "queues" in entry:
+            steps.append(functools.partial(remove_qdiscs, entry["queues"]))
         for step in steps:
             try:
                 step()
             except RefusedError as error:
                 failed.append(str(error))
     return failed
+
+
+def remove_qdiscs(device: str) -> None:
+    """Remove the configured qdiscs of an interface, so that it has the default ones. Raise `RefusedError` if it fails.
+
+    They are removed even if another process has changed them since, because their classes are unknown.
+    """
+    shown = ("tc", "-j", "qdisc", "show", "dev", device)
+    places = {"ingress": "ingress", "clsact": "clsact"}
+    found = [each for each in json.loads(call(*shown) or "[]") if each.get("handle", "0:") != "0:"]
+    for place in sorted({places.get(each["kind"], "root") for each in found}):
+        call("tc", "qdisc", "del", "dev", device, place)
+    found = [each["kind"] for each in json.loads(call(*shown) or "[]") if each.get("handle", "0:") != "0:"]
+    if found:
+        raise RefusedError(f"{device} still has the qdisc {found[0]}")
 
 
 def _reset(key: str, value: str) -> None:
@@ -344,6 +376,14 @@ class Settings:
             if time.monotonic() > deadline:
                 raise RefusedError(f"{device} has no link: is the cable in, and the other end up?")
             time.sleep(0.05)
+
+    def guard_queues(self, devices: list[str]) -> None:
+        """Have the watchdog remove the qdiscs of these interfaces at the end; `isolate` has locked them."""
+        if os.geteuid() != 0:
+            raise RefusedError("queueing disciplines require root")
+        for device in devices:
+            self._journals[device] = self._journal(device)
+            self._journals[device].add({"queues": device})
 
     def apply(self, sysctls: dict[str, str], routes: list[dict[str, Any]], far: dict[str, Any]) -> dict[str, Any]:
         """Apply these settings to new connections; return the values that the kernel then has.

@@ -17,6 +17,7 @@ from qoslab.run.real.preflight.facts import Facts, Found
 from qoslab.run.real.preflight.host_needs import clocks, disk, programs, rights
 from qoslab.run.real.preflight.idle_links import at_rest
 from qoslab.run.real.preflight.link_state import damage, ports
+from qoslab.run.real.preflight.linux_routers import linux_routers
 from qoslab.run.real.preflight.management import management
 from qoslab.run.real.preflight.rollback_timer import rollback
 from qoslab.run.real.preflight.router_models import devices, interfaces
@@ -27,6 +28,7 @@ Look = Callable[[Facts], Iterable[Found]]
 LOOKS: tuple[Look, ...] = (
     twice,
     rights,
+    linux_routers,
     devices,
     interfaces,
     addresses,

@@ -74,8 +74,21 @@ class OnCable:
 
 
 @dataclass(frozen=True)
+class KernelFacts:
+    """Facts of the kernel of a Linux router."""
+
+    release: str = ""
+    """Release of the kernel; empty if it was not examined."""
+    qdiscs: tuple[str, ...] = ()
+    """Kinds of its qdiscs."""
+    forwards: bool = True
+    obstacles: tuple[tuple[str, str], ...] = ()
+    """Reasons against the configurations of the experiment, each with a remedy."""
+
+
+@dataclass(frozen=True)
 class HostFacts:
-    """Facts of a host."""
+    """Facts of a host, or of a Linux router."""
 
     root: bool
     machine: str
@@ -102,6 +115,8 @@ class HostFacts:
     """Differing settings of a host that stays as it is: setting, actual value, wanted value (empty without a route)."""
     no_capture: str = ""
     """Reason why its user may not capture; empty if allowed or not needed."""
+    kernel: KernelFacts | None = None
+    """Facts of a Linux router; None for a host."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +179,7 @@ class Facts:
     host_settings: Mapping[str, HostSettings]
     router_settings: Mapping[str, RouterSettings]
     hosts: Mapping[str, HostFacts]
+    """Hosts and Linux routers."""
     routers: Mapping[str, RouterFacts]
     asked: Mapping[str, Sequence[str]]
     """Configurations for each router, with the experiment's names of interfaces."""

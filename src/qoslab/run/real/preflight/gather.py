@@ -7,13 +7,24 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from qoslab.errors import DeviceError, MachineError
 from qoslab.model.experiment import Experiment, Link
-from qoslab.platforms import is_switch, platform_of, routers_of
+from qoslab.platforms import is_switch, platform_of, with_command_line
 from qoslab.run.devices.ansible_inventory import LabInventory
 from qoslab.run.devices.collector import Collector
 from qoslab.run.real.access.proxies import AccessProxies
-from qoslab.run.real.nodes import ExternalHost, ExternalLab
-from qoslab.run.real.preflight.facts import Facts, HostFacts, OnCable, RoundTrips, RouterFacts, cards_of
+from qoslab.run.real.external_lab import ExternalLab
+from qoslab.run.real.linux_router import LinuxRouter
+from qoslab.run.real.nodes import ExternalHost
+from qoslab.run.real.preflight.facts import (
+    Facts,
+    HostFacts,
+    KernelFacts,
+    OnCable,
+    RoundTrips,
+    RouterFacts,
+    cards_of,
+)
 from qoslab.run.real.preflight.idle_links import requests_to_tell
 from qoslab.run.real.preflight.show_facts import INTERFACES, commands, router_facts
 from qoslab.run.task import Demands
@@ -39,6 +50,7 @@ PINGS_AT_A_TIME = 50
 PROBER = "sla"
 """Program of hosts that sends and answers probes."""
 EVERYWHERE = ("ip", "tc", "nsenter")
+OF_LINUX_ROUTERS = ("ethtool", "unshare")
 
 
 @dataclass(frozen=True)
@@ -60,8 +72,8 @@ class Gathering:
     def facts(self) -> Facts:
         """Return the facts of hosts and routers, collected in parallel; switches last, since they learn addresses."""
         topology = self.experiment.topology
-        hosts = self.lab.hosts
-        routers = [] if self.proxies is None else list(routers_of(topology))
+        hosts = self.lab.machines
+        routers = with_command_line(topology)
         switches = [name for name in routers if is_switch(topology.nodes[name])]
         asked = {name: in_thread(partial(self._host, name, host)) for name, host in hosts.items()}
         answers = {name: in_thread(partial(self._ask, name)) for name in routers if name not in switches}
@@ -70,8 +82,8 @@ class Gathering:
         found_routers = {name: self._read(name, *result_of(future, self.check)) for name, future in answers.items()}
         return Facts(
             self.experiment,
-            {name: self.inventory.nodes.hosts[name] for name in hosts},
-            {name: self.inventory.nodes.routers[name] for name in routers_of(topology)},
+            {name: each.settings for name, each in hosts.items()},
+            {name: self.inventory.nodes.routers[name] for name in routers},
             found_hosts,
             found_routers,
             self.demands.routers,
@@ -86,7 +98,7 @@ class Gathering:
         addresses = [str(end.address.ip) for end in ends if end.address is not None]
         found = host.ask("facts", programs=self._programs(name), far=addresses)["facts"]
         clock = host.clock()
-        stays = self.inventory.nodes.hosts[name].isolate == "as it is"
+        stays = host.settings.isolate == "as it is"
         wanted = self.demands.hosts.get(name, ()) if stays else ()
         differing = [each for profile, answers in wanted for each in host.differences(profile, answers=answers)]
         return HostFacts(
@@ -104,12 +116,23 @@ class Gathering:
             clock_ahead_ms=clock.ahead_ns / 1e6,
             clock_error_ms=clock.error_ns / 1e6,
             cables={
-                near.interface: self._cable(
-                    host, link, self.inventory.nodes.hosts[name].device(near.interface), addresses
-                )
+                near.interface: self._cable(host, link, host.device(near.interface), addresses)
                 for link, near, _ in topology.links_of(name)
             },
+            kernel=self._kernel(host, found["missing"]) if isinstance(host, LinuxRouter) else None,
         )
+
+    def _kernel(self, router: LinuxRouter, missing: Sequence[str]) -> KernelFacts:
+        """Return the facts of a kernel, without trials if its agent lacks programs or rights, which is a finding."""
+        if missing or not router.reply["root"]:
+            return KernelFacts()
+        try:
+            kinds = router.kinds()
+            found = list(router.obstacles(kinds, self.demands.routers.get(router.name, ())))
+        except (DeviceError, MachineError) as error:
+            return KernelFacts(obstacles=((error.message, error.hint),))
+        obstacles = dict.fromkeys((each.message, each.hint) for each in found)
+        return KernelFacts(kinds.release, tuple(sorted(kinds.qdiscs)), router.forwards(), tuple(obstacles))
 
     def _cable(self, host: ExternalHost, link: Link, device: str, addresses: Sequence[str]) -> OnCable:
         near, far = (end for end in sorted(link.ends, key=lambda end: end.node != host.name))
@@ -131,7 +154,8 @@ class Gathering:
 
     def _programs(self, name: str) -> list[str]:
         """Return the programs that the experiment needs on a host, except those that are sent there."""
-        found = [*EVERYWHERE, *(each for each in self._of_flows(name) if each not in OWN_PROGRAMS)]
+        linux = OF_LINUX_ROUTERS if name in self.lab.linux_routers else ()
+        found = [*EVERYWHERE, *linux, *(each for each in self._of_flows(name) if each not in OWN_PROGRAMS)]
         if any(point.node == name for point in self.experiment.captures):
             found.append("dumpcap")
         return list(dict.fromkeys(found))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from qoslab.errors import UserError
 from qoslab.plan import Plan
-from qoslab.platforms import routers_of
+from qoslab.platforms import with_command_line
 from qoslab.run.devices.ansible_inventory import read_lab
 from qoslab.run.devices.collector import Collector
 from qoslab.run.devices.state import RestoreState
@@ -46,6 +46,11 @@ class CheckResult:
             f"{name}: {each.model or 'a router'}, release {each.release}" for name, each in self.facts.routers.items()
         ]
         lines += [
+            f"{name}: Linux {each.kernel.release}, qdiscs {', '.join(each.kernel.qdiscs)}"
+            for name, each in self.facts.hosts.items()
+            if each.kernel is not None
+        ]
+        lines += [
             f"{name}: clock {each.clock_ahead_ms:+.1f} ms (±{each.clock_error_ms:.1f} ms), {each.free >> 20} MiB free"
             for name, each in self.facts.hosts.items()
         ]
@@ -75,7 +80,7 @@ def check_lab(file: Path, plan: Plan, collector: Collector) -> CheckResult:
     inventory, experiment = read_lab(file), plan.experiment
     if missing := lacking(experiment, inventory.nodes, file):
         raise UserError("\n".join(map(str, missing)))
-    routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
+    routers = {name: inventory.routers[name] for name in with_command_line(experiment.topology)}
     ways = ways_to(inventory.file, routers, inventory.nodes.routers)
     with ExitStack() as stack:
         proxies = stack.enter_context(AccessProxies(ways)) if ways else None

@@ -14,11 +14,12 @@ from qoslab.errors import DeviceError, QoslabError, UserError
 from qoslab.ios.device_config.interface_names import InterfaceNames
 from qoslab.ios.device_config.restore import VOLATILE
 from qoslab.model.experiment import Experiment, Topology
-from qoslab.platforms import hosts_of, routers_of
+from qoslab.model.inventory import HostSettings, LinuxRouterSettings
+from qoslab.platforms import hosts_of, with_command_line, with_tc_commands
 from qoslab.results.changes import RouterChanges, write_changes
 from qoslab.results.redaction import KNOWN
 from qoslab.run.cell.journal import Journal
-from qoslab.run.devices.ansible_inventory import LabInventory, read_lab, write_inventory
+from qoslab.run.devices.ansible_inventory import EngineAccess, LabInventory, read_lab, write_inventory
 from qoslab.run.devices.drivers import SHOW
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.faults import LabDied
@@ -36,7 +37,7 @@ from qoslab.run.real.connect import (
     taken,
     together,
 )
-from qoslab.run.real.nodes import ExternalLab
+from qoslab.run.real.external_lab import ExternalLab
 from qoslab.run.real.preflight import refusal
 from qoslab.run.real.preflight.cabling import unseen
 from qoslab.run.real.preflight.check_results import devices_seen, links_seen, others
@@ -47,10 +48,13 @@ from qoslab.run.threads import side_by_side
 from qoslab.run.workers.base import WorkerSlot
 from qoslab.run.workers.measured import MeasuredWorker
 from qoslab.schema.inventory import lacking
+from qoslab.system.programs import own_program
 
 
 class ExternalWorker(MeasuredWorker):
     """See `MeasuredWorker`. The lab is kept while consecutive cells have the same topology."""
+
+    makes_lines = False
 
     def __init__(self, slot: WorkerSlot) -> None:
         super().__init__(slot)
@@ -98,13 +102,13 @@ class ExternalWorker(MeasuredWorker):
             lab = reach_hosts(inventory, experiment, who, proxies, self._check_user)
             with left_on_failure(lab):
                 if proxies is not None:
-                    refuse_marked(proxies.ask, routers_of(experiment.topology))
+                    refuse_marked(proxies.ask, with_command_line(experiment.topology))
                 if refused := refusal(taken(lab, {})):
                     raise refused
                 collector = self._shared.get()
                 gathering = Gathering(experiment, inventory, lab, proxies, collector, self._demands, self._check_user)
                 facts = self._make_ready(gathering)
-                self._reach_routers(inventory, experiment, proxies, who)
+                self._reach_routers(inventory, lab, experiment, proxies, who)
             self._lab = lab
             self._topology = experiment.topology
         except BaseException:
@@ -130,7 +134,7 @@ class ExternalWorker(MeasuredWorker):
 
     def _open_proxies(self, inventory: LabInventory, experiment: Experiment) -> AccessProxies | None:
         """Open proxies to the routers with a command line; None if there are none."""
-        routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
+        routers = {name: inventory.routers[name] for name in with_command_line(experiment.topology)}
         ways = ways_to(inventory.file, routers, inventory.nodes.routers)
         if not ways:
             return None
@@ -141,17 +145,27 @@ class ExternalWorker(MeasuredWorker):
         return self._proxies
 
     def _reach_routers(
-        self, inventory: LabInventory, experiment: Experiment, proxies: AccessProxies | None, who: str
+        self,
+        inventory: LabInventory,
+        lab: ExternalLab,
+        experiment: Experiment,
+        proxies: AccessProxies | None,
+        who: str,
     ) -> None:
-        """Connect Ansible and the observer to the routers, through access proxies for those with a command line."""
-        routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
+        """Connect Ansible and the observer to the routers: through access proxies for those with a command line, by
+        control sockets of this process for Linux routers.
+        """
+        sockets = lab.serve(self._scratch)
+        program = str(own_program("qos-router")) if sockets else ""
+        served = {name: EngineAccess(str(socket), program) for name, socket in sockets.items()}
         if proxies is None:
-            write_inventory(self._scratch / "inventory.json", routers, lab=False)
+            write_inventory(self._scratch / "inventory.json", served, lab=False)
             self._know_routers(experiment)
             return
-        proxied = proxies.access({name: access.group for name, access in routers.items()})
+        routers = with_command_line(experiment.topology)
+        proxied = proxies.access({name: inventory.routers[name].group for name in routers})
         self._session.wait_for(proxied.values())
-        write_inventory(self._scratch / "inventory.json", {**routers, **proxied}, lab=False)
+        write_inventory(self._scratch / "inventory.json", {**served, **proxied}, lab=False)
         self._shared.connect(proxied, known_hosts=proxies.known_hosts(), lab=str(self._number))
         settings = {name: inventory.nodes.routers[name] for name in proxied}
         rollback = RollbackTimers(proxies.ask, settings, self._demands.longest, self._state.keep_countdowns)
@@ -166,6 +180,8 @@ class ExternalWorker(MeasuredWorker):
 
     def _look_after(self, task: CellTask, journal: Journal) -> None:
         """Record changes of routers by other users; a cell is invalid if a router lost its configuration."""
+        for router in () if self._lab is None else self._lab.changed():
+            journal.invalid(f"another user changed the qdiscs of {router} during this cell")
         for router, driver in self._routers.command_lines.items():
             shown = self._show(router, SHOW).raw
             self._during.setdefault(router, {}).setdefault(task.identity.arm, shown)
@@ -258,12 +274,14 @@ def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
     if findings:
         raise UserError("\n".join(map(str, findings)))
 
-    topology = experiment.topology
+    topology, nodes = experiment.topology, inventory.nodes
+    access = {**inventory.hosts, **inventory.linux_routers}
+    settings: Mapping[str, HostSettings | LinuxRouterSettings] = {**nodes.hosts, **nodes.linux_routers}
 
     def ask(name: str) -> Mapping[str, str | None]:
-        channel = Channel(name, inventory.hosts[name], who_runs(experiment))
+        channel = Channel(name, access[name], who_runs(experiment))
         try:
-            devices = [inventory.nodes.hosts[name].device(near.interface) for _, near, _ in topology.links_of(name)]
+            devices = [settings[name].device(near.interface) for _, near, _ in topology.links_of(name)]
             for device, who in channel.ask("held", devices=devices)["held"].items():
                 raise UserError(f"{name}: {device} is held by {who}", hint="Wait for its end, or end it.")
             found: Mapping[str, str | None] = channel.ask("versions", names=list(TOOLS))["versions"]
@@ -271,18 +289,19 @@ def host_versions(place: str, experiment: Experiment) -> Mapping[str, str]:
         finally:
             channel.close()
 
-    found, errors = side_by_side({name: partial(ask, name) for name in hosts_of(topology)})
+    machines = (*hosts_of(topology), *with_tc_commands(topology))
+    found, errors = side_by_side({name: partial(ask, name) for name in machines})
     if errors:
         # If another run has the nodes, the logins need not be waited for.
         away = any(isinstance(each, DeviceError) for each in errors)
         shut_out = _shut_out(inventory, experiment) if away else []
         raise together([*shut_out, *errors])
-    return {tool: _together({name: each[tool] for name, each in found.items()}) for tool in TOOLS}
+    return {tool: _together({name: found[name][tool] for name in hosts_of(topology)}) for tool in TOOLS}
 
 
 def _shut_out(inventory: LabInventory, experiment: Experiment) -> list[QoslabError]:
     """Return the errors of all routers that refused the login."""
-    routers = {name: inventory.routers[name] for name in routers_of(experiment.topology)}
+    routers = {name: inventory.routers[name] for name in with_command_line(experiment.topology)}
     ways = ways_to(inventory.file, routers, inventory.nodes.routers)
     if not ways:
         return []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from qoslab.errors import ExperimentError
 from qoslab.platforms import platform_of
-from qoslab.platforms.base import COMMAND_LINE, CONTROL_SOCKET
+from qoslab.platforms.base import COMMAND_LINE, CONTROL_SOCKET, TC_COMMANDS
 from qoslab.run.devices.ansible_inventory import Access, EngineAccess, IosAccess
 from qoslab.system.programs import own_program
 from qoslab.virtual_lab import Lab
@@ -27,7 +27,7 @@ def lab_routers(lab: Lab, sockets: Path | None = None) -> dict[str, Access]:
         if platform.access == COMMAND_LINE:
             ssh = lab.ssh(name)
             routers[name] = IosAccess(ssh.host, ssh.user, ssh.password, ssh.port, ssh.enable, group)
-        elif platform.access == CONTROL_SOCKET:
+        elif platform.access in (CONTROL_SOCKET, TC_COMMANDS):
             socket = lab.runtime(name) / "control.sock"
             if sockets is not None:
                 link = sockets / name
@@ -39,6 +39,6 @@ def lab_routers(lab: Lab, sockets: Path | None = None) -> dict[str, Access]:
             raise ExperimentError(
                 f"{name}: the platform {platform.name} is reached by {platform.access.name}, "
                 "expected an access method of the virtual lab's routers",
-                hint=f"{COMMAND_LINE.name} or {CONTROL_SOCKET.name}: docs/internals/extending.md",
+                hint=f"{COMMAND_LINE.name}, {CONTROL_SOCKET.name} or {TC_COMMANDS.name}: docs/internals/extending.md",
             )
     return routers

@@ -1,0 +1,23 @@
+"""Check that the kernel of a Linux router can carry out the experiment's configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from qoslab.run.real.preflight.facts import Facts, Found
+
+
+def linux_routers(facts: Facts) -> Iterator[Found]:
+    """Report missing rights, no forwarding, and obstacles: qdiscs, offloads, missing kinds, rejected parameters."""
+    for name, router in facts.hosts.items():
+        kernel = router.kernel
+        if kernel is None:
+            continue
+        if not router.root:
+            message = "found a login without root's rights, expected them for changes of qdiscs"
+            yield Found(name, message, "set ansible_become: true, or log in as root")
+        if not kernel.forwards:
+            message = "found net.ipv4.ip_forward 0, expected 1: it is a router of the experiment"
+            yield Found(name, message, "sysctl -w net.ipv4.ip_forward=1")
+        for message, hint in kernel.obstacles:
+            yield Found(name, message, hint or "change the template of the experiment")
