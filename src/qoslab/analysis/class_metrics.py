@@ -48,6 +48,7 @@ if it is known.
     "class.bytes",
     "class.drops",
     "class.ecn_marks",
+    "class.queue_delay",
     "class.offered.during",
     "class.dropped.during",
     "class.passed.during",
@@ -79,6 +80,12 @@ class EachClass:
         """Readings of a class by their times."""
         self._computed: dict[tuple[_OfOne, _Key], _Figures] = {}
 
+    def median_of(self, readings: pd.DataFrame, column: str) -> float:
+        """Return the median of a column over the window for rates, the greatest of these classes; NaN if unknown."""
+        times = readings["time_s"].astype(float)
+        window = readings[(times >= WINDOW_FROM * self._traffic_s) & (times <= self._traffic_s)]
+        return float(window.astype({column: float}).groupby(CLASS, sort=False)[column].median().max())
+
     def added(self, selected: Callable[[_Key], bool], figures: _OfOne) -> _Figures:
         """Return the sums over the selected classes; a value that one of them lacks is left out."""
         each = [self._of_one(key, figures) for key in self._each if selected(key)]
@@ -105,6 +112,9 @@ def class_figures(classes: EachClass, selector: ClassSelector) -> Iterator[Figur
     marks = last["random_detect_ecn_mark_packets"]
     if marks.notna().any():
         yield "class.ecn_marks", total(marks.dropna(), "its marks")
+    delay_ns = classes.median_of(mine, "queue_delay_ns")
+    if not math.isnan(delay_ns):
+        yield "class.queue_delay", delay_ns / 1e6
     keys = set(keys_of(last))
     levels = {_level(key) for key in keys}
     for suffix, figures in (("", _over_window), (".during", _at_moment)):

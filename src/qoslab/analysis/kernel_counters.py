@@ -26,6 +26,14 @@ TINS: Mapping[str, tuple[str, ...]] = {
     "diffserv4": ("Bulk", "Best-Effort", "Video", "Voice"),
 }
 """Names of CAKE's tins as tc prints them, without blanks; tins of other modes are `tin-0`, `tin-1`, …"""
+DELAYS: Mapping[str, str] = {
+    "ldelay": "queue_delay_ns",
+    "delay": "queue_delay_ns",
+    "avg_delay_us": "queue_delay_ns",
+    "peak_delay_us": "queue_delay_peak_ns",
+    "base_delay_us": "queue_delay_base_ns",
+}
+"""Columns of delays by the words of tc, in microseconds: CoDel and flows of FQ-CoDel, PIE, tins of CAKE."""
 _MARKS = ("ecn_mark", "ecn_marks", "marked")
 _FULL = ("drop_overlimit", "overlimit", "pdrop")
 """Counters of drops by a full queue, for qdiscs that also drop before the queue is full."""
@@ -37,8 +45,10 @@ def kernel_rows(device: str, replies: Iterable[Mapping[str, Any]], origin_ns: in
         time_s = (reply["time_ns"] - origin_ns) / 1e9
         for interface, counters in reply.get("tc", {}).items():
             place = {"device": device, "interface": interface, "time_s": time_s}
-            qdiscs = [each for each in counters["qdiscs"] if each["handle"] != LINE]
-            yield "interfaces", place | _interface(counters["qdiscs"], qdiscs)
+            # Default qdiscs are no part of a configuration; a card has one for each of its queues, below the root.
+            everything = [each for each in counters["qdiscs"] if each["handle"] != "0:" or each.get("root")]
+            qdiscs = [each for each in everything if each["handle"] not in (LINE, "0:")]
+            yield "interfaces", place | _interface(everything, qdiscs)
             policy = counters.get("policy")
             rows = _classes(qdiscs, counters["classes"]) if policy is None else _policy_classes(policy, counters)
             for row in rows:
@@ -49,7 +59,8 @@ def _interface(everything: Sequence[Mapping[str, Any]], qdiscs: Sequence[Mapping
     """Return the row of an interface: packets sent by its root qdisc, and drops of all qdiscs without other qdiscs
     below them.
     """
-    root = next((each for each in everything if each.get("root")), None)
+    # `noqueue` counts nothing.
+    root = next((each for each in everything if each.get("root") and each["kind"] != "noqueue"), None)
     own = next((each for each in qdiscs if _is_top(each)), None)
     parents = {str(each.get("parent", "")).partition(":")[0] for each in everything}
     leaves = [each for each in everything if each["handle"].rstrip(":") not in parents]
@@ -248,10 +259,18 @@ def _queue(holder: Mapping[str, Any], counted: Mapping[str, Any]) -> Row:
         "queue_depth_packets": holder["qlen"],
         "queue_depth_bytes": holder["backlog"],
         "queue_flows": holder["new_flows_len"] + holder["old_flows_len"] if "new_flows_len" in holder else None,
+        **_delays(holder),
         "queue_output_packets": counted["packets"],
         "queue_output_bytes": counted["bytes"],
         "random_detect_ecn_mark_packets": marks,
     }
+
+
+def _delays(holder: Mapping[str, Any]) -> Row:
+    """Return the delay in a queue that its qdisc reports, if it measures one: the greatest of the tins of CAKE."""
+    if tins := holder.get("tins"):
+        return {name: max(_delays(tin)[name] for tin in tins) for name in ("queue_delay_ns", "queue_delay_peak_ns")}
+    return {column: 1000 * holder[name] for name, column in DELAYS.items() if name in holder}
 
 
 def _offered_bytes(qdisc: Mapping[str, Any]) -> int | None:
@@ -276,6 +295,7 @@ def _tins(policy: str, name: str, qdisc: Mapping[str, Any]) -> Iterator[Row]:
             "queue_depth_packets": None,
             "queue_depth_bytes": tin["backlog_bytes"],
             "queue_flows": tin["sparse_flows"] + tin["bulk_flows"],
+            **_delays(tin),
             "random_detect_ecn_mark_packets": tin["ecn_mark"],
         }
 

@@ -73,7 +73,11 @@ def _row(name: str, node: Mapping[str, Any]) -> Row:
     reason = EARLY_DROPS.get(node["discipline"], "aqm")
     flows = None if managed is None or managed["flows"] is None else managed["flows"]["active"]
     tail = {unit: drops[unit] - early[unit] for unit in UNITS}
-    return _queue(name, node["discipline"], node, {reason: early, "tail": tail}, flows)
+    row = _queue(name, node["discipline"], node, {reason: early, "tail": tail}, flows)
+    if managed is not None:
+        # PIE does not measure the wait of each packet in all of its forms, but always has an estimate.
+        row["queue_delay_ns"] = managed["sojourn_ns"] if managed["delay_ns"] is None else managed["delay_ns"]
+    return row
 
 
 def _tins(name: str, node: Mapping[str, Any]) -> Iterator[Row]:
@@ -82,7 +86,8 @@ def _tins(name: str, node: Mapping[str, Any]) -> Iterator[Row]:
     for number, tin in enumerate(tins):
         tin_name = f"{name}/{names[number] if names else f'tin-{number}'}"
         drops = {"aqm": tin["early"], "tail": tin["overlimit"]}
-        yield _queue(tin_name, "cake", tin, drops, tin["sparse_flows"] + tin["bulk_flows"])
+        delays = {"queue_delay_ns": tin["average_delay_ns"], "queue_delay_peak_ns": tin["peak_delay_ns"]}
+        yield _queue(tin_name, "cake", tin, drops, tin["sparse_flows"] + tin["bulk_flows"]) | delays
 
 
 def _queue(

@@ -369,6 +369,12 @@ _METRICS: dict[str, Metric] = {
                     "packets",
                     "packets marked by the class with congestion experienced (ECN) instead of a random drop",
                 ),
+                (
+                    "class.queue_delay",
+                    "ms",
+                    "delay in the queue of the class as its active queue management measures it: median of the "
+                    "readings over the last two thirds of the traffic time",
+                ),
                 ("class.offered.during", "b/s", "offered rate in the output of the router, during the traffic"),
                 ("class.dropped.during", "b/s", "drop rate in the output of the router, during the traffic"),
                 (

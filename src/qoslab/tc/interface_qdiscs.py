@@ -37,6 +37,12 @@ _CLASS = re.compile(
     re.MULTILINE,
 )
 """A class in `tc -s class show`; tc prints a large backlog as `12Kb` only without -s."""
+_FLOW_DELAY = re.compile(
+    r"^class fq_codel \S+ parent (?P<qdisc>\S+) *\n(?: .*\n)*? .* ldelay (?P<number>[\d.]+)(?P<unit>\w+)$", re.MULTILINE
+)
+"""The delay of the last packet of a flow of FQ-CoDel, which only flows with packets have."""
+_TIMES = {"us": 1, "ms": 1_000, "s": 1_000_000}
+"""Microseconds of the units of tc."""
 _CLASS_NUMBERS = ("bytes", "packets", "drops", "overlimits", "backlog", "qlen")
 CONFIGURED = ("htb", "hfsc", "drr", "qfq", "ets")
 """Kinds of classes that commands create; the classes of other qdiscs are their transient flows and bands."""
@@ -222,8 +228,11 @@ class Qdiscs:
         hooks = list(hooks)
         shown = [f"qdisc show dev {name}" for name in self.interfaces]
         shown += [f"filter show dev {name} {hook}" for name, hook in hooks]
-        of = [name for name in self.interfaces if any(_is_class_of(name, each) for each in self._commands)]
-        with_classes = of if classes else []
+        with_classes = [
+            name
+            for name in self.interfaces
+            if any((classes and each[0] == "class") or "fq_codel" in each for each in self._commands_of(name))
+        ]
         batch = "".join(f"{each}\n" for each in shown)
         # Starting a process is the slow part in user-mode Linux.
         alone = ["tc", "-s", "-j", "-batch", "-"]
@@ -239,8 +248,12 @@ class Qdiscs:
         for (name, hook), each in zip(hooks, arrays[len(self.interfaces) :], strict=True):
             found[name]["filters"] += _filters(hook, each)
         for name, text in zip(with_classes, texts, strict=True):
-            found[name]["classes"] = list(_classes(text))
+            found[name]["classes"] = list(_classes(text)) if classes else []
+            _add_delays(found[name]["qdiscs"], text)
         return {"time_ns": (before + time.time_ns()) // 2, "interfaces": found}
+
+    def _commands_of(self, interface: str) -> list[list[str]]:
+        return [each for each in self._commands if each[each.index("dev") + 1] == interface]
 
     def _show(self, commands: Commands) -> str:
         """Return the commands that list qdiscs and classes, and the filters at qdiscs with handles."""
@@ -287,8 +300,13 @@ def _filters(hook: str, printed: Iterable[Mapping[str, Any]]) -> Iterator[dict[s
             yield {"hook": hook, "chain": each.get("chain", 0), "pref": each["pref"], "actions": counted}
 
 
-def _is_class_of(interface: str, words: Sequence[str]) -> bool:
-    return words[0] == "class" and words[words.index("dev") + 1] == interface
+def _add_delays(qdiscs: Iterable[dict[str, Any]], text: str) -> None:
+    """Add the greatest delay of its flows, in microseconds, to each FQ-CoDel; `text` is `tc -s class show`."""
+    for flow in _FLOW_DELAY.finditer(text):
+        delay = round(float(flow["number"]) * _TIMES[flow["unit"]])
+        for each in qdiscs:
+            if each["kind"] == "fq_codel" and each["handle"] == flow["qdisc"]:
+                each["ldelay"] = max(delay, each.get("ldelay", 0))
 
 
 def _arrays(text: str) -> Iterator[list[dict[str, Any]]]:
