@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from qoslab.ios.compile import compile_device, engine_config
@@ -27,7 +28,7 @@ from qoslab.tc.port_plan import Port
 from qoslab.tc.router_plan import InterfacePlan, Plan, plan
 
 if TYPE_CHECKING:
-    from qoslab.ios.model.device import Interface
+    from qoslab.ios.model.device import Hardware, Interface
     from qoslab.model.experiment import Topology
 
 CONFIG_FORMAT = 1
@@ -121,24 +122,27 @@ def kernel_config(topology: Topology, router: str, text: str, *, lab: bool = Tru
     `lab` is true for a virtual lab, whose interfaces always need a line rate; on other machines they need one only for
     a queueing policy. Raise `TcError` or `RefusedLineError` for a refused line. Refused actions are notes.
     """
-    interfaces = [near.interface for _, near, _ in topology.links_of(router)]
+    rates = tuple((near.interface, int(link.rate.bps)) for link, near, _ in topology.links_of(router))
     if is_tc(text) or not text.strip():
-        return KernelConfig(router, tuple(parse_commands(text, interfaces, source=f"{router}.tc")))
-    device, remarks, reading, forwarding = _configured(topology, router, text)
-    ports = [_port(topology, router, device, interface, lab=lab) for interface in interfaces]
-    made = plan(dict(engine_config(compile_device(device))), ports)
-    made = Plan(made.router, made.interfaces, (*forwarding, *made.notes))
-    return config_of_plan(router, made, lines_of(reading), remarks=tuple(remarks), lab=lab)
+        return KernelConfig(router, tuple(parse_commands(text, dict(rates), source=f"{router}.tc")))
+    return _compiled(router, _base(topology, router), hardware(topology, router), rates, text, lab)
 
 
-def _configured(topology: Topology, router: str, text: str) -> tuple[Device, list[Remark], Reading, list[Note]]:
-    base, chassis = _base(topology, router), hardware(topology, router)
+@lru_cache(maxsize=256)
+def _compiled(
+    router: str, base: str, chassis: Hardware, rates: tuple[tuple[str, int], ...], text: str, lab: bool
+) -> KernelConfig:
+    """Compile an IOS policy once for all checks and cells; `rates` are those of the links, by interface."""
     before = parse_config(base, chassis, source=f"{router}: base")
     device = before.copy()
     remarks = apply(device, text, source=f"{router}.ios")
     reading = Reading(before.copy())
     read_typed(reading, text)
-    return device, remarks, reading, list(_changed_forwarding(before, device))
+    config: dict[str, Any] = dict(engine_config(compile_device(device)))
+    ports = [_port(device, config, interface, bps, lab=lab) for interface, bps in rates]
+    made = plan(config, ports)
+    made = Plan(made.router, made.interfaces, (*_changed_forwarding(before, device), *made.notes))
+    return config_of_plan(router, made, lines_of(reading), remarks=tuple(remarks), lab=lab)
 
 
 def _base(topology: Topology, router: str) -> str:
@@ -169,15 +173,13 @@ def _changed_forwarding(before: Device, after: Device) -> Iterator[Note]:
                 yield Note("refused", Origin(name), command, FORWARDING)
 
 
-def _port(topology: Topology, router: str, device: Device, interface: str, *, lab: bool) -> Port:
-    link = next(link for link, near, _ in topology.links_of(router) if near.interface == interface)
+def _port(device: Device, config: Mapping[str, Any], interface: str, rate_bps: int, *, lab: bool) -> Port:
     name = ios_interface(interface)
     own = device.interfaces.get(name)
-    bandwidth = link.rate.bps if own is None else interface_bandwidth_kbps(own) * 1000
-    config = engine_config(compile_device(device))
+    bandwidth = rate_bps if own is None else interface_bandwidth_kbps(own) * 1000
     output = None if own is None else own.service_policy_output
-    queues = output is not None and policy_queues(dict(config), output)
-    return Port(name, interface, int(bandwidth), int(link.rate.bps) if lab or queues else None)
+    queues = output is not None and policy_queues(config, output)
+    return Port(name, interface, int(bandwidth), rate_bps if lab or queues else None)
 
 
 def config_of_plan(
