@@ -36,6 +36,7 @@ from typing import Any
 
 from qoslab import __version__
 from qoslab.errors import DeviceError, ExitStatus, QoslabError
+from qoslab.tc.commands.kernel_commands import on_devices
 from qoslab.tc.interface_qdiscs import Qdiscs, RefusedCommandError, Run
 from qoslab.tc.lab_line import Line, below_line, line_commands
 from qoslab.tc.user_mode_linux import Device, Kernel
@@ -136,15 +137,7 @@ class Router:
 
     def _commands(self, config: Mapping[str, Any]) -> list[list[str]]:
         """Return the commands of a configuration with the names of network devices."""
-        found = []
-        for each in config["commands"]:
-            before = ["", *each["words"]]
-            named = [
-                self._devices.get(word, word) if ahead in ("dev", "indev") else word
-                for ahead, word in zip(before, each["words"], strict=False)
-            ]
-            found.append(named)
-        return found
+        return [on_devices(each["words"], self._devices) for each in config["commands"]]
 
     @contextlib.contextmanager
     def _named_lines(self, config: Mapping[str, Any], ahead: int = 0) -> Iterator[None]:

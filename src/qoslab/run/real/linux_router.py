@@ -86,7 +86,7 @@ class LinuxRouter(ExternalHost):
             for line, kind in missing:
                 yield DeviceError(
                     f"{self.name}.{language} line {line}: the kernel {kinds.release} lacks the {kind}",
-                    hint="Install the package of the kernel's further modules there, or use another kind.",
+                    hint="Install the package with the kernel's other modules there, or use another kind.",
                 )
             if not missing:
                 try:

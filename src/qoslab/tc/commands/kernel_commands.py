@@ -82,6 +82,15 @@ def _command(words: list[Word], interfaces: Collection[str]) -> Command:
     )
 
 
+def on_devices(words: Sequence[str], devices: Mapping[str, str]) -> list[str]:
+    """Return a command with the network devices of interfaces of the experiment, where their names differ."""
+    before = ("", *words)
+    return [
+        devices.get(word, word) if ahead in ("dev", "indev") else word
+        for ahead, word in zip(before, words, strict=False)
+    ]
+
+
 def _place(head: Head) -> dict[str, str]:
     return {name: word.text for name, word in head.items()}
 

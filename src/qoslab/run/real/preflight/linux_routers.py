@@ -20,4 +20,5 @@ def linux_routers(facts: Facts) -> Iterator[Found]:
             message = "found net.ipv4.ip_forward 0, expected 1: it is a router of the experiment"
             yield Found(name, message, "sysctl -w net.ipv4.ip_forward=1")
         for message, hint in kernel.obstacles:
-            yield Found(name, message, hint or "change the template of the experiment")
+            advice = hint[:1].lower() + hint[1:].removesuffix(".")
+            yield Found(name, message, advice or "change the template of the experiment")

@@ -1,4 +1,4 @@
-"""Preview of the lines that a run sends to each router, in order, and of the rollback, without access to the router.
+"""Preview of the lines and commands that a run sends to each router, in order, and of the rollback, without access.
 
 The lines that undo a configuration depend on the router's own one. The preview assumes a router with the required
 addresses and routes of the experiment, and with nothing that conflicts.
@@ -17,9 +17,10 @@ from qoslab.ios.device_config.restore import restoration
 from qoslab.ios.parse import apply, parse_config
 from qoslab.model.experiment import Experiment, Topology, probe_number
 from qoslab.model.instants import traffic_time
-from qoslab.model.inventory import RollbackMethod, RouterSettings
+from qoslab.model.inventory import LinuxRouterSettings, RollbackMethod, RouterSettings
 from qoslab.plan import Plan
-from qoslab.platforms import with_command_line
+from qoslab.platforms import with_command_line, with_tc_commands
+from qoslab.platforms.kernel_router import kernel_config
 from qoslab.platforms.startup import startup_config
 from qoslab.run.cell.periodic_show import reading_commands
 from qoslab.run.cell.probes.ios_router import ended, scheduled
@@ -32,6 +33,8 @@ from qoslab.run.task import CellTask, make_task
 from qoslab.run.workers.external.worker import who_runs
 from qoslab.run.workers.measured import VERIFY_COMMANDS
 from qoslab.schema.inventory import lacking
+from qoslab.tc.command_difference import difference
+from qoslab.tc.commands.kernel_commands import on_devices
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 """Placeholder login in the assumed configuration of the router; it is never sent."""
@@ -44,14 +47,41 @@ def sent(place: str, plan: Plan) -> Iterator[str]:
     if missing := lacking(plan.experiment, inventory.nodes, inventory.file):
         raise UserError("\n".join(map(str, missing)))
     yield from sent_lines(plan, inventory.nodes.routers)
+    yield from sent_commands(plan, inventory.nodes.linux_routers)
+
+
+def _tasks(plan: Plan) -> list[tuple[str, CellTask]]:
+    return [(f"cell {index}: {cell.name}", make_task(cell, {})) for index, cell in enumerate(plan.cells, 1)]
 
 
 def sent_lines(plan: Plan, settings: Mapping[str, RouterSettings]) -> Iterator[str]:
     """Yield the lines, using the inventory's settings of each router; one block of lines per router."""
-    tasks = [(f"cell {index}: {cell.name}", make_task(cell, {})) for index, cell in enumerate(plan.cells, 1)]
-    for router in with_command_line(plan.experiment.topology):
+    routers = with_command_line(plan.experiment.topology)
+    tasks = _tasks(plan) if routers else []
+    for router in routers:
         yield ""
         yield from _Router(router, settings[router]).lines(tasks)
+
+
+def sent_commands(plan: Plan, settings: Mapping[str, LinuxRouterSettings]) -> Iterator[str]:
+    """Yield the commands for each Linux router in the same way, as differences of the cells' configurations."""
+    routers = with_tc_commands(plan.experiment.topology)
+    tasks = _tasks(plan) if routers else []
+    for router in routers:
+        yield from ("", f"commands of tc on {router}, in order, tried in a separate network namespace first")
+        before: list[list[str]] = []
+        for title, task in tasks:
+            topology = task.experiment.topology
+            devices = {
+                near.interface: settings[router].device(near.interface) for _, near, _ in topology.links_of(router)
+            }
+            made = kernel_config(topology, router, task.configurations.get(router, ""), lab=False)
+            wanted = [on_devices(each.words, devices) for each in made.commands]
+            steps = difference(before, wanted)
+            yield f"  {title}" + ("" if steps is not None else ", after the removal of all qdiscs")
+            yield from (f"    {' '.join(each)}" for each in (wanted if steps is None else steps))
+            before = wanted
+        yield from ("  at the end, also if the connection ends", "    qdisc del, as far as there are any")
 
 
 class _Router:
