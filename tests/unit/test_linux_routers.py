@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from preflight_facts import facts
+
 from qoslab.errors import ExperimentError, UserError
 from qoslab.exchange.inventory_template import inventory as inventory_template
 from qoslab.lab_kinds import LABS
@@ -98,9 +98,9 @@ def test_the_preview_has_the_differences_under_the_names_of_devices(tmp_path: Pa
 
 
 def test_devices_of_filters_and_actions_are_named_too() -> None:
-    words = "filter add dev eth1 parent 1: flower indev eth0 action mirred egress redirect dev eth1".split()
-    named = "filter add dev ppp0 parent 1: flower indev lan action mirred egress redirect dev ppp0".split()
-    assert on_devices(words, {"eth0": "lan", "eth1": "ppp0"}) == named
+    command = "filter add dev {1} parent 1: flower indev {0} action mirred egress redirect dev {1}"
+    named = on_devices(command.format("eth0", "eth1").split(), {"eth0": "lan", "eth1": "ppp0"})
+    assert " ".join(named) == command.format("lan", "ppp0")
 
 
 def test_obstacles_of_a_kernel_are_findings() -> None:

@@ -269,7 +269,7 @@ def _queue(holder: Mapping[str, Any], counted: Mapping[str, Any]) -> Row:
 def _delays(holder: Mapping[str, Any]) -> Row:
     """Return the delay in a queue that its qdisc reports, if it measures one: the greatest of the tins of CAKE."""
     if tins := holder.get("tins"):
-        return {name: max(_delays(tin)[name] for tin in tins) for name in ("queue_delay_ns", "queue_delay_peak_ns")}
+        return {DELAYS[name]: 1000 * max(tin[name] for tin in tins) for name in ("avg_delay_us", "peak_delay_us")}
     return {column: 1000 * holder[name] for name, column in DELAYS.items() if name in holder}
 
 
