@@ -13,12 +13,12 @@ from ipaddress import IPv4Address, IPv6Address
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from qoslab.capture.packet_tables import TCP, UDP, Array, column
 from qoslab.model.experiment import CapturePoint, Experiment, Flow, Topology
 from qoslab.results import CellRecord, FlowRecord
+from qoslab.results.columns import Columns
 from qoslab.traffic import Uncounted, tool
 
 _NUMBERS = 1 << 32
@@ -149,17 +149,17 @@ def _sees(topology: Topology, point: CapturePoint, flow: Flow, ends: FlowRecord)
     return there and point.filter in ("", family, flow.protocol)
 
 
-def unlike(flows: pd.DataFrame, arriving: Arriving) -> Iterator[str]:
+def unlike(flows: Columns, arriving: Arriving) -> Iterator[str]:
     """Yield a message for each tool with a report that does not match the arrivals in one cell; `flows` is the cell's
     table `flows`.
     """
     for report in arriving.reports:
         packets = arriving.packets(report.capture)
-        rows = flows[(flows["traffic"] == report.flow.name) & flows["local_port"].notna()]
-        if packets is None or rows.empty:
+        rows = flows.where((flows["traffic"] == report.flow.name) & flows.has("local_port"))
+        if packets is None or not len(rows):
             continue
-        stated, least, most = int(rows["bytes"].sum()), 0, 0
-        for port, seconds in zip(rows["local_port"].astype(int), rows["seconds"].astype(float), strict=True):
+        stated, least, most = int(np.nansum(rows["bytes"])), 0, 0
+        for port, seconds in zip(rows["local_port"].astype(int), rows["seconds"], strict=True):
             stream = report.stream(packets, port)
             least += stream.until(_end_ns(report, stream, seconds) - report.uncounted.last_s * 1e9)
             most += stream.all
@@ -167,7 +167,7 @@ def unlike(flows: pd.DataFrame, arriving: Arriving) -> Iterator[str]:
         if not least - within <= stated <= most + within:
             counted = f"{least} to {most}" if least < most else str(most)
             yield (
-                f'traffic "{report.flow.name}": {rows["tool"].iloc[0]} reports {stated} B received, and the capture '
+                f'traffic "{report.flow.name}": {rows["tool"][0]} reports {stated} B received, and the capture '
                 f"{report.capture} saw {counted} B: they may differ by {within} B"
             )
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 
 from qoslab.analysis.class_lines import CLASS
+from qoslab.analysis.classes import in_time, sums_by_time
 from qoslab.analysis.missing import NEVER, NOTHING_COUNTED, Missing
+from qoslab.analysis.timeline import greatest, least
 from qoslab.model.metrics import At
+from qoslab.results.columns import Column, Columns
 
 APART_S = 2.5
 """Maximum time between the readings around an instant. A data plane is read each second; between show commands that are
@@ -16,44 +18,45 @@ far apart, counters need not grow evenly, and the waiting packets are unknown.
 _COLUMNS = {"conformed_bytes": "police_conformed_bytes", "bytes": "bytes"}
 
 
-def moment_s(rows: pd.DataFrame, at: At) -> float | Missing:
+def moment_s(rows: Columns, at: At) -> float | Missing:
     """Return the instant in seconds of the cell's time, from `rows`, the readings of the selected classes.
 
     Counters are interpolated between readings. The result is missing if the instant was never reached, or has no
     readings close to it.
     """
-    if rows.empty:
+    if not len(rows):
         return Missing("there are no counters over time")
-    last = float(rows["time_s"].max())
+    read = rows["time_s"]
+    last = greatest(read)
     if at.counter == "time":
         wanted = at.value / 1000
         if wanted > last:
             return Missing(f"{at} {NEVER}: the last reading is of {last:.1f} s")
-        read = rows["time_s"].astype(float)
-        return _near(at, wanted, float(read[read <= wanted].max()), float(read[read >= wanted].min()))
-    counted = rows.dropna(subset=[_COLUMNS[at.counter]]).groupby("time_s")[_COLUMNS[at.counter]].sum().astype(float)
-    reached = np.flatnonzero(counted.to_numpy() >= at.value)
+        return _near(at, wanted, greatest(read[read <= wanted]), least(read[read >= wanted]))
+    name = _COLUMNS[at.counter]
+    times, counted = sums_by_time(rows.where(rows.has(name)), name)
+    reached = np.flatnonzero(counted >= at.value)
     if not len(reached):
-        most = f"{counted.iloc[-1]:.0f} B at the end" if len(counted) else NOTHING_COUNTED
+        most = f"{counted[-1]:.0f} B at the end" if len(counted) else NOTHING_COUNTED
         return Missing(f"{at} {NEVER}: {most}")
     place = int(reached[0])
     if place == 0:
-        return float(counted.index[0])
-    times, values = counted.index[place - 1 : place + 1], counted.to_numpy()[place - 1 : place + 1]
-    moment = float(np.interp(at.value, values, times.astype(float)))
-    return _near(at, moment, float(times[0]) if moment < times[1] else moment, float(times[1]))
+        return float(times[0])
+    before, after = float(times[place - 1]), float(times[place])
+    moment = float(np.interp(at.value, counted[place - 1 : place + 1], (before, after)))
+    return _near(at, moment, before if moment < after else moment, after)
 
 
-def instant_error_s(rows: pd.DataFrame, at: At, moment: float) -> float:
+def instant_error_s(rows: Columns, at: At, moment: float) -> float:
     """Return the maximum time error of the readings around an instant, in seconds; 0 for those of a data plane.
 
     It is also 0 for the instant of a counter value, since that counter was read together with all others.
     """
     if at.counter != "time":
         return 0.0
-    times = rows["time_s"].astype(float)
-    around = (times == times[times <= moment].max()) | (times == times[times >= moment].min())
-    return float(rows["time_error_s"].astype(float)[around].fillna(0.0).max())
+    times = rows["time_s"]
+    around = (times == greatest(times[times <= moment])) | (times == least(times[times >= moment]))
+    return greatest(np.nan_to_num(rows["time_error_s"][around]))
 
 
 def _near(at: At, moment: float, before: float, after: float) -> float | Missing:
@@ -63,25 +66,30 @@ def _near(at: At, moment: float, before: float, after: float) -> float | Missing
     return moment
 
 
-def until(rows: pd.DataFrame, moment: float) -> pd.DataFrame:
-    """Return the readings up to an instant, plus one of each class at the instant with interpolated counters.
+def until(rows: Columns, moment: float) -> Columns:
+    """Return the readings up to an instant, plus one of each class at the instant with interpolated counters."""
+    parts: list[tuple[Column, int | None]] = []
+    for _, places in sorted(in_time(rows, CLASS).items()):
+        times = rows["time_s"][places]
+        count = int((times <= moment).sum())
+        if count:
+            between = (times[count:] > moment).any() and times[count - 1] != moment
+            parts.append((places[:count], int(places[count]) if between else None))
 
-    Numbers in `rows` must be floats, as in `metrics`.
-    """
-    parts = []
-    for _, one in rows.groupby(CLASS):
-        one = one.sort_values("time_s")
-        before, after = one[one["time_s"] <= moment], one[one["time_s"] > moment]
-        if before.empty:
-            continue
-        parts.append(before)
-        if after.empty or float(before["time_s"].iloc[-1]) == moment:
-            continue
-        near, far = before.iloc[-1], after.iloc[0]
-        share = (moment - near["time_s"]) / (far["time_s"] - near["time_s"])
-        at = near.copy()
-        for name in one.columns:
-            if isinstance(near[name], float | int) and not isinstance(near[name], bool):
-                at[name] = near[name] + (far[name] - near[name]) * share
-        parts.append(at.to_frame().T)
-    return pd.concat(parts, ignore_index=True).infer_objects().astype(rows.dtypes) if parts else rows.iloc[:0]
+    def share(near: int, far: int) -> float:
+        times = rows["time_s"]
+        return float((moment - times[near]) / (times[far] - times[near]))
+
+    def read(name: str) -> Column:
+        column = rows[name]
+        pieces = [column[:0]]
+        for before, far in parts:
+            pieces.append(column[before])
+            if far is not None:
+                near = int(before[-1])
+                counted = column.dtype == float
+                at = column[near] + (column[far] - column[near]) * share(near, far) if counted else column[near]
+                pieces.append(np.array([at], dtype=column.dtype))
+        return np.concatenate(pieces)
+
+    return Columns(sum(len(before) + (far is not None) for before, far in parts), read)

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from types import MappingProxyType
 from typing import cast
 
-import pandas as pd
+import numpy as np
 
 from qoslab.analysis.class_lines import CLASS, Line, Lines
 from qoslab.analysis.classes import (
     dropped,
+    grouped,
     interfaces_of,
     keys_of,
     last_of_class,
@@ -25,13 +26,14 @@ from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure, Missing, total
 from qoslab.model.instants import DURING, WINDOW_FROM
 from qoslab.model.metrics import ClassSelector
+from qoslab.results.columns import Column, Columns
 
 _Key = tuple[str, str, str, str, str]
 """Key of a class: a row of CLASS."""
 ANY_HEADER = 14
 """Bytes of layer 2 that are counted with a packet if the line is unknown."""
 _Figures = dict[str, float | Missing]
-_OfOne = Callable[[pd.DataFrame, float, Line | None], _Figures]
+_OfOne = Callable[[Columns, float, Line | None], _Figures]
 """Function that computes values of one class from its readings in order, the traffic time, and the line
 if it is known.
 """
@@ -58,7 +60,7 @@ if it is known.
     classes=lambda selection: selection.whole.once(EachClass, selection.cell.traffic_s, selection.cell.lines),
     selector=lambda selection: selection.selector,
 )
-def _of_selection(rows: pd.DataFrame, classes: EachClass, selector: str | None) -> Iterator[Figure]:
+def _of_selection(rows: Columns, classes: EachClass, selector: str | None) -> Iterator[Figure]:
     """Compute the metrics of the selected classes. Shares are of all classes of a policy, including
     those not selected.
     """
@@ -71,20 +73,20 @@ class EachClass:
     The share of a class is that of the packets that its policy passed, summed over all classes of the policy.
     """
 
-    def __init__(self, readings: pd.DataFrame, traffic_s: float, lines: Lines = MappingProxyType({})) -> None:
+    def __init__(self, readings: Columns, traffic_s: float, lines: Lines = MappingProxyType({})) -> None:
         self.readings = readings
-        groups = readings.groupby(CLASS, sort=False)
-        self._each: dict[_Key, pd.DataFrame] = {cast(_Key, key): rows for key, rows in groups}
+        self._each = {cast(_Key, key): readings.take(places) for key, places in grouped(readings, CLASS).items()}
         self._traffic_s, self._lines = traffic_s, lines
-        self._in_order: dict[_Key, pd.DataFrame] = {}
+        self._in_order: dict[_Key, Columns] = {}
         """Readings of a class by their times."""
         self._computed: dict[tuple[_OfOne, _Key], _Figures] = {}
 
-    def median_of(self, readings: pd.DataFrame, column: str) -> float:
-        """Return the median of a column over the window for rates, the greatest of these classes; NaN if unknown."""
-        times = readings["time_s"].astype(float)
-        window = readings[(times >= WINDOW_FROM * self._traffic_s) & (times <= self._traffic_s)]
-        return float(window.astype({column: float}).groupby(CLASS, sort=False)[column].median().max())
+    def medians_of(self, readings: Columns, column: str) -> list[float]:
+        """Return the median of a column over the window for rates, for each class with a known value there."""
+        times = readings["time_s"]
+        window = (times >= WINDOW_FROM * self._traffic_s) & (times <= self._traffic_s)
+        known = readings.where(window & readings.has(column))
+        return [float(np.median(known[column][places])) for places in grouped(known, CLASS).values()]
 
     def added(self, selected: Callable[[_Key], bool], figures: _OfOne) -> _Figures:
         """Return the sums over the selected classes; a value that one of them lacks is left out."""
@@ -95,7 +97,7 @@ class EachClass:
     def _of_one(self, key: _Key, figures: _OfOne) -> _Figures:
         if (figures, key) not in self._computed:
             if key not in self._in_order:
-                self._in_order[key] = self._each[key].sort_values("time_s")
+                self._in_order[key] = self._each[key].take(self._each[key]["time_s"].argsort())
             self._computed[figures, key] = figures(self._in_order[key], self._traffic_s, self._lines.get(key[:2]))
         return self._computed[figures, key]
 
@@ -103,18 +105,17 @@ class EachClass:
 def class_figures(classes: EachClass, selector: ClassSelector) -> Iterator[Figure]:
     """Compute the metrics `class.*`, added up over the classes of `selector`."""
     mine = selected(classes.readings, selector)
-    if mine.empty:
+    if not len(mine):
         return
     last = last_of_class(mine)
     for unit in ("packets", "bytes"):
         yield f"class.{unit}", total(last[unit], f"{unit} of classes")
     yield "class.drops", total(dropped(last, "packets"), "drops of every reason")
     marks = last["random_detect_ecn_mark_packets"]
-    if marks.notna().any():
-        yield "class.ecn_marks", total(marks.dropna(), "its marks")
-    delay_ns = classes.median_of(mine, "queue_delay_ns")
-    if not math.isnan(delay_ns):
-        yield "class.queue_delay", delay_ns / 1e6
+    if len(marked := marks[~np.isnan(marks)]):
+        yield "class.ecn_marks", total(marked, "its marks")
+    if medians_ns := classes.medians_of(mine, "queue_delay_ns"):
+        yield "class.queue_delay", max(medians_ns) / 1e6
     keys = set(keys_of(last))
     levels = {_level(key) for key in keys}
     for suffix, figures in (("", _over_window), (".during", _at_moment)):
@@ -149,34 +150,34 @@ def _sum(values: list[float | Missing]) -> float | Missing:
     return Estimate(found, error) if error else found
 
 
-def _over_window(readings: pd.DataFrame, traffic_s: float, line: Line | None) -> _Figures:
+def _over_window(readings: Columns, traffic_s: float, line: Line | None) -> _Figures:
     """Return the rates between the first and the last reading of the window."""
-    times = readings["time_s"].astype(float)
-    window = readings[(times >= WINDOW_FROM * traffic_s) & (times <= traffic_s)]
+    times = readings["time_s"]
+    window = readings.where((times >= WINDOW_FROM * traffic_s) & (times <= traffic_s))
     if len(window) < 2:
         return {}
-    seconds = float(window["time_s"].iloc[-1] - window["time_s"].iloc[0])
-    offered, lost = window["bytes"].astype(float), dropped(window, "bytes")
-    if (offered.diff().dropna() < 0).any():
+    seconds = float(window["time_s"][-1] - window["time_s"][0])
+    offered, lost = window["bytes"], dropped(window, "bytes")
+    if (np.diff(offered[~np.isnan(offered)]) < 0).any():
         # Counters that went back: the policy was attached again.
         return {}
 
-    def rate(count: pd.Series, what: str) -> float | Missing:
-        ends = count.iloc[[0, -1]]
-        if ends.isna().any():
+    def rate(count: Column, what: str) -> float | Missing:
+        grown = float(count[-1] - count[0])
+        if math.isnan(grown):
             return Missing(f"{_of(readings)}: its readings do not include {what}")
-        return float(ends.iloc[1] - ends.iloc[0]) * 8 / seconds
+        return grown * 8 / seconds
 
     found: _Figures = {
         "offered": rate(offered, "the bytes that were offered"),
         "dropped": rate(lost, "the bytes of all drops"),
         "passed": rate(offered - lost - waiting(window, "bytes"), "the bytes of all drops and of its queue"),
     }
-    if isinstance(found["passed"], Missing) and window["time_error_s"].isna().all():
+    if isinstance(found["passed"], Missing) and not window.has("time_error_s").any():
         # A kernel counts the bytes that left and not those that it dropped.
-        found["passed"] = rate(window["queue_output_bytes"].astype(float), "the bytes that left its queue")
-    packets = window["packets"].astype(float) - dropped(window, "packets") - waiting(window, "packets")
-    if window["time_error_s"].notna().all():
+        found["passed"] = rate(window["queue_output_bytes"], "the bytes that left its queue")
+    packets = window["packets"] - dropped(window, "packets") - waiting(window, "packets")
+    if window.has("time_error_s").all():
         return _printed_window(window, found, packets, seconds, line)
     if line is not None:
         framing, passed = rate(packets, "the packets of all drops and of its queue"), found["passed"]
@@ -192,25 +193,23 @@ def _over_window(readings: pd.DataFrame, traffic_s: float, line: Line | None) ->
 
 
 def _printed_window(
-    window: pd.DataFrame, exact: _Figures, passed_packets: pd.Series, seconds: float, line: Line | None
+    window: Columns, exact: _Figures, passed_packets: Column, seconds: float, line: Line | None
 ) -> _Figures:
     """Return the values over a window of readings from show commands: missing ones are estimated, with a bound of the
     error.
 
     `exact` are the completely reported values, `passed_packets` the number of packets passed at each reading.
     """
-    ends = window.iloc[[0, -1]]
     header = ANY_HEADER if line is None else line.header_bytes
 
-    def grown(count: pd.Series) -> float:
-        first, last = count.iloc[[0, -1]].astype(float)
-        return float(last - first)
+    def grown(count: Column) -> float:
+        return float(count[-1] - count[0])
 
-    packets, size = grown(ends["packets"]), grown(ends["bytes"])
-    went, lost = grown(passed_packets), grown(dropped(ends, "packets"))
+    packets, size = grown(window["packets"]), grown(window["bytes"])
+    went, lost = grown(passed_packets), grown(dropped(window, "packets"))
     found = dict(exact)
     if isinstance(found["passed"], Missing):
-        left = grown(ends["queue_output_bytes"])
+        left = grown(window["queue_output_bytes"])
         if not math.isnan(left):
             # The bytes from a class's queue to the line are printed, regardless of earlier drops.
             found["passed"] = left * 8 / seconds
@@ -230,32 +229,30 @@ def _printed_window(
             framing = went * 8 / seconds * line.extra_bytes
             found["line_share"] = scaled(Estimate(passed + framing, error_of(passed)), 1 / line.rate_bps)
     # The counters were read at some instant between question and answer.
-    apart = float(ends["time_error_s"].sum()) / seconds
+    apart = float(window["time_error_s"][0] + window["time_error_s"][-1]) / seconds
     return {
         name: value if isinstance(value, Missing) else Estimate(value, error_of(value) + abs(value) * apart)
         for name, value in found.items()
     }
 
 
-def _of(readings: pd.DataFrame) -> str:
+def _of(readings: Columns) -> str:
     """Return the display name of the class."""
-    first = readings.iloc[0]
-    return f"{first['device']} {first['interface']} {first['direction']} {first['class']}"
+    return " ".join(str(readings[name][0]) for name in ("device", "interface", "direction", "class"))
 
 
-def _at_moment(readings: pd.DataFrame, traffic_s: float, line: Line | None) -> _Figures:
+def _at_moment(readings: Columns, traffic_s: float, line: Line | None) -> _Figures:
     """Return the values that the router prints at the time of `during`."""
-    running = readings[(readings["time_s"] > 0) & (readings["time_s"] < traffic_s)]
-    if running.empty:
+    running = readings.where((readings["time_s"] > 0) & (readings["time_s"] < traffic_s))
+    if not len(running):
         return {}
-    nearest = int((running["time_s"].astype(float) - DURING * traffic_s).abs().to_numpy().argmin())
-    moment = running.iloc[[nearest]]
+    nearest = np.abs(running["time_s"] - DURING * traffic_s).argmin()
+    moment = running.take(np.array([nearest]))
     found: _Figures = {"drops": total(dropped(moment, "packets"), "drops of every reason")}
-    depth = float(printed_depth(moment).iloc[0])
+    depth = float(printed_depth(moment)[0])
     if not math.isnan(depth):
         found["queue_depth"] = depth
-    offered, lost = (moment[f"{name}_rate_bps"].iloc[0] for name in ("offered", "drop"))
-    if pd.notna(offered) and pd.notna(lost):
-        rates = printed(pd.Series([offered, lost]))
-        found |= {"offered": float(rates[0]), "dropped": float(rates[1]), "passed": float(rates[0] - rates[1])}
+    offered, lost = (float(printed(moment[f"{name}_rate_bps"])[0]) for name in ("offered", "drop"))
+    if not math.isnan(offered + lost):
+        found |= {"offered": offered, "dropped": lost, "passed": offered - lost}
     return found

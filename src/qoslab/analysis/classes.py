@@ -14,31 +14,49 @@ import pandas as pd
 from qoslab.analysis.class_lines import CLASS
 from qoslab.model.drops import DROP_REASONS
 from qoslab.model.metrics import ClassSelector
+from qoslab.results.columns import Column, Columns
 
 PRINTED_RATE_BPS = 1000
 """Resolution of printed rates in b/s."""
 
 
-def in_time(rows: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], np.ndarray]:
-    """Return the row numbers for each combination of values in the columns `keys`, ordered by time.
+def grouped(rows: Columns, keys: Sequence[str]) -> dict[tuple[Any, ...], Column]:
+    """Return the row numbers for each combination of values in the columns `keys`, ordered by their first rows.
 
-    A row with a missing key is left out. Combinations are ordered by their first times.
+    A row with a missing key is left out.
     """
-    order = rows["time_s"].to_numpy(dtype=float).argsort()
-    columns = [rows[name].to_numpy(dtype=object)[order] for name in keys]
-    lacking = np.logical_or.reduce([pd.isna(column) for column in columns])
     found: dict[tuple[Any, ...], list[int]] = {}
-    for number, lacks, key in zip(order.tolist(), lacking.tolist(), zip(*columns, strict=True), strict=True):
-        if not lacks:
-            found.setdefault(key, []).append(number)
+    known = np.logical_and.reduce([rows.has(name) for name in keys])
+    columns = (rows[name].tolist() for name in keys)
+    for number, (complete, *key) in enumerate(zip(known.tolist(), *columns, strict=True)):
+        if complete:
+            found.setdefault(tuple(key), []).append(number)
     return {key: np.array(numbers) for key, numbers in found.items()}
 
 
-def last_of_class(classes: pd.DataFrame) -> pd.DataFrame:
-    """Return the last reading of each class, before its policy was removed."""
-    place = classes["time_s"].to_numpy(dtype=float).argsort().argsort()
+def in_time(rows: Columns, keys: Sequence[str]) -> dict[tuple[Any, ...], Column]:
+    """Return the row numbers for each combination of values in the columns `keys`, ordered by time, as `grouped`."""
+    order = rows["time_s"].argsort()
+    return {key: order[places] for key, places in grouped(rows.take(order), keys).items()}
+
+
+def sums_by_time(rows: Columns, name: str) -> tuple[Column, Column]:
+    """Return the times of readings in order, and the sum of the known values of a column at each."""
+    times, place = np.unique(rows["time_s"], return_inverse=True)
+    return times, np.bincount(place, np.nan_to_num(rows[name]), len(times))
+
+
+def _last_places(classes: Columns) -> Column:
+    """Return the row number of the last reading of each class, in order of time."""
+    place = classes["time_s"].argsort().argsort()
     last = np.array([rows[-1] for rows in in_time(classes, CLASS).values()], dtype=int)
-    return classes.take(last[place[last].argsort()])
+    found: Column = last[place[last].argsort()]
+    return found
+
+
+def last_of_class(classes: Columns) -> Columns:
+    """Return the last reading of each class, before its policy was removed."""
+    return classes.take(_last_places(classes))
 
 
 def class_drops(classes: pd.DataFrame) -> pd.DataFrame:
@@ -48,73 +66,76 @@ def class_drops(classes: pd.DataFrame) -> pd.DataFrame:
     without a queue). The counters satisfy offered = sent + dropped + queued. Values that the reading lacks are null,
     and so are values computed from them.
     """
-    last = last_of_class(classes)
+    last = classes.take(_last_places(Columns.of_frame(classes)))
     found = last[CLASS].assign(offered=last["packets"])
     for reason in DROP_REASONS:
-        found[reason] = last.get(f"drops_{reason}_packets", 0)
+        found[reason] = last[f"drops_{reason}_packets"]
     found["queued"] = last["queue_depth_packets"]
-    found["sent"] = found["offered"] - dropped(last, "packets") - waiting(last, "packets")
+    counted = Columns.of_frame(last)
+    found["sent"] = found["offered"] - dropped(counted, "packets") - waiting(counted, "packets")
     return found[[*CLASS, "offered", "sent", *DROP_REASONS, "queued"]].reset_index(drop=True)
 
 
-def dropped(classes: pd.DataFrame, unit: str) -> pd.Series:
+def dropped(classes: Columns, unit: str) -> Column:
     """Return the drops of each reading for any reason, in `packets` or `bytes`; nan if a part is missing."""
-    known = [name for name in (f"drops_{reason}_{unit}" for reason in DROP_REASONS) if name in classes]
-    counts = [classes[name].to_numpy(dtype=float, na_value=np.nan) for name in known]
-    return pd.Series(np.sum(counts, axis=0), classes.index)
+    found: Column = np.sum([classes[f"drops_{reason}_{unit}"] for reason in DROP_REASONS], axis=0)
+    return found
 
 
-def printed_depth(classes: pd.DataFrame) -> pd.Series:
+def printed_depth(classes: Columns) -> Column:
     """Return the packets in the class's queue in a router's printed form, for all labs; nan if a reading lacks them.
 
     The later generation prints one value for these and for the class's packets in the transmit ring and on the line.
     """
-    in_ring = classes["queue_in_ring_packets"].astype(float).fillna(0.0)
-    return classes["queue_depth_packets"].astype(float) + in_ring
+    found: Column = classes["queue_depth_packets"] + np.nan_to_num(classes["queue_in_ring_packets"])
+    return found
 
 
-def waiting(classes: pd.DataFrame, unit: str) -> pd.Series:
+def waiting(classes: Columns, unit: str) -> Column:
     """Return the content of the class's queue in each reading, in `packets` or `bytes`; nan if not shown.
 
     It is 0 for a class without a queue, and for a queue of no packets, even if its bytes are not reported.
     """
-    packets = classes["queue_depth_packets"].astype(float)
-    none = (packets.isna() & classes["queue_discipline"].isna()) | (packets == 0)
-    return classes[f"queue_depth_{unit}"].astype(float).mask(none, 0.0)
+    packets = classes["queue_depth_packets"]
+    none = (np.isnan(packets) & ~classes.has("queue_discipline")) | (packets == 0)
+    return np.where(none, 0.0, classes[f"queue_depth_{unit}"])
 
 
-def interfaces_of(classes: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+def interfaces_of(classes: Columns) -> dict[str, tuple[str, ...]]:
     """Return the routers and interfaces with classes."""
     found: dict[str, list[str]] = {}
     for device, interface in dict.fromkeys(zip(classes["device"], classes["interface"], strict=True)):
-        if not pd.isna(device):
+        if device is not None:
             found.setdefault(str(device), []).append(interface)
     return {device: tuple(interfaces) for device, interfaces in found.items()}
 
 
-def keys_of(classes: pd.DataFrame) -> list[tuple[Any, ...]]:
+def keys_of(classes: Columns) -> list[tuple[Any, ...]]:
     """Return the class of each row, as its values of CLASS."""
     return list(zip(*(classes[name].tolist() for name in CLASS), strict=True))
 
 
-def selected(classes: pd.DataFrame, selector: ClassSelector, *, nested: bool = False) -> pd.DataFrame:
+def selected(classes: Columns, selector: ClassSelector, *, nested: bool = False) -> Columns:
     """Return the rows of the selected classes; with `nested`, `*` includes classes of nested policies."""
-    chosen = classes[classes["direction"] == selector.direction]
+    chosen = classes["direction"] == selector.direction
     if selector.router is not None:
-        chosen = chosen[chosen["device"] == selector.router]
+        chosen &= classes["device"] == selector.router
     if selector.interface is not None:
-        chosen = chosen[chosen["interface"] == selector.interface]
+        chosen &= classes["interface"] == selector.interface
     if selector.path != "*":
-        return chosen[chosen["class"] == selector.path]
-    return chosen if nested else chosen[~chosen["class"].str.contains("/", regex=False)]
+        chosen &= classes["class"] == selector.path
+    elif not nested:
+        chosen &= np.array(["/" not in str(name) for name in classes["class"]], dtype=bool)
+    return classes.where(chosen)
 
 
-def only_value(values: pd.Series) -> float | None:
-    """Return the value common to all; None if they differ or there are none."""
-    found = values.dropna().unique()
+def only_value(rows: Columns, name: str) -> float | None:
+    """Return the known value common to all rows; None if they differ or there are none."""
+    found = rows.distinct(name)
     return float(found[0]) if len(found) == 1 else None
 
 
-def printed(rates_bps: pd.Series) -> pd.Series:
+def printed(rates_bps: Column) -> Column:
     """Return rates rounded as a router prints them; nan if unknown."""
-    return (rates_bps.astype(float) / PRINTED_RATE_BPS + 0.5).floordiv(1) * PRINTED_RATE_BPS
+    found: Column = np.floor_divide(rates_bps / PRINTED_RATE_BPS + 0.5, 1) * PRINTED_RATE_BPS
+    return found

@@ -9,32 +9,33 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-import pandas as pd
+import numpy as np
 
 from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import NOT_TOGETHER, Figure, Missing, most, total
-from qoslab.analysis.timeline import Timeline, common_span, span
+from qoslab.analysis.timeline import Timeline, common_span, greatest, least, span
 from qoslab.model.voice import mean_opinion
+from qoslab.results.columns import Column, Columns
 
 NO_DELAY = "its lab does not measure one-way delay; --lab simulated does"
 
 
-def total_bps(flows: pd.DataFrame) -> float:
+def total_bps(flows: Columns) -> float:
     """Return the total payload rate of one cell's `flows`: all received payload over the time from first start to last
     end.
 
     Return nan if no flow lasted.
     """
     found = span(flows)
-    return math.nan if found is None else float(flows["bytes"].sum()) * 8 / (found[1] - found[0])
+    return math.nan if found is None else float(np.nansum(flows["bytes"])) * 8 / (found[1] - found[0])
 
 
-def jain(goodputs: pd.Series) -> float:
+def jain(goodputs: Column) -> float:
     """Return Jain's fairness index (sum x)^2 / (n sum x^2): 1 for equal shares, 1/n if one has all; nan if all are 0.
 
     R. Jain, D. Chiu, W. Hawe, "A quantitative measure of fairness", DEC-TR-301, 1984.
     """
-    squares = float((goodputs.astype(float) ** 2).sum())
+    squares = float((goodputs**2).sum())
     return float(goodputs.sum()) ** 2 / (len(goodputs) * squares) if squares > 0 else math.nan
 
 
@@ -58,66 +59,66 @@ def jain(goodputs: pd.Series) -> float:
     "voice.mos",
     intervals=lambda selection: selection.cell.tables["intervals"],
 )
-def goodput_figures(flows: pd.DataFrame, intervals: pd.DataFrame | None = None) -> Iterator[Figure]:
+def goodput_figures(flows: Columns, intervals: Columns | None = None) -> Iterator[Figure]:
     """Compute the metrics of one cell's `flows`; `intervals` are those of the cell, if there are any."""
-    if flows.empty:
+    if not len(flows):
         return
     yield "goodput.sum", total_bps(flows)
-    each = flows["goodput_bps"].astype(float)
-    least, greatest = float(each.min()), float(each.max())
-    yield "goodput.flow.min", least
-    yield "goodput.flow.max", greatest
-    yield "goodput.flow.median", float(each.median())
+    each = flows["goodput_bps"]
+    low, high = least(each), greatest(each)
+    yield "goodput.flow.min", low
+    yield "goodput.flow.max", high
+    known = each[~np.isnan(each)]
+    yield "goodput.flow.median", float(np.median(known)) if len(known) else math.nan
     if len(each) > 1:
-        yield "goodput.flow.second_min", float(each.nsmallest(2).iloc[-1])
-        yield "goodput.flow.second_max", float(each.nlargest(2).iloc[-1])
-    if greatest > 0:
-        yield "goodput.spread", greatest / least if least > 0 else math.inf
+        yield "goodput.flow.second_min", float(np.sort(each)[1])
+        yield "goodput.flow.second_max", -float(np.sort(-each)[1])
+    if high > 0:
+        yield "goodput.spread", high / low if low > 0 else math.inf
         yield "fairness.jain", fairness(flows, intervals)
-    datagrams = flows[flows["datagrams"].notna()]
-    if not datagrams.empty:
+    datagrams = flows.where(flows.has("datagrams"))
+    if len(datagrams):
         sent, lost = float(datagrams["datagrams"].sum()), total(datagrams["lost"], "lost datagrams of streams")
         yield "datagrams.lost", lost
         if sent:
             yield "datagrams.loss", lost if isinstance(lost, Missing) else lost / sent
         # A stream of which no two datagrams arrived has no jitter.
-        few = datagrams["datagrams"].astype(float) - datagrams["lost"].astype(float) < 2
-        arrived = datagrams[~few]
-        if not arrived.empty:
+        arrived = datagrams.where(~(datagrams["datagrams"] - datagrams["lost"] < 2))
+        if len(arrived):
             yield "datagrams.jitter", most(arrived["jitter_ms"], "jitters of streams")
-        yield from _delays(datagrams[datagrams["datagrams"] > datagrams["lost"]])
-        if "voice_r" in datagrams and not datagrams["voice_r"].isna().all():
-            worst = float(datagrams["voice_r"].min())
+        yield from _delays(datagrams.where(datagrams["datagrams"] > datagrams["lost"]))
+        worst = least(datagrams["voice_r"])
+        if not math.isnan(worst):
             yield "voice.r", worst
             yield "voice.mos", mean_opinion(worst)
 
 
-def _delays(arrived: pd.DataFrame) -> Iterator[Figure]:
+def _delays(arrived: Columns) -> Iterator[Figure]:
     """Yield the one-way delays of UDP flows with arrivals."""
     for name in ("p50", "p99", "max"):
         column = f"delay_{name}_ms"
-        if arrived.empty:
+        if not len(arrived):
             return
-        if column not in arrived or arrived[column].isna().all():
+        if not arrived.has(column).any():
             yield f"datagrams.delay.{name}", Missing(NO_DELAY)
         else:
             yield f"datagrams.delay.{name}", most(arrived[column], "delays of streams")
 
 
-def fairness(flows: pd.DataFrame, intervals: pd.DataFrame | None = None) -> float | Missing:
+def fairness(flows: Columns, intervals: Columns | None = None) -> float | Missing:
     """Return Jain's index of the payload that the flows received while all of them ran."""
     together = common_span(flows)
     if together is None:
         return Missing(NOT_TOGETHER)
-    index = jain(pd.Series([stream.between(*together) for stream in Timeline.each(flows, intervals)]))
+    index = jain(np.array([stream.between(*together) for stream in Timeline.each(flows, intervals)]))
     return Missing("none of its flows received anything while all of them ran") if math.isnan(index) else index
 
 
 @metrics_of("flows", "goodput.share", everything=lambda selection: selection.whole.rows)
-def share_figures(flows: pd.DataFrame, everything: pd.DataFrame) -> Iterator[Figure]:
+def share_figures(flows: Columns, everything: Columns) -> Iterator[Figure]:
     """Return the share of `flows` in the bytes received by `everything` in their cell: shares add up to 1."""
-    if flows.empty:
+    if not len(flows):
         return
-    received = float(everything["bytes"].sum())
+    received = float(np.nansum(everything["bytes"]))
     if received > 0:
-        yield "goodput.share", float(flows["bytes"].sum()) / received
+        yield "goodput.share", float(np.nansum(flows["bytes"])) / received

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pandas as pd
-
 from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure, Missing, total
 from qoslab.analysis.throughput import segment_size, tcp_flows
+from qoslab.results.columns import Columns
 
 
 @metrics_of(
@@ -18,9 +17,9 @@ from qoslab.analysis.throughput import segment_size, tcp_flows
     "tcp.timeouts",
     mss_bytes=lambda selection: segment_size(tcp_flows(selection.cell.tables["flows"])),
 )
-def host_figures(hosts: pd.DataFrame, mss_bytes: float | None) -> Iterator[Figure]:
+def host_figures(hosts: Columns, mss_bytes: float | None) -> Iterator[Figure]:
     """Compute the metrics of one cell's hosts together. The size of a full segment is None if it is unknown."""
-    if hosts.empty:
+    if not len(hosts):
         return
     again = total(hosts["retransmitted_segments"], "the counters of hosts")
     yield "tcp.retransmits", again

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import pandas as pd
-
 from qoslab.analysis.limiter_inference import Joined, infer, join, load
 from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure, Missing
@@ -16,6 +14,7 @@ from qoslab.errors import UserError
 from qoslab.model.experiment import Experiment
 from qoslab.model.metrics import CapturesSelector, Reference
 from qoslab.results import CellFiles
+from qoslab.results.columns import Columns
 
 _COLUMNS = {
     "limiter.rate": "rate_bps",
@@ -65,13 +64,13 @@ def _figures(joined: Joined, dscp: int | None) -> Row:
 
 
 @metrics_of("limiters", *_COLUMNS)
-def limiter_figures(limiters: pd.DataFrame) -> Iterator[Figure]:
+def limiter_figures(limiters: Columns) -> Iterator[Figure]:
     """Compute the metrics of the limiter between two captures; none for several pairs together."""
     if len(limiters) != 1:
         return
-    row = limiters.iloc[0]
+    kind, before, after = (limiters[name][0] for name in ("kind", "before", "after"))
     for name, column in _COLUMNS.items():
-        if pd.notna(row[column]):
-            yield name, float(row[column])
+        if limiters.has(column)[0]:
+            yield name, float(limiters[column][0])
         else:
-            yield name, Missing(f"found {row['kind']} between {row['before']} and {row['after']}, without this value")
+            yield name, Missing(f"found {kind} between {before} and {after}, without this value")

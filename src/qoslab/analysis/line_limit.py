@@ -13,14 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import pandas as pd
+import numpy as np
 
 from qoslab.analysis.paths import FULL_PACKET_BYTES, Hop, Paths, paths_of
 from qoslab.analysis.steady import whole_span
-from qoslab.analysis.timeline import least, span, spans, usual_interval
+from qoslab.analysis.timeline import greatest, least, span, spans, usual_interval
 from qoslab.model.experiment import Experiment, Family, Flow
 from qoslab.model.framing import CELL, CELL_PAYLOAD, COUNTED_HEADER, MEDIUM, Framing, line_bytes
 from qoslab.model.metrics import Reference, format_value
+from qoslab.results.columns import Column, Columns
 from qoslab.traffic import tool
 from qoslab.traffic.endpoints import family_of, with_family
 
@@ -56,33 +57,34 @@ class Carried:
     experiment: Experiment
     arm: str
     paths: Paths
-    flows: pd.DataFrame
-    intervals: pd.DataFrame
+    flows: Columns
+    intervals: Columns
     policed: bool
     """True if a policer is in the cell."""
     most_bits: dict[tuple[str, ...], float] = field(default_factory=dict)
     """Capacity of the links in bits, by names of traffic; filled on demand."""
-    _selected: dict[str | None, pd.DataFrame] = field(default_factory=dict)
+    _selected: dict[str | None, Columns] = field(default_factory=dict)
 
-    def flows_of(self, selector: str | None) -> pd.DataFrame:
+    def flows_of(self, selector: str | None) -> Columns:
         """Return the flows of a traffic, or all."""
         if selector not in self._selected:
-            chosen = None if selector is None else self.flows["traffic"] == selector
-            self._selected[selector] = self.flows if chosen is None or chosen.all() else self.flows[chosen]
+            all_flows = self.flows
+            self._selected[selector] = all_flows if selector is None else all_flows.among("traffic", [selector])
         return self._selected[selector]
 
 
 def beyond_lines(
-    experiment: Experiment, arm: str, found: Mapping[str, pd.DataFrame], computed: Iterable[Mapping[str, Any]]
+    experiment: Experiment, arm: str, found: Mapping[str, Columns], computed: Iterable[Mapping[str, Any]]
 ) -> Iterator[str]:
     """Yield messages on impossibly high values of one cell; `found` are its tables, `computed` its rows of `metrics`.
 
     For traffic with an unknown path, only shares are checked.
     """
-    policed = bool(found["classes"]["police_cir_bps"].notna().any())
+    policed = bool(found["classes"].has("police_cir_bps").any())
     cell = Carried(experiment, arm, paths_of(experiment), found["flows"], found["intervals"], policed)
+    known = {row["metric"]: float(row["value"]) for row in computed if row["value"] is not None}
     # A value of nan cannot be checked.
-    figures = {row["metric"]: float(row["value"]) for row in computed if pd.notna(row["value"])}
+    figures = {metric: value for metric, value in known.items() if not math.isnan(value)}
     for metric, value in figures.items():
         if metric.partition("(")[0] not in LIMITED:
             continue
@@ -95,7 +97,7 @@ def beyond_lines(
                 f"{metric}: found {format_value(value, unit)}, expected at most {format_value(most, unit)}, as it is "
                 f"{why}: an error in the analysis or in a measurement"
             )
-    parts = [figures.get(f"goodput.share({name})", math.nan) for name in cell.flows["traffic"].unique()]
+    parts = [figures.get(f"goodput.share({name})", math.nan) for name in cell.flows.distinct("traffic")]
     if parts and abs(sum(parts) - 1) > ROUNDING:
         whole = f"found {sum(parts):.1%} for all traffic together, expected 100 %"
         yield f"goodput.share: {whole}: an error in the analysis"
@@ -109,18 +111,18 @@ def _most(cell: Carried, reference: Reference, found: Mapping[str, float]) -> fl
     seconds = _counted_s(cell, reference, flows, found)
     if seconds is None:
         return None
-    of = tuple(flows["traffic"].unique())
+    of = tuple(flows.distinct("traffic"))
     if of not in cell.most_bits:
         cell.most_bits[of] = carried_bits(cell, flows)
     bits = cell.most_bits[of]
     if math.isinf(bits):
         return None
     if reference.metric.name == "goodput.of_bottleneck":
-        seconds *= cell.paths[str(flows["traffic"].iloc[0])].rate_bps
+        seconds *= cell.paths[str(flows["traffic"][0])].rate_bps
     return bits / seconds
 
 
-def _counted_s(cell: Carried, reference: Reference, flows: pd.DataFrame, found: Mapping[str, float]) -> float | None:
+def _counted_s(cell: Carried, reference: Reference, flows: Columns, found: Mapping[str, float]) -> float | None:
     """Return the seconds over which a metric counts received bytes; None if it is not a rate of flows."""
     ran = span(flows)
     if ran is None:
@@ -144,13 +146,13 @@ def _counted_s(cell: Carried, reference: Reference, flows: pd.DataFrame, found: 
             return None
 
 
-def carried_bits(cell: Carried, flows: pd.DataFrame) -> float:
+def carried_bits(cell: Carried, flows: Columns) -> float:
     """Return the payload bits of `flows` that the links can carry in their whole time; inf if a path is unknown.
 
     For flows with different paths it is the sum over several links, chosen so that each flow crosses one of them.
     """
     left = {flow.name: flow for flow in cell.experiment.flows_of(cell.experiment.arm(cell.arm))}
-    names = [str(name) for name in flows["traffic"].unique()]
+    names = [str(name) for name in flows.distinct("traffic")]
     if any(name not in left or name not in cell.paths or not cell.paths[name].hops for name in names):
         return math.inf
     bits, remaining = 0.0, set(names)
@@ -161,7 +163,7 @@ def carried_bits(cell: Carried, flows: pd.DataFrame) -> float:
         limits = []
         for hop, those in crossing.items():
             if len(those) == most:
-                rows = flows[flows["traffic"].isin(those)]
+                rows = flows.among("traffic", those)
                 limits.append((_link_bits(cell, hop, rows, [left[name] for name in those]), sorted(those)))
         least, done = min(limits)
         bits += least
@@ -169,28 +171,29 @@ def carried_bits(cell: Carried, flows: pd.DataFrame) -> float:
     return bits
 
 
-def _link_bits(cell: Carried, hop: Hop, rows: pd.DataFrame, flows: Iterable[Flow]) -> float:
+def _link_bits(cell: Carried, hop: Hop, rows: Columns, flows: Iterable[Flow]) -> float:
     """Return the payload bits of some flows that a link can carry in their whole time.
 
     The time extends to the last reported interval if that ends after the flow. It has an error of an interval if
     several tools are started one after the other. A receiver with a clock that starts at the first packet counts one
     additional packet of each stream.
     """
-    intervals = cell.intervals[cell.intervals["traffic"].isin(rows["traffic"].unique())]
+    names = rows.distinct("traffic")
+    intervals = cell.intervals.among("traffic", names)
     ran = span(rows)
     assert ran is not None
-    last = (intervals["offset_s"].astype(float).fillna(0.0) + intervals["end_s"].astype(float)).max()
-    end = max(ran[1], float(last)) if len(intervals) else ran[1]
-    started = usual_interval(intervals) if rows["traffic"].nunique() > 1 else None
+    last = greatest(np.nan_to_num(intervals["offset_s"]) + intervals["end_s"])
+    end = max(ran[1], last) if len(intervals) else ran[1]
+    started = usual_interval(intervals) if len(names) > 1 else None
     seconds = end - ran[0] + HOST_BURST_S + (started or 0.0)
     part = max(
-        payload_share(cell.experiment, flow, hop.framing, rows[rows["traffic"] == flow.name]["mss_bytes"])
+        payload_share(cell.experiment, flow, hop.framing, rows.among("traffic", [flow.name])["mss_bytes"])
         for flow in flows
     )
     return seconds * hop.rate_bps * part + len(rows) * FULL_PACKET_BYTES * 8
 
 
-def payload_share(experiment: Experiment, flow: Flow, framing: Framing, mss: pd.Series) -> float:
+def payload_share(experiment: Experiment, flow: Flow, framing: Framing, mss: Column) -> float:
     """Return the maximum share of a link's capacity for payload of a flow: the rest is headers and framing."""
     family = family_of(experiment.topology, flow)
     header = IP_HEADER[family]
@@ -199,7 +202,7 @@ def payload_share(experiment: Experiment, flow: Flow, framing: Framing, mss: pd.
         payload = tool(flow.tool).datagrams(with_family(experiment.topology, flow)).get("payload_bytes")
         header += UDP_HEADER
     else:
-        payload = float(mss.max()) if mss.notna().all() and len(mss) else None
+        payload = float(mss.max()) if len(mss) and not np.isnan(mss).any() else None
         header += TCP_HEADER
     most = FULL_PACKET_BYTES - header
     if payload is None or payload > most:

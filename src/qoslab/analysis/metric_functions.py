@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
-import pandas as pd
-
 from qoslab.analysis.class_lines import Lines
 from qoslab.analysis.missing import Figure, Missing
 from qoslab.analysis.paths import Paths
 from qoslab.model.metrics import METRICS, AddedMetric, TableName
+from qoslab.results import tables
+from qoslab.results.columns import Columns
 
 _T = TypeVar("_T")
 
@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 class CellFacts:
     """Data of a cell for metric functions, in addition to the rows."""
 
-    tables: Mapping[str, pd.DataFrame]
+    tables: Mapping[str, Columns]
     """Rows of the cell by table."""
     traffic_s: float
     lines: Lines
@@ -36,17 +36,17 @@ class CellFacts:
     """Paths of the cell's traffic."""
 
     @cached_property
-    def policed(self) -> pd.DataFrame:
+    def policed(self) -> Columns:
         """Readings of the cell's classes with a policer."""
         classes = self.tables["classes"]
-        return classes[classes["police_cir_bps"].notna()]
+        return classes.where(classes.has("police_cir_bps"))
 
 
 @dataclass(frozen=True)
 class Whole:
     """All rows of one table of one cell, with cached results for all selectors."""
 
-    rows: pd.DataFrame
+    rows: Columns
     _computed: dict[Callable[..., Any], Any] = field(default_factory=dict, compare=False)
 
     def once(self, compute: Callable[..., _T], *further: Any) -> _T:
@@ -63,7 +63,7 @@ class Whole:
 class Selection:
     """Rows of one table of one cell that a selector names, together with all rows."""
 
-    rows: pd.DataFrame
+    rows: Columns
     whole: Whole
     selector: str | None
     cell: CellFacts
@@ -121,7 +121,7 @@ def _added(metric: AddedMetric) -> MetricFunction:
 
     def call(selection: Selection) -> Iterator[Figure]:
         try:
-            value = metric.figure(selection.rows)
+            value = metric.figure(tables.frame_of(metric.table, selection.rows))
             if value is not None:
                 yield metric.name, float(value)
         # An exception of a plugin's function must not remove all values.

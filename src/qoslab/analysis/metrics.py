@@ -1,18 +1,17 @@
-"""Metrics of `qoslab.model.metrics`, computed from tables by arm and repetition. Pure.
+"""Metrics of `qoslab.model.metrics`, computed from the tables of one cell. Pure.
 
 The functions that compute them register themselves (`qoslab.analysis.metric_functions`); this module divides the tables
-into cells and selections.
+into selections.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import nan
+from typing import TYPE_CHECKING
 
-import pandas as pd
+import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 # Imported for the functions that they register.
 from qoslab.analysis import (  # noqa: F401
@@ -28,12 +27,10 @@ from qoslab.analysis import (  # noqa: F401
     throughput,
 )
 from qoslab.analysis.at_instant import instant_error_s, moment_s, until
-from qoslab.analysis.class_lines import Lines
 from qoslab.analysis.classes import interfaces_of, selected
 from qoslab.analysis.estimates import Estimate, error_of, given
 from qoslab.analysis.metric_functions import CellFacts, Selection, Whole, functions_of
 from qoslab.analysis.missing import Missing
-from qoslab.analysis.paths import Paths
 from qoslab.analysis.queues import each_of, places_of
 from qoslab.model.instants import DURING
 from qoslab.model.metrics import (
@@ -47,8 +44,10 @@ from qoslab.model.metrics import (
     TableName,
 )
 from qoslab.results import tables
+from qoslab.results.columns import Columns
 
-_CELL = ["arm", "repetition", "cell"]
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -56,9 +55,9 @@ class _Source:
     """A table with rows from which metrics are computed."""
 
     table: TableName
-    known: Callable[[pd.DataFrame], Iterable[str]]
+    known: Callable[[Columns], Iterable[str]]
     """Function that returns the selectors of single objects in one cell's rows."""
-    choose: Callable[[pd.DataFrame, str | None], pd.DataFrame | None]
+    choose: Callable[[Columns, str | None], Columns | None]
     """Function that returns the rows of a selector; None if it has no object in this cell."""
     by_rows: bool = True
     """True if values depend on the selected rows only, not on the selector's text."""
@@ -69,30 +68,31 @@ class _Source:
         return SELECTOR_OF_TABLE[self.table]
 
 
-def _named(column: str) -> Callable[[pd.DataFrame, str | None], pd.DataFrame]:
-    return lambda rows, selector: rows if selector is None else rows[rows[column] == selector]
+def _named(column: str) -> Callable[[Columns, str | None], Columns]:
+    return lambda rows, selector: rows if selector is None else rows.among(column, [selector])
 
 
-def _hosts(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame:
+def _hosts(rows: Columns, selector: str | None) -> Columns:
     """Return the sending hosts, or the named one."""
-    return rows[rows["sends"].eq(True) if selector is None else rows["host"] == selector]
+    return rows.among("sends", [True]) if selector is None else rows.among("host", [selector])
 
 
-def _pairs(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame:
+def _pairs(rows: Columns, selector: str | None) -> Columns:
     """Return the rows of a pair of captures; without a selector those of the only pair."""
-    return rows if selector is None else rows[_captures(rows) == selector]
+    return rows if selector is None else rows.where(np.array([each == selector for each in _captures(rows)]))
 
 
-def _captures(rows: pd.DataFrame) -> pd.Series:
+def _captures(rows: Columns) -> list[str]:
     """Return the selector of each row."""
-    named = (
-        str(CapturesSelector(before, after, None if pd.isna(dscp) else int(dscp)))
-        for before, after, dscp in zip(rows["before"], rows["after"], rows["dscp"], strict=True)
-    )
-    return pd.Series(named, rows.index, dtype="object")
+    return [
+        str(CapturesSelector(before, after, int(dscp) if known else None))
+        for before, after, dscp, known in zip(
+            rows["before"], rows["after"], rows["dscp"], rows.has("dscp"), strict=True
+        )
+    ]
 
 
-def _classes(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame | None:
+def _classes(rows: Columns, selector: str | None) -> Columns | None:
     try:
         wanted = ClassSelector.parse(selector, interfaces_of(rows))
     except SelectorError:
@@ -102,94 +102,37 @@ def _classes(rows: pd.DataFrame, selector: str | None) -> pd.DataFrame | None:
 
 
 _SOURCES = (
-    _Source("flows", lambda rows: rows["traffic"].unique(), _named("traffic")),
-    _Source("hosts", lambda rows: rows[rows["sends"].eq(True)]["host"].unique(), _hosts),
-    _Source("intervals", lambda rows: rows["traffic"].unique(), _named("traffic")),
-    _Source("probes", lambda rows: rows["probe"].unique(), _named("probe")),
-    _Source("classes", lambda rows: rows[rows["direction"] == "output"]["class"].unique(), _classes, by_rows=False),
-    _Source("limiters", lambda rows: _captures(rows).unique(), _pairs),
+    _Source("flows", lambda rows: rows.distinct("traffic"), _named("traffic")),
+    _Source("hosts", lambda rows: _hosts(rows, None).distinct("host"), _hosts),
+    _Source("intervals", lambda rows: rows.distinct("traffic"), _named("traffic")),
+    _Source("probes", lambda rows: rows.distinct("probe"), _named("probe")),
+    _Source("classes", lambda rows: rows.among("direction", ["output"]).distinct("class"), _classes, by_rows=False),
+    _Source("limiters", _captures, _pairs),
     _Source("interfaces", lambda rows: each_of("interface", rows), places_of),
-    _Source("conversations", lambda rows: rows["traffic"].dropna().unique(), _named("traffic")),
+    _Source("conversations", lambda rows: rows.distinct("traffic"), _named("traffic")),
     _Source("queues", lambda rows: each_of("queue", rows), places_of),
 )
 
 
-def _plain(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the same with NumPy's types, nan for missing values, since row selection is then much faster."""
-    kinds = table.dtypes
-    numbers = [name for name, kind in kinds.items() if is_numeric_dtype(kind) and not is_bool_dtype(kind)]
-    others = [name for name in kinds.index if name not in numbers]
-    # By kind, not by column, so that each kind is a single block for row selection.
-    parts = (table[numbers].to_numpy(dtype="float64", na_value=nan), table[others].to_numpy(dtype="object"))
-    frames = [pd.DataFrame(part, table.index, names) for part, names in zip(parts, (numbers, others), strict=True)]
-    return pd.concat(frames, axis="columns")[list(kinds.index)]
-
-
-_MADE_PLAIN = ("classes", "interfaces", "queues")
-
-
-@dataclass(frozen=True)
-class Circumstances:
-    """Further data of cells for metrics, by the cell's name."""
-
-    traffic_s: Mapping[str, float]
-    lines: Mapping[str, Lines]
-    """Lines behind the routers' interfaces."""
-    paths: Mapping[str, Paths]
-    """Paths of the traffic."""
-
-    def of(self, name: str, found: Mapping[str, pd.DataFrame]) -> CellFacts:
-        """Return the data of one cell with the tables `found`."""
-        return CellFacts(found, self.traffic_s[name], self.lines.get(name, {}), self.paths.get(name, {}))
-
-
-def metrics(
-    found: Mapping[str, pd.DataFrame],
-    around: Circumstances,
-    wanted: Iterable[Reference] = (),
-    most_each: int | None = None,
-) -> pd.DataFrame:
-    """Return the table `metrics`: every metric of each table in `found`, in total and by object, and those in `wanted`.
-
-    A table without rows of a cell counts as empty. If there are more than `most_each` traffics, probes and so on, there
-    are no metrics by object.
-    """
-    wanted = tuple(wanted)
-    given: dict[str, pd.DataFrame] = {}
-    for source in _SOURCES:
-        given[source.table] = found.get(source.table, tables.frame(source.table, []))
-    given |= {name: _plain(given[name]) for name in _MADE_PLAIN}
-    parts = {name: dict(iter(table.groupby(_CELL, sort=False, dropna=False))) for name, table in given.items()}
-    facts: dict[tuple[object, ...], CellFacts] = {}
-    rows: list[dict[str, object]] = []
-    for source in _SOURCES:
-        for key, rows_of_cell in parts[source.table].items():
-            if key not in facts:
-                own = {name: parts[name].get(key, given[name].iloc[:0]) for name in given}
-                facts[key] = around.of(str(key[2]), own)
-            rows += _of_source(source, rows_of_cell, key, facts[key], wanted, most_each)
-    return tables.frame("metrics", rows)
-
-
 def metrics_of_cell(
-    key: tuple[object, ...], facts: CellFacts, wanted: Iterable[Reference] = ()
+    key: tuple[object, ...], facts: CellFacts, wanted: Iterable[Reference] = (), most_each: int | None = None
 ) -> list[dict[str, object]]:
-    """Return the rows of `metrics` of one cell, in order; `key` is its arm, repetition and name, and `facts` has all
-    its tables.
+    """Return the rows of `metrics` of one cell: every metric in total and by object, and those in `wanted`.
 
-    The tables must be in the form of `qoslab.results.tables.plain`.
+    `key` is the cell's arm, repetition and name, and `facts` has all its tables. If a table has more than `most_each`
+    traffics, probes and so on, it has no metrics by object.
     """
     wanted = tuple(wanted)
     rows: list[dict[str, object]] = []
     for source in _SOURCES:
         if len(facts.tables[source.table]):
-            rows += _of_source(source, facts.tables[source.table], key, facts, wanted, None)
+            rows += _of_source(source, facts.tables[source.table], key, facts, wanted, most_each)
     return rows
 
 
 def _of_source(
     source: _Source,
-    table: pd.DataFrame,
+    table: Columns,
     key: tuple[object, ...],
     facts: CellFacts,
     wanted: Sequence[Reference],
@@ -223,12 +166,12 @@ def _of_source(
 
 
 def of_all_cells(parts: Sequence[pa.Table]) -> pd.DataFrame:
-    """Return the `metrics` of single cells as one table, in the order that `metrics` has for many cells."""
+    """Return the `metrics` of consecutive cells as one table, by source table, then by cell."""
     return in_order(tables.joined("metrics", parts))
 
 
 def in_order(found: pd.DataFrame) -> pd.DataFrame:
-    """Return the `metrics` of consecutive cells in the order of `metrics`: by source table, then by cell."""
+    """Return the `metrics` of consecutive cells ordered by source table, then by cell."""
     order = {name: place for place, source in enumerate(_SOURCES) for name in _names_of(source.table)}
     place = {name: order[Reference.parse(name).metric.name] for name in found["metric"].unique()}
     return found.iloc[found["metric"].map(place).astype(int).argsort(kind="stable")].reset_index(drop=True)

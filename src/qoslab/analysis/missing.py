@@ -6,7 +6,8 @@ A missing counter is never taken as 0: a sum over readings with a missing counte
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
+
+from qoslab.results.columns import Column
 
 
 class Missing(str):
@@ -38,15 +39,15 @@ Figure = tuple[str, float | Missing]
 """Name of a metric, and its value or the reason of the missing value."""
 
 
-def total(values: pd.Series, what: str) -> float | Missing:
+def total(values: Column, what: str) -> float | Missing:
     """Return the sum, or a missing value if one of them is unknown. `what` describes the values, in the plural."""
-    known = values.to_numpy(dtype=float, na_value=np.nan)
+    known = np.asarray(values, dtype=float)
     if lacking := int(np.isnan(known).sum()):
         return Missing(f"{what} are not known of {lacking} of {len(known)}")
     return float(known.sum())
 
 
-def most(values: pd.Series, what: str) -> float | Missing:
+def most(values: Column, what: str) -> float | Missing:
     """Return the maximum, or a missing value if one of them is unknown."""
     known = total(values, what)
-    return known if isinstance(known, Missing) else float(values.astype(float).max())
+    return known if isinstance(known, Missing) else float(values.max())

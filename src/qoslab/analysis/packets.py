@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from qoslab.capture.packet_tables import TCP, UDP, Array, column
@@ -16,6 +15,7 @@ from qoslab.results import HostClockRecord
 
 BIN_NS = 100_000_000
 ALL = "all"
+BINNED = pa.schema([("flow", pa.string()), ("time_s", pa.float64()), ("bytes", pa.int64()), ("packets", pa.int64())])
 _ENDS = ["version", "source_high", "source", "destination_high", "destination", "protocol"]
 _KEYS = ["bin", *_ENDS, "source_port", "destination_port"]
 _HALF = (1 << 64) - 1
@@ -54,8 +54,8 @@ def host_name(address: str) -> str:
     return f"[{address}]" if ":" in address else address
 
 
-def bin_packets(pieces: Iterable[pa.RecordBatch], origin_ns: int | None = None) -> pd.DataFrame:
-    """Return a table with columns flow, time_s, bytes, packets; `time_s` counts from `origin_ns`, or from the first
+def bin_packets(pieces: Iterable[pa.RecordBatch], origin_ns: int | None = None) -> pa.Table:
+    """Return a table with the columns of `BINNED`; `time_s` counts from `origin_ns`, or from the first
     packet.
 
     Bytes are those of whole frames without FCS. `all` has every packet, both directions. An empty bin has no row.
@@ -69,22 +69,16 @@ def bin_packets(pieces: Iterable[pa.RecordBatch], origin_ns: int | None = None) 
         table = pa.table([bins, *(piece.column(name) for name in (*_KEYS[1:], "bytes"))], names=[*_KEYS, "bytes"])
         binned.append(table.group_by(_KEYS).aggregate([("bytes", "sum"), ("bytes", "count")]))
     if not binned:
-        columns = ["flow", "time_s", "bytes", "packets"]
-        return pd.DataFrame({name: pd.Series(dtype="object" if name == "flow" else "float64") for name in columns})
+        return BINNED.empty_table()
     sums = pa.concat_tables(binned)
     bins, counts = column(sums, "bin"), np.stack([column(sums, f"bytes_{each}") for each in ("sum", "count")])
     names, flow = _flows(np.stack([column(sums, name) for name in _KEYS[1:]], axis=1).astype(np.int64))
     (all_bins,), of_all = _added((bins,), counts)
     (of_flow, flow_bins), of_each = _added((flow, bins), counts)
     sizes, packets = np.concatenate([of_all, of_each], axis=1)
-    return pd.DataFrame(
-        {
-            "flow": [ALL] * len(all_bins) + [names[number] for number in of_flow],
-            "time_s": np.concatenate([all_bins, flow_bins]) * (BIN_NS / 1e9),
-            "bytes": sizes,
-            "packets": packets,
-        }
-    )
+    flows = [ALL] * len(all_bins) + [names[number] for number in of_flow]
+    times = np.concatenate([all_bins, flow_bins]) * (BIN_NS / 1e9)
+    return pa.table([flows, times, sizes, packets], schema=BINNED)
 
 
 def _flows(ends: Array) -> tuple[list[str], Array]:

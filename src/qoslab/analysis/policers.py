@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
-import pandas as pd
+import numpy as np
 
 from qoslab.analysis.classes import last_of_class, only_value, printed
 from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure, Missing, most, total
+from qoslab.results.columns import Columns
 
 SETTLED_WITHIN = 0.2
 """Maximum range of the bucket size over the second half of the traffic time that counts as settled."""
@@ -33,18 +33,18 @@ _POLICER = ["police_cir_bps", "police_cir_percent", "police_bc_bytes", "police_c
     "police.tokens_lost",
     "police.tokens_lost.longest",
 )
-def police_figures(classes: pd.DataFrame) -> Iterator[Figure]:
+def police_figures(classes: Columns) -> Iterator[Figure]:
     """Yield the totals of all policers of one cell; `police.bc` only if all have the same burst."""
-    policed = last_of_class(classes[classes[_POLICER].notna().any(axis=1)])
-    if policed.empty:
+    policed = last_of_class(classes.where(np.logical_or.reduce([classes.has(name) for name in _POLICER])))
+    if not len(policed):
         return
-    burst = only_value(policed["police_bc_bytes"])
+    burst = only_value(policed, "police_bc_bytes")
     if burst is not None:
         yield "police.bc", burst
-    counts = policed[["police_conformed_packets", "police_exceeded_packets", "police_violated_packets"]].astype(float)
+    counts = [policed[f"police_{colour}_packets"] for colour in ("conformed", "exceeded")]
     # Without a violate action there is no such counter.
-    counts["police_violated_packets"] = counts["police_violated_packets"].fillna(0)
-    conformed, exceeded, violated = (total(counts[name], "packets of policers") for name in counts)
+    counts.append(np.nan_to_num(policed["police_violated_packets"]))
+    conformed, exceeded, violated = (total(each, "packets of policers") for each in counts)
     yield "police.conformed_packets", conformed
     yield "police.exceeded_packets", exceeded
     for colour in ("conformed", "exceeded"):
@@ -57,11 +57,11 @@ def police_figures(classes: pd.DataFrame) -> Iterator[Figure]:
         yield "police.exceed_share", exceeded / every
         yield "police.violate_share", violated / every
         yield "police.without_tokens_share", (exceeded + violated) / every
-    if policed["police_tokens_lost_bytes"].notna().any():
+    if policed.has("police_tokens_lost_bytes").any():
         yield "police.tokens_lost", total(policed["police_tokens_lost_bytes"], "lost tokens of policers")
         longest = most(policed["police_tokens_lost_longest_ns"], "lost tokens of policers")
         yield "police.tokens_lost.longest", longest if isinstance(longest, Missing) else longest / 1e6
-    elif policed["time_error_s"].notna().any():
+    elif policed.has("time_error_s").any():
         for name in ("police.tokens_lost", "police.tokens_lost.longest"):
             yield name, Missing("no show command reports the tokens that overflowed a bucket")
 
@@ -80,25 +80,27 @@ def police_figures(classes: pd.DataFrame) -> Iterator[Figure]:
     "police.bucket.settled",
     traffic_s=lambda selection: selection.cell.traffic_s,
 )
-def bucket_figures(classes: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
+def bucket_figures(classes: Columns, traffic_s: float) -> Iterator[Figure]:
     """Compute the metrics of the dynamic bucket of one cell; none if there is none, or more than one."""
-    dynamic = classes[classes["police_dynamic_bucket_bytes"].notna()]
+    dynamic = classes.where(classes.has("police_dynamic_bucket_bytes"))
+    times = dynamic["time_s"]
     # One row per trigger: several buckets have no common value.
-    if dynamic.empty or dynamic["time_s"].duplicated().any():
+    if not len(dynamic) or len(np.unique(times)) < len(times):
         return
-    while_sent = dynamic[(dynamic["time_s"] >= 0) & (dynamic["time_s"] <= traffic_s)].sort_values("time_s")
-    if while_sent.empty:
+    while_sent = dynamic.take(times.argsort())
+    while_sent = while_sent.where((while_sent["time_s"] >= 0) & (while_sent["time_s"] <= traffic_s))
+    if not len(while_sent):
         return
-    last = while_sent.iloc[-1]
-    sizes = while_sent["police_dynamic_bucket_bytes"].astype(float)
-    for name, size in (("mean", sizes.mean()), ("p95", sizes.quantile(0.95)), ("final", sizes.iloc[-1])):
+    times, sizes = while_sent["time_s"], while_sent["police_dynamic_bucket_bytes"]
+    for name, size in (("mean", sizes.mean()), ("p95", np.percentile(sizes, 95)), ("final", sizes[-1])):
         yield f"police.bucket.{name}", float(size)
-        yield f"police.bucket.{name}_ms", float(size) * 8000 / float(last["police_cir_bps"])
-    yield "police.bucket.growths", float(last["police_dynamic_growths"])
-    yield "police.bucket.shrinks", float(last["police_dynamic_shrinks"])
-    settled_at = float(sizes[while_sent["time_s"] >= traffic_s / 2].mean())
-    if not math.isnan(settled_at):
+        yield f"police.bucket.{name}_ms", float(size) * 8000 / float(while_sent["police_cir_bps"][-1])
+    yield "police.bucket.growths", float(while_sent["police_dynamic_growths"][-1])
+    yield "police.bucket.shrinks", float(while_sent["police_dynamic_shrinks"][-1])
+    late = sizes[times >= traffic_s / 2]
+    if len(late):
+        settled_at = float(late.mean())
         yield "police.bucket.late", settled_at
-    near = while_sent[(sizes - settled_at).abs() <= SETTLED_WITHIN * settled_at]
-    if not near.empty:
-        yield "police.bucket.settled", float(near["time_s"].iloc[0]) * 1000
+        near = np.abs(sizes - settled_at) <= SETTLED_WITHIN * settled_at
+        if near.any():
+            yield "police.bucket.settled", float(times[near][0]) * 1000

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pandas as pd
-
 from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure
+from qoslab.results.columns import Columns
 
 
 @metrics_of(
@@ -24,17 +23,16 @@ from qoslab.analysis.missing import Figure
     "jitter.back.avg",
     "jitter.back.max",
 )
-def probe_figures(probes: pd.DataFrame) -> Iterator[Figure]:
+def probe_figures(probes: Columns) -> Iterator[Figure]:
     """Compute the metrics of one probe; none for several together, since their paths differ."""
     if len(probes) != 1:
         return
-    row = probes.iloc[0]
-    yield "rtt.count", float(row["rtt_count"])
-    if pd.notna(row["rtt_p50_ms"]):
-        yield "rtt.p50", float(row["rtt_p50_ms"])
+    yield "rtt.count", float(probes["rtt_count"][0])
+    if probes.has("rtt_p50_ms")[0]:
+        yield "rtt.p50", float(probes["rtt_p50_ms"][0])
     for name in ("rtt", "jitter", "jitter.back"):
         column = name.replace(".", "_")
         for part in ("min", "avg", "max"):
             # An echo operation has no jitter.
-            if pd.notna(row[f"{column}_{part}_ms"]):
-                yield f"{name}.{part}", float(row[f"{column}_{part}_ms"])
+            if probes.has(f"{column}_{part}_ms")[0]:
+                yield f"{name}.{part}", float(probes[f"{column}_{part}_ms"][0])

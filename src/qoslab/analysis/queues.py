@@ -15,6 +15,7 @@ from qoslab.analysis.classes import in_time, interfaces_of
 from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import READ_ONCE, Figure, Missing, total
 from qoslab.model.metrics import QueueSelector, SelectorError
+from qoslab.results.columns import Columns
 
 Place = Literal["interface", "queue"]
 """Object with counters, as in selectors; the name of its table is the plural."""
@@ -29,13 +30,13 @@ _FIGURES: dict[Place, dict[str, str]] = {
 }
 
 
-def each_of(place: Place, table: pd.DataFrame) -> list[str]:
+def each_of(place: Place, table: Columns) -> list[str]:
     """Return the selectors of each interface, or of each queue of each interface, that was used."""
     if place == "interface":
-        return [str(name) for name in table["interface"].unique()]
-    used = table[(table["enqueued"] > 0) | (table["dropped"] > 0)]
-    pairs = used[["interface", "queue"]].drop_duplicates()
-    return [f"{interface} {queue}" for interface, queue in pairs.itertuples(index=False)]
+        return [str(name) for name in table.distinct("interface")]
+    used = table.where((table["enqueued"] > 0) | (table["dropped"] > 0))
+    pairs = dict.fromkeys(zip(used["interface"], used["queue"].tolist(), strict=True))
+    return [f"{interface} {queue}" for interface, queue in pairs]
 
 
 QUEUE = _KEYS["queue"]
@@ -81,12 +82,12 @@ def queue_rates(table: pd.DataFrame, device: str, interface: str) -> pd.DataFram
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
-def places_of(table: pd.DataFrame, selector: str | None) -> pd.DataFrame:
+def places_of(table: Columns, selector: str | None) -> Columns:
     """Return the rows of one cell's table for a selector; none if its object counted nothing in this cell."""
     try:
         wanted = QueueSelector.parse(selector, interfaces_of(table))
     except SelectorError:
-        return table.iloc[:0]
+        return table.take(np.zeros(0, dtype=int))
     mine = table
     for column, value in (
         ("device", wanted.router),
@@ -95,7 +96,7 @@ def places_of(table: pd.DataFrame, selector: str | None) -> pd.DataFrame:
         ("threshold", wanted.threshold),
     ):
         if value is not None:
-            mine = mine[mine[column] == value]
+            mine = mine.where(mine[column] == value)
     return mine
 
 
@@ -103,9 +104,9 @@ _DELAYS = {f"interface.delay.{name}": f"queueing_delay_{name}_ns" for name in ("
 
 
 @metrics_of("interfaces", *_FIGURES["interface"], *_DELAYS)
-def interface_figures(mine: pd.DataFrame) -> Iterator[Figure]:
+def interface_figures(mine: Columns) -> Iterator[Figure]:
     """Compute the metrics `interface.*`, added up over some interfaces of one cell."""
-    if mine.empty:
+    if not len(mine):
         return
     for name, column in _FIGURES["interface"].items():
         yield name, _counted(mine, "interface", column)
@@ -113,27 +114,27 @@ def interface_figures(mine: pd.DataFrame) -> Iterator[Figure]:
     # a packet has no delay.
     places = in_time(mine, _KEYS["interface"])
     for name, column in _DELAYS.items():
-        values = mine[column].to_numpy(dtype=float, na_value=np.nan)
+        values = mine[column]
         known = [finite[-1] for rows in places.values() if len(finite := values[rows][~np.isnan(values[rows])])]
         if known:
             yield name, float(max(known)) / 1e6
-        elif mine["time_error_s"].notna().any():
+        elif mine.has("time_error_s").any():
             yield name, Missing("no show command reports the queueing delay at an interface")
 
 
 @metrics_of("queues", *_FIGURES["queue"])
-def queue_figures(mine: pd.DataFrame) -> Iterator[Figure]:
+def queue_figures(mine: Columns) -> Iterator[Figure]:
     """Compute the metrics `queue.*`, added up over some egress queues of one cell."""
-    if mine.empty:
+    if not len(mine):
         return
     for name, column in _FIGURES["queue"].items():
         yield name, _counted(mine, "queue", column)
 
 
-def _counted(mine: pd.DataFrame, place: Place, column: str) -> float | Missing:
+def _counted(mine: Columns, place: Place, column: str) -> float | Missing:
     """Return the sums of the counters over the traffic time and all selected objects."""
     grown = []
-    values = mine[column].to_numpy(dtype=float, na_value=np.nan)
+    values = mine[column]
     for key, rows in sorted(in_time(mine, _KEYS[place]).items()):
         readings = values[rows]
         if len(readings) < 2:
@@ -141,4 +142,4 @@ def _counted(mine: pd.DataFrame, place: Place, column: str) -> float | Missing:
         if (np.diff(readings) < 0).any():
             return Missing(f"{key[0]} {key[1]}: its counters went back")
         grown.append(float(readings[-1] - readings[0]))
-    return total(pd.Series(grown), f"the counters ({column})")
+    return total(np.array(grown), f"the counters ({column})")

@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
+import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from qoslab.analysis import raw, saved
@@ -34,6 +35,9 @@ from qoslab.results.cell_files import EXPERIMENT
 from qoslab.results.checksums import CELL_RECORD
 from qoslab.schema import CellIdentity
 from qoslab.traffic import TrafficError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TABLES = (
     "flows",
@@ -222,11 +226,9 @@ class Readings:
         problems += damaged
         if self._captures:
             arriving = Arriving(reports_of(own, record))
-            table, unreadable = _packets(cell, record, own, arriving)
+            read["packets_io"], unreadable = _packets(cell, record, own, arriving)
             # The rest of a capture that stops early is unknown.
             problems += unreadable or unlike(tables.plain("flows", rows["flows"]), arriving)
-            packets = table.assign(arm=cell.arm, repetition=cell.repetition, cell=cell.name)
-            read["packets_io"] = pa.Table.from_pandas(packets, tables.SCHEMAS["packets_io"], preserve_index=False)
             limited, why = limiter_rows(cell, own, self._wanted)
             rows["limiters"] = [keys | row for row in limited]
             read["limiters"] = tables.arrow("limiters", rows["limiters"])
@@ -236,12 +238,10 @@ class Readings:
             problems = list(record.reasons) or ["its record gives no reason"]
         found = {name: tables.plain(name, content) for name, content in rows.items()}
         facts = CellFacts(found, own.duration.seconds, lines_of(own), paths_of(own))
-        # Texts in Arrow's form, pandas' choice, cost more than they save in tables of some rows.
-        with pd.option_context("mode.string_storage", "python"):
-            computed = metrics_of_cell((cell.arm, cell.repetition, cell.name), facts, self._wanted)
-            beyond = () if problems else tuple(beyond_lines(own, cell.arm, found, computed))
+        computed = metrics_of_cell((cell.arm, cell.repetition, cell.name), facts, self._wanted)
+        beyond = () if problems else tuple(beyond_lines(own, cell.arm, found, computed))
         read["metrics"] = tables.arrow("metrics", computed)
-        some = {name: tables.compact(table) for name, table in read.items() if table.num_rows}
+        some = {name: table for name, table in read.items() if table.num_rows}
         return Reading(some, tuple(dict.fromkeys(problems)), beyond)
 
     def _records(self, cell: CellFiles) -> tuple[CellRecord, Experiment]:
@@ -289,13 +289,13 @@ def _read_tables(rows: dict[str, list[raw.Row]]) -> tuple[dict[str, pa.Table], l
     found, problems = {}, []
     for name, content in rows.items():
         try:
-            found[name] = tables.arrow(name, content)
-            if (column := tables.negative_column(found[name])) is not None:
+            table = tables.arrow(name, content)
+            if (column := tables.negative_column(name, content)) is not None:
                 raise ValueError(f"found {column} below zero")
+            found[name] = table
         except DAMAGE as error:
             problems.append(f"the source data of the table {name} is damaged: {str(error).partition(chr(10))[0]}")
             content.clear()
-            found[name] = tables.arrow(name, [])
     return found, problems
 
 
@@ -381,11 +381,12 @@ def _collect_flows(
 
 def _packets(
     cell: CellFiles, record: CellRecord, experiment: Experiment, arriving: Arriving
-) -> tuple[pd.DataFrame, list[str]]:
-    """Return the table of captured packets, and messages for unreadable data; the packets are also passed to
+) -> tuple[pa.Table, list[str]]:
+    """Return the table `packets_io` of a cell, and messages for unreadable data; the packets are also passed to
     `arriving`.
     """
-    parts: list[pd.DataFrame] = []
+    schema = tables.SCHEMAS["packets_io"]
+    parts = [schema.empty_table()]
     problems: list[str] = []
     latest = traffic_time(experiment, experiment.arm(cell.arm)).seconds + STRAY_S
     for point in experiment.captures:
@@ -397,15 +398,20 @@ def _packets(
         except CaptureError as error:
             problems.append(error.message)
             continue
-        stray = ~table["time_s"].between(-STRAY_S, latest)
+        times = table["time_s"].to_numpy()
+        stray = (times < -STRAY_S) | (times > latest)
         if stray.any():
-            times = table[stray]["time_s"]
+            of_all = stray & (np.array(table["flow"].to_pylist()) == ALL)
             problems.append(
-                f"capture {point.name}: {int(table[stray & (table['flow'] == ALL)]['packets'].sum())} packets are "
-                f"stamped {times.min():g} to {times.max():g} s from the start of the traffic, expected -{STRAY_S:g} to "
-                f"{latest:g} s"
+                f"capture {point.name}: {table['packets'].to_numpy()[of_all].sum()} packets are stamped "
+                f"{times[stray].min():g} to {times[stray].max():g} s from the start of the traffic, expected "
+                f"-{STRAY_S:g} to {latest:g} s"
             )
-            table = table[~stray]
-        parts.append(table.assign(capture=point.name))
-    columns = [name for name in tables.columns("packets_io") if name not in ("arm", "repetition", "cell")]
-    return (pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)), problems
+            table = table.filter(~stray)
+        same = {"arm": cell.arm, "repetition": cell.repetition, "cell": cell.name, "capture": point.name}
+        columns = [
+            pa.repeat(pa.scalar(same[field.name], field.type), len(table)) if field.name in same else table[field.name]
+            for field in schema
+        ]
+        parts.append(pa.table(columns, schema=schema))
+    return pa.concat_tables(parts), problems

@@ -13,6 +13,7 @@ from qoslab.analysis.classes import printed_depth, waiting
 from qoslab.analysis.packets import ALL, BIN_NS, flow_name, host_name
 from qoslab.analysis.timeline import Timeline, grid, span, usual_interval
 from qoslab.results import FlowRecord
+from qoslab.results.columns import Column, Columns
 
 BIN_S = BIN_NS / 1e9
 VALUES_MOST = 2**20
@@ -141,16 +142,17 @@ def reported_throughput(intervals: pd.DataFrame, flows: pd.DataFrame) -> dict[st
         else:
             numbers = table["stream"].astype(int)
             curves |= {labels[str(traffic), number]: table[numbers == number] for number in numbers}
-    found = {name: _payload_curve(table, intervals) for name, table in curves.items()}
+    reported = Columns.of_frame(intervals)
+    found = {name: _payload_curve(Columns.of_frame(table), reported) for name, table in curves.items()}
     return {name: curve for name, curve in found.items() if curve is not None}
 
 
-def _payload_curve(flows: pd.DataFrame, intervals: pd.DataFrame) -> pd.Series | None:
+def _payload_curve(flows: Columns, intervals: Columns) -> pd.Series | None:
     """Return the total received payload of some flows over time; None if none lasted."""
     ran = span(flows)
     if ran is None:
         return None
-    own = intervals[intervals["traffic"].isin(flows["traffic"].unique())]
+    own = intervals.among("traffic", flows.distinct("traffic"))
     edges = grid(ran, usual_interval(own))
     rates = np.diff(Timeline.of(flows, own).until(edges)) / np.diff(edges)
     return pd.Series(rates, pd.Index(np.round((edges[:-1] + edges[1:]) / 2, 3), name="time_s"))
@@ -164,17 +166,19 @@ def class_rates(classes: pd.DataFrame) -> pd.DataFrame:
     and its layer-2 header. Counters that decrease (since a policy was attached again) start over. A reading less than
     half the usual time after another one is left out, since its rate over a short time would look like a peak.
     """
-    table = _spaced(classes.sort_values("time_s"))
-    seconds = table["time_s"].astype(float).diff()
+    readings = Columns.of_frame(classes)
+    table = _spaced(readings.take(readings["time_s"].argsort()))
+    seconds = _grown(table["time_s"])
     dropped = all_dropped(table, "bytes")
-    offered = table["bytes"].astype(float)
+    offered = table["bytes"]
 
-    def rate(count: pd.Series) -> pd.Series:
-        return count.diff() * 8 / seconds
+    def rate(count: Column) -> Column:
+        found: Column = _grown(count) * 8 / seconds
+        return found
 
     found = pd.DataFrame(
         {
-            "time_s": table["time_s"].astype(float),
+            "time_s": table["time_s"],
             "offered_bps": rate(offered),
             # By the identity of the counters: offered = sent + dropped + queued.
             "sent_bps": rate(offered - dropped - waiting(table, "bytes")),
@@ -184,11 +188,16 @@ def class_rates(classes: pd.DataFrame) -> pd.DataFrame:
             "level_bytes": table["police_dynamic_level_bytes"],
         }
     )
-    return found[(seconds > 0) & (offered.diff() >= 0)].reset_index(drop=True)
+    return found[(seconds > 0) & (_grown(offered) >= 0)].reset_index(drop=True)
 
 
-def _spaced(table: pd.DataFrame) -> pd.DataFrame:
-    times = table["time_s"].astype(float).to_numpy()
+def _grown(count: Column) -> Column:
+    """Return the difference of each value from the previous one; nan for the first."""
+    return np.diff(count, prepend=np.nan)
+
+
+def _spaced(table: Columns) -> Columns:
+    times = table["time_s"]
     if len(times) < 3:
         return table
     least = float(np.median(np.diff(times))) / 2
@@ -196,4 +205,4 @@ def _spaced(table: pd.DataFrame) -> pd.DataFrame:
     for number, time in enumerate(times):
         if not kept or time - times[kept[-1]] >= least:
             kept.append(number)
-    return table.iloc[kept]
+    return table.take(np.array(kept))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 
 from qoslab.analysis.classes import last_of_class, only_value, printed_depth
 from qoslab.analysis.metric_functions import metrics_of
 from qoslab.analysis.missing import Figure, total
 from qoslab.model.instants import DURING
+from qoslab.results.columns import Columns
 
 _SHAPE = {
     "shape.byte_limit": "shape_byte_limit",
@@ -33,28 +33,28 @@ _COUNTERS = {
     "shape.active.during",
     traffic_s=lambda selection: selection.cell.traffic_s,
 )
-def shape_figures(classes: pd.DataFrame, traffic_s: float) -> Iterator[Figure]:
+def shape_figures(classes: Columns, traffic_s: float) -> Iterator[Figure]:
     """Compute the metrics of all shapers of one cell; settings only if all have the same, queue depths added up."""
-    shaped = classes[classes["shape_mode"].notna()]
-    if shaped.empty:
+    shaped = classes.where(classes.has("shape_mode"))
+    if not len(shaped):
         return
     last = last_of_class(shaped)
     for metric, column in _SHAPE.items():
-        value = only_value(last[column])
+        value = only_value(last, column)
         if value is not None:
             yield metric, value
     for metric, column in _COUNTERS.items():
         yield metric, total(last[column], "counters of shapers")
-    running = shaped[(shaped["time_s"] > 0) & (shaped["time_s"] < traffic_s)]
-    if running.empty:
+    running = shaped.where((shaped["time_s"] > 0) & (shaped["time_s"] < traffic_s))
+    if not len(running):
         return
-    times = running["time_s"].to_numpy(dtype=float)
-    moment = running[times == times[np.abs(times - DURING * traffic_s).argmin()]]
-    queues = moment[moment["queue_depth_packets"].notna() | moment["queue_discipline"].notna()]
-    if not queues.empty:
+    times = running["time_s"]
+    moment = running.where(times == times[np.abs(times - DURING * traffic_s).argmin()])
+    queues = moment.where(moment.has("queue_depth_packets") | moment.has("queue_discipline"))
+    if len(queues):
         yield "shape.queue_depth.during", total(printed_depth(queues), "depths of queues")
-    known = moment["shape_active"].dropna()
-    if known.any():
+    known = moment.distinct("shape_active")
+    if any(known):
         yield "shape.active.during", 1.0
-    elif len(known):
+    elif known:
         yield "shape.active.during", total(moment["shape_active"], "states of shapers")

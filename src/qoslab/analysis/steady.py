@@ -6,23 +6,22 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
 from qoslab.analysis.classes import keys_of
 from qoslab.analysis.metric_functions import Selection, metrics_of
 from qoslab.analysis.missing import BUCKET_LASTED, NOT_TOGETHER, Figure, Missing
 from qoslab.analysis.statistics import warm_up
 from qoslab.analysis.throughput import only_pir
-from qoslab.analysis.timeline import STEPS_MOST, Span, Timeline, greatest, least, reported_flows, span, usual_interval
+from qoslab.analysis.timeline import STEPS_MOST, Span, Timeline, greatest, least, span, usual_interval
+from qoslab.results.columns import Columns
 
 WHOLE = 0.9
 """Share of the usual interval below which a shorter last step is left out."""
 
 
-def of_selection(selection: Selection) -> pd.DataFrame:
+def of_selection(selection: Selection) -> Columns:
     """Return the flows with intervals in the selection."""
-    flows = selection.cell.tables["flows"]
-    return flows[flows["traffic"].isin(selection.rows["traffic"].unique())]
+    return selection.cell.tables["flows"].among("traffic", selection.rows.distinct("traffic"))
 
 
 @metrics_of(
@@ -32,15 +31,15 @@ def of_selection(selection: Selection) -> pd.DataFrame:
     "goodput.of_pir.steady",
     flows=of_selection,
     pir_bps=lambda selection: only_pir(selection.cell.policed, selection.cell.lines),
-    policed=lambda selection: not selection.cell.policed.empty,
+    policed=lambda selection: len(selection.cell.policed) > 0,
     bucket_bytes=lambda selection: _static_bucket(selection.cell.policed),
     dropped=lambda selection: partial(dropped_by, selection.cell.policed),
 )
 def steady_figures(
-    intervals: pd.DataFrame,
+    intervals: Columns,
     pir_bps: float | None = None,
     *,
-    flows: pd.DataFrame | None = None,
+    flows: Columns,
     policed: bool = False,
     bucket_bytes: float | None = None,
     dropped: Callable[[], float | None] = lambda: None,
@@ -48,8 +47,8 @@ def steady_figures(
     """Yield `goodput.steady` and `goodput.warm_up` of one cell's `intervals`, and the former relative to the only
     policer's rate.
 
-    `flows` are the flows of the intervals; without them, all received payload is assumed to be reported. All flows are
-    added up on one time grid; if the sum is not steady even in its second half, the whole time counts.
+    `flows` are the flows of the intervals. All of them are added up on one time grid; if the sum is not steady even in
+    its second half, the whole time counts.
 
     If the cell has a policer (`policed`), the first interval is warm-up: the bucket is full then, and its initial burst
     does not recur. In intervals of a second no statistic distinguishes this burst from the scatter of a flow at a low
@@ -59,7 +58,7 @@ def steady_figures(
     warm-up extends to the first packet without tokens in the policer's counters (`dropped`). If the bucket lasts to the
     end, all three metrics are missing, since a rate above the policer's is not a steady state.
     """
-    bits, seconds = steps(reported_flows(intervals) if flows is None else flows, intervals)
+    bits, seconds = steps(flows, intervals)
     if not len(bits):
         return
     known, lasts = int(policed), False
@@ -86,7 +85,7 @@ def _without_warm_up(bits: np.ndarray, seconds: np.ndarray, known: int) -> tuple
     return float(bits[start:].sum() / seconds[start:].sum()), float(seconds[:start].sum())
 
 
-def steps(flows: pd.DataFrame, intervals: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def steps(flows: Columns, intervals: Columns) -> tuple[np.ndarray, np.ndarray]:
     """Return the bits of all `flows` together in each step of one time grid, and the lengths of the steps in seconds.
 
     A step is as long as the usual interval. The rest at the end is a shorter step, or left out if it is shorter than
@@ -108,29 +107,29 @@ OF_PAYLOAD = 1500 / 1448
 """Minimum ratio of a full IP packet's bytes to its payload."""
 
 
-def _static_bucket(policed: pd.DataFrame) -> float | None:
+def _static_bucket(policed: Columns) -> float | None:
     """Return the bucket size of the only policer in bytes; None if there are several or it is dynamic."""
-    sizes = policed["police_bc_bytes"].dropna().unique()
-    dynamic = policed["police_dynamic_bucket_bytes"].notna().any()
+    sizes = policed.distinct("police_bc_bytes")
+    dynamic = policed.has("police_dynamic_bucket_bytes").any()
     return float(sizes[0]) if len(sizes) == 1 and not dynamic else None
 
 
 _WITHOUT_TOKENS = ("exceeded", "violated")
 
 
-def dropped_by(policed: pd.DataFrame) -> float | None:
+def dropped_by(policed: Columns) -> float | None:
     """Return the first time with packets without tokens in the policers' counters, in seconds since the start of the
     traffic.
     """
-    counts = (policed[f"police_{colour}_packets"].to_numpy(dtype=float, na_value=np.nan) for colour in _WITHOUT_TOKENS)
-    without = np.nansum(list(counts), axis=0).tolist()
-    keys, times = keys_of(policed), policed["time_s"].to_numpy(dtype=float, na_value=np.nan).tolist()
+    counts = [policed[f"police_{colour}_packets"] for colour in _WITHOUT_TOKENS]
+    without = np.nansum(counts, axis=0).tolist()
+    keys, times = keys_of(policed), policed["time_s"].tolist()
     first: dict[tuple[object, ...], float] = {}
     for key, count in zip(keys, without, strict=True):
         first[key] = min(count, first.get(key, count))
     # A reading without the name of its class is ignored.
     grown = (key for key, count in zip(keys, without, strict=True) if count > first[key])
-    named = {key for key in grown if not any(map(pd.isna, key))}
+    named = {key for key in grown if None not in key}
     rows = zip(keys, without, times, strict=True)
     return min((time for key, count, time in rows if time > 0 and key in named and count > first[key]), default=None)
 
@@ -154,27 +153,26 @@ def _emptied(bits: np.ndarray, seconds: np.ndarray, pir_bps: float, bucket_bits:
 
 
 @metrics_of("intervals", "goodput.together", flows=of_selection, whole=lambda selection: selection.whole.rows)
-def together(intervals: pd.DataFrame, whole: pd.DataFrame, flows: pd.DataFrame | None = None) -> Iterator[Figure]:
+def together(intervals: Columns, whole: Columns, flows: Columns) -> Iterator[Figure]:
     """Yield `goodput.together`: the goodput of `flows` while every traffic entry of the cell's `whole` ran.
 
     It is missing if there is no such time. An entry counts as ended at the start of its last interval, since no tool
     reports when its traffic ended within that interval.
     """
-    if intervals.empty:
+    if not len(intervals):
         return
     shared = whole_span(whole)
     if shared is None:
         yield "goodput.together", Missing(NOT_TOGETHER)
         return
     start, end = shared
-    flows = reported_flows(intervals) if flows is None else flows
     yield "goodput.together", Timeline.of(flows, intervals).between(start, end) / (end - start)
 
 
-def whole_span(whole: pd.DataFrame) -> Span | None:
+def whole_span(whole: Columns) -> Span | None:
     """Return the time in which every traffic entry with intervals in `whole` ran; None if there is none."""
-    names, streams = whole["traffic"].to_numpy(dtype=object), whole["stream"].to_numpy(dtype=float, na_value=np.nan)
-    starts, ends = ((whole[name] + whole["offset_s"]).to_numpy(dtype=float) for name in ("start_s", "end_s"))
+    names, streams = whole["traffic"], whole["stream"]
+    starts, ends = (whole[name] + whole["offset_s"] for name in ("start_s", "end_s"))
     began, ended = [], []
     for name in dict.fromkeys(names):
         mine = names == name

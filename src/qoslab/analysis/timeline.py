@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
+
+from qoslab.results.columns import Columns
 
 _STREAM = ["traffic", "stream"]
 _EPSILON = 1e-9
@@ -24,22 +25,22 @@ Piece = tuple[float, float, float]
 """First and last second, and bits."""
 
 
-def spans(flows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def spans(flows: Columns) -> tuple[np.ndarray, np.ndarray]:
     """Return start and end of each stream of `flows`, in their order; nan for a stream that did not last."""
-    start, seconds = (flows[name].to_numpy(dtype=float, na_value=np.nan) for name in ("offset_s", "seconds"))
+    start, seconds = flows["offset_s"], flows["seconds"]
     start = np.where(np.isnan(start), 0.0, start)
     lasted = seconds > 0
     return np.where(lasted, start, np.nan), np.where(lasted, start + seconds, np.nan)
 
 
-def span(flows: pd.DataFrame) -> Span | None:
+def span(flows: Columns) -> Span | None:
     """Return the time from the first start to the last end of streams; None if none lasted."""
     start, end = spans(flows)
     first, last = least(start), greatest(end)
     return None if math.isnan(first) else (first, last)
 
 
-def common_span(flows: pd.DataFrame) -> Span | None:
+def common_span(flows: Columns) -> Span | None:
     """Return the time in which all streams ran; None if there is none."""
     start, end = spans(flows)
     first, last = greatest(start), least(end)
@@ -56,19 +57,9 @@ def greatest(values: np.ndarray) -> float:
     return float(np.fmax.reduce(values, initial=np.nan))
 
 
-def reported_flows(intervals: pd.DataFrame) -> pd.DataFrame:
-    """Return the streams of `intervals` with the reported bytes only, up to the last interval of each."""
-    keyed = intervals if "stream" in intervals else intervals.assign(stream=1)
-    found = keyed.groupby(_STREAM, sort=False).agg(
-        offset_s=("offset_s", "first"), seconds=("end_s", "max"), bytes=("bytes", "sum")
-    )
-    return found.reset_index()
-
-
-def usual_interval(intervals: pd.DataFrame) -> float | None:
+def usual_interval(intervals: Columns) -> float | None:
     """Return the usual interval in seconds, from the entry with the longest intervals; None if there are none."""
-    starts, ends = (intervals[name].to_numpy(dtype=float) for name in ("start_s", "end_s"))
-    lengths, names = ends - starts, intervals["traffic"].to_numpy(dtype=object)
+    lengths, names = intervals["end_s"] - intervals["start_s"], intervals["traffic"]
     real = lengths > _EPSILON
     lengths, names = lengths[real], names[real]
     return max((float(np.median(lengths[names == name])) for name in dict.fromkeys(names)), default=None)
@@ -83,12 +74,12 @@ class Timeline:
     bits: np.ndarray
 
     @classmethod
-    def of(cls, flows: pd.DataFrame, intervals: pd.DataFrame | None) -> Timeline:
+    def of(cls, flows: Columns, intervals: Columns | None) -> Timeline:
         """Build the timeline of the streams of `flows` in one cell; `intervals` may have those of others too."""
         return cls._of_pieces([piece for pieces in _by_stream(flows, intervals) for piece in pieces])
 
     @classmethod
-    def each(cls, flows: pd.DataFrame, intervals: pd.DataFrame | None) -> list[Timeline]:
+    def each(cls, flows: Columns, intervals: Columns | None) -> list[Timeline]:
         """Build the timeline of each stream of `flows`, in their order."""
         return [cls._of_pieces(pieces) for pieces in _by_stream(flows, intervals)]
 
@@ -114,21 +105,21 @@ class Timeline:
         return float(come[1] - come[0])
 
 
-def _by_stream(flows: pd.DataFrame, intervals: pd.DataFrame | None) -> Iterator[list[Piece]]:
+def _by_stream(flows: Columns, intervals: Columns | None) -> Iterator[list[Piece]]:
     """Return the pieces of each stream; none for a stream that did not last."""
     reported: list[np.ndarray] = [np.zeros(0)] * 3
     found: dict[tuple[object, object], list[int]] = {}
     if intervals is not None and len(intervals):
-        reported = [intervals[name].to_numpy(dtype=float) for name in ("start_s", "end_s", "bytes")]
+        reported = [intervals[name] for name in ("start_s", "end_s", "bytes")]
         for place, stream in enumerate(_streams(intervals)):
             found.setdefault(stream, []).append(place)
-    sizes = flows["bytes"].to_numpy(dtype=float) * 8
+    sizes = flows["bytes"] * 8
     for stream, start, end, bits in zip(_streams(flows), *spans(flows), sizes, strict=True):
         places = np.array(found.get(stream, ()), dtype=int)
         yield list(_pieces([column[places] for column in reported], start, end, bits)) if end > start else []
 
 
-def _streams(table: pd.DataFrame) -> Iterator[tuple[object, object]]:
+def _streams(table: Columns) -> Iterator[tuple[object, object]]:
     """Return the traffic and the stream number of each row."""
     traffic, stream = (table[name].tolist() for name in _STREAM)
     return zip(traffic, stream, strict=True)

@@ -19,8 +19,10 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from qoslab import __version__
 from qoslab.analysis import charts, series
-from qoslab.analysis.metrics import Circumstances, metrics
+from qoslab.analysis.metric_functions import CellFacts
+from qoslab.analysis.metrics import in_order, metrics_of_cell
 from qoslab.analysis.packets import ALL
+from qoslab.analysis.readings import TABLES
 from qoslab.exchange.base import whole
 from qoslab.exchange.readers import SAMPLES, Foreign, read_foreign
 from qoslab.report import text
@@ -98,8 +100,7 @@ def _write(folder: RunFolder, files: Sequence[Path], found: list[Foreign], title
         each.packets.assign(arm=each.name, repetition=1, cell=each.name) for each in found if each.packets is not None
     ]
     made["packets_io"] = tables.conform("packets_io", pd.concat(packets)) if packets else tables.frame("packets_io", [])
-    seconds = {each.name: each.seconds for each in found}
-    made["metrics"] = metrics(made, Circumstances(seconds, {}, {}), most_each=_MOST_EACH)
+    made["metrics"] = in_order(tables.frame("metrics", [row for each in found for row in _metrics(each)]))
     for each in found:
         if (count := len({row["traffic"] for row in each.rows.get("flows", [])})) > _MOST_EACH:
             each.notes.append(f"it has {count} rates: metrics of each by itself are left out above {_MOST_EACH}")
@@ -129,6 +130,11 @@ def _write(folder: RunFolder, files: Sequence[Path], found: list[Foreign], title
     arms = tuple(_arm(place, file, each, made) for place, (file, each) in enumerate(zip(files, found, strict=True)))
     page = ImportedPage(__version__, title, arms, _lead(found, made))
     folder.replace("report.html", foreign_html(page))
+
+
+def _metrics(of: Foreign) -> list[dict[str, object]]:
+    own = {name: tables.plain(name, of.rows.get(name, [])) for name in TABLES}
+    return metrics_of_cell((of.name, 1, of.name), CellFacts(own, of.seconds, {}, {}), most_each=_MOST_EACH)
 
 
 def _table(name: str, found: Sequence[Foreign]) -> pd.DataFrame:

@@ -17,7 +17,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
@@ -28,6 +27,7 @@ from qoslab.model.drops import DROP_REASONS
 from qoslab.model.expressions import Value, read_value
 from qoslab.model.matrix import as_number
 from qoslab.model.metrics import QUANTITY_OF_UNIT
+from qoslab.results.columns import Columns
 from qoslab.results.folder import RunFolder
 from qoslab.results.records import CellSummary
 
@@ -412,18 +412,18 @@ def _parameter_unit(cells: Sequence[CellSummary], name: str) -> str:
 
 
 def arrow(name: str, rows: list[dict[str, object]]) -> pa.Table:
-    """Return rows as an Arrow table; keys without a column are ignored, missing values are null."""
-    return pa.Table.from_pylist(rows, schema=SCHEMAS[name]) if rows else SCHEMAS[name].empty_table()
+    """Return rows as an Arrow table, without columns that have no values, to save memory: most columns of a cell are
+    empty. Keys without a column are ignored.
+    """
+    keys = {key for row in rows for key in row}
+    values = {field: [row.get(field.name) for row in rows] for field in SCHEMAS[name] if field.name in keys}
+    some = {field: each for field, each in values.items() if each.count(None) < len(each)}
+    return pa.table([pa.array(each, field.type) for field, each in some.items()], schema=pa.schema(list(some)))
 
 
 def frame(name: str, rows: list[dict[str, object]]) -> pd.DataFrame:
     """Return rows as a data frame, as `arrow`."""
     return joined(name, [arrow(name, rows)] if rows else [])
-
-
-def compact(table: pa.Table) -> pa.Table:
-    """Return the table without columns that have no values, to save memory: most columns of a cell are empty."""
-    return table.select([name for name in table.schema.names if table.column(name).null_count < table.num_rows])
 
 
 def joined(name: str, parts: Sequence[pa.Table]) -> pd.DataFrame:
@@ -433,63 +433,29 @@ def joined(name: str, parts: Sequence[pa.Table]) -> pd.DataFrame:
     return found
 
 
-def plain(name: str, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return rows as a data frame with NumPy's types, in which row selection is much faster than in that of `frame`.
-
-    Numbers are floats, nan if missing; texts and booleans are objects, None if missing. Numeric columns are first.
-    `arrow` must accept the rows.
-    """
-    if not rows:
-        return _empty(name).copy(deep=False)
-    return _plain_frame(name, rows)
+def plain(name: str, rows: Sequence[Mapping[str, Any]]) -> Columns:
+    """Return rows as NumPy columns. `arrow` must accept the rows."""
+    return Columns.of_rows(rows, _kinds(name))
 
 
-@cache
-def _empty(name: str) -> pd.DataFrame:
-    return _plain_frame(name, [])
-
-
-def _plain_frame(name: str, rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    numbers, others = _by_kind(name)
-    values = np.full((len(numbers), len(rows)), np.nan)
-    objects = np.full((len(others), len(rows)), None, dtype=object)
-    for place, row in enumerate(rows):
-        for column, value in row.items():
-            if column in numbers:
-                values[numbers[column], place] = np.nan if value is None else value
-            elif column in others:
-                objects[others[column], place] = value
-    # By kind, not by column, so that each kind is a single block for row selection.
-    found = pd.concat([pd.DataFrame(values.T), pd.DataFrame(objects.T)], axis="columns")
-    # By default pandas keeps the names in Arrow's form, in which a lookup takes longer than reading the column.
-    found.columns = _names(name)
-    return found
+def frame_of(name: str, rows: Columns) -> pd.DataFrame:
+    """Return rows as a data frame with all columns of the table, with NumPy's types."""
+    return pd.DataFrame({column: rows[column] for column in columns(name)})
 
 
 @cache
-def _names(name: str) -> pd.Index:
-    """Return the columns of `plain`."""
-    return pd.Index([column for each in _by_kind(name) for column in each], dtype="object")
+def _kinds(name: str) -> dict[str, type]:
+    """Return the type of each column in `plain`."""
+    return {
+        field.name: object if pa.types.is_string(field.type) or pa.types.is_boolean(field.type) else float
+        for field in SCHEMAS[name]
+    }
 
 
-@cache
-def _by_kind(name: str) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the numeric columns of a table, and those with texts and booleans, each with its position in the group."""
-    kinds: tuple[list[str], list[str]] = ([], [])
-    for field in SCHEMAS[name]:
-        kinds[pa.types.is_string(field.type) or pa.types.is_boolean(field.type)].append(field.name)
-    numbers, others = ({column: place for place, column in enumerate(each)} for each in kinds)
-    return numbers, others
-
-
-def negative_column(table: pa.Table) -> str | None:
+def negative_column(name: str, rows: Sequence[Mapping[str, Any]]) -> str | None:
     """Return the name of the first integer column with a negative value; None if there is none."""
-    for field in table.schema if table.num_rows else ():
-        if field.type == pa.int64():
-            column = table.column(field.name)
-            if column.null_count < len(column) and pc.min(column).as_py() < 0:
-                return str(field.name)
-    return None
+    below = {key for row in rows for key, value in row.items() if isinstance(value, int | float) and value < 0}
+    return next((field.name for field in SCHEMAS[name] if field.type == pa.int64() and field.name in below), None)
 
 
 def _nullable(kind: pa.DataType) -> object:

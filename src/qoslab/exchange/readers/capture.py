@@ -31,7 +31,7 @@ def read(path: Path, interfaces: Sequence[str] = ()) -> Foreign:
     name = path.name.split(".")[0]
     try:
         noted = Noted(read_packets(path))
-        table = bin_packets(noted).assign(capture=name)
+        table = bin_packets(noted).to_pandas().assign(capture=name)
         several = labels(noted.packets, noted.names)
         if len(several) > 1:
             if interfaces:
@@ -59,5 +59,6 @@ def _apart(path: Path, name: str, packets: pd.DataFrame, interfaces: dict[int, s
     for number, label in interfaces.items():
         refuse_duplicates(path, packets[packets["interface"] == number])
         pieces = (piece.filter(pc.equal(piece.column("interface"), number)) for piece in read_packets(path))
-        tables.append(bin_packets(pieces, first_ns).assign(capture=f"{name}-{label}"))
-    return pd.concat(tables, ignore_index=True)
+        tables.append(bin_packets(pieces, first_ns).to_pandas().assign(capture=f"{name}-{label}"))
+    found: pd.DataFrame = pd.concat(tables, ignore_index=True)
+    return found
