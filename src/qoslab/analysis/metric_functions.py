@@ -87,6 +87,7 @@ class MetricFunction:
 
 
 _FUNCTIONS: list[MetricFunction] = []
+_ORDER = {name: place for place, name in enumerate(METRICS.own)}
 _F = TypeVar("_F", bound=Callable[..., Iterator[Figure]])
 
 
@@ -110,10 +111,9 @@ def metrics_of(table: TableName, *names: str, **needs: Callable[[Selection], Any
 
 def functions_of(table: TableName) -> list[MetricFunction]:
     """Return the functions that read a table, in the order of their metrics' declarations; added ones are last."""
-    order = list(METRICS.own)
     mine = [each for each in _FUNCTIONS if each.table == table]
-    added = [each for _, each in METRICS.working() if isinstance(each, AddedMetric) and each.table == table]
-    return [*sorted(mine, key=lambda each: min(map(order.index, each.names))), *map(_added, added)]
+    added = [each for _, each in METRICS.added() if isinstance(each, AddedMetric) and each.table == table]
+    return [*sorted(mine, key=lambda each: min(map(_ORDER.__getitem__, each.names))), *map(_added, added)]
 
 
 def _added(metric: AddedMetric) -> MetricFunction:

@@ -158,7 +158,7 @@ def code_version() -> str:
 
 def _added() -> Iterator[tuple[str, Path]]:
     """Return the sources of metrics of other packages."""
-    for _, metric in METRICS.working():
+    for _, metric in METRICS.added():
         if isinstance(metric, AddedMetric) and (source := inspect.getsourcefile(inspect.unwrap(metric.figure))):
             yield source, Path(source)
 

@@ -415,10 +415,14 @@ def arrow(name: str, rows: list[dict[str, object]]) -> pa.Table:
     """Return rows as an Arrow table, without columns that have no values, to save memory: most columns of a cell are
     empty. Keys without a column are ignored.
     """
+    found = {}
     keys = {key for row in rows for key in row}
-    values = {field: [row.get(field.name) for row in rows] for field in SCHEMAS[name] if field.name in keys}
-    some = {field: each for field, each in values.items() if each.count(None) < len(each)}
-    return pa.table([pa.array(each, field.type) for field, each in some.items()], schema=pa.schema(list(some)))
+    for column, kind in _types(name).items():
+        if column in keys:
+            values = [row.get(column) for row in rows]
+            if values.count(None) < len(values):
+                found[column] = pa.array(values, kind)
+    return pa.table(found)
 
 
 def frame(name: str, rows: list[dict[str, object]]) -> pd.DataFrame:
@@ -446,16 +450,18 @@ def frame_of(name: str, rows: Columns) -> pd.DataFrame:
 @cache
 def _kinds(name: str) -> dict[str, type]:
     """Return the type of each column in `plain`."""
-    return {
-        field.name: object if pa.types.is_string(field.type) or pa.types.is_boolean(field.type) else float
-        for field in SCHEMAS[name]
-    }
+    return {column: object if kind in (pa.string(), pa.bool_()) else float for column, kind in _types(name).items()}
+
+
+@cache
+def _types(name: str) -> dict[str, pa.DataType]:
+    return {field.name: field.type for field in SCHEMAS[name]}
 
 
 def negative_column(name: str, rows: Sequence[Mapping[str, Any]]) -> str | None:
     """Return the name of the first integer column with a negative value; None if there is none."""
-    below = {key for row in rows for key, value in row.items() if isinstance(value, int | float) and value < 0}
-    return next((field.name for field in SCHEMAS[name] if field.type == pa.int64() and field.name in below), None)
+    below = {key for row in rows for key, value in row.items() if type(value) in (int, float) and value < 0}
+    return next((column for column, kind in _types(name).items() if kind == pa.int64() and column in below), None)
 
 
 def _nullable(kind: pa.DataType) -> object:

@@ -98,8 +98,13 @@ class Registry(Mapping[str, _T], Generic[_T]):
 
     def working(self) -> Iterator[tuple[str, _T]]:
         """Yield all values that load, with their names; the others are recorded in `LEFT_OUT`."""
-        for name in self:
-            if (self.kind, name) in LEFT_OUT:
+        yield from self.own.items()
+        yield from self.added()
+
+    def added(self) -> Iterator[tuple[str, _T]]:
+        """Yield the values of other packages that load, with their names, as `working`."""
+        for name in installed(self.kind):
+            if name in self.own or (self.kind, name) in LEFT_OUT:
                 continue
             try:
                 value = self[name]
