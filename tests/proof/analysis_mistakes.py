@@ -36,6 +36,8 @@ from qoslab.analysis.statistics import Values, WarmUp
 from qoslab.analysis.verdicts import LOOSE, UNDECIDED, WITHIN
 from qoslab.exchange.readers import base, flent
 from qoslab.genie import policy_map_interface
+from qoslab.results import tables
+from qoslab.results.columns import Columns
 
 Change = Callable[[pd.DataFrame], pd.DataFrame]
 
@@ -47,12 +49,15 @@ def table(name: str, change: Change) -> Callable[[], AbstractContextManager[None
     def made() -> Iterator[None]:
         compute, compare = analysis.metrics_of_cell, analysis.unlike
 
+        def changed(rows: Columns) -> Columns:
+            return Columns.of_frame(change(tables.frame_of(name, rows)))
+
         def mistaken(key: tuple[object, ...], facts: CellFacts, *others: Any) -> list[dict[str, object]]:
-            read = {**facts.tables, name: change(facts.tables[name])}
+            read = {**facts.tables, name: changed(facts.tables[name])}
             return compute(key, replace(facts, tables=read), *others)
 
-        def unlike(flows: pd.DataFrame, arriving: Arriving) -> Iterator[str]:
-            return compare(change(flows) if name == "flows" else flows, arriving)
+        def unlike(flows: Columns, arriving: Arriving) -> Iterator[str]:
+            return compare(changed(flows) if name == "flows" else flows, arriving)
 
         with patch.object(analysis, "metrics_of_cell", mistaken), patch.object(analysis, "unlike", unlike):
             yield
@@ -155,12 +160,16 @@ def _calculation(module: object, name: str, other: Callable[..., object]) -> Cal
     return partial(replaced, module, name, other)
 
 
-def _own_rates(_: Callable[..., object], flows: pd.DataFrame) -> float:
+def _from_start(flows: Columns) -> Columns:
+    return Columns(len(flows), lambda name: np.zeros(len(flows)) if name == "offset_s" else flows[name])
+
+
+def _own_rates(_: Callable[..., object], flows: Columns) -> float:
     """Rates of different times added up."""
     return float((flows["bytes"] * 8 / flows["seconds"]).sum())
 
 
-def _longest(_: Callable[..., object], flows: pd.DataFrame) -> float:
+def _longest(_: Callable[..., object], flows: Columns) -> float:
     """All bytes over the time of the longest flow, whenever it began."""
     return float(flows["bytes"].sum()) * 8 / float(flows["seconds"].max())
 
@@ -210,7 +219,7 @@ def _without_parameters(
     return [[key for key in side if key[1:] in common] for side in sides]
 
 
-def _of_rates(_: Callable[..., object], flows: pd.DataFrame, everything: pd.DataFrame) -> Iterator[tuple[str, float]]:
+def _of_rates(_: Callable[..., object], flows: Columns, everything: Columns) -> Iterator[tuple[str, float]]:
     """Shares are of each flow's own rate over the rate of all, in another time."""
     yield "goodput.share", float(flows["goodput_bps"].sum()) / goodput.total_bps(everything)
 
@@ -273,7 +282,7 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "starts-forgotten",
         "all flows are assumed to start at the same time",
-        _calculation(timeline, "spans", lambda right, flows: right(flows.assign(offset_s=0.0))),
+        _calculation(timeline, "spans", lambda right, flows: right(_from_start(flows))),
     ),
     (
         "shortest-interval",
@@ -359,7 +368,7 @@ CALCULATION: list[tuple[str, str, Callable[[], AbstractContextManager[None]]]] =
     (
         "fairness-of-one-more",
         "fairness counts a flow that does not exist",
-        _calculation(goodput, "jain", lambda right, each: right(pd.concat([each, pd.Series([0.0])]))),
+        _calculation(goodput, "jain", lambda right, each: right(np.append(each, 0.0))),
     ),
     (
         "quantile-of-one-side",

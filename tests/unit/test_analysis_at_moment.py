@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from analysis_tables import columns, metrics
 
 from qoslab.analysis.at_instant import moment_s, until
-from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.missing import Missing
 from qoslab.errors import ExperimentError
 from qoslab.model.metrics import At, Reference
@@ -55,7 +55,7 @@ SHOWN = readings((0.0, 0, 0), (20.0, 2000, 500), (30.0, 3000, 600))
 
 
 def figures(*names: str, cell: pd.DataFrame = CELL) -> dict[str, object]:
-    found = metrics({"classes": cell}, Circumstances({"policed/1": 3.0}, {}, {}), map(Reference.parse, names))
+    found = metrics({"classes": cell}, 3.0, map(Reference.parse, names))
     chosen = found[found["metric"].isin(names)]
     values = zip(chosen["metric"], chosen["value"], chosen["missing"], strict=True)
     return {name: missing if pd.isna(value) else value for name, value, missing in values}
@@ -100,7 +100,7 @@ def test_values_between_distant_readings_are_missing() -> None:
 
 def known(*names: str, cell: pd.DataFrame) -> dict[str, tuple[float | None, float | None, str | None]]:
     """Value, error and what is missing of figures."""
-    found = metrics({"classes": cell}, Circumstances({"policed/1": 3.0}, {}, {}), map(Reference.parse, names))
+    found = metrics({"classes": cell}, 3.0, map(Reference.parse, names))
     found = found[found["metric"].isin(names)].astype(object).where(lambda each: each.notna(), None)
     rows = zip(found["metric"], found["value"], found["error"], found["missing"], strict=True)
     return {name: (value, error, missing) for name, value, error, missing in rows}
@@ -153,7 +153,7 @@ def test_a_value_with_an_uncertain_time_is_missing() -> None:
 
 
 def when(cell: pd.DataFrame, moment: str) -> float | Missing:
-    return moment_s(cell, At.parse(moment))
+    return moment_s(columns(cell), At.parse(moment))
 
 
 def test_the_time_of_a_trigger_is_found() -> None:
@@ -184,7 +184,7 @@ def test_readings_up_to_a_trigger_are_selected() -> None:
     half = plain(readings((-1.0, 0, 0), (1.0, 100, 0), (1.5, 200, 50), (2.0, 300, 60)))
     later = plain(readings((2.5, 7, 0), (3.0, 8, 0)).assign(**{"class": "A"}))
     over = plain(readings((0.5, 1, 0), (1.0, 2, 0)).assign(**{"class": "B"}))
-    found = until(pd.concat([later, over, half], ignore_index=True), 1.75)
+    found = until(columns(pd.concat([later, over, half], ignore_index=True)), 1.75)
     assert list(zip(found["class"], found["time_s"], found["police_conformed_packets"], strict=True)) == [
         ("B", 0.5, 1),
         ("B", 1.0, 2),
@@ -195,8 +195,8 @@ def test_readings_up_to_a_trigger_are_selected() -> None:
     ]
     assert list(found.index) == list(range(6)) and (found.dtypes == half.dtypes).all()
     # One that was read just then is no second one.
-    assert list(until(half, 1.5)["time_s"]) == [-1.0, 1.0, 1.5]
-    assert until(later, 1.0).empty
+    assert list(until(columns(half), 1.5)["time_s"]) == [-1.0, 1.0, 1.5]
+    assert not len(until(columns(later), 1.0))
 
 
 @pytest.mark.parametrize("text", ["time 6 s", "conformed_bytes 1992832 B", "bytes 715690 B"])

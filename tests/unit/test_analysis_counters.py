@@ -9,40 +9,40 @@ from typing import Any
 import pandas as pd
 import pytest
 import sample_run
-from analysis_tables import classes_table, flows_table
+from analysis_tables import classes_table, columns, flows_table, metrics
 
 from qoslab.analysis import analyse, class_metrics
 from qoslab.analysis.class_lines import Line
 from qoslab.analysis.class_metrics import EachClass, class_figures
 from qoslab.analysis.classes import class_drops
-from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.observed import observed_class_rows
 from qoslab.analysis.policers import bucket_figures, police_figures
 from qoslab.analysis.series import class_rates
 from qoslab.analysis.shapers import shape_figures
 from qoslab.model.metrics import ClassSelector, Reference, SelectorError
 from qoslab.results import tables
+from qoslab.results.columns import Columns
 
 
 class TestCounters:
     def test_police_figures_are_the_last_counters(self) -> None:
         table = classes_table(*(sample_run.counters_reply(second, "P", police=True) for second in range(5)))
-        figures = dict(police_figures(table))
+        figures = dict(police_figures(columns(table)))
         assert figures["police.bc"] == 31250
         assert figures["police.conformed_packets"] + figures["police.exceeded_packets"] == 500
         assert figures["police.exceed_share"] == pytest.approx(166 / 500)
-        assert dict(shape_figures(table, 4)) == {}
+        assert dict(shape_figures(columns(table), 4)) == {}
 
     def test_policers_add_up_and_a_differing_burst_is_left_out(self) -> None:
         one, other = (sample_run.counters_reply(4, "P", police=True) for _ in range(2))
         other["interfaces"] = {"FastEthernet0/0": other["interfaces"]["FastEthernet0/1"]}
         other["interfaces"]["FastEthernet0/0"]["policy_output"]["classes"][0]["police"]["bc_bytes"] = 1500
-        figures = dict(police_figures(classes_table(one, other)))
+        figures = dict(police_figures(columns(classes_table(one, other))))
         assert "police.bc" not in figures
         assert figures["police.exceeded_packets"] == 2 * 166
 
     def test_a_policer_that_saw_nothing_has_no_share(self) -> None:
-        figures = dict(police_figures(classes_table(sample_run.counters_reply(0, "P", police=True))))
+        figures = dict(police_figures(columns(classes_table(sample_run.counters_reply(0, "P", police=True)))))
         assert figures["police.exceeded_packets"] == 0
         assert "police.exceed_share" not in figures
 
@@ -53,7 +53,7 @@ class TestCounters:
             replies[second + 1]["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]["queue"][
                 "depth_packets"
             ] = packets
-        figures = dict(shape_figures(classes_table(*replies), 9.0))
+        figures = dict(shape_figures(columns(classes_table(*replies)), 9.0))
         assert figures == {
             "shape.byte_limit": 6250,
             "shape.sustain_bits": 25000,
@@ -73,14 +73,14 @@ class TestCounters:
         queue = replies[7]["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]["queue"]
         queue |= {"depth_packets": 23, "in_ring_packets": 2}
         table = classes_table(*replies)
-        assert dict(shape_figures(table, 9.0))["shape.queue_depth.during"] == 25
-        found = dict(class_figures(EachClass(table, 9.0), ClassSelector("class-default")))
+        assert dict(shape_figures(columns(table), 9.0))["shape.queue_depth.during"] == 25
+        found = dict(class_figures(EachClass(columns(table), 9.0), ClassSelector("class-default")))
         assert found["class.queue_depth.during"] == 25
         drawn = class_rates(table).set_index("time_s")["queue_packets"]
         assert drawn[6.0] == 25
 
     def test_no_sample_during_the_traffic_gives_settings_only(self) -> None:
-        figures = dict(shape_figures(classes_table(sample_run.counters_reply(-1, "S", shape=True)), 9.0))
+        figures = dict(shape_figures(columns(classes_table(sample_run.counters_reply(-1, "S", shape=True))), 9.0))
         assert "shape.byte_limit" in figures and "shape.queue_depth.during" not in figures
 
     def test_drops_by_class_add_up(self) -> None:
@@ -135,7 +135,9 @@ class TestClasses:
 
     def figures(self, selector: str | None) -> dict[str, float]:
         return dict(
-            class_figures(EachClass(self.table, 9.0), ClassSelector.parse(selector, {"R1": ("FastEthernet0/1",)}))
+            class_figures(
+                EachClass(columns(self.table), 9.0), ClassSelector.parse(selector, {"R1": ("FastEthernet0/1",)})
+            )
         )
 
     def test_rates_over_the_last_two_thirds_are_counted_bytes(self) -> None:
@@ -149,7 +151,9 @@ class TestClasses:
 
     def test_share_of_the_line_includes_uncounted_bytes(self) -> None:
         line = Line(rate_bps=10e6, extra_bytes=24)
-        found = dict(class_figures(EachClass(self.table, 9.0, {("R1", "FastEthernet0/1"): line}), ClassSelector("A")))
+        found = dict(
+            class_figures(EachClass(columns(self.table), 9.0, {("R1", "FastEthernet0/1"): line}), ClassSelector("A"))
+        )
         assert found["class.line_share"] == pytest.approx((30 - 10 / 6) * (1514 + 24) * 8 / 10e6)
         assert "class.line_share" not in self.figures("A")
 
@@ -175,12 +179,12 @@ class TestClasses:
         """Every class has a share of all classes of its policy: their values are not computed again for each."""
         own, computed = class_metrics._over_window, []
 
-        def counted(readings: pd.DataFrame, *rest: Any) -> dict[str, Any]:
-            computed.append(readings["class"].iloc[0])
+        def counted(readings: Columns, *rest: Any) -> dict[str, Any]:
+            computed.append(readings["class"][0])
             return own(readings, *rest)
 
         monkeypatch.setattr(class_metrics, "_over_window", counted)
-        found = metrics({"classes": self.table.assign(cell="a/1")}, Circumstances({"a/1": 9.0}, {}, {}))
+        found = metrics({"classes": self.table.assign(cell="a/1")}, 9.0)
         shares = found[found["metric"].str.startswith("class.share(")]
         assert len(shares) == 3 and shares["value"].sum() == pytest.approx(1.0)
         assert sorted(computed) == ["A", "B", "class-default"]
@@ -188,7 +192,7 @@ class TestClasses:
     def test_a_window_with_a_new_policy_in_it_has_no_rates(self) -> None:
         replies = [scheduled(second, A=(40, 10, 0)) for second in (1, 4, 6, 7)]
         replies[-1]["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]["bytes"] = 5
-        found = dict(class_figures(EachClass(classes_table(*replies), 9.0), ClassSelector("A")))
+        found = dict(class_figures(EachClass(columns(classes_table(*replies)), 9.0), ClassSelector("A")))
         assert "class.passed" not in found and "class.passed.during" in found
 
     def test_children_are_named_by_their_path_and_not_counted_twice(self) -> None:
@@ -197,18 +201,17 @@ class TestClasses:
             parent = reply["interfaces"]["FastEthernet0/1"]["policy_output"]["classes"][0]
             parent["child"] = {"policy": "Child", "classes": [parent | {"name": "inner"}]}
         table = classes_table(*replies)
-        every, inner = (dict(class_figures(EachClass(table, 9.0), ClassSelector(path))) for path in ("*", "A/inner"))
+        every, inner = (
+            dict(class_figures(EachClass(columns(table), 9.0), ClassSelector(path))) for path in ("*", "A/inner")
+        )
         assert every["class.offered"] == inner["class.offered"] == pytest.approx(40 * 1514 * 8)
         assert inner["class.share"] == 1
 
     def test_the_table_has_every_class_and_the_wanted_columns(self) -> None:
         flows = flows_table(("x", 1.0, 100), ("y", 1.0, 300))
         wanted = [Reference.parse("class.passed(R1 FastEthernet0/1 A)"), Reference.parse("police.bc(nowhere A)")]
-        seconds = {"a/1": 9.0}
         flows, classes = flows.assign(cell="a/1"), self.table.assign(cell="a/1")
-        found = metrics({"flows": flows, "classes": classes}, Circumstances(seconds, {}, {}), wanted).set_index(
-            "metric"
-        )["value"]
+        found = metrics({"flows": flows, "classes": classes}, 9.0, wanted).set_index("metric")["value"]
         assert found["goodput.sum(y)"] == 2400 and found["goodput.sum"] == 3200
         assert found["class.passed(A)"] == found["class.passed(R1 FastEthernet0/1 A)"]
         assert not any("nowhere" in name for name in found.index)
@@ -231,7 +234,7 @@ class TestObserved:
 
     def test_police_metrics(self) -> None:
         table = self.table("policed")
-        assert dict(police_figures(table)) == {
+        assert dict(police_figures(columns(table))) == {
             "police.bc": 31250,
             "police.conformed_packets": 414,
             "police.exceeded_packets": 174,
@@ -244,11 +247,11 @@ class TestObserved:
             "police.without_tokens_share": 174 / 588,
         }
         assert list(table["drops_police_packets"]) == [174]
-        found = dict(class_figures(EachClass(table, 9.0), ClassSelector.parse(None)))
+        found = dict(class_figures(EachClass(columns(table), 9.0), ClassSelector.parse(None)))
         assert (found["class.packets"], found["class.bytes"]) == (588, 861419)
 
     def test_shape_metrics(self) -> None:
-        assert dict(shape_figures(self.table("shaped"), 9.0)) == {
+        assert dict(shape_figures(columns(self.table("shaped")), 9.0)) == {
             "shape.byte_limit": 6250,
             "shape.sustain_bits": 25000,
             "shape.excess_bits": 25000,
@@ -337,7 +340,7 @@ def test_a_dynamic_bucket_is_described() -> None:
         }
         for time, size in enumerate(sizes)
     ]
-    found = dict(bucket_figures(tables.frame("classes", rows), 5.0))
+    found = dict(bucket_figures(columns(tables.frame("classes", rows)), 5.0))
     assert found["police.bucket.final"] == 21000
     assert found["police.bucket.final_ms"] == 168
     assert found["police.bucket.mean"] == pytest.approx(sum(sizes) / 6)
@@ -345,4 +348,4 @@ def test_a_dynamic_bucket_is_described() -> None:
     assert found["police.bucket.late"] == pytest.approx(61000 / 3)
     # 22 000 is the first size within a fifth of the later 20 333.
     assert found["police.bucket.settled"] == 2000
-    assert not dict(bucket_figures(tables.frame("classes", rows + rows), 5.0))
+    assert not dict(bucket_figures(columns(tables.frame("classes", rows + rows)), 5.0))

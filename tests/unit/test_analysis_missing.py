@@ -6,13 +6,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from analysis_tables import columns, metrics
 
 from qoslab.analysis.class_metrics import EachClass, class_figures
 from qoslab.analysis.classes import class_drops
 from qoslab.analysis.expected_comparison import compare
 from qoslab.analysis.goodput import goodput_figures
 from qoslab.analysis.host_metrics import host_figures
-from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.observed import observed_class_rows
 from qoslab.analysis.policers import police_figures
@@ -41,7 +41,7 @@ def queueing(packets: int, **counters: Any) -> dict[str, Any]:
 
 def figures(*readings: list[dict[str, object]]) -> dict[str, float | Missing]:
     table = tables.frame("classes", [row for reading in readings for row in reading])
-    return dict(class_figures(EachClass(table, TRAFFIC_S), ClassSelector("A")))
+    return dict(class_figures(EachClass(columns(table), TRAFFIC_S), ClassSelector("A")))
 
 
 class TestPrintedDrops:
@@ -82,7 +82,9 @@ class TestPrintedDrops:
     def test_a_queue_without_printed_drops_has_no_drops(self) -> None:
         shaped = {"packets": 9, "bytes": 900, "shape_type": "average", "traffic_shaping": {"queue_depth": 3}}
         table = tables.frame("classes", printed(6.0, shaped))
-        assert isinstance(dict(class_figures(EachClass(table, TRAFFIC_S), ClassSelector("A")))["class.drops"], Missing)
+        assert isinstance(
+            dict(class_figures(EachClass(columns(table), TRAFFIC_S), ClassSelector("A")))["class.drops"], Missing
+        )
         row = class_drops(table).iloc[0]
         assert (row["offered"], row["queued"], row["police"]) == (9, 3, 0)
         assert pd.isna(row["tail"]) and pd.isna(row["sent"])
@@ -108,12 +110,14 @@ class TestPrintedDrops:
             return {"packets": 100, "bytes": 10000, "police": entry}
 
         reported = tables.frame("classes", printed(6.0, policer(packets=20, bytes=2000)))
-        assert dict(police_figures(reported))["police.exceed_share"] == 0.2
+        assert dict(police_figures(columns(reported)))["police.exceed_share"] == 0.2
         untold = tables.frame("classes", printed(6.0, policer(bytes=2000)))
-        found = dict(police_figures(untold))
+        found = dict(police_figures(columns(untold)))
         assert found["police.conformed_packets"] == 80
         assert isinstance(found["police.exceed_share"], Missing)
-        assert isinstance(dict(class_figures(EachClass(untold, TRAFFIC_S), ClassSelector("A")))["class.drops"], Missing)
+        assert isinstance(
+            dict(class_figures(EachClass(columns(untold), TRAFFIC_S), ClassSelector("A")))["class.drops"], Missing
+        )
 
 
 @pytest.mark.parametrize("lacking", [f"drops_{reason}_bytes" for reason in DROP_REASONS])
@@ -122,9 +126,9 @@ def test_a_counter_without_one_of_its_reasons(lacking: str) -> None:
     place = {"device": "R1", "interface": "Serial0/0", "direction": "output", "policy": "P", "class": "A"}
     rows = [CELL | place | whole | {"time_s": float(n), "packets": 100 * n, "bytes": 1000 * n} for n in (4, 8)]
     complete = tables.frame("classes", rows)
-    assert dict(class_figures(EachClass(complete, TRAFFIC_S), ClassSelector("A")))["class.passed"] == 8000
+    assert dict(class_figures(EachClass(columns(complete), TRAFFIC_S), ClassSelector("A")))["class.passed"] == 8000
     table = tables.frame("classes", [{name: value for name, value in row.items() if name != lacking} for row in rows])
-    found = dict(class_figures(EachClass(table, TRAFFIC_S), ClassSelector("A")))
+    found = dict(class_figures(EachClass(columns(table), TRAFFIC_S), ClassSelector("A")))
     assert isinstance(found["class.passed"], Missing) and found["class.drops"] == 0
     assert class_rates(complete)["sent_bps"].tolist() == [8000.0]
     assert class_rates(table)["sent_bps"].isna().all()
@@ -137,7 +141,7 @@ class TestPlaces:
             CELL | {"device": "R1", "interface": "Serial0/0", "time_s": time_s, "output_drops": count}
             for time_s, count in readings
         ]
-        return dict(interface_figures(places_of(tables.frame("interfaces", rows), None)))["interface.drops"]
+        return dict(interface_figures(places_of(columns(tables.frame("interfaces", rows)), None)))["interface.drops"]
 
     def test_counters_of_the_traffic_time_need_two_readings(self) -> None:
         assert self.drops((-1.0, 5), (9.0, 12)) == 7
@@ -154,12 +158,14 @@ def flow(**known: Any) -> dict[str, object]:
 
 def test_losses_and_jitters_missing_from_a_tool_have_reasons() -> None:
     known = flow(stream=1, datagrams=10, lost=1, jitter_ms=0.5)
-    whole = dict(goodput_figures(tables.frame("flows", [known, flow(stream=2, datagrams=10, lost=3, jitter_ms=1.5)])))
+    whole = dict(
+        goodput_figures(columns(tables.frame("flows", [known, flow(stream=2, datagrams=10, lost=3, jitter_ms=1.5)])))
+    )
     assert (whole["datagrams.lost"], whole["datagrams.loss"], whole["datagrams.jitter"]) == (4, 0.2, 1.5)
-    found = dict(goodput_figures(tables.frame("flows", [known, flow(stream=2, datagrams=10)])))
+    found = dict(goodput_figures(columns(tables.frame("flows", [known, flow(stream=2, datagrams=10)]))))
     assert all(isinstance(found[f"datagrams.{name}"], Missing) for name in ("lost", "loss", "jitter"))
     # A stream of which nothing arrived has no jitter, and lacks none.
-    found = dict(goodput_figures(tables.frame("flows", [known, flow(stream=2, datagrams=10, lost=10)])))
+    found = dict(goodput_figures(columns(tables.frame("flows", [known, flow(stream=2, datagrams=10, lost=10)]))))
     assert (found["datagrams.lost"], found["datagrams.jitter"]) == (11, 0.5)
 
 
@@ -167,23 +173,23 @@ def test_delays_and_voice_scores_are_those_of_the_worst_stream() -> None:
     delays = {"delay_p50_ms": 10.0, "delay_p99_ms": 20.0, "delay_max_ms": 21.0}
     good = flow(stream=1, datagrams=10, lost=0, voice_r=93.2, **delays)
     bad = flow(stream=2, datagrams=10, lost=0, voice_r=50.0, **{name: 2 * value for name, value in delays.items()})
-    found = dict(goodput_figures(tables.frame("flows", [good, bad])))
+    found = dict(goodput_figures(columns(tables.frame("flows", [good, bad]))))
     assert [found[f"datagrams.delay.{name}"] for name in ("p50", "p99", "max")] == [20, 40, 42]
     assert found["voice.r"] == 50
     assert round(float(found["voice.mos"]), 2) == 2.58
-    found = dict(goodput_figures(tables.frame("flows", [flow(stream=1, datagrams=10, lost=0)])))
+    found = dict(goodput_figures(columns(tables.frame("flows", [flow(stream=1, datagrams=10, lost=0)]))))
     assert "simulated" in str(found["datagrams.delay.p99"])
     assert "voice.r" not in found
 
 
 def test_hosts_and_shapers() -> None:
     hosts = pd.DataFrame({"retransmitted_segments": [3, None], "timeouts": [1, 2]})
-    found = dict(host_figures(hosts, 1448.0))
+    found = dict(host_figures(columns(hosts), 1448.0))
     assert isinstance(found["tcp.retransmitted"], Missing) and found["tcp.timeouts"] == 3
     place = {"device": "R1", "interface": "Serial0/0", "direction": "output", "policy": "P", "time_s": 6.0}
     shaper = CELL | place | {"shape_mode": "average", "queue_discipline": "fifo"}
     rows = [shaper | {"class": "A", "queue_depth_packets": 4, "shape_active": False}, shaper | {"class": "B"}]
-    found = dict(shape_figures(tables.frame("classes", rows), TRAFFIC_S))
+    found = dict(shape_figures(columns(tables.frame("classes", rows)), TRAFFIC_S))
     assert isinstance(found["shape.queue_depth.during"], Missing)
     assert isinstance(found["shape.active.during"], Missing)
 
@@ -191,9 +197,7 @@ def test_hosts_and_shapers() -> None:
 def test_the_reason_reaches_the_comparison() -> None:
     rows = [*printed(4.0, queueing(100, total_drops=10)), *printed(8.0, queueing(500, total_drops=210))]
     flows = tables.frame("flows", [flow(stream=1)])
-    table = metrics(
-        {"flows": flows, "classes": tables.frame("classes", rows)}, Circumstances({"a/1": TRAFFIC_S}, {}, {})
-    )
+    table = metrics({"flows": flows, "classes": tables.frame("classes", rows)}, TRAFFIC_S)
     row = table.set_index("metric").loc["class.passed(A)"]
     assert pd.isna(row["value"]) and "R1 Serial0/0 output A" in row["missing"]
     figure = PublishedFigure(arm="a", metric="class.passed(A)", value=1000.0, unit="b/s", source="nowhere")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from analysis_tables import columns, metrics
 
 from qoslab.analysis import raw
 from qoslab.analysis.charts import queue_graph
 from qoslab.analysis.goodput import goodput_figures
-from qoslab.analysis.metrics import Circumstances, metrics
 from qoslab.analysis.missing import Missing
 from qoslab.analysis.queues import (
     busy_ports,
@@ -58,21 +58,21 @@ def table(name: str) -> Any:
     [(None, 278), ("1", 2), ("2", 276), ("2 1", 276), ("2 2", 0), ("3", 0), (f"SW {PORT} 2 1", 276), (f"{OTHER} 2", 0)],
 )
 def test_drops_by_queue_and_threshold(selector: str | None, drops: int) -> None:
-    assert dict(queue_figures(places_of(table("queues"), selector)))["queue.drops"] == drops
+    assert dict(queue_figures(places_of(columns(table("queues")), selector)))["queue.drops"] == drops
 
 
 def test_every_used_queue_has_its_metrics() -> None:
-    assert each_of("queue", table("queues")) == [f"{PORT} 1", f"{PORT} 2", f"{OTHER} 1"]
-    assert dict(queue_figures(places_of(table("queues"), "1")))["queue.enqueued"] == 6000
+    assert each_of("queue", columns(table("queues"))) == [f"{PORT} 1", f"{PORT} 2", f"{OTHER} 1"]
+    assert dict(queue_figures(places_of(columns(table("queues")), "1")))["queue.enqueued"] == 6000
 
 
 @pytest.mark.parametrize(("selector", "drops"), [(None, 278), (PORT, 278), (f"SW {OTHER}", 0), ("Serial0/0", 0)])
 def test_output_drops(selector: str | None, drops: int) -> None:
-    assert dict(interface_figures(places_of(table("interfaces"), selector))) == {"interface.drops": drops}
+    assert dict(interface_figures(places_of(columns(table("interfaces")), selector))) == {"interface.drops": drops}
 
 
 def test_a_place_that_counted_nothing_has_no_figure() -> None:
-    assert list(queue_figures(places_of(table("queues"), "GigabitEthernet1/0/9 1"))) == []
+    assert list(queue_figures(places_of(columns(table("queues")), "GigabitEthernet1/0/9 1"))) == []
 
 
 @pytest.mark.parametrize("text", ["5", "0", "1 4", "1 2 3", "R9 1", f"{PORT} {OTHER} 1"])
@@ -84,7 +84,7 @@ def test_selectors_that_mean_nothing(text: str) -> None:
 def test_they_are_among_the_metrics() -> None:
     found = metrics(
         {"interfaces": table("interfaces"), "queues": table("queues")},
-        Circumstances({"srr/1": 30.0}, {}, {}),
+        30.0,
         [Reference.parse(f"queue.drops({PORT} 2 1)")],
     ).set_index("metric")["value"]
     assert found[f"queue.drops({PORT} 2 1)"] == 276
@@ -98,7 +98,7 @@ def test_datagrams() -> None:
         | {"lost": lost, "jitter_ms": jitter}
         for n, (lost, jitter) in enumerate([(0, 1.5), (10, 1.776)], 1)
     ]
-    found = dict(goodput_figures(tables.frame("flows", rows)))
+    found = dict(goodput_figures(columns(tables.frame("flows", rows))))
     assert (found["datagrams.lost"], found["datagrams.loss"]) == (10, 0.001)
     assert found["datagrams.jitter"] == 1.776
 
@@ -120,7 +120,7 @@ def test_a_single_frame_is_one() -> None:
     assert list(found.index) == [0, 1]
     assert busy_ports(once) == [("SW", OTHER)]
     first = counted((0, PORT, 1, 1, 1, 0), (0, PORT, 2, 1, 0, 1), (0, PORT, 3, 1, 0, 0))
-    assert each_of("queue", first) == [f"{PORT} 1", f"{PORT} 2"]
+    assert each_of("queue", columns(first)) == [f"{PORT} 1", f"{PORT} 2"]
 
 
 def test_ports_are_selected_by_their_drops() -> None:
@@ -154,7 +154,7 @@ def test_counters_outside_the_traffic_time_are_missing() -> None:
     def dropped(*rows: tuple[float, int | None]) -> float | Missing:
         of_one = [(at, OTHER, 1, 1, 0, 0) for at in (0.0, 9.0)]
         cell = counted(*of_one, *((at, PORT, 1, 1, 0, count) for at, count in rows))
-        return dict(queue_figures(places_of(cell, None)))["queue.drops"]
+        return dict(queue_figures(places_of(columns(cell), None)))["queue.drops"]
 
     assert dropped((0.0, 3), (5.0, 4), (9.0, 8)) == 5
     assert dropped((5.0, 4)) == f"SW {PORT}: its counters were read only once, so the traffic time is not covered"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from analysis_tables import columns
 from sample_run import EXPERIMENT, RECORDED, cells_of, make_run, reseal
 
 from qoslab.analysis import analyse
@@ -56,7 +57,7 @@ def policer(cir: float, interface: str = "Fa0/0", name: str = "class-default") -
 class TestThroughput:
     def test_full_segments_through_a_policer_are_all_of_its_ip_bytes(self) -> None:
         # 1000 full frames of 1514 counted bytes in ten seconds are exactly the CIR.
-        found = dict(throughput_figures(flows(1_448_000), policer(1514 * 800), {"transfer": WAY}, {}))
+        found = dict(throughput_figures(columns(flows(1_448_000)), columns(policer(1514 * 800)), {"transfer": WAY}, {}))
         assert found["goodput.of_pir"] == pytest.approx(1448 / 1500)
         assert found["goodput.of_pir.ip"] == pytest.approx(1)
         assert found["goodput.of_bottleneck"] == found["goodput.of_pir"]
@@ -65,22 +66,24 @@ class TestThroughput:
         assert found["tcp.buffer_delay"] == pytest.approx(0.1)
 
     def test_a_link_below_the_policer_is_the_bottleneck(self) -> None:
-        found = dict(throughput_figures(flows(6_000_000), policer(50e6), {"transfer": WAY}, {}))
+        found = dict(throughput_figures(columns(flows(6_000_000)), columns(policer(50e6)), {"transfer": WAY}, {}))
         assert found["goodput.of_pir"] == pytest.approx(4.8 / 50 * 1514 / 1500)
         assert found["goodput.of_bottleneck"] == pytest.approx(4.8 / 9.75)
 
     def test_a_policer_off_the_path_or_of_some_packets_does_not_bound_it(self) -> None:
         for other in (policer(1e6, "Fa0/1"), policer(1e6, name="VOICE")):
-            found = dict(throughput_figures(flows(1_000_000), other, {"transfer": WAY}, {}))
+            found = dict(throughput_figures(columns(flows(1_000_000)), columns(other), {"transfer": WAY}, {}))
             assert found["goodput.of_bottleneck"] == pytest.approx(0.8 / 9.75)
 
     def test_the_header_is_that_of_the_line(self) -> None:
         lines = {("R1", "Fa0/0"): Line(2e6, 3, 4)}
-        found = dict(throughput_figures(flows(1_448_000), policer(1504 * 800), {}, lines))
+        found = dict(throughput_figures(columns(flows(1_448_000)), columns(policer(1504 * 800)), {}, lines))
         assert found["goodput.of_pir.ip"] == pytest.approx(1)
 
     def test_values_that_a_tool_does_not_report_are_omitted(self) -> None:
-        found = dict(throughput_figures(flows(1_000_000, mss=None), policer(1e6), {"transfer": WAY}, {}))
+        found = dict(
+            throughput_figures(columns(flows(1_000_000, mss=None)), columns(policer(1e6)), {"transfer": WAY}, {})
+        )
         assert set(found) == {"goodput.of_pir", "goodput.of_bottleneck"}
 
 
@@ -125,7 +128,7 @@ class TestHosts:
         after = before | {"Tcp.RetransSegs": before["Tcp.RetransSegs"] + 7}
         row = host_row("client", before, after, sends=True)
         assert row["retransmitted_segments"] == 7 and row["timeouts"] == 0
-        found = dict(host_figures(tables.frame("hosts", [row]), 1448.0))
+        found = dict(host_figures(columns(tables.frame("hosts", [row])), 1448.0))
         assert found == {"tcp.retransmits": 7, "tcp.retransmitted": 7 * 1448, "tcp.timeouts": 0}
 
     def test_a_damaged_file_is_reported(self) -> None:
@@ -161,15 +164,15 @@ def test_queueing_delay_is_the_last_reading_and_the_greatest_of_several() -> Non
     ]
     rows += [{"device": "R1", "interface": "Fa0/2", "time_s": 2.0, "output_drops": 0}]
     table = tables.frame("interfaces", rows)
-    assert dict(interface_figures(places_of(table, None)))["interface.delay.p99"] == 6
-    assert dict(interface_figures(places_of(table, "Fa0/0")))["interface.delay.mean"] == 2
-    assert "interface.delay.p99" not in dict(interface_figures(places_of(table, "Fa0/2")))
+    assert dict(interface_figures(places_of(columns(table), None)))["interface.delay.p99"] == 6
+    assert dict(interface_figures(places_of(columns(table), "Fa0/0")))["interface.delay.mean"] == 2
+    assert "interface.delay.p99" not in dict(interface_figures(places_of(columns(table), "Fa0/2")))
 
 
 def test_a_delay_without_show_command_is_missing_with_the_reason() -> None:
     row: dict[str, object] = {"device": "R1", "interface": "Fa0/0", "output_drops": 0, "time_error_s": 0.1}
     table = tables.frame("interfaces", [row | {"time_s": time} for time in (1.0, 2.0)])
-    found = dict(interface_figures(places_of(table, None)))
+    found = dict(interface_figures(places_of(columns(table), None)))
     assert found["interface.drops"] == 0
     for name in ("mean", "p50", "p99", "max"):
         delay = found[f"interface.delay.{name}"]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from analysis_tables import columns
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,7 +93,7 @@ def held(wanted: Report, pieces: Sequence[pa.RecordBatch], *streams: tuple[int |
         {**keys, "stream": number, "local_port": port, "seconds": 10.0, "bytes": count, "goodput_bps": count * 0.8}
         for number, (port, count) in enumerate(streams, 1)
     ]
-    return list(unlike(tables.frame("flows", rows), arriving))
+    return list(unlike(columns(tables.frame("flows", rows)), arriving))
 
 
 def every_second(count: int, **row: int) -> pa.RecordBatch:
@@ -169,9 +170,9 @@ def test_real_streams_agree_with_a_real_capture() -> None:
     rows = [{**keys, **vars(each)} for each in result.streams]
     arriving = Arriving([Report("server", FLOW, ENDS, tool("iperf3").uncounted(FLOW))])
     list(arriving.passing("server", read_packets(RECORDED / "capture/four-streams.pcapng", piece=100)))
-    assert list(unlike(tables.frame("flows", rows), arriving)) == []
+    assert list(unlike(columns(tables.frame("flows", rows)), arriving)) == []
     whole_reads = [row | {"bytes": row["bytes"] // 131_072 * 131_072} for row in rows]
-    (output,) = unlike(tables.frame("flows", whole_reads), arriving)
+    (output,) = unlike(columns(tables.frame("flows", whole_reads)), arriving)
     assert output.startswith('traffic "transfer": iperf3 reports ') and output.endswith("they may differ by 5988 B")
 
 

@@ -40,6 +40,7 @@ from qoslab.model.comparison import Average, Pair  # noqa: E402
 from qoslab.model.expectations import Expectation  # noqa: E402
 from qoslab.model.experiment import Experiment  # noqa: E402
 from qoslab.results import CellSummary, tables  # noqa: E402
+from qoslab.results.columns import Columns  # noqa: E402
 
 NODES = {"A": {"platform": "host"}, "R": {"platform": "ios", "model": "3725"}, "B": {"platform": "host"}}
 LAN = [{"node": "A", "interface": "eth0", "address": "10.0.1.2/24"}]
@@ -97,7 +98,11 @@ def metric(name: str, value: float) -> dict[str, object]:
 def text(table: pd.DataFrame, *rows: dict[str, object]) -> list[str]:
     """Return the findings on values of flows behind the line."""
     found = {"flows": table, "intervals": reports(table), "classes": tables.frame("classes", [])}
-    return list(beyond_lines(experiment(*table["traffic"]), "free", found, rows))
+    return list(
+        beyond_lines(
+            experiment(*table["traffic"]), "free", {name: Columns.of_frame(each) for name, each in found.items()}, rows
+        )
+    )
 
 
 def cells(*rows: tuple[str, int, int, float | None, bool]) -> tuple[pd.DataFrame, list[CellSummary]]:
@@ -253,7 +258,7 @@ def check_reports() -> None:
 def check_shares() -> None:
     shares = [dict(goodput.share_figures(ENDS[ENDS["traffic"] == name], ENDS)) for name in ("long", "short")]
     assert sum(each["goodput.share"] for each in shares) == pytest.approx(1)
-    assert goodput.jain(pd.Series([3.0, 3.0])) == pytest.approx(1)
+    assert goodput.jain(np.array([3.0, 3.0])) == pytest.approx(1)
 
 
 def check_intervals() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
+from analysis_tables import columns
 
 from qoslab.analysis import raw
 from qoslab.analysis.conversations import conversation_figures
@@ -45,7 +46,9 @@ def rows() -> pd.DataFrame:
 
 def figures(traffic: str | None) -> dict[str, Any]:
     table = rows()
-    return dict(conversation_figures(table if traffic is None else table[table["traffic"] == traffic], TRAFFIC_S))
+    return dict(
+        conversation_figures(columns(table if traffic is None else table[table["traffic"] == traffic]), TRAFFIC_S)
+    )
 
 
 def test_rows_name_the_traffic_of_the_next_packet() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from analysis_tables import columns
 
 from qoslab.analysis.goodput import total_bps
 from qoslab.analysis.series import reported_throughput
@@ -103,7 +104,7 @@ def test_a_stream_that_starts_later_keeps_its_times(tmp_path: Path) -> None:
     assert flows["offset_s"].tolist() == [0, 9.5] and flows["seconds"].tolist() == [10, 10]
     curve = reported_throughput(intervals, flows)["all"]
     assert curve.iloc[1:9].to_numpy() == pytest.approx(4e6) and curve.iloc[11:18].to_numpy() == pytest.approx(6e6)
-    assert curve.mean() == pytest.approx(total_bps(flows))
+    assert curve.mean() == pytest.approx(total_bps(columns(flows)))
 
 
 def test_curve_of_a_constant_rate_is_constant(tmp_path: Path) -> None:
@@ -111,7 +112,9 @@ def test_curve_of_a_constant_rate_is_constant(tmp_path: Path) -> None:
     found = read_foreign(flent_file(tmp_path / "a.flent.gz", {"TCP upload": [1.0] * 20}, step=0.2))
     flows, intervals = (pd.DataFrame(found.rows[name]) for name in ("flows", "intervals"))
     assert reported_throughput(intervals, flows)["all"].to_numpy() == pytest.approx(1e6)
-    assert dict(together(intervals, intervals, flows))["goodput.together"] == pytest.approx(1e6)
+    assert dict(together(columns(intervals), columns(intervals), columns(flows)))["goodput.together"] == pytest.approx(
+        1e6
+    )
 
 
 def test_totals_of_netperf_are_those_of_the_stream(tmp_path: Path) -> None:
@@ -314,7 +317,7 @@ def lists(count: int) -> str:
     return '{"metadata": {}, "results": {}, "version": 4, "x_values": [' + "[]," * count + "[]]}"
 
 
-def columns(count: int, rows: int = 2) -> str:
+def many_columns(count: int, rows: int = 2) -> str:
     names = ",".join(f"a{number}_bps" for number in range(count))
     return f"time_s,{names}\n" + "".join(f"{row},{'1,' * (count - 1)}1\n" for row in range(1, rows + 1))
 
@@ -329,14 +332,18 @@ def columns(count: int, rows: int = 2) -> str:
             lambda: '{"start":{"version":1}}' + "\n" * (base.MOST_LINES + 1),
             f"more than {base.MOST_LINES} lines",
         ),
-        ("a.csv", lambda: columns(base.MOST_SERIES + 1), f"more than {base.MOST_SERIES} columns of values"),
+        ("a.csv", lambda: many_columns(base.MOST_SERIES + 1), f"more than {base.MOST_SERIES} columns of values"),
         (
             "a.txt",
             lambda: "".join(f"[{number}] 0.0000-2.0005 sec  100 Bytes  400 bits/sec\n" for number in range(3, 2500)),
             f"more than {base.MOST_SERIES} streams",
         ),
         ("c.csv", lambda: "time_s,a_ms\n1," + " " * (64 * 2**20), f"more than {64 * 2**20} characters"),
-        ("b.csv", lambda: columns(1, base.MOST_POINTS + 1), f"more than {base.MOST_POINTS} fields below the header"),
+        (
+            "b.csv",
+            lambda: many_columns(1, base.MOST_POINTS + 1),
+            f"more than {base.MOST_POINTS} fields below the header",
+        ),
     ],
     ids=["values", "lines", "columns", "streams", "characters", "rows"],
 )
@@ -356,7 +363,7 @@ def test_flent_files_have_so_many_series(tmp_path: Path) -> None:
 
 
 def test_many_columns_have_no_metrics_by_themselves(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text(columns(60))
+    (tmp_path / "a.csv").write_text(many_columns(60))
     folder = import_files([tmp_path / "a.csv"], tmp_path / "made")
     metrics = tables.read_table(RunFolder(folder), "metrics")
     assert not metrics["metric"].str.contains("(", regex=False).any()

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import sample_run
+from analysis_tables import columns, reported_flows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
@@ -23,7 +24,7 @@ from hostile_runs import BEGIN, CELL, LINES, RUNS, changed
 from levels import examples
 from processor import at_most
 from qoslab.analysis.steady import steps
-from qoslab.analysis.timeline import STEPS_MOST, reported_flows
+from qoslab.analysis.timeline import STEPS_MOST
 from qoslab.cli import main
 from qoslab.errors import UserError
 from qoslab.live.openmetrics import exposition
@@ -323,9 +324,9 @@ def test_intervals_of_no_length_take_no_memory(small_machine: None) -> None:
     starts = [0.0, *([1.0] * 40), 600.0]
     table = pd.DataFrame({"traffic": "x", "stream": 1, "start_s": starts, "end_s": starts, "offset_s": 0.0})
     table = table.assign(bytes=1000)
-    assert len(steps(reported_flows(table), table)[0]) == 0
+    assert len(steps(columns(reported_flows(table)), columns(table))[0]) == 0
     short = table.assign(end_s=table["start_s"] + 1e-8)
-    bits, seconds = steps(reported_flows(short), short)
+    bits, seconds = steps(columns(reported_flows(short)), columns(short))
     assert len(bits) <= STEPS_MOST and seconds.sum() == pytest.approx(600)
 
 

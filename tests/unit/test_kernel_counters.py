@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from analysis_tables import columns
+
 from qoslab.analysis.class_metrics import EachClass, class_figures
 from qoslab.analysis.kernel_counters import kernel_rows
 from qoslab.model.metrics import ClassSelector
@@ -120,7 +122,7 @@ def test_metrics_of_classes_are_known_without_the_bytes_of_drops() -> None:
         qdisc["bytes"] -= 1_000_000
     origin_ns = last["time_ns"] - 6 * 10**9
     found = [row for table, row in kernel_rows("R1", [first, last], origin_ns) if table == "classes"]
-    classes = EachClass(tables.frame("classes", found), traffic_s=6.0)
+    classes = EachClass(columns(tables.frame("classes", found)), traffic_s=6.0)
     figures = dict(class_figures(classes, ClassSelector.parse("R1 eth1 fq_codel", {"R1": ("eth1",)})))
     assert figures["class.passed"] == 4_000_000
     assert figures["class.drops"] == found[-1]["drops_aqm_packets"]

@@ -25,7 +25,8 @@ from simulation_cache import SCENARIO, SimulationCache  # noqa: E402
 
 from qoslab.analysis import readings as analysis  # noqa: E402
 from qoslab.analysis.metric_functions import CellFacts  # noqa: E402
-from qoslab.results import Cell  # noqa: E402
+from qoslab.results import Cell, tables  # noqa: E402
+from qoslab.results.columns import Columns  # noqa: E402
 from qoslab.schema import CellIdentity, load_sweep  # noqa: E402
 
 CATALOGUE = re.findall(
@@ -90,10 +91,10 @@ def test_a_mistake_of_the_analysis_ends_with_its_block(patched: prove.Patch) -> 
 
 
 def test_a_table_is_changed_on_its_way_to_the_metrics() -> None:
-    seen: dict[str, pd.DataFrame] = {}
+    seen: dict[str, Columns] = {}
     made = next(made for name, _, made in ANALYSIS if name == "first-stream-lost")
     with patch.object(analysis, "metrics_of_cell", lambda key, facts: seen.update(facts.tables)), made():
-        flows = pd.DataFrame({"stream": [1, 2], "bytes": [10, 20]})
+        flows = tables.plain("flows", [{"stream": 1, "bytes": 10}, {"stream": 2, "bytes": 20}])
         analysis.metrics_of_cell((), CellFacts({"flows": flows, "probes": flows}, 1.0, {}, {}))
     assert list(seen["flows"]["stream"]) == [2] and list(seen["probes"]["stream"]) == [1, 2]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from analysis_tables import columns
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -505,7 +506,7 @@ class TestEstimates:
                 )
             ]
         table = tables.frame("classes", [CELL | row for row in rows])
-        return dict(class_figures(EachClass(table, TRAFFIC_S, lines), ClassSelector("A")))
+        return dict(class_figures(EachClass(columns(table), TRAFFIC_S, lines), ClassSelector("A")))
 
     def test_bytes_that_are_not_printed_are_estimated_with_their_bound(self) -> None:
         found = self.figures(1500)
