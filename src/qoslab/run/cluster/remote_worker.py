@@ -11,6 +11,7 @@ import io
 import threading
 import zipfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
     from qoslab.model.instants import Demand
     from qoslab.model.matrix import as_values
     from qoslab.results import Cell
-    from qoslab.run.scratch import Scratch
     from qoslab.run.task import CellTask
     from qoslab.schema import CellIdentity
 
@@ -58,12 +58,13 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
     local_task = CellTask(
         identity, experiment, task["configurations"], task["key"], task["attempt"], task["lab"], demand=demand
     )
-    scratch = Scratch("cell")
+    coming = None if task["coming"] is None else Path(task["coming"])
     try:
-        coming = None if task["coming"] is None else Path(task["coming"])
-        cell = Cell(scratch.path / "cell", identity, task["attempt"], coming=coming, sent=True)
-        record = _worker(local_task.lab).run(local_task, cell)
-        return {"record": record.model_dump_json(), "files": _packed(cell.path)}
+        worker, place = _worker(local_task.lab)
+        with TemporaryDirectory(prefix="cell-", dir=place, ignore_cleanup_errors=True) as name:
+            cell = Cell(Path(name, "cell"), identity, task["attempt"], coming=coming, sent=True)
+            record = worker.run(local_task, cell)
+            return {"record": record.model_dump_json(), "files": _packed(cell.path)}
     except UserError as error:
         _forget()
         return {"error": [error.message, error.hint]}
@@ -71,12 +72,12 @@ def run_cell(task: dict[str, Any]) -> dict[str, Any]:
         # The lab failed; another worker, or the next lab, may succeed.
         _forget()
         return {"failure": error.message}
-    finally:
-        scratch.close()
 
 
-def _worker(lab: str) -> Any:
-    """Return this thread's worker for cells of a kind of lab; a worker for another kind ends."""
+def _worker(lab: str) -> tuple[Any, Path]:
+    """Return this thread's worker for cells of a kind of lab, and its temporary folder; a worker for another kind
+    ends.
+    """
     from qoslab.lab_kinds import lab_kind
     from qoslab.run.events import silent
     from qoslab.run.scratch import Scratch
@@ -90,16 +91,18 @@ def _worker(lab: str) -> Any:
         runs = machinery(lab_kind(lab))
         with _LOCK:
             number = len(_OPEN)
-            restored = Scratch("restored")
+            scratch = Scratch("worker")
+            restored = scratch.path / "restored"
+            restored.mkdir()
             if lab not in _SHARED:
                 _SHARED[lab] = runs.shared()
             # Progress is reported where the run was started.
             worker = runs.worker(
-                WorkerSlot(number, f"lab {number}", restored.path, _SHARED[lab], silent, lambda text: None, _CLOSING)
+                WorkerSlot(number, f"lab {number}", restored, _SHARED[lab], silent, lambda text: None, _CLOSING)
             )
-            _OPEN.append((worker, restored))
-        _LABS.worker, _LABS.kind = worker, lab
-    return worker
+            _OPEN.append((worker, scratch))
+        _LABS.worker, _LABS.kind, _LABS.place = worker, lab, scratch.path
+    return worker, _LABS.place
 
 
 def _forget() -> None:
@@ -128,7 +131,7 @@ def interrupt() -> None:
     _CLOSING.set()
 
 
-def _close(worker: Any, restored: Scratch) -> None:
+def _close(worker: Any, scratch: Scratch) -> None:
     from qoslab.errors import QoslabError
 
     try:
@@ -137,7 +140,7 @@ def _close(worker: Any, restored: Scratch) -> None:
         # A virtual router that was not restored ends with its lab.
         return
     finally:
-        restored.close()
+        scratch.close()
 
 
 atexit.register(close_labs)
