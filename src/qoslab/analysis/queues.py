@@ -36,7 +36,7 @@ def each_of(place: Place, table: Columns) -> list[str]:
         return [str(name) for name in table.distinct("interface")]
     used = table.where((table["enqueued"] > 0) | (table["dropped"] > 0))
     pairs = dict.fromkeys(zip(used["interface"], used["queue"].tolist(), strict=True))
-    return [f"{interface} {queue}" for interface, queue in pairs]
+    return [f"{interface} {queue:.0f}" for interface, queue in pairs]
 
 
 QUEUE = _KEYS["queue"]
