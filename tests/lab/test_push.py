@@ -145,8 +145,8 @@ def test_a_policy_comes_and_goes(rig: Rig, collector: Collector, tmp_path: Path)
     intended = rig.intend("police", POLICE)
     outcome = rig.session.carry_out(["apply", "verify"], intended=intended, commands=[COMMAND], keep=tmp_path)
     assert outcome.changed == {"R1", "R2"}
-    assert (tmp_path / "apply" / "rc").read_text() == "0\n"
-    assert "R1" in (tmp_path / "verify" / "stdout").read_text()
+    assert (tmp_path / "apply-verify" / "rc").read_text() == "0\n"
+    assert "changed: [R1]" in (tmp_path / "apply-verify" / "stdout").read_text()
 
     # what the router shows, as Ansible brought it and as Unicon takes it
     shown = collector.parse(COMMAND, outcome.answers("R1")[COMMAND])
@@ -195,7 +195,7 @@ def test_a_refused_line_is_shown_with_the_routers_words(rig: Rig, tmp_path: Path
         rig.session.carry_out(["apply", "verify"], intended=folder, keep=tmp_path / "kept")
     assert "R1 refused the configuration (apply):\npolice bogus 1\n       ^\n% Invalid input" in caught.value.message
     assert str(tmp_path / "kept") in caught.value.hint
-    assert (tmp_path / "kept" / "apply" / "rc").read_text() == "2\n"
+    assert (tmp_path / "kept" / "apply-verify" / "rc").read_text() == "2\n"
     # nothing was verified on top of the failure; half of the lines are in force until they are taken away
     assert {task.intent for task in caught.value.outcome.tasks if task.host == "R1"} == {"apply"}
     assert "policy-map Police" in rig.running()

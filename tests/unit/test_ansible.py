@@ -108,12 +108,9 @@ def task(**values: Any) -> TaskResult:
     given: dict[str, Any] = {
         "intent": "apply",
         "host": "R1",
-        "task": "",
-        "action": "",
         "changed": False,
         "failed": False,
         "unreachable": False,
-        "seconds": 0.0,
         "result": {},
     }
     return TaskResult(**given | values)
@@ -423,13 +420,13 @@ def test_by_hand_a_configuration_is_for_its_user_alone_and_not_printed(tmp_path:
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     # A folder that is there may be for others as well.
     assert stat.S_IMODE(before.stat().st_mode) == (0o755 if there else 0o700)
-    assert "Read the running configuration" in printed and "FastEthernet0/0" not in printed
+    assert "ok: [R1] => " in printed and "FastEthernet0/0" not in printed
 
 
 def test_saved_output_of_ansible_has_no_secrets(tmp_path: Path) -> None:
     printed = 'fatal: [R1]: FAILED! => {"msg": "enable secret 5 $1$abcd$HIDDEN"}\n+snmp-server community HIDDEN\nok\n'
-    _keep(tmp_path, Outcome(("restore",), (), output={"restore": printed}))
-    kept = (tmp_path / "restore" / "stdout").read_text()
+    _keep(tmp_path, Outcome(("restore", "apply"), (), output=printed))
+    kept = (tmp_path / "restore-apply" / "stdout").read_text()
     assert "HIDDEN" not in kept
     assert kept.splitlines()[1:] == ["+snmp-server community <removed>", "ok"]
 

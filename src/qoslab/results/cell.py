@@ -68,13 +68,6 @@ class Cell(Identified):
         """Return the file of a configuration: `R1.ios`, `R1.engine.json`, `R1.before.ios` or `R1.after.ios`."""
         return self.path / "config" / name
 
-    def ansible(self, intent: str) -> Path:
-        """Return the folder for the files that ansible-runner leaves after a playbook; it is created if missing."""
-        folder = self.path / "ansible" / intent
-        with writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        return folder
-
     def observation(self, device: str, moment: str, command: str) -> Path:
         """Return the path of a show command's output without its suffix: `.txt` for raw output, `.json` for parsed
         output.

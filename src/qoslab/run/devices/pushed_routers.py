@@ -21,7 +21,8 @@ from qoslab.platforms.startup import data_plane, hardware, takes_tc
 from qoslab.results import Cell
 from qoslab.results.file_access import writing
 from qoslab.results.redaction import KNOWN
-from qoslab.run.devices.ansible.playbooks import AnsibleSession, Intent, Outcome, RouterError
+from qoslab.run.devices.ansible.intents import Intent
+from qoslab.run.devices.ansible.playbooks import AnsibleSession, Outcome, RouterError
 from qoslab.run.devices.drivers import CommandLineRouter, ControlSocketRouter, RouterDriver, TcRouter
 from qoslab.run.devices.state import RestoreState
 from qoslab.run.faults import LabDied, PassingFault

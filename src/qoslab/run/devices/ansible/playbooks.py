@@ -19,10 +19,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from qoslab.errors import DeviceError, IosError, MachineError, QoslabError
 from qoslab.ios.refusals import REFUSED
@@ -32,6 +32,7 @@ from qoslab.results.file_access import writing
 from qoslab.results.redaction import KNOWN
 from qoslab.run.devices.ansible import leftovers
 from qoslab.run.devices.ansible.connection_choice import Helper, choose
+from qoslab.run.devices.ansible.intents import Intent
 from qoslab.run.devices.ansible_inventory import UTF8, IosAccess
 from qoslab.run.devices.login_failures import PASSING, Kind
 from qoslab.run.faults import PassingFault
@@ -41,12 +42,10 @@ from qoslab.system.priority import BEHIND_TRAFFIC, shell_step_behind_traffic
 from qoslab.system.programs import python_module
 from qoslab.system.shipped import shipped
 
-Intent = Literal["prepare", "apply", "verify", "restore"]
-
 INVENTORY_TASK = "Wait for the inventory"
 READY_TASK = "Wait for an order"
-INTENT_TASK = re.compile(r"Carry out (prepare|apply|verify|restore)$")
-"""Names of tasks in `playbooks/session/` that mark an intent in the events of a session."""
+END_TASK = "Wait for the next order"
+"""Names of tasks in `playbooks/` that start when a session is ready, and when an order has been carried out."""
 
 ORDERS_PER_SESSION = 50
 """Greatest number of orders in a session, which includes its order file again, nested, for each."""
@@ -60,7 +59,10 @@ PROGRAMS = "bin"
 COLLECTIONS = "ansible_collections"
 IOS_MODULES = (
     "qoslab.ios.device_config.config_equivalence",
+    "qoslab.ios.device_config.restore",
+    "qoslab.ios.refusals",
     "qoslab.ios.template_marks",
+    "qoslab.run.devices.ansible.intents",
     "ansible.plugins.httpapi",
     "ansible.plugins.netconf",
     f"{COLLECTIONS}.ansible.netcommon.plugins.become.enable",
@@ -68,6 +70,7 @@ IOS_MODULES = (
     f"{COLLECTIONS}.cisco.ios.plugins.modules.ios_command",
     f"{COLLECTIONS}.cisco.ios.plugins.modules.ios_config",
     f"{COLLECTIONS}.cisco.ios.plugins.modules.ios_facts",
+    f"{COLLECTIONS}.cisco.ios.plugins.terminal.ios",
 )
 """Modules for the tasks of the role `ios`, imported in advance while waiting for a lab."""
 
@@ -83,18 +86,15 @@ INTENT_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class TaskResult:
-    """Result of one task on one router."""
+    """Result of an intent on one router, or of a task that failed before the first."""
 
     intent: Intent
     host: str
-    task: str
-    action: str
     changed: bool
     failed: bool
     unreachable: bool
-    seconds: float
     result: Mapping[str, Any]
-    """Result as the module returned it."""
+    """Details from the action plugin, or from Ansible."""
 
     @property
     def message(self) -> str:
@@ -110,8 +110,7 @@ class Outcome:
     tasks: tuple[TaskResult, ...]
     commands: tuple[str, ...] = ()
     """Show commands of `verify`, in order."""
-    seconds: float = 0.0
-    output: Mapping[Intent, str] = field(default_factory=dict)
+    output: str = ""
     """Output of Ansible."""
 
     @property
@@ -126,22 +125,16 @@ class Outcome:
 
     def answers(self, host: str) -> dict[str, str]:
         """Return an IOS router's answers to `show running-config` and to the commands of `verify`, by command."""
-        # The first task with answers: on a switch, other tasks about the active settings follow.
         for task in self.tasks:
-            if task.host == host and task.intent == "verify" and "stdout" in task.result and not task.failed:
-                texts = task.result["stdout"]
-                if isinstance(texts, list):
-                    return dict(zip(("show running-config", *self.commands), map(str, texts), strict=True))
+            if task.host == host and task.intent == "verify" and not task.failed and "stdout" in task.result:
+                return dict(zip(("show running-config", *self.commands), map(str, task.result["stdout"]), strict=True))
         return {}
 
     def engine(self, host: str) -> dict[str, Any] | None:
         """Return the latest active configuration from the data plane of an engine router."""
         for task in reversed(self.tasks):
-            text = task.result.get("stdout")
-            if task.host == host and not task.failed and isinstance(text, str) and text.startswith("{"):
-                text_of_result = json.loads(text)
-                if "config" in text_of_result:
-                    return dict(text_of_result["config"])
+            if task.host == host and task.result.get("config") is not None:
+                return dict(task.result["config"])
         return None
 
     def facts(self, host: str) -> dict[str, Any]:
@@ -222,11 +215,10 @@ class AnsibleSession:
         inventory: Path,
         *,
         before: Path,
-        on_task: Callable[[Intent, str, str], None] | None = None,
         check: Callable[[], None] | None = None,
         modules: Sequence[str] = IOS_MODULES,
     ) -> None:
-        """`before` is the folder for the configurations from before the run; `on_task` receives intent, host, task.
+        """`before` is the folder for the configurations from before the run.
 
         `check` is called periodically while an order is executed; an exception from it ends the order. `modules` are
         imported by Ansible in advance.
@@ -237,7 +229,6 @@ class AnsibleSession:
         self._check = check
         self._inventory = inventory.resolve()
         self._before = before.resolve()
-        self._on_task = on_task
         self._playbooks = shipped("playbooks")
         self._helper = choose()
         self._scratch: Path | None = None
@@ -379,16 +370,15 @@ class AnsibleSession:
 
         `intended` is the folder with `NAME.ios` and `NAME.engine.json` for apply and verify; `restore` is the folder
         with `NAME.restore.ios` and with `NAME.pushed.ios`, which it undoes; `commands` are show commands whose answers
-        verify returns; Ansible's output goes to `keep`/INTENT/. Raise `RouterError` if a router refused, differs or was
-        not reached; on the other routers later intents were executed nonetheless. On an interrupt, Ansible is stopped
-        first. Raise `IosError` for text that Ansible could render as a template, before anything is sent.
+        verify returns; Ansible's output goes to a folder in `keep` that is named after the intents. Raise `RouterError`
+        if a router refused, differs or was not reached; on the other routers later intents were executed nonetheless.
+        On an interrupt, Ansible is stopped first. Raise `IosError` for text that Ansible could render as a template,
+        before anything is sent.
         """
         if intended is not None and "apply" in intents:
             _refuse_templates(intended, "*.ios")
         if restore is not None and "restore" in intents:
             _refuse_templates(restore, "*.restore.ios")
-        began = time.monotonic()
-        outcome = Outcome(tuple(intents), (), tuple(commands))
         try:
             self._await_ready()
             self._write(
@@ -402,11 +392,11 @@ class AnsibleSession:
             )
             self._orders += 1
             self._ready = False
-            tasks, output = self._collect(intents)
+            results, output = self._collect(intents)
         except BaseException:
             self.cancel()
             raise
-        outcome = Outcome(tuple(intents), tuple(tasks), tuple(commands), time.monotonic() - began, output)
+        outcome = Outcome(tuple(intents), tuple(results), tuple(commands), output)
         if keep is not None:
             with writing(keep):
                 _keep(keep, outcome)
@@ -451,37 +441,25 @@ class AnsibleSession:
         with os.fdopen(descriptor, "w") as fifo:
             json.dump(order, fifo)
 
-    def _collect(self, intents: Sequence[Intent]) -> tuple[list[TaskResult], dict[Intent, str]]:
-        tasks: list[TaskResult] = []
-        printed: dict[Intent, list[str]] = {intent: [] for intent in intents}
-        printing: Intent = intents[0]
-        doing: dict[str, Intent] = {}  # By router: after a failure, one may lag behind the others.
+    def _collect(self, intents: Sequence[Intent]) -> tuple[list[TaskResult], str]:
+        """Return the results of an order, and what Ansible printed."""
+        results: list[TaskResult] = []
+        printed: list[str] = []
         deadline = time.monotonic() + INTENT_SECONDS * len(intents) * max(self._answer_s / ANSWER_S, 1.0)
         while True:
             event = self._next(deadline, f"to carry out {' and '.join(intents)}")
             if event is None:
-                self._ready = False
-                if not any(task.unreachable for task in tasks):
-                    raise self._ended([text for part in printed.values() for text in part])
+                if not any(result.unreachable for result in results):
+                    raise self._ended(printed)
                 break
-            started = _starts(event)
-            if started == READY_TASK:
+            if _starts(event) == END_TASK:
+                # The next order may be written at once: the FIFO takes it when Ansible opens it.
                 self._ready = True
                 break
-            if started is not None and (match := INTENT_TASK.match(started)):
-                printing = _intent(match[1])
             if text := str(event.get("stdout", "")):
-                printed[printing].append(text)
-            result = _result(event, doing, intents[0])
-            if result is None:
-                continue
-            if match := INTENT_TASK.match(result.task):
-                doing[result.host] = _intent(match[1])
-            if "role" in event["event_data"] or result.failed or result.unreachable:
-                tasks.append(result)
-                if self._on_task is not None:
-                    self._on_task(result.intent, result.host, result.task)
-        return tasks, {name: "\n".join(texts) + "\n" for name, texts in printed.items()}
+                printed.append(text)
+            results += _results(event, intents[0])
+        return results, "\n".join(printed) + "\n"
 
     def _next(self, deadline: float, what: str) -> dict[str, Any] | None:
         # Short waits, so that Ctrl-C is noticed between them on every platform.
@@ -549,13 +527,6 @@ def environment(scratch: Path, playbooks: Path, helper: Helper) -> dict[str, str
     }
 
 
-def _intent(word: str) -> Intent:
-    for intent in ("prepare", "apply", "verify", "restore"):
-        if word == intent:
-            return intent
-    raise ValueError(word)
-
-
 def _starts(event: Mapping[str, Any]) -> str | None:
     """Return the name of the task that the event starts; None if it starts none."""
     if event.get("event") != "playbook_on_task_start":
@@ -564,34 +535,28 @@ def _starts(event: Mapping[str, Any]) -> str | None:
     return None if name is None else str(name)
 
 
-def _result(event: Mapping[str, Any], doing: Mapping[str, Intent], first: Intent) -> TaskResult | None:
+def _results(event: Mapping[str, Any], first: Intent) -> list[TaskResult]:
+    """Return the results of intents in an event; `first` is the intent of a failure before any was carried out."""
     kind = event.get("event")
     if kind not in ("runner_on_ok", "runner_on_failed", "runner_on_unreachable"):
-        return None
+        return []
     data = event["event_data"]
-    result = data.get("res") or {}
-    host = str(data.get("host", ""))
-    return TaskResult(
-        intent=doing.get(host, first),
-        host=host,
-        task=str(data.get("task", "")),
-        action=str(data.get("resolved_action") or data.get("task_action", "")),
-        changed=bool(result.get("changed")),
-        failed=kind == "runner_on_failed" and not data.get("ignore_errors"),
-        unreachable=kind == "runner_on_unreachable",
-        seconds=float(data.get("duration") or 0.0),
-        result=result,
-    )
+    host, result = str(data.get("host", "")), data.get("res") or {}
+    found = [
+        TaskResult(each["intent"], host, bool(each["changed"]), bool(each.get("failed")), False, each)
+        for each in result.get("intents", ())
+    ]
+    if not found and kind != "runner_on_ok":
+        found = [TaskResult(first, host, False, kind == "runner_on_failed", kind == "runner_on_unreachable", result)]
+    return found
 
 
 def _keep(folder: Path, outcome: Outcome) -> None:
-    for intent in outcome.intents:
-        place = folder / intent
-        place.mkdir(parents=True, exist_ok=True)
-        failed = any(task.intent == intent for task in outcome.failures)
-        (place / "rc").write_text(f"{2 if failed else 0}\n", encoding="utf-8")
-        # A refused line, or a difference after restoring, may contain a password.
-        (place / "stdout").write_text(KNOWN.masked(outcome.output.get(intent, "")), encoding="utf-8")
+    place = folder / "-".join(outcome.intents)
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "rc").write_text(f"{2 if outcome.failures else 0}\n", encoding="utf-8")
+    # A refused line, or a difference after restoring, may contain a password.
+    (place / "stdout").write_text(KNOWN.masked(outcome.output), encoding="utf-8")
 
 
 def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
@@ -599,10 +564,10 @@ def _explain(outcome: Outcome, keep: Path | None) -> RouterError:
     failure = outcome.failures[0]
     place = f" Ansible's output is in {keep}." if keep is not None else ""
     text = failure.message
-    text_of_result = ""
-    if failure.action.rpartition(".")[2] == "assert":
-        # Sentences of the role, not of the router.
-        text_of_result = "\n".join(f"  {line}" for line in str(failure.result.get("msg", text)).splitlines())
+    # Sentences of the role, not of the router.
+    text_of_result = "\n".join(
+        f"  {line}" for each in failure.result.get("differences", ()) for line in each.splitlines()
+    )
     trouble = _connection_trouble(text)
     if trouble is None and failure.unreachable:
         trouble = _UNREACHABLE
