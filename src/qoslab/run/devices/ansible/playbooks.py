@@ -58,10 +58,10 @@ PROGRAMS = "bin"
 
 COLLECTIONS = "ansible_collections"
 IOS_MODULES = (
-    "qoslab.ios.device_config.config_equivalence",
     "qoslab.ios.device_config.restore",
     "qoslab.ios.refusals",
     "qoslab.ios.template_marks",
+    "qoslab.run.devices.ansible.command_grammar",
     "qoslab.run.devices.ansible.intents",
     "ansible.plugins.httpapi",
     "ansible.plugins.netconf",
@@ -491,7 +491,7 @@ def _write_behind_traffic(folder: Path) -> None:
     """
     folder.mkdir()
     program = folder / "ansible-playbook"
-    real = shlex.quote(str(Path(sys.executable).parent / "ansible-playbook"))
+    real = shlex.join(python_module("qoslab.run.devices.ansible.play"))
     behind = f'{shell_step_behind_traffic()}exec nice -n {BEHIND_TRAFFIC} {real} "$@"\n'
     program.write_text(f"#!/bin/sh\n{behind}", encoding="utf-8")
     program.chmod(0o700)
