@@ -25,6 +25,7 @@ from fake_device import ENABLE, PASSWORD, USER, FakeDevice
 from qoslab.errors import IosError
 from qoslab.run.devices.ansible import connection as ansible_connection
 from qoslab.run.devices.ansible import connection_choice as helper_choice
+from qoslab.run.devices.ansible.intents import DifferencesError, IntentError, in_order
 from qoslab.run.devices.ansible.playbooks import (
     ALWAYS,
     IOS_MODULES,
@@ -39,6 +40,7 @@ from qoslab.run.devices.ansible.playbooks import (
 from qoslab.run.devices.login_failures import PASSING, Kind
 from qoslab.run.faults import PassingFault
 from qoslab.run.real.access.methods import Trouble
+from qoslab.system.programs import python_module
 from qoslab.system.shipped import shipped
 
 REFUSED = {
@@ -140,6 +142,42 @@ def test_every_intent_is_a_playbook_of_both_roles() -> None:
         assert (shipped("playbooks") / f"{intent}.yml").exists()
         for role in ("ios", "engine_router"):
             assert (shipped("playbooks") / "roles" / role / "tasks" / f"{intent}.yml").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "result"),
+    [
+        (IntentError("refused", rc=2), {"msg": "refused", "rc": 2}),
+        (DifferencesError(["a", "b"]), {"msg": "a\nb", "differences": ["a", "b"]}),
+        (OSError("no such file"), {"msg": "no such file"}),
+    ],
+)
+def test_no_intent_is_carried_out_after_one_that_failed(error: Exception, result: dict[str, Any]) -> None:
+    def fail() -> dict[str, Any]:
+        raise error
+
+    steps = {"restore": lambda: {"changed": True}, "apply": fail, "verify": lambda: pytest.fail("not reached")}
+    restored = {"intent": "restore", "changed": True}
+    failed = {"intent": "apply", "changed": False, "failed": True} | result
+    assert in_order(["restore", "apply", "verify"], steps, OSError) == {
+        "changed": True,
+        "intents": [restored, failed],
+        "failed": True,
+        "msg": result["msg"],
+    }
+    assert in_order(["restore"], steps) == {"changed": True, "intents": [restored]}
+
+
+def test_a_session_starts_ansible_without_paramiko() -> None:
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *python_module("qoslab.run.devices.ansible.play")[1:], "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("ansible-playbook [core ")
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "ansible.cli" in imported and "paramiko" not in imported
 
 
 # The connection helper, against what the installed Ansible itself makes of the same input.
