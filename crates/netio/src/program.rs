@@ -1,6 +1,6 @@
 //! How a program says what it found, and how it ends.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -45,10 +45,15 @@ pub fn end(program: &str, result: Result<(), Failure>) -> ExitCode {
 /// Standard output cannot be written to, or nobody reads it.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut output = io::stdout().lock();
-    output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(|error| match error.kind() {
+    output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(|error| unwritten(&error))
+}
+
+/// The failure of standard output.
+fn unwritten(error: &io::Error) -> Failure {
+    match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::ReaderGone,
         _ => Failure::Failed(format!("cannot write to standard output: {error}")),
-    })
+    }
 }
 
 /// Prints a value as one line of JSON; see [`print()`].
@@ -60,4 +65,21 @@ pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
         serde_json::to_string(value).map_err(|error| Failure::Failed(format!("cannot write as JSON: {error}")))?;
     text.push('\n');
     print(&text)
+}
+
+/// Prints a value as JSON, over several lines if `pretty`, without its whole text in memory.
+///
+/// # Errors
+/// Those of [`print()`], and a value that JSON cannot hold, after the part before it.
+pub fn stream_json(value: &impl Serialize, pretty: bool) -> Result<(), Failure> {
+    let mut output = BufWriter::new(io::stdout().lock());
+    let written = match pretty {
+        true => serde_json::to_writer_pretty(&mut output, value),
+        false => serde_json::to_writer(&mut output, value),
+    };
+    written.map_err(|error| match error.is_io() {
+        true => unwritten(&error.into()),
+        false => Failure::Failed(format!("cannot write as JSON: {error}")),
+    })?;
+    output.write_all(b"\n").and_then(|()| output.flush()).map_err(|error| unwritten(&error))
 }

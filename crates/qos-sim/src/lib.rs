@@ -12,6 +12,8 @@ mod packet;
 mod probes;
 pub mod report;
 mod run;
+pub mod sample_store;
+pub mod samples;
 pub mod scenario;
 pub mod schema;
 mod seed;

@@ -10,10 +10,16 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use qos_core::time::NANOS_PER_SECOND;
 use serde::Serialize;
 
-use netio::program::{end, print, print_json, Failure};
+use netio::program::{end, print, print_json, stream_json, Failure};
+use qos_sim::sample_store::SampleStore;
+use qos_sim::samples::{Sample, Samples};
 use qos_sim::{schema, Question, Scenario, Simulation};
+
+/// Maximum number of bytes of samples in memory; a short run needs no file.
+const MOST_IN_MEMORY: usize = 1 << 20;
 
 /// Simulates a network with the routers' own queueing engine and modelled TCP, in virtual time.
 #[derive(Debug, Parser)]
@@ -162,19 +168,47 @@ fn run(file: Option<PathBuf>, pretty: bool, watch: Option<PathBuf>) -> Result<()
         Err(error) => Err(format!("cannot create {path}: {error}")),
     };
     let files = simulation.captures().map(|capture| open(&capture.file)).collect::<Result<Vec<_>, _>>()?;
-    let mut unwritten = None;
-    let report = simulation.run_watched(files, |router, counters| {
-        let Some(folder) = &watch else { return Ok(()) };
-        let path = folder.join(format!("{router}.jsonl"));
-        append(&path, counters).inspect_err(|error| {
-            unwritten = Some(format!("cannot write {}: {error}", path.display()));
+    let mut output =
+        SampleOutput { store: SampleStore::new(pretty, MOST_IN_MEMORY, unnamed_file), watch, unwritten: None };
+    let report = simulation.run_sampled(files, &mut output);
+    let report =
+        report.map_err(|error| output.unwritten.unwrap_or_else(|| format!("cannot write a capture: {error}")))?;
+    stream_json(&report.with_routers(output.store), pretty)
+}
+
+/// Storage of samples until the result is printed; those of whole seconds are also appended to files in `watch`.
+struct SampleOutput {
+    store: SampleStore<File>,
+    watch: Option<PathBuf>,
+    /// Message about the sample that could not be written.
+    unwritten: Option<String>,
+}
+
+impl Samples for SampleOutput {
+    fn take(&mut self, router: &str, sample: Sample) -> io::Result<()> {
+        if let (Some(folder), 0) = (&self.watch, sample.elapsed.0 % NANOS_PER_SECOND) {
+            let path = folder.join(format!("{router}.jsonl"));
+            append(&path, &sample.counters).inspect_err(|error| {
+                self.unwritten = Some(format!("cannot write {}: {error}", path.display()));
+            })?;
+        }
+        self.store.take(router, sample).inspect_err(|error| {
+            let folder = temporary_folder();
+            let advice = "free space there, or set TMPDIR to another folder";
+            self.unwritten = Some(format!("cannot write samples to {}: {error}: {advice}", folder.display()));
         })
-    });
-    let report = report.map_err(|error| unwritten.unwrap_or_else(|| format!("cannot write a capture: {error}")))?;
-    if !pretty {
-        return print_json(&report);
     }
-    let mut text = serde_json::to_string_pretty(&report).map_err(|error| format!("cannot write as JSON: {error}"))?;
-    text.push('\n');
-    print(&text)
+}
+
+/// Folder of large temporary files: often /tmp is memory, and /var/tmp is not.
+fn temporary_folder() -> PathBuf {
+    std::env::var_os("TMPDIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from)
+}
+
+/// Open a temporary file without a name, which disappears with the program.
+fn unnamed_file() -> io::Result<File> {
+    let path = temporary_folder().join(format!("qos-sim-{}", std::process::id()));
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+    std::fs::remove_file(path)?;
+    Ok(file)
 }

@@ -8,8 +8,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The result.
+// `R` is the type of the routers' reports, which differs if their samples are stored elsewhere.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Report {
+#[schemars(rename = "Report")]
+pub struct Report<R = BTreeMap<String, RouterReport>> {
     /// [`crate::scenario::FORMAT`].
     pub format: u32,
     /// `qos-sim`.
@@ -25,11 +27,19 @@ pub struct Report {
     /// The hosts.
     pub hosts: BTreeMap<String, HostReport>,
     /// The routers.
-    pub routers: BTreeMap<String, RouterReport>,
+    pub routers: R,
     /// What the probes have measured by their ends, with the stamps of each packet.
     pub probes: BTreeMap<String, OperationReport>,
     /// Balance of all packets.
     pub packets: PacketsReport,
+}
+
+impl Report<()> {
+    /// The result with the routers' reports.
+    pub fn with_routers<R>(self, routers: R) -> Report<R> {
+        let Report { format, program, version, virtual_ns, events, flows, hosts, routers: (), probes, packets } = self;
+        Report { format, program, version, virtual_ns, events, flows, hosts, routers, probes, packets }
+    }
 }
 
 /// One flow.

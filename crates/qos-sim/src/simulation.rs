@@ -1,8 +1,9 @@
 //! A scenario, checked and set up, from which a run comes.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use qos_core::{ConfigError, Counters, Time};
+use qos_core::{ConfigError, Time};
 
 use crate::capture::Captures;
 use crate::explain::{Explanation, Question};
@@ -10,6 +11,7 @@ use crate::network::{Network, LONGEST_NS};
 use crate::probes;
 use crate::report::Report;
 use crate::run::{Run, World};
+use crate::samples::{Sample, Samples};
 use crate::scenario::{Capture, Scenario, FORMAT};
 use crate::traffic::layout::lay_out;
 
@@ -65,20 +67,17 @@ impl Simulation {
     /// # Errors
     /// When a capture cannot be written.
     pub fn run<W: Write>(self, into: Vec<W>) -> io::Result<Report> {
-        self.run_watched(into, |_, _| Ok(()))
+        let mut routers = BTreeMap::new();
+        let report = self.run_sampled(into, &mut routers)?;
+        Ok(report.with_routers(routers))
     }
 
-    /// As [`run`](Simulation::run); `watch` gets each router's name and counters once a virtual second, as the report
-    /// has them in the end.
+    /// As [`run`](Simulation::run), but the report has no routers: `samples` gets their samples as they arise.
     ///
     /// # Errors
-    /// When a capture cannot be written, and those of `watch`.
-    pub fn run_watched<W: Write>(
-        self,
-        into: Vec<W>,
-        mut watch: impl FnMut(&str, &Counters) -> io::Result<()>,
-    ) -> io::Result<Report> {
-        let (world, end) = Run::new(self.world, self.captures.record(into)?, &mut watch).run()?;
+    /// When a capture cannot be written, and those of `samples`.
+    pub fn run_sampled<W: Write>(self, into: Vec<W>, samples: &mut dyn Samples) -> io::Result<Report<()>> {
+        let (world, end) = Run::new(self.world, self.captures.record(into)?, samples).run()?;
         Ok(world.report(end))
     }
 
@@ -96,11 +95,17 @@ impl Simulation {
             ConfigError::new("at_ns", format!("found {at_s} s, expected a time before the end of the run"))
         };
         let recorders = self.captures.record(Vec::<W>::new());
-        let answer = recorders.and_then(|recorders| {
-            let mut watch = |_: &str, _: &Counters| Ok(());
-            Run::new(self.world, recorders, &mut watch).explain(asked)
-        });
+        let answer = recorders.and_then(|recorders| Run::new(self.world, recorders, &mut Unsampled).explain(asked));
         answer.map_err(|error| ConfigError::new("", error.to_string()))?.ok_or_else(late)
+    }
+}
+
+/// Discards samples.
+struct Unsampled;
+
+impl Samples for Unsampled {
+    fn take(&mut self, _: &str, _: Sample) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -11,6 +11,7 @@ use super::Run;
 use crate::capture::Hop;
 use crate::network::{peer, Runs};
 use crate::packet::{describe, Content, Packet, PacketId};
+use crate::samples::Sample;
 use crate::scenario::NodeKind;
 use crate::tcp::Segment;
 
@@ -167,6 +168,8 @@ impl<W: Write> Run<'_, W> {
 
     /// Reads the routers' counters.
     pub(super) fn sample(&mut self, now: Time) -> io::Result<()> {
+        // The end may come with a sample.
+        let again = self.world.sampled.replace(now) == Some(now);
         for station in 0..self.world.engines.len() {
             let Runs::Router(node) = self.world.engines.runs(station) else { continue };
             self.settle(station, now)?;
@@ -175,15 +178,14 @@ impl<W: Write> Run<'_, W> {
             let rest = |packet: &PacketId| HeaderRest { id: 0, ttl: pool.get(*packet).ttl };
             let counters = self.world.engines.counters(station, now, &rest);
             self.world.schedule(station);
-            // The end may come with a sample.
-            if self.world.routers[node].samples.last().is_none_or(|last| last.time_ns != now.0) {
-                if self.world.is_whole_second(now) {
-                    (self.watch)(&self.world.network.nodes[node].name, &counters)?;
-                }
-                let report = &mut self.world.routers[node];
-                report.samples.push(counters);
-                report.ip_sla.extend(self.world.agents.report(node, now));
-                report.process_busy_ns.extend(self.world.agents.process_busy_ns(node));
+            if !again {
+                let sample = Sample {
+                    elapsed: self.world.elapsed(now),
+                    counters,
+                    ip_sla: self.world.agents.report(node, now),
+                    process_busy_ns: self.world.agents.process_busy_ns(node),
+                };
+                self.samples.take(&self.world.network.nodes[node].name, sample)?;
             }
         }
         Ok(())

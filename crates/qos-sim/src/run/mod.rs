@@ -17,22 +17,19 @@ pub(crate) use world::World;
 
 use std::io::{self, Write};
 
-use qos_core::{Counters, Duration, Output, Time};
+use qos_core::{Duration, Output, Time};
 
 use crate::capture::Recorders;
 use crate::event_queue::Event;
 use crate::packet::{PacketId, Way};
+use crate::samples::Samples;
 use crate::tcp::Segment;
-
-/// Sees a router's name and counters.
-pub(crate) type Watch<'a> = dyn FnMut(&str, &Counters) -> io::Result<()> + 'a;
 
 /// A run.
 pub(crate) struct Run<'a, W: Write> {
     world: World,
     recorders: Recorders<W>,
-    /// Sees the routers' counters once a second.
-    watch: &'a mut Watch<'a>,
+    samples: &'a mut dyn Samples,
     /// The traffic has ended.
     draining: bool,
     /// What an engine and a connection have just put out, kept for their room.
@@ -44,11 +41,11 @@ pub(crate) struct Run<'a, W: Write> {
 }
 
 impl<'a, W: Write> Run<'a, W> {
-    pub fn new(world: World, recorders: Recorders<W>, watch: &'a mut Watch<'a>) -> Run<'a, W> {
+    pub fn new(world: World, recorders: Recorders<W>, samples: &'a mut dyn Samples) -> Run<'a, W> {
         Run {
             world,
             recorders,
-            watch,
+            samples,
             draining: false,
             outputs: Vec::new(),
             segments: Vec::new(),

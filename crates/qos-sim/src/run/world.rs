@@ -13,7 +13,7 @@ use super::tally::Tally;
 use crate::event_queue::{Event, EventQueue};
 use crate::network::Network;
 use crate::packet::{Content, PacketId, Pool};
-use crate::report::{Report, RouterReport};
+use crate::report::Report;
 use crate::scenario::{NodeKind, Scenario, FORMAT};
 use crate::traffic::{Kind, Traffic};
 
@@ -29,8 +29,8 @@ pub(crate) struct World {
     pub(super) hosts: Hosts,
     pub(super) routes: Routes,
     pub(super) agents: Agents,
-    /// By node; empty for hosts.
-    pub(super) routers: Vec<RouterReport>,
+    /// When the routers' counters were sampled last.
+    pub(super) sampled: Option<Time>,
     pub(super) traffic: Traffic,
     pub(super) pool: Pool,
     pub(super) tally: Tally,
@@ -56,7 +56,7 @@ impl World {
             hosts: Hosts::new(scenario, &network, start),
             routes: Routes::new(&network, &traffic.addresses),
             agents: Agents::new(scenario, &network, start),
-            routers: vec![RouterReport::default(); network.nodes.len()],
+            sampled: None,
             traffic,
             pool: Pool::default(),
             tally: Tally::default(),
@@ -96,9 +96,9 @@ impl World {
         self.start
     }
 
-    /// Whether so many whole seconds have passed.
-    pub(super) fn is_whole_second(&self, now: Time) -> bool {
-        now.since(self.start).0 % Duration::from_secs(1).0 == 0
+    /// Virtual time since the start.
+    pub(super) fn elapsed(&self, now: Time) -> Duration {
+        now.since(self.start)
     }
 
     /// Nothing is waited for and nothing under way.
@@ -145,22 +145,17 @@ impl World {
         self.engines.transmit(at.engine, time, at.port, descriptor, packet);
     }
 
-    /// What came of it all.
-    pub fn report(mut self, end: Time) -> Report {
+    /// The result, without the routers.
+    pub fn report(mut self, end: Time) -> Report<()> {
         for transfer in &self.traffic.transfers {
             for (end, way) in self.traffic.streams[transfer.stream].ways.iter().enumerate() {
                 self.hosts.add_tcp(way.host, transfer.counts(end));
             }
         }
         let packets = self.tally.report(self.hosts.queue_drops(), self.pool.live() as u64);
-        let (mut hosts, mut routers) = (BTreeMap::new(), BTreeMap::new());
-        let reports = self.hosts.into_reports().into_iter().zip(self.routers);
-        for (node, (host, router)) in self.network.nodes.iter().zip(reports) {
-            match node.kind {
-                NodeKind::Host => drop(hosts.insert(node.name.clone(), host)),
-                NodeKind::Router => drop(routers.insert(node.name.clone(), router)),
-            }
-        }
+        let nodes = self.network.nodes.iter().zip(self.hosts.into_reports());
+        let hosts = nodes.filter(|(node, _)| node.kind == NodeKind::Host);
+        let hosts: BTreeMap<_, _> = hosts.map(|(node, host)| (node.name.clone(), host)).collect();
         Report {
             format: FORMAT,
             program: "qos-sim".to_owned(),
@@ -169,7 +164,7 @@ impl World {
             events: self.events.taken(),
             flows: self.traffic.report(),
             hosts,
-            routers,
+            routers: (),
             probes: self.agents.into_probes(),
             packets,
         }

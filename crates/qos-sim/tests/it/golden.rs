@@ -1,10 +1,11 @@
 //! The results of small scenarios, kept: whoever changes what comes out sees what.
 
-use std::collections::BTreeMap;
-use std::io;
+use std::cell::Cell;
+use std::io::{self, Cursor};
 use std::path::Path;
+use std::rc::Rc;
 
-use qos_core::Counters;
+use qos_sim::sample_store::SampleStore;
 use qos_sim::{Scenario, Simulation};
 
 /// A router that polices, a switch with shared round robin, a probe behind a transmit ring.
@@ -16,35 +17,37 @@ fn kept(name: &str) -> Scenario {
     Scenario::from_json(&std::fs::read_to_string(file).unwrap()).unwrap()
 }
 
-/// Who watches sees what the report has, once a second, and changes nothing of it.
+/// With all, some or no samples in a file.
 #[test]
-fn a_run_that_is_watched_is_the_same() {
+fn samples_in_a_file_give_the_same_result() {
     for name in NAMES {
-        let alone = Simulation::new(&kept(name)).unwrap().run(Vec::<Vec<u8>>::new()).unwrap();
-        let mut seen: BTreeMap<String, Vec<Counters>> = BTreeMap::new();
-        let watch = |router: &str, counters: &Counters| {
-            seen.entry(router.to_owned()).or_default().push(counters.clone());
-            Ok(())
-        };
-        let watched = Simulation::new(&kept(name)).unwrap().run_watched(Vec::<Vec<u8>>::new(), watch).unwrap();
-        assert_eq!(serde_json::to_string(&watched).unwrap(), serde_json::to_string(&alone).unwrap());
-        assert_eq!(seen.len(), watched.routers.len());
-        for (router, report) in &watched.routers {
-            let start = report.samples[0].time_ns;
-            let whole = report.samples.iter().filter(|each| (each.time_ns - start) % 1_000_000_000 == 0);
-            let whole: Vec<Counters> = whole.cloned().collect();
-            assert!(!whole.is_empty());
-            assert_eq!(serde_json::to_string(&seen[router]).unwrap(), serde_json::to_string(&whole).unwrap());
+        let kept = kept(name);
+        let report = Simulation::new(&kept).unwrap().run(Vec::<Vec<u8>>::new()).unwrap();
+        for (pretty, most_in_memory) in [(false, 0), (false, 3_000), (false, usize::MAX), (true, 0), (true, 3_000)] {
+            let opened = Rc::new(Cell::new(0));
+            let count = opened.clone();
+            let open = move || {
+                count.set(count.get() + 1);
+                Ok(Cursor::new(Vec::new()))
+            };
+            let mut store = SampleStore::new(pretty, most_in_memory, open);
+            let stored = Simulation::new(&kept).unwrap().run_sampled(Vec::<Vec<u8>>::new(), &mut store).unwrap();
+            let stored = stored.with_routers(store);
+            let (found, expected) = match pretty {
+                false => (serde_json::to_string(&stored), serde_json::to_string(&report)),
+                true => (serde_json::to_string_pretty(&stored), serde_json::to_string_pretty(&report)),
+            };
+            assert!(found.unwrap() == expected.unwrap(), "{name}, {pretty}, {most_in_memory}");
+            assert_eq!(opened.get(), i32::from(most_in_memory < usize::MAX), "{name}, {most_in_memory}");
         }
     }
 }
 
-/// What it cannot tell ends a run.
 #[test]
-fn a_watch_that_fails_ends_the_run() {
-    let watch = |_: &str, _: &Counters| Err(io::Error::other("nobody there"));
-    let error = Simulation::new(&kept("router")).unwrap().run_watched(Vec::<Vec<u8>>::new(), watch).unwrap_err();
-    assert_eq!(error.to_string(), "nobody there");
+fn a_sample_that_cannot_be_stored_ends_the_run() {
+    let mut store = SampleStore::<Cursor<Vec<u8>>>::new(false, 0, || Err(io::Error::other("no room")));
+    let error = Simulation::new(&kept("router")).unwrap().run_sampled(Vec::<Vec<u8>>::new(), &mut store).unwrap_err();
+    assert_eq!(error.to_string(), "no room");
 }
 
 #[test]

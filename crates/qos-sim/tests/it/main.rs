@@ -11,6 +11,7 @@ mod invariants;
 mod ipv6;
 mod policed;
 mod probes;
+mod program;
 mod receiving;
 mod recovery;
 mod refusals;
