@@ -71,6 +71,8 @@ fn time(deadline: Deadline) -> Time {
 pub(crate) struct EventQueue {
     heap: BinaryHeap<Reverse<(Deadline, Event)>>,
     engines: WinnerTree<Deadline>,
+    /// The engine whose event was taken out last, until it is due again. Its key changes once, and not twice.
+    running: Option<usize>,
     /// Of each engine: what it was due at before it was due earlier, still to come.
     superseded: Vec<Vec<Deadline>>,
     number: u64,
@@ -85,6 +87,7 @@ impl EventQueue {
         EventQueue {
             heap: BinaryHeap::new(),
             engines: WinnerTree::new(engines),
+            running: None,
             superseded: vec![Vec::new(); engines],
             number: 0,
             last: 0,
@@ -101,7 +104,8 @@ impl EventQueue {
     /// An engine is due at a time, if it is not before. A time at which it was due once, and was then due earlier, has
     /// the place among the events of that moment which it had.
     pub fn put_engine(&mut self, station: usize, due: Time) {
-        let before = self.engines.key(station);
+        let running = self.running == Some(station);
+        let before = if running { NEVER } else { self.engines.key(station) };
         if due >= time(before) {
             return;
         }
@@ -119,6 +123,9 @@ impl EventQueue {
         if before != NEVER {
             superseded.push(before);
         }
+        if running {
+            self.running = None;
+        }
         self.engines.set(station, this);
     }
 
@@ -129,6 +136,9 @@ impl EventQueue {
     }
 
     pub fn take(&mut self) -> Option<(Time, Event)> {
+        if let Some(station) = self.running.take() {
+            self.engines.set(station, NEVER);
+        }
         let due = self.engines.least_key();
         let event = match self.heap.peek() {
             Some(Reverse((deadline, _))) if *deadline < due => {
@@ -138,7 +148,7 @@ impl EventQueue {
             }
             _ => {
                 let station = self.engines.least()?;
-                self.engines.set(station, NEVER);
+                self.running = Some(station);
                 self.last = due;
                 Event::Engine(station as u32)
             }

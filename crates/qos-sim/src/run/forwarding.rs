@@ -137,6 +137,7 @@ impl<W: Write> Run<'_, W> {
     }
 
     /// A packet passes a port of an engine, if there is a capture.
+    #[inline]
     fn see_port(
         &mut self,
         station: usize,
@@ -151,10 +152,16 @@ impl<W: Write> Run<'_, W> {
     }
 
     /// A packet passes an end of a link (`Side::Wire`: it goes out) at `time`, which is not before `now`.
+    #[inline]
     pub(super) fn see(&mut self, end: usize, side: Side, now: Time, time: Time, packet: PacketId) -> io::Result<()> {
-        if !self.recorders.sees(end) {
-            return Ok(());
+        match self.recorders.sees(end) {
+            true => self.record(end, side, now, time, packet),
+            false => Ok(()),
         }
+    }
+
+    #[inline(never)]
+    fn record(&mut self, end: usize, side: Side, now: Time, time: Time, packet: PacketId) -> io::Result<()> {
         let message = self.world.pool.message(packet);
         let packet = self.world.pool.get(packet);
         let (from, to) = match side {

@@ -6,7 +6,7 @@ use super::receive::congestion_echo::{CongestionEcho, Heard};
 use super::receive::receiver::{Arrival, Receiver};
 use super::segment::{Segment, SynOptions};
 use super::send::rto::{INITIAL_RTO, MAX_RTO};
-use super::send::{Emit, Outgoing, Sender};
+use super::send::{Emit, Header, Outgoing, Sender};
 use super::settings::Settings;
 use super::ticks::Alarm;
 use qos_core::time::{Duration, Time};
@@ -286,23 +286,21 @@ impl Connection {
         }
     }
 
-    fn template(&mut self, now: Time) -> Segment {
-        Segment {
+    fn header(&mut self, now: Time) -> Header {
+        Header {
             ack: self.receiver.next(),
             window: self.receiver.offer_window(),
-            has_ack: true,
             ece: self.echo.echoes(),
             ecn: if self.agreed.ecn { ecn::ECT_0 } else { ecn::NOT_ECT },
             timestamps: self.agreed.timestamps.then_some((now.0, self.recent)),
-            ..Segment::default()
         }
     }
 
     /// Runs the sending half; what it sends acknowledges too. Segments with data carry no SACK blocks: they have no
     /// room for them.
     fn with_sender(&mut self, now: Time, out: &mut Vec<Segment>, act: impl FnOnce(&mut Sender, &mut Emit<'_>)) {
-        let template = self.template(now);
-        let mut emit = Emit::new(now, out, template);
+        let header = self.header(now);
+        let mut emit = Emit::new(now, out, header);
         act(&mut self.sender, &mut emit);
         if emit.used() {
             self.note_acknowledged();
@@ -311,8 +309,9 @@ impl Connection {
 
     fn acknowledge(&mut self, now: Time, out: &mut Vec<Segment>) {
         // Bare acknowledgements are not sent as ECN-capable (RFC 3168 section 6.1.4).
-        let template = Segment { ecn: ecn::NOT_ECT, ..self.template(now) };
-        out.push(Segment { seq: self.sender.stream().next(), sack: self.receiver.sack_blocks(), ..template });
+        let header = Header { ecn: ecn::NOT_ECT, ..self.header(now) };
+        let (seq, sack) = (self.sender.stream().next(), self.receiver.sack_blocks());
+        out.push(Segment { seq, sack, ..header.segment() });
         self.note_acknowledged();
     }
 

@@ -4,18 +4,36 @@ use crate::tcp::segment::Segment;
 use qos_core::time::Time;
 use qos_core::wire::ip::ecn;
 
+/// What all segments carry that one end sends at one moment: acknowledgement, window, timestamps. Without the room for
+/// options that most segments lack.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header {
+    pub ack: u64,
+    pub window: u64,
+    pub ece: bool,
+    pub ecn: u8,
+    pub timestamps: Option<(u64, u64)>,
+}
+
+impl Header {
+    /// A segment without payload.
+    pub fn segment(self) -> Segment {
+        let Header { ack, window, ece, ecn, timestamps } = self;
+        Segment { ack, window, has_ack: true, ece, ecn, timestamps, ..Segment::default() }
+    }
+}
+
 /// The way out for segments at one moment.
 pub(crate) struct Emit<'a> {
     now: Time,
     out: &'a mut Vec<Segment>,
-    /// Acknowledgement, window and timestamps.
-    template: Segment,
+    header: Header,
     used: bool,
 }
 
 impl Emit<'_> {
-    pub fn new(now: Time, out: &mut Vec<Segment>, template: Segment) -> Emit<'_> {
-        Emit { now, out, template, used: false }
+    pub fn new(now: Time, out: &mut Vec<Segment>, header: Header) -> Emit<'_> {
+        Emit { now, out, header, used: false }
     }
 
     pub fn now(&self) -> Time {
@@ -30,8 +48,8 @@ impl Emit<'_> {
     pub(super) fn send(&mut self, seq: u64, len: u32, fin: bool, push: bool, retransmission: bool) {
         self.used = true;
         // Only new data is sent as ECN-capable (RFC 3168 section 6.1.5).
-        let ecn = if len > 0 && !retransmission { self.template.ecn } else { ecn::NOT_ECT };
-        self.out.push(Segment { seq, len, fin, push, retransmission, ecn, ..self.template });
+        let ecn = if len > 0 && !retransmission { self.header.ecn } else { ecn::NOT_ECT };
+        self.out.push(Segment { seq, len, fin, push, retransmission, ecn, ..self.header.segment() });
     }
 
     /// The segment sent last tells that the window has been reduced.

@@ -19,7 +19,7 @@ mod transmit;
 mod undo;
 mod usage;
 
-pub(crate) use emit::Emit;
+pub(crate) use emit::{Emit, Header};
 pub(crate) use stream::Outgoing;
 
 use self::loss::LossDetection;
