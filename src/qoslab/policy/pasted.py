@@ -5,6 +5,7 @@ Each line of the result has its line number in the input.
 
 from __future__ import annotations
 
+import html
 import re
 from itertools import pairwise
 
@@ -12,11 +13,15 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)
 _MORE = re.compile(r" ?(?:<-+ *|-+ *)More *-+>?(?: {9}| ?)", re.IGNORECASE)
 """Pager prompt; followed by nine blanks if the characters with which the terminal erased it are still there."""
 _PROMPT = re.compile(r"^ ?[A-Za-z][\w.:/@-]{0,62}(?:\(([a-z][\w-]*)\))?[#>] ?")
-_CONFIGURING = re.compile(r"^ ?[A-Za-z][\w.:/@-]{0,62}\(config[\w-]*\)# ?(.*)$")
+CONFIGURING = re.compile(r"^ ?[A-Za-z][\w.:/@-]{0,62}\(config[\w-]*\)# ?(.*)$")
+"""Prompt of configuration mode and command."""
 _LOG = re.compile(
     r"^(?:\d{6}: )?[*.]?(?:[A-Z][a-z]{2} +\d+ +)?[\d:.]* ?(?:[A-Z]+: )?%[A-Z0-9_]+(?:-[A-Z0-9_]+)*-[0-7]-\w+:"
 )
-_NUMBERED = re.compile(r"^ *(\d{1,6})[:|]?[ \t]?(.*)$")
+_NUMBERED = re.compile(r"^ *(\d{1,6})(?: ?[:|│])?[ \t]?(.*)$")
+_TIME = re.compile(r"^\[?(?:\d{4}[-/]\d\d[-/]\d\d[ T])?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?:?(?: |$)")
+_TYPOGRAPHY = str.maketrans({"\xa0": " ", **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")})
+"""Characters that word processors and chat programs write in place of those of a terminal."""
 _EXEC = re.compile(
     r"^(?:do )?(?:sh(?:o|ow)?|conf(?:i|ig|igure)?|en(?:able)?|ter(?:m|minal)?|wr(?:ite)?|copy|exit|end)\b"
 )
@@ -46,9 +51,10 @@ def configuration_text(pasted: str) -> str:
 
 def terminal_lines(pasted: str) -> list[str]:
     """Return the lines that a terminal showed, with their prompts."""
-    text = pasted.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r\r\n", "\n").replace("\xa0", " ")
+    text = html.unescape(pasted) if "&nbsp;" in pasted else pasted
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r\r\n", "\n").translate(_TYPOGRAPHY)
     lines = [_unmarked(line) for line in text.split("\n")]
-    return _without_numbers(_without_quotes(lines))
+    return _without_numbers(_without_times(_without_quotes(lines)))
 
 
 def is_indented(text: str) -> bool:
@@ -82,9 +88,15 @@ def _overwritten(line: str) -> str:
 
 def _without_quotes(lines: list[str]) -> list[str]:
     """Remove the marks of a quoted mail, if every line has them."""
-    written = [line for line in lines if line.strip()]
-    if written and all(line.startswith(">") for line in written):
-        return [re.sub(r"^> ?", "", line) for line in lines]
+    while any(line.strip() for line in lines) and all(line.startswith(">") for line in lines if line.strip()):
+        lines = [re.sub(r"^> ?", "", line) for line in lines]
+    return lines
+
+
+def _without_times(lines: list[str]) -> list[str]:
+    """Remove the times that a terminal program writes before each line."""
+    if any(line.strip() for line in lines) and all(_TIME.match(line) for line in lines if line.strip()):
+        return [_TIME.sub("", line) for line in lines]
     return lines
 
 
@@ -119,7 +131,7 @@ def _command(line: str) -> str:
     """Return the command of a line without its prompt; empty for a message or a command of EXEC mode."""
     if _LOG.match(line) or _ANSWERS.match(line) or _FENCE.match(line):
         return ""
-    if (configuring := _CONFIGURING.match(line)) is not None:
+    if (configuring := CONFIGURING.match(line)) is not None:
         return "" if configuring[1].startswith("do ") else configuring[1].strip()
     if (prompt := _PROMPT.match(line)) is not None:
         rest = line[prompt.end() :].strip()

@@ -22,7 +22,8 @@ from qoslab.ios.model.ios_names import interface_kind, interface_name
 from qoslab.ios.model.policy import CLASS_DEFAULT, ClassMap, PolicyMap
 from qoslab.ios.rules import DEFAULT_BANDWIDTH_KBPS
 from qoslab.model.generation import Generation
-from qoslab.policy.pasted import configuration_text, is_indented
+from qoslab.policy.other_systems import refuse_other_systems, refuse_unmodelled_switch
+from qoslab.policy.pasted import configuration_text, is_indented, terminal_lines
 
 _PORT = re.compile(r"(?im)^ *interface +([a-z-]+ ?\d[\d/]*)")
 _HEADER = re.compile(r"(?im)^ *class-map(?: +match-(all|any))? +(?!type\b|match-)(\S+) *$")
@@ -41,10 +42,13 @@ _INNER = re.compile(r"(?:class|match|police|shape|priority|random-detect|service
 """Commands that are only valid below other commands."""
 _SPEED = re.compile(r"speed (\d+)")
 _XE = re.compile(
-    r"(?im)^(?:platform (?:qfp|console|punt-keepalive|hardware throughput)"
-    r"|boot system \S*(?:packages\.conf|universalk9\S*\.SPA)"
-    r"|license udi pid (?:ISR4|ASR1|C8|C1[01]|CSR|C9)|license boot level \S+)"
+    r"(?im)^(?:platform (?:qfp|console|punt-keepalive|hardware throughput|bfd-debug-trace|sslvpn|ipsec)\b"
+    r"|boot system (?!.*-mz\.).*(?:packages\.conf|universalk9\S*\.SPA)"
+    r"|license udi pid (?:ISR4|ASR1|C8|C1[01]|CSR)|license boot level \S+"
+    r"|sdwan *$|netconf-yang|restconf|interface (?:TwoGigabitEthernet|FiveGigabitEthernet|VirtualPortGroup|Sdwan-))"
 )
+_XE_PORTS = re.compile(r"(?m)^interface (?:Ten)?GigabitEthernet\d+/\d+/\d+")
+"""Ports with three numbers: without a release, IOS-XE is the most likely system."""
 _SWITCH = re.compile(r"(?im)^ *(?:mls qos|switchport|srr-queue|spanning-tree|priority-queue out)\b")
 _SWITCH_QOS = re.compile(r"(?im)^ *(?:mls qos|srr-queue|priority-queue out|auto qos voip)\b")
 _ROUTER_QOS = re.compile(r"(?im)^ *(?:bandwidth (?:percent|remaining)|shape |priority\b(?!-)|fair-queue|random-detect)")
@@ -54,20 +58,11 @@ _CONFIGURED = re.compile(
     r"(?:policy-map|class-map|interface|hostname|version|ip|access-list|service|router|Building|Current) \S"
 )
 """Beginnings of configuration lines that are not indented."""
-_OTHERS = (
-    (
-        r"(?m)^set (?:class-of-service|firewall|interfaces) |^\s*(?:class-of-service|schedulers|firewall) \{",
-        "a Junos configuration",
-    ),
-    (r"(?m)^ *traffic (?:classifier|behavior|policy) \S+|^ *qos (?:car|lr|apply)\b", "a Huawei or H3C configuration"),
-    (r"(?m)^\s*end-(?:policy|class)-map|^!! IOS XR", "an IOS XR configuration"),
-    (r"(?m)^(?:policy|class)-map type (?:queuing|network-qos|qos)\b|^feature [a-z]", "an NX-OS configuration"),
-    (r"(?m)^/queue |^add (?:max-limit|name=.*queue)", "a MikroTik configuration"),
-    (r"(?m)^ *(?:sudo )?tc (?:qdisc|class|filter) ", "Linux tc commands"),
-    (r"(?m)^ *config (?:firewall|system) |^ *edit \"", "a FortiOS configuration"),
+_SHOWN_ALONE = (
     (r"(?m)^ *Service-policy (?:input|output)\s*:|^ *Class-map: \S+ \(match-", "output of `show policy-map interface`"),
     (r"(?m)^ *Policy Map \S+ *$", "output of `show policy-map`"),
 )
+_HOSTNAME = re.compile(r"(?m)^hostname +(\S+)")
 _EXPECTED = "expected a configuration with a policy-map of Cisco IOS"
 
 
@@ -156,7 +151,7 @@ def read_configuration(
     text = _without_shown_policies(configuration_text(pasted))
     if not routes:
         text = _WITHOUT_QOS.sub("", text)
-    check_vendor(text, source, policy_needed=policy_needed)
+    _refuse_others(pasted, text, source, policy_needed=policy_needed)
     switch = bool(_SWITCH.search(text)) and not _ROUTER_QOS.search(text) and bool(_SWITCH_QOS.search(text))
     if family == "router" and switch:
         raise UserError(
@@ -170,10 +165,12 @@ def read_configuration(
         )
     family = family or ("switch" if switch else "router")
     later = tuple(generations_with("remaining-wide"))
-    generations = (generation,) if generation else later if _XE.search(text) else generations_of(text)
+    released = re.search(r"(?m)^version", text) is not None
+    newer = _XE.search(text) or (not released and family == "router" and _XE_PORTS.search(text))
+    generations = (generation,) if generation else later if newer else generations_of(text)
     if family == "switch":
         generations = generations[:1]
-    elif len(generations) > 1 and not re.search(r"(?m)^version", text):
+    elif len(generations) > 1 and not released:
         # Without a release: HQF, unless another generation recognises more lines.
         generations = (*generations[::-1], *later)
     indented = is_indented(text)
@@ -212,17 +209,27 @@ def _unknown(configuration: Configuration) -> int:
     return sum(not is_refusal(each.reason) for each in configuration.reading.unread)
 
 
-def check_vendor(text: str, source: str, *, policy_needed: bool = True) -> None:
-    """Raise UserError, with one sentence, for text that is not a Cisco IOS configuration, or that lacks a required
-    policy.
+def _refuse_others(pasted: str, text: str, source: str, *, policy_needed: bool) -> None:
+    """Raise UserError, with one sentence, for text that is not the configuration of one device with Cisco IOS, or that
+    lacks a required policy.
     """
-    if not text.strip():
+    if not text.strip() and not pasted.strip():
         raise UserError(f"{source}: found no text, {_EXPECTED}", hint="paste a policy-map or a running configuration")
-    for pattern, name in _OTHERS:
+    refuse_other_systems("\n".join(terminal_lines(pasted)), source)
+    refuse_unmodelled_switch(text, source)
+    for pattern, name in _SHOWN_ALONE:
         if re.search(pattern, text):
             raise UserError(f"{source}: found {name}, {_EXPECTED}", hint="paste the output of `show running-config`")
+    names = list(dict.fromkeys(_HOSTNAME.findall(text)))
+    if len(names) > 1:
+        raise UserError(
+            f"{source}: found the configurations of {len(names)} devices ({', '.join(names)}), expected one",
+            hint="give the configurations in separate files, or make an experiment of all with `qoslab import`",
+        )
     if policy_needed and not _POLICY.search(text) and not _SWITCH_QOS.search(text):
-        raise UserError(f"{source}: found no policy-map, {_EXPECTED}", hint="paste the output of `show running-config`")
+        attached = _ATTACHED.search(text)
+        found = f"policy-map {attached[1]} only attached" if attached else "no policy-map"
+        raise UserError(f"{source}: found {found}, {_EXPECTED}", hint="paste the output of `show running-config`")
 
 
 def _read(text: str, family: Family, generation: Generation, *, indented: bool) -> Configuration:

@@ -13,6 +13,8 @@ from pathlib import Path
 from qoslab.errors import UserError
 from qoslab.exchange.readers import capture, csv_series, flent, iperf2, iperf3, irtt
 from qoslab.exchange.readers.base import SAMPLES, Foreign, LimitError, Reader, head_of
+from qoslab.policy.other_systems import refuse_other_systems
+from qoslab.policy.pasted import terminal_lines
 
 __all__ = ["FORMS", "READERS", "ROUTER", "SAMPLES", "Foreign", "form_of", "read_foreign"]
 
@@ -41,9 +43,10 @@ ROUTER = "router"
 FORMS = (*(each.name for each in READERS), ROUTER)
 """Names of all formats."""
 _LINE_OF_ROUTER = re.compile(
-    r"(?m)^[ >\d:|]*(?:\S{1,63}[#>] ?sh\w* |!|(?:Building|Current|Using \d+) |version \d|hostname |interface \S"
-    r"|policy-map |class-map |ip (?:route|address) |service |Cisco (?:IOS|Internetwork) |.* is .*, line protocol is "
-    r"|Codes: |Service-policy |Class-map:|\S+ \{$|set \S+ |config |sysname |feature |traffic )"
+    r"(?m)^[ >\d:|]*(?:\S{1,63}[#>] ?sh\w* |\S{1,63}\(config[\w-]*\)#|!|(?:Building|Current|Using \d+) "
+    r"|version \d|hostname |interface \S|policy-map |class-map |ip (?:route|address) |service "
+    r"|Cisco (?:IOS|Internetwork) |.* is .*, line protocol is |Codes: |Service-policy |Class-map:"
+    r"|\S+ \{$|set \S+ |config |sysname |feature |traffic )"
 )
 
 
@@ -53,8 +56,10 @@ def form_of(path: Path) -> str:
     found = next((each.name for each in READERS if each.knows(head)), None)
     if found is not None:
         return found
-    if _LINE_OF_ROUTER.search(head.decode("utf-8", errors="replace")):
+    text = "\n".join(terminal_lines(head.decode("utf-8", errors="replace")))
+    if _LINE_OF_ROUTER.search(text):
         return ROUTER
+    refuse_other_systems(text, str(path))
     raise _unknown(path)
 
 

@@ -6,36 +6,12 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from qoslab.errors import UserError
 from qoslab.exchange.routers.show_values import Version
 from qoslab.ios.model.generations import GENERATIONS, generation_of
 from qoslab.model.generation import Generation
 from qoslab.platforms import MODELS
 
 _UDI = re.compile(r"(?m)^license udi pid (\S+)")
-_SWITCH_MODELS = re.compile(
-    r"(?im)^(?:switch \d+ provision (ws-\S+|c\d\S+)|license udi pid (WS-C\d\S+|C9[2-6]\d\d\S*)"
-    r"|boot system (?:switch all )?\S*?((?:cat\d|c29[4-7]|c355|c356|c3650|c3750|c3850|c4500|c4900)\S*))"
-)
-_SWITCH_LINES = re.compile(
-    r"(?m)^(?:mls qos\b|spanning-tree mode |vtp mode |switch \d+ provision |system mtu routing )"
-)
-_PORTS_OF_SWITCH = re.compile(r"(?m)^interface (?:Fast|Gigabit|TenGigabit)Ethernet\d+/(?:0/)?\d+ *$")
-_ROUTER_LINES = re.compile(
-    r"(?m)^interface (?:Serial|Dialer|ATM|Tunnel|Multilink|Virtual-Template)|^(?:controller|dial-peer|vpdn|crypto map) "
-    r"|^ *ip nat (?:inside|outside)|^ +shape "
-)
-"""Lines that only routers have, including routers with switch modules."""
-_OTHER_SYSTEMS = (
-    (r"(?m)^(?:ASA|PIX) Version |^ +nameif \S+ *$", "a configuration of a Cisco ASA or PIX firewall"),
-    (r"(?m)^! (?:device|boot system): .*EOS|^transceiver qsfp |^service routing protocols model ", "an Arista EOS one"),
-    (r"(?m)^; J\d+[A-Z] Configuration Editor|^!Current Configuration: Dell", "a switch of another vendor"),
-    (r"(?m)^interfaces \{|^set deviceconfig |^set system host-name ", "a configuration of another vendor"),
-    (r"(?m)^!Command: show running-config|^version \d+\.\d+\(\d+\)[A-Z]\d+\(", "an NX-OS configuration"),
-)
-"""Lines of other systems with interface names similar to IOS."""
-_FEWEST_SWITCH_PORTS = 8
-_CATALYST_3750 = re.compile(r"(?i)(?:ws-)?c?3750")
 
 
 @dataclass(frozen=True)
@@ -93,36 +69,3 @@ def chassis_of(
 
 def _has(model: str, ports: Collection[str]) -> bool:
     return MODELS[model].family == "router" and all(MODELS[model].interface(each) is not None for each in ports)
-
-
-def refuse_others(text: str, source: str) -> None:
-    """Raise an error with one sentence for the configuration of another operating system with interfaces similar to
-    IOS.
-    """
-    for pattern, name in _OTHER_SYSTEMS:
-        if re.search(pattern, text):
-            raise UserError(
-                f"{source}: found {name}, expected a configuration of a router with Cisco IOS or IOS-XE",
-                hint="paste the output of `show running-config` of such a router",
-            )
-
-
-def refuse_switch(text: str, source: str) -> None:
-    """Raise an error with one sentence for the configuration of a Catalyst switch."""
-    named = _SWITCH_MODELS.search(text)
-    ports = len(_PORTS_OF_SWITCH.findall(text))
-    if named is None and not (_SWITCH_LINES.search(text) and ports >= _FEWEST_SWITCH_PORTS):
-        return
-    if named is None and _ROUTER_LINES.search(text):
-        return
-    name = next((each for each in named.groups() if each), "") if named else ""
-    called = f" ({name})" if name else ""
-    if _CATALYST_3750.match(name) or (not name and re.search(r"(?m)^mls qos srr-queue|^ *srr-queue", text)):
-        raise UserError(
-            f"{source}: found the configuration of a Catalyst 3750 switch{called}, expected one of a router",
-            hint="`qoslab policy` answers for it; in an experiment write {platform: ios, model: 3750G}",
-        )
-    raise UserError(
-        f"{source}: found the configuration of a Catalyst switch{called}, expected one of a router with IOS or IOS-XE",
-        hint="of switches only the Catalyst 3750G is modelled",
-    )

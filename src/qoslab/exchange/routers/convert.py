@@ -22,7 +22,7 @@ from qoslab import __version__
 from qoslab.errors import ExperimentError, UserError
 from qoslab.exchange.base import whole
 from qoslab.exchange.readers.base import text_of
-from qoslab.exchange.routers.chassis import chassis_of, refuse_others, refuse_switch
+from qoslab.exchange.routers.chassis import chassis_of
 from qoslab.exchange.routers.configured_interfaces import LINES, read_layout
 from qoslab.exchange.routers.file_texts import experiment_text, ignored_text, template_files, topology_text
 from qoslab.exchange.routers.ignored import Left, left_lines
@@ -36,8 +36,9 @@ from qoslab.exchange.routers.terminal_text import Output, outputs_of
 from qoslab.ios.device_config.secret_lines import without_secrets
 from qoslab.model.experiment import Link, LinkEnd, Node, Route, Topology
 from qoslab.model.units import Rate
+from qoslab.policy.other_systems import refuse_other_systems, refuse_switch, refuse_unmodelled_switch
 from qoslab.policy.pasted import configuration_text
-from qoslab.policy.pasted_configuration import check_vendor, read_configuration
+from qoslab.policy.pasted_configuration import read_configuration
 from qoslab.results.checksums import seal_of
 
 LARGEST = 64_000_000
@@ -161,21 +162,20 @@ def _outputs(file: str, text: str) -> list[Output]:
         raise UserError(f"{file}: found an empty file, expected the output of `show running-config`")
     found = outputs_of(file, text)
     if not any(each.kind != "other" for each in found):
-        check_vendor(configuration_text(text), file, policy_needed=False)
+        refuse_other_systems(text, file)
         raise UserError(
             f"{file}: found no output of a router, expected that of `show running-config` of Cisco IOS",
             hint="paste it with or without prompts",
         )
     own = [each.text for each in found if each.kind == "configuration" or (each.kind == "other" and not each.host)]
-    refuse_others("".join(own), file)
-    check_vendor(configuration_text("".join(own) or "!"), file, policy_needed=False)
+    refuse_other_systems("".join(own), file)
+    refuse_unmodelled_switch("".join(own), file)
     return found
 
 
 def _router(output: Output, taken: set[str], choices: Choices) -> Router:
     text = configuration_text(output.text)
     refuse_switch(text, output.file)
-    check_vendor(text, output.file, policy_needed=False)
     layout = read_layout(text)
     layout.hostname = layout.hostname or output.host
     if not layout.ports:

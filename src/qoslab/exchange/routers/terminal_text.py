@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from qoslab.policy.pasted import terminal_lines
+from qoslab.policy.pasted import CONFIGURING, terminal_lines
 
 Kind = Literal["configuration", "interfaces", "version", "policies", "routes", "other"]
 
@@ -69,7 +69,7 @@ class Output:
 
 def outputs_of(file: str, pasted: str) -> list[Output]:
     """Return the outputs in a file, in order; empty if it has none."""
-    lines = terminal_lines(pasted)
+    lines = [_typed(line) for line in terminal_lines(pasted)]
     least = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     lines = [line[least:] for line in lines]
     found = _by_lines(file, lines)
@@ -81,6 +81,12 @@ def outputs_of(file: str, pasted: str) -> list[Output]:
             names = (_HOSTNAME.match(line) for _, line in each.lines)
             each.host = next((name[1].strip('"') for name in names if name), each.host)
     return [each for each in found if any(line.strip() for _, line in each.lines)]
+
+
+def _typed(line: str) -> str:
+    """Return a configuration command without its prompt; other lines are unchanged."""
+    found = CONFIGURING.match(line)
+    return line if found is None or re.match(r"(?:do|end|exit)\b|$", found[1]) else found[1]
 
 
 def _by_lines(file: str, lines: Sequence[str]) -> list[Output]:

@@ -1,0 +1,115 @@
+"""Forms in which configurations are pasted, and input that is no configuration of a router with Cisco IOS."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+
+import pytest
+
+from qoslab.cli import main
+from qoslab.errors import ExitStatus, UserError
+from qoslab.exchange.routers import Choices, import_routers
+from qoslab.policy.answer import answer
+
+EDGE = """\
+version 17.6
+hostname R1
+class-map match-any VOICE
+ match dscp ef
+policy-map CHILD
+ class VOICE
+  priority
+  police cir 2000000
+ class class-default
+  bandwidth remaining percent 40
+policy-map WAN
+ class class-default
+  shape average 20000000
+  service-policy CHILD
+interface GigabitEthernet0/0/0
+ ip address 192.0.2.2 255.255.255.252
+ service-policy output WAN
+interface GigabitEthernet0/0/1
+ ip address 10.0.0.1 255.255.255.0
+ip route 0.0.0.0 0.0.0.0 192.0.2.1
+end
+"""
+LINES = EDGE.splitlines()
+FORMS = {
+    "numbers and bars": "\n".join(f"{number:>4} | {line}" for number, line in enumerate(LINES, 1)),
+    "numbers and tabs": "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(LINES, 1)),
+    "mail quoted twice": "\n".join(f"> > {line}" for line in LINES),
+    "times": "\n".join(f"[2024-05-02 10:11:{number:02}] {line}" for number, line in enumerate(LINES)),
+    "times of day": "\n".join(f"10:11:{number:02}.125 {line}" for number, line in enumerate(LINES)),
+    "no-break spaces": EDGE.replace(" ", "\xa0"),
+    "dashes of a word processor": EDGE.replace("-", "\u2013"),
+    "web page": html.escape(EDGE).replace(" ", "&nbsp;"),
+    "prompts of configuration mode": "\n".join(f"R1(config)#{line.strip()}" for line in LINES),
+}
+OTHERS = {
+    "Junos": "system {\n    host-name srx;\n}\ninterfaces {\n    ge-0/0/0 {\n    }\n}\n",
+    "VyOS": "set qos policy shaper WAN bandwidth 10mbit\nset interfaces ethernet eth0 address 10.0.0.1/24\n",
+    "Arista EOS": "! device: leaf1 (vEOS, EOS-4.20.1F)\nhostname leaf1\npolicy-map type qos Q\ninterface Ethernet1\n",
+    "MikroTik": "# 2024-01-01 by RouterOS 7.13\n/ip address\nadd address=192.168.88.1/24 interface=bridge1\n",
+    "FortiOS": '#config-version=FGT60F-7.2.5\nconfig system global\n    set hostname "FGT"\nend\n',
+    "PAN-OS": '<config version="10.1.0" urldb="paloaltonetworks">\n  <mgt-config>\n',
+    "ASA": "hostname asa\npolicy-map QOS\n class VOICE\n  priority\nservice-policy QOS interface outside\n",
+    "NX-OS": "version 9.3(5) Bios:version 05.40\nhostname N9K\ninterface Ethernet1/1\n",
+    "IOS XR": EDGE.replace("policy-map WAN", " end-policy-map\n!\npolicy-map WAN"),
+    "Catalyst switch (c9300-24p)": "switch 1 provision c9300-24p\n" + EDGE,
+    "Catalyst switch (C9300-24P)": "license udi pid C9300-24P sn X\n" + EDGE,
+    "Catalyst switch": EDGE.replace("  police", "  queue-buffers ratio 5\n  police"),
+}
+SWITCHES = {
+    "2960": "version 15.0\nhostname S\nspanning-tree mode pvst\ninterface FastEthernet0/1\n switchport mode access\n",
+    "3750": "version 12.2\nhostname S\nmls qos\ninterface GigabitEthernet1/0/1\n srr-queue bandwidth share 1 2 3 4\n",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_pasted_form_has_the_answer_of_the_plain_text(form: str, tmp_path: Path) -> None:
+    assert answer(FORMS[form]).policies == answer(EDGE).policies
+    (tmp_path / "r1.txt").write_text(FORMS[form])
+    assert main(["import", str(tmp_path / "r1.txt"), "--to", str(tmp_path / "to")]) == ExitStatus.WITHIN
+    assert "service-policy output WAN" in (tmp_path / "to/templates/R1.ios.j2").read_text()
+
+
+@pytest.mark.parametrize("system", OTHERS)
+@pytest.mark.parametrize("command", ["policy", "import"])
+def test_another_system_is_named(command: str, system: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "in.txt").write_text(OTHERS[system])
+    assert main([command, str(tmp_path / "in.txt")]) == ExitStatus.USER_MISTAKE
+    message = capsys.readouterr().err.splitlines()[0]
+    assert system in message and "expected" in message
+
+
+@pytest.mark.parametrize("model", SWITCHES)
+def test_a_switch_is_not_imported_as_a_router(model: str, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text(SWITCHES[model])
+    with pytest.raises(UserError, match="found the configuration of a Catalyst"):
+        import_routers([tmp_path / "in.txt"], tmp_path / "to", Choices())
+
+
+def test_a_second_device_is_not_mixed_with_the_first() -> None:
+    with pytest.raises(UserError, match=r"found the configurations of 2 devices \(R1, R2\), expected one"):
+        answer(EDGE + EDGE.replace("hostname R1", "hostname R2"))
+
+
+def test_a_policy_map_that_is_only_attached_is_named() -> None:
+    with pytest.raises(UserError, match="found policy-map WAN only attached"):
+        answer("interface GigabitEthernet0/0/0\n service-policy output WAN\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "generation"),
+    [
+        ("version 15.7\nboot system flash:c2900-universalk9-mz.SPA.157-3.M5.bin\n", "hqf"),
+        ("boot system flash bootflash:isr4400-universalk9.16.12.04.SPA.bin\n", "ios-xe"),
+        ("sdwan\n interface GigabitEthernet1\n", "ios-xe"),
+        ("interface GigabitEthernet0/0/0\n ip address 192.0.2.1 255.255.255.252\n", "ios-xe"),
+        ("interface GigabitEthernet0/0\n ip address 192.0.2.1 255.255.255.252\n", "hqf"),
+    ],
+)
+def test_image_and_ports_name_the_system(line: str, generation: str) -> None:
+    assert answer(f"{line}policy-map P\n class class-default\n  shape average 8000000\n").generation == generation
