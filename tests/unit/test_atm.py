@@ -312,3 +312,14 @@ def test_accounting_that_is_refused(text: str, refusal: str) -> None:
 def test_the_classic_generation_has_no_accounting() -> None:
     with pytest.raises(IosError, match="it came with HQF"):
         router("policy-map P\n class class-default\n  shape average 1000000 account user-defined 4")
+
+
+def test_child_policies_of_ios_xe_inherit_accounting() -> None:
+    text = ACCOUNTED.format(child="", parent="user-defined 24").replace(" account \n", "\n")
+    with pytest.raises(IosError, match="has to be that of class"):
+        router(text, "hqf")
+    hardware = MODELS["ISR4451"].hardware("ios-xe")
+    device = parse_config(text.replace("FastEthernet0/0", "GigabitEthernet0/0/0"), hardware)
+    compiled = compile_device(device)["policy_maps"]
+    assert compiled["CHILD"]["classes"][0]["account"] == {"user_defined": {"offset": 24, "atm": False}}
+    assert "percent 90\n" in render(device)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import runpy
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import genie.libs.parser.iosxe
 import pytest
@@ -27,6 +27,48 @@ COUNTERS = {
     *("marker_statistics", "transmitted_packets", "transmitted_bytes", "random_drop_packets", "random_drop_bytes"),
     *("tail_drop_packets", "tail_drop_bytes", "match_stats"),
 }
+OTHER_PORT = "interface GigabitEthernet0/9/0\n ip address 10.1.0.1 255.255.255.0\n"
+SHORT_PACKETS = f"""\
+version 17.9
+class-map match-all class1
+ match packet length min 100 max 300
+policy-map mypolicy
+ class class1
+  set qos-group 20
+interface FastEthernet4/1/1
+ ip address 10.0.0.1 255.255.255.0
+ service-policy input mypolicy
+{OTHER_PORT}"""
+NO_ACTION = f"""\
+version 17.9
+policy-map TEST
+ class class-default
+interface GigabitEthernet0/0/1
+ ip address 10.0.0.1 255.255.255.0
+ service-policy input TEST
+{OTHER_PORT}"""
+POLICED_INPUT = f"""\
+version 17.9
+policy-map police-in
+ class class-default
+  police cir 445500 bc 83619 conform-action transmit exceed-action drop
+interface GigabitEthernet0/1/4
+ ip address 10.0.0.1 255.255.255.0
+ service-policy input police-in
+{OTHER_PORT}"""
+AGGREGATE = """\
+version 17.9
+ip access-list extended VLAN51_QoS
+ permit ip any any
+class-map match-all VLAN51_QoS
+ match access-group name VLAN51_QoS
+policy-map VLAN51_QoS
+ class VLAN51_QoS
+  police 8000 1000 conform-action transmit exceed-action drop
+interface GigabitEthernet0/0/0
+ ip address 10.0.0.1 255.255.255.0
+ service-policy output VLAN51_QoS
+"""
 
 TEN_GIGABIT = """\
 version 17.9
@@ -188,13 +230,15 @@ interface TenGigabitEthernet0/3/0
 """
 
 
-def screen(text: str) -> str:
+def screen(text: str, direction: Literal["input", "output"] = "output") -> str:
     """`show policy-map interface` of a router with this configuration, before a packet comes."""
     subject = pasted_subject(read_configuration(text, routes=True), "input", None)
-    passage = ask(subject, parse_packet("udp 10.0.0.9:4000 > 10.0.0.2:5000 200 B"))
-    state = passage.found["output"]
-    assert state is not None and passage.route is not None and passage.route.interface is not None
-    counters: Any = {"interfaces": {passage.route.interface.partition(".")[0]: state["before"]["interface"]}}
+    ends = "10.0.0.9:4000 > 10.1.0.2:5000" if direction == "input" else "10.0.0.9:4000 > 10.0.0.2:5000"
+    passage = ask(subject, parse_packet(f"udp {ends} 200 B"))
+    state = passage.found[direction]
+    names = [name for name, each in subject.device.interfaces.items() if getattr(each, f"service_policy_{direction}")]
+    assert state is not None and len(names) == 1
+    counters: Any = {"interfaces": {names[0].partition(".")[0]: state["before"]["interface"]}}
     return show_policy_map_interface(engine_config(compile_device(subject.device)), counters)
 
 
@@ -219,11 +263,32 @@ def recorded(name: str) -> Any:
         ("ShowPolicyMapInterface 28", LEVELS),
         ("ShowPolicyMapInterface 25", ACCOUNTED),
         ("ShowPolicyMapInterfaceOutput 11", POLICED),
+        ("ShowPolicyMapTargetClass 16", AGGREGATE),
     ],
-    ids=["strict", "shaped", "levels", "accounted", "policed"],
+    ids=["strict", "shaped", "levels", "accounted", "policed", "aggregate"],
 )
 def test_genie_reads_the_same(name: str, text: str) -> None:
     found = ShowPolicyMapInterface(device=None).cli(output=screen(text))
     [policies] = without_counters(found).values()
     [expected] = recorded(name).values()
+    expected.pop("service_group", None)
     assert policies == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ShowPolicyMapInterface 7", SHORT_PACKETS),
+        ("ShowPolicyMapInterfaceInput 13", NO_ACTION),
+        ("ShowPolicyMapInterfaceInput 12", POLICED_INPUT),
+    ],
+    ids=["short packets", "no action", "policed"],
+)
+def test_genie_reads_the_same_of_input_policies(name: str, text: str) -> None:
+    found = ShowPolicyMapInterface(device=None).cli(output=screen(text, "input"))
+    [policies] = without_counters(found).values()
+    [expected] = recorded(name).values()
+    [(policy, shown)] = policies["service_policy"]["input"]["policy_name"].items()
+    [(own, classes)] = expected["service_policy"]["input"]["policy_name"].items()
+    # The recordings of some policies end before class-default.
+    assert policy == own and {key: shown["class_map"][key] for key in classes["class_map"]} == classes["class_map"]

@@ -386,7 +386,9 @@ def test_policy_of_a_tunnel_is_on_the_port_that_carries_it_alone(tmp_path: Path)
     assert record["routers"][0]["policies"] == [
         {"interface": "GigabitEthernet0/0", "carried_by": "GigabitEthernet0/0", "direction": "output", "policy": "TUN"}
     ]
-    assert any("not counted: 62 to 77 bytes that the tunnel adds" in each for each in record["routers"][0]["notes"])
+    assert any("`account user-defined 56` counts the bytes" in each for each in record["routers"][0]["notes"])
+    (template,) = (made.folder / "templates").iterdir()
+    assert "account user-defined 56" in template.read_text()
 
 
 def test_classes_below_a_tunnel_are_noted_without_pre_classify(tmp_path: Path) -> None:

@@ -145,3 +145,89 @@ def test_a_release_with_hqf_counts_its_greatest_overhead() -> None:
     assert any("counts at most 63 of them" in each for each in trial.notes)
     sent = 2_000_000 * ETHERNET_BYTES / (ETHERNET_BYTES + 63)
     assert trial.variants[0].classes[0].sent_bps == pytest.approx(sent, rel=0.005)
+
+
+CRYPTO_MAP = """\
+version 17.6
+crypto ipsec transform-set TS {transforms}
+ mode {mode}
+crypto dynamic-map DYN 10
+ set transform-set TS
+crypto map M 10 ipsec-isakmp{dynamic}
+ set peer 203.0.113.9
+ set transform-set TS
+ match address VPN
+{pre_classify}policy-map SHAPE
+ class class-default
+  shape average 2000000
+interface Tunnel1
+ tunnel source GigabitEthernet0/0/0
+ tunnel destination 203.0.113.9
+interface GigabitEthernet0/0/0
+ ip address {address} 255.255.255.252
+ crypto map M
+ service-policy output SHAPE
+ip access-list extended VPN
+ permit {protocol} any any
+"""
+
+
+def crypto_map(**changed: str) -> str:
+    usual = {"transforms": "esp-aes 256 esp-sha-hmac", "mode": "tunnel", "dynamic": "", "pre_classify": ""}
+    return CRYPTO_MAP.format(**{**usual, "address": "192.0.2.1", "protocol": "ip", **changed})
+
+
+@pytest.mark.parametrize(
+    ("changed", "title", "packet", "added"),
+    [
+        # IP, SPI and sequence number, initialization vector, padding to 16 bytes with the trailer, authentication data.
+        ({}, "IPsec in tunnel mode (esp-aes 256 esp-sha-hmac)", 200, 20 + 8 + 16 + 6 + 2 + 12),
+        ({"mode": "transport"}, "IPsec in tunnel mode (esp-aes 256 esp-sha-hmac)", 200, 64),
+        ({"address": "10.0.0.1"}, "(esp-aes 256 esp-sha-hmac) in UDP (NAT traversal)", 200, 64 + 8),
+        ({"transforms": "esp-3des esp-md5-hmac"}, "(esp-3des esp-md5-hmac)", 1400, 20 + 8 + 8 + 6 + 2 + 12),
+        ({"dynamic": " dynamic DYN"}, "IPsec in tunnel mode (esp-aes 256 esp-sha-hmac)", 200, 64),
+    ],
+)
+def test_a_crypto_map_adds_its_headers_and_padding(
+    changed: dict[str, str], title: str, packet: int, added: int
+) -> None:
+    found = [each for each in tunnels_of(read_configuration(crypto_map(**changed))) if each.ipsec is not None]
+    assert len(found) == 1 and found[0].name == "crypto map M" and found[0].source == "GigabitEthernet0/0/0"
+    assert title in found[0].title and found[0].overhead_bytes(packet) == added
+
+
+def test_a_crypto_map_for_gre_is_around_the_tunnel() -> None:
+    for mode, added in (("transport", 24 + 8 + 16 + 2 + 2 + 12), ("tunnel", 24 + 20 + 8 + 16 + 14 + 2 + 12)):
+        [found] = tunnels_of(read_configuration(crypto_map(protocol="gre", mode=mode)))
+        assert found.name == "Tunnel1" and f"GRE over IPv4 and IPsec in {mode} mode" in found.title
+        assert found.overhead_bytes(200) == added
+
+
+def test_policy_counts_the_bytes_of_a_crypto_map() -> None:
+    text = " ".join(answer_text(answer(crypto_map(pre_classify=" qos pre-classify\n"))).split())
+    assert "crypto map M: IPsec in tunnel mode (esp-aes 256 esp-sha-hmac) adds 58 to 73 bytes" in text
+    assert "counts 278: 2 Mb/s carry 1.439 Mb/s of such packets" in text
+
+
+def test_a_flexvpn_template_is_a_tunnel() -> None:
+    text = text_of(transforms="esp-gcm 256", tunnel=" tunnel mode ipsec ipv4\n", below=True)
+    [found] = tunnels_of(
+        read_configuration(text.replace("interface Tunnel1", "interface Virtual-Template1 type tunnel"))
+    )
+    assert (found.name, found.source, found.least_bytes) == ("Virtual-Template1", "GigabitEthernet0/0/0", 54)
+
+
+def test_each_group_of_spokes_has_its_policy() -> None:
+    hub = " nhrp map group A service-policy output SHAPE\n ip nhrp map group B service-policy output CHILD\n"
+    answered = answer(text_of(tunnel=hub))
+    groups = [(each.interface, each.policy) for each in answered.policies]
+    assert groups == [("Tunnel1 group A", "SHAPE"), ("Tunnel1 group B", "CHILD"), ("Tunnel1", "SHAPE")]
+    assert "counts 224" in " ".join(answered.policies[0].tunnel_notes)
+
+
+def test_a_long_line_is_not_joined_with_the_next_command() -> None:
+    name = "RS-GROUP-" + "0" * 10
+    long = f" ip nhrp map group {name} service-policy output {'P' * (80 - 50 - len(name) + 7)}"
+    long = long[:80].ljust(80, "Q")
+    text = text_of(tunnel=f"{long}\n nhrp map group B service-policy output SHAPE\n")
+    assert "Tunnel1 group B" in [each.interface for each in answer(text).policies]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from qoslab.ios.commands.account import with_inherited_accounts
 from qoslab.ios.config import load
 from qoslab.ios.model.device import Device, Interface
 from qoslab.ios.registry import ENGINE, ENGINE_INTERFACE
@@ -19,6 +20,7 @@ FORMAT = 1
 
 def compile_device(device: Device) -> program_formats.DataPlaneConfig:
     """Return the data plane configuration of a device as plain values for JSON."""
+    device = with_inherited_accounts(device)
     process_ns = device.hardware.process_ns
     config: program_formats.DataPlaneConfig = {
         "format": FORMAT,

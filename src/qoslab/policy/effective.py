@@ -260,7 +260,7 @@ def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) 
     shaped = [each.shape.rate for each in context.made if each.shape is not None and len(each.path) == 1]
     return PolicyValues(
         at.policy,
-        at.interface,
+        at.name,
         at.direction,
         at.refused,
         base,

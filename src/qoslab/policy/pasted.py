@@ -28,8 +28,12 @@ _EXEC = re.compile(
 _FENCE = re.compile(r"^ *(?:```\w*|~~~\w*) *$")
 _ANSWERS = re.compile(r"^(?:Enter configuration commands|% Invalid input|% Incomplete|% Ambiguous| *\^ *$)")
 _COMMANDS = (
-    "access-list|bandwidth|class|class-map|description|encapsulation|fair-queue|interface|ip|match|police|policy-map"
-    "|priority|queue-limit|random-detect|service-policy|set|shape"
+    "aaa|access-list|action|address|address-family|arp|authentication|auto|bandwidth|bfd|bgp|cdp|channel-group|class"
+    "|class-map|clock|codec|conform-action|crypto|default|delay|deny|description|destination-pattern|dialer|duplex"
+    "|encapsulation|exceed-action|fair-queue|hold-queue|interface|ip|ipv6|keepalive|key|line|load-interval|logging"
+    "|mac-address|match|media-type|mode|mpls|mtu|negotiation|neighbor|network|nhrp|ntp|peer|permit|police|policy-map|ppp"
+    "|pppoe-client|priority|qos|queue-limit|random-detect|redistribute|remark|router|service-policy|session|set|shape"
+    "|snmp-server|speed|standby|switchport|tunnel|username|violate-action|vrf|vrrp|zone|zone-member"
 )
 _BEGINS = re.compile(rf"^ *(?:no )?(?:{_COMMANDS})\b")
 _TEXT = re.compile(
@@ -146,11 +150,13 @@ def _spelled_out(line: str) -> str:
 
 
 def _joined(lines: list[str]) -> list[str]:
-    """Join lines that a terminal wrapped: full lines whose next line is not a command."""
+    """Join lines that a terminal wrapped: full lines whose next line is not a command, and no line is longer."""
     made = list(lines)
+    longest = max(map(len, lines), default=0)
+    widths = [width for width in _WIDTHS if longest <= width]
     for index in range(len(made) - 1, 0, -1):
         before, line = made[index - 1], made[index]
-        full = len(before) in _WIDTHS or (len(before) in (79, 131) and line.startswith(" "))
+        full = len(before) in widths or (len(before) + 1 in widths and line.startswith(" "))
         if line.startswith(" ") and before.lstrip().startswith(("description ", "remark ")):
             continue
         if full and line.strip() and not line.startswith("!") and not _BEGINS.match(line):

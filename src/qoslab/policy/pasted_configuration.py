@@ -34,6 +34,8 @@ _CHILD = re.compile(r"(?im)^ *service-policy +(?!(?:in|out)(?:put)? |type )(\S+)
 _ATTACHED = re.compile(r"(?im)^ *service-policy +(?:input|output) +(\S+) *$")
 ATTACHING = re.compile(r"service-policy (input|output) (\S+)")
 """Line that attaches a policy-map to an interface."""
+_SPOKES = re.compile(r"(?:ip )?nhrp map group (\S+) service-policy (output) (\S+)")
+"""Policy for each spoke of a group of a DMVPN hub."""
 _ELSEWHERE = re.compile(r"(?:^| )service-policy (input|output) (\S+)$")
 _BANDWIDTH = re.compile(r"bandwidth (\d+)")
 _WITHOUT_QOS = re.compile(r"(?m)^ip(?:v6)? route .*$")
@@ -83,6 +85,13 @@ class Attachment:
     """Number of ports of a bundle, whose rates add up to `bandwidth_kbps`; 0 for other interfaces."""
     place: str = ""
     """Another location of the policy-map, such as `control-plane`; empty on an interface."""
+    group: str = ""
+    """NHRP group whose spokes have the policy, each on its own."""
+
+    @property
+    def name(self) -> str:
+        """Interface and group as text."""
+        return f"{self.interface} group {self.group}" if self.group else self.interface
 
 
 @dataclass
@@ -306,10 +315,13 @@ def _on_virtual_interfaces(configuration: Configuration) -> Iterator[Attachment]
         for each in configuration.reading.carried
         if each.position.mode == INERT and each.position.names[0].startswith("interface ")
     ]
-    for interface, carried in below:
+    for name, carried in below:
+        interface = name.partition(" type ")[0]
+        if (spokes := _SPOKES.fullmatch(carried.text)) is not None:
+            yield Attachment(interface, spokes[2], spokes[3], carried.number, group=spokes[1])
         found = ATTACHING.fullmatch(carried.text)
         if found is not None:
-            own = (_BANDWIDTH.fullmatch(each.text) for name, each in below if name == interface)
+            own = (_BANDWIDTH.fullmatch(each.text) for other, each in below if other == name)
             bandwidth = next((int(each[1]) for each in own if each), None)
             rates = _members_kbps(configuration, interface) if bandwidth is None else []
             yield Attachment(

@@ -1,15 +1,17 @@
 """Tunnels of a pasted configuration, and the bytes that they add to packets.
 
 Sources: RFC 2784 and 2890 (GRE), RFC 4303 (ESP), RFC 2405, 2451, 3602 and 4106 (initialization vectors and blocks), RFC
-2403, 2404 and 4868 (authentication data). UDP encapsulation (8 bytes, RFC 3948) is not counted, because whether
-addresses are translated is only known during the session.
+2403, 2404 and 4868 (authentication data), RFC 3948 (UDP encapsulation of ESP). UDP encapsulation is counted if the
+local address is private (RFC 1918, RFC 6598) and the address of the peer is not, because the local address is then
+translated on the way. Other translations are only known during the session.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address, IPv4Network
 
 from qoslab.ios.cli.session import INERT
 from qoslab.ios.model.ios_names import interface_name
@@ -24,7 +26,12 @@ and of IPsec. The documentation only states that they do not count the layer 2 h
 DEFAULT_TRANSFORMS = ("esp-aes", "esp-sha-hmac")
 """[R] Transforms of a profile without `set transform-set`, in transport mode."""
 IPV4, IPV6, GRE, GRE_OPTION = 20, 40, 4, 4
-ESP, ESP_TRAILER, AH = 8, 2, 12
+ESP, ESP_TRAILER, AH, UDP = 8, 2, 12, 8
+GRE_PROTOCOL = 47
+PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")))
+"""Addresses that are translated before they reach the Internet."""
+TUNNELS = ("Tunnel", "Virtual-Template")
+"""Kinds of interfaces that encapsulate packets."""
 MODES = ("gre", "ipip", "ipsec", "ipv6", "ipv6ip")
 """Modes that encapsulate packets in IP packets."""
 VOICE_PACKET = 200
@@ -62,7 +69,10 @@ _HEADER_CHECKS = {
     "ah-sha512-hmac": 32,
 }
 _SET = re.compile(r"crypto ipsec transform-set (\S+) (.+)")
+_MAP = re.compile(r"crypto (?:map|dynamic-map) (\S+) (\d+)(?: ipsec-isakmp(?: dynamic (\S+).*)?| ipsec-manual)?$")
+_ON_PORT = re.compile(r"crypto map (\S+)")
 _PROFILE = re.compile(r"crypto ipsec profile (\S+)")
+_SERVER = re.compile(r"nhrp nhs .* nbma (\S+)")
 _NOT_SHARED = re.compile(r"ip nat outside|ip nat enable")
 
 
@@ -77,6 +87,8 @@ class Ipsec:
     """The transforms as typed, with key lengths."""
     known: bool = True
     """False if the transform set is missing in the input, so that the default is assumed."""
+    translated: bool = False
+    """True if addresses are translated between the peers, so that ESP is in UDP."""
 
     @property
     def block(self) -> int:
@@ -90,7 +102,7 @@ class Ipsec:
         esp = ESP + ESP_TRAILER + sum(ciphers) if self.has_esp else 0
         check = sum(_CHECKS.get(each, 0) for each in self.transforms)
         headers = sum(AH + _HEADER_CHECKS[each] for each in self.transforms if each in _HEADER_CHECKS)
-        return esp + check + headers
+        return esp + check + headers + (UDP if self.translated and self.has_esp else 0)
 
     @property
     def has_esp(self) -> bool:
@@ -100,7 +112,7 @@ class Ipsec:
 
 @dataclass(frozen=True)
 class Tunnel:
-    """An interface Tunnel with its encapsulation."""
+    """An interface Tunnel or Virtual-Template, or a crypto map of a port, with its encapsulation."""
 
     name: str
     source: str
@@ -154,7 +166,8 @@ class Tunnel:
             return base
         mode = "transport" if self.ipsec.transport and self.inner_bytes else "tunnel"
         sets = self.ipsec.text + ("" if self.ipsec.known else ", default assumed?")
-        return f"{f'{base} and ' if self.inner_bytes else ''}IPsec in {mode} mode ({sets})"
+        translation = " in UDP (NAT traversal)" if self.ipsec.translated and self.ipsec.has_esp else ""
+        return f"{f'{base} and ' if self.inner_bytes else ''}IPsec in {mode} mode ({sets}){translation}"
 
     @property
     def bytes_text(self) -> str:
@@ -203,7 +216,7 @@ class _Lines:
 
 
 def tunnels_of(configuration: Configuration) -> list[Tunnel]:
-    """Return the tunnels that are not shut down. IPsec by `crypto map` on a port is not read."""
+    """Return the tunnels that are not shut down, and the crypto maps of ports."""
     return _tunnels(configuration, _lines(configuration))
 
 
@@ -212,10 +225,77 @@ def _tunnels(configuration: Configuration, lines: _Lines) -> list[Tunnel]:
     profiles = {found[1]: lines.below.get(head, []) for head in lines.heads if (found := _PROFILE.fullmatch(head))}
     made = []
     for head, below in lines.below.items():
-        name = interface_name(head.removeprefix("interface ")) if head.startswith("interface ") else None
-        if name is not None and name.startswith("Tunnel") and "shutdown" not in below:
+        bare = head.removeprefix("interface ").partition(" type ")[0]
+        name = interface_name(bare) or bare if head.startswith("interface ") else ""
+        if name.startswith(TUNNELS) and "shutdown" not in below and (name.startswith("Tunnel") or _has_source(below)):
             made.append(_tunnel(configuration, name, below, (sets, profiles)))
-    return [each for each in made if each is not None]
+    tunnels = [each for each in made if each is not None]
+    for head, below in lines.below.items():
+        port = head.removeprefix("interface ")
+        names = [match[1] for each in below if (match := _ON_PORT.fullmatch(each))]
+        if head.startswith("interface ") and names:
+            for entry in _entries(lines, names[0]):
+                tunnels = _encrypted(configuration, tunnels, port, names[0], (entry, sets))
+    return tunnels
+
+
+def _has_source(below: Iterable[str]) -> bool:
+    return any(each.startswith("tunnel source ") for each in below)
+
+
+def _entries(lines: _Lines, name: str) -> Iterator[list[str]]:
+    """Yield the lines of each entry of a crypto map, and of the dynamic crypto maps that it names."""
+    for head in lines.heads:
+        found = _MAP.fullmatch(head)
+        if found is not None and found[1] == name and head.startswith("crypto map "):
+            yield lines.below.get(head, [])
+            for other in lines.heads if found[3] else ():
+                dynamic = _MAP.fullmatch(other)
+                if dynamic is not None and dynamic[1] == found[3] and other.startswith("crypto dynamic-map "):
+                    yield lines.below.get(other, [])
+
+
+def _encrypted(
+    configuration: Configuration,
+    tunnels: list[Tunnel],
+    port: str,
+    name: str,
+    entry: tuple[list[str], dict[str, Ipsec]],
+) -> list[Tunnel]:
+    """Return the tunnels with IPsec by an entry of a crypto map: around the GRE of a tunnel, or on its own."""
+    below, sets = entry
+    typed = next((each.split()[2] for each in below if re.match(r"set transform-set \S", each)), "")
+    if typed not in sets:
+        return tunnels
+    peer = next((each.split()[2] for each in below if re.match(r"set peer \S", each)), "")
+    ipsec = _translated(configuration, sets[typed], port, peer)
+    selected = next((each.split()[2] for each in below if re.match(r"match address \S", each)), "")
+    access_list = configuration.device.access_lists.get(selected)
+    carried = [getattr(each, "protocol", None) for each in access_list.lines] if access_list is not None else []
+    if GRE_PROTOCOL in carried:
+        return [
+            replace(each, ipsec=ipsec) if each.source == port and each.ipsec is None and each.inner_bytes else each
+            for each in tunnels
+        ]
+    # Between networks, a crypto map uses tunnel mode even with a transform set in transport mode.
+    made = Tunnel(f"crypto map {name}", port, IPV4, 0, replace(ipsec, transport=False), "qos pre-classify" in below)
+    return tunnels if made in tunnels else [*tunnels, made]
+
+
+def _translated(configuration: Configuration, ipsec: Ipsec, port: str, peer: str) -> Ipsec:
+    """Return the transform set, in UDP if a private local address has a peer with a public one."""
+    interface = configuration.device.interfaces.get(port)
+    if interface is None or interface.address is None or not re.fullmatch(r"\d+\.\d+\.\d+\.\d+", peer):
+        return ipsec
+    try:
+        remote = IPv4Address(peer)
+    except ValueError:
+        return ipsec
+    return replace(ipsec, translated=_is_private(interface.address.ip) and not _is_private(remote))
+
+
+def _is_private(address: IPv4Address) -> bool:
+    return any(address in each for each in PRIVATE)
 
 
 def encapsulation_of(configuration: Configuration, at: Attachment) -> Encapsulation | None:
@@ -227,7 +307,7 @@ def encapsulation_of(configuration: Configuration, at: Attachment) -> Encapsulat
         return None
     lines = _lines(configuration)
     every = _tunnels(configuration, lines)
-    if at.interface.startswith("Tunnel"):
+    if at.interface.startswith(TUNNELS):
         own = tuple(each for each in every if each.name == at.interface)
         return Encapsulation(own, below=False) if own else None
     below = tuple(each for each in every if at.interface and at.interface in (each.source, _port_of(each.source)))
@@ -302,7 +382,7 @@ def _transform_sets(lines: _Lines) -> Iterator[tuple[str, Ipsec]]:
 
 
 def _tunnel(
-    configuration: Configuration, name: str, below: Iterable[str], ipsec: tuple[dict[str, Ipsec], dict[str, list[str]]]
+    configuration: Configuration, name: str, below: Sequence[str], ipsec: tuple[dict[str, Ipsec], dict[str, list[str]]]
 ) -> Tunnel | None:
     """Return a tunnel; None for a mode without a separate IP header, such as MPLS."""
     values = {" ".join(each.split()[:2]): each.split()[2:] for each in below if each.startswith("tunnel ")}
@@ -318,8 +398,12 @@ def _tunnel(
     found: Ipsec | None = None
     if "profile" in protection[:-1]:
         found = _of_profile(protection[protection.index("profile") + 1], ipsec)
-    source = " ".join(values.get("tunnel source", []))
-    return Tunnel(name, _port(configuration, source), outer, inner, found, "qos pre-classify" in below)
+    source = _port(configuration, " ".join(values.get("tunnel source", [])))
+    if found is not None:
+        servers = (match[1] for each in below if (match := _SERVER.search(each)))
+        peer = " ".join(values.get("tunnel destination", [])) or next(servers, "")
+        found = _translated(configuration, found, source, peer)
+    return Tunnel(name, source, outer, inner, found, "qos pre-classify" in below)
 
 
 def _of_profile(profile: str, ipsec: tuple[dict[str, Ipsec], dict[str, list[str]]]) -> Ipsec:

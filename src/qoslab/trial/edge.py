@@ -9,11 +9,12 @@ from ipaddress import IPv4Interface
 from qoslab.errors import UserError
 from qoslab.ios.cli.grammar import CliError
 from qoslab.ios.cli.session import Position
+from qoslab.ios.commands.account import MOST_ACCOUNTED, with_offset
 from qoslab.ios.config import ConfigSession
 from qoslab.ios.model.device import NO_ACCESS_GROUPS, Device, Interface
 from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.ios_names import interface_name
-from qoslab.ios.model.policy import CLASS_DEFAULT, NOTHING, Account, Criterion, PolicyClass, PolicyMap, UserDefined
+from qoslab.ios.model.policy import CLASS_DEFAULT, NOTHING, Criterion, PolicyMap
 from qoslab.ios.rules import descendants
 from qoslab.ios.undecided import IOS_XE
 from qoslab.model.framing import COUNTED_HEADER, Framing
@@ -32,8 +33,6 @@ WAN_ADDRESS = IPv4Interface("198.18.0.5/30")
 """Addresses of the tried router (RFC 2544, appendix C.2.2: network for benchmarks)."""
 LAN_RATES_BPS = (1_000_000_000, 10_000_000_000, 100_000_000_000)
 """Rates of the line from the senders; the first one above the rate of the tried interface is used."""
-MOST_ACCOUNTED = 63
-"""Maximum bytes that `account user-defined` adds before IOS-XE."""
 MOST_UNREAD = 3
 """Maximum number of unread lines in the notes."""
 
@@ -175,15 +174,15 @@ def _attachment(configuration: Configuration, wanted: str | None) -> Attachment 
     found = configuration.attachments
     if wanted is not None:
         name = interface_name(wanted) or wanted
-        own = [each for each in found if each.interface == name]
+        own = [each for each in found if name in (each.interface, each.name)]
         if not own:
-            known = listed([each.interface for each in found], 8) or "none"
+            known = listed([each.name for each in found], 8) or "none"
             raise UserError(f"--interface: found no policy on {name}, expected an interface with one: {known}")
         return min(own, key=lambda each: each.direction != "output")
     for direction in ("output", "input"):
         here = [each for each in found if each.direction == direction]
         if len({each.policy for each in here}) > 1:
-            names = listed([f"{each.interface} ({each.policy})" for each in here], 8)
+            names = listed([f"{each.name} ({each.policy})" for each in here], 8)
             raise UserError(
                 f"found {len(here)} interfaces with an {direction} policy: {names}",
                 hint="choose one with --interface",
@@ -418,34 +417,16 @@ def with_tunnel(device: Device, edge: Edge) -> Device:
     """Return the device with a tried policy that counts the bytes of a tunnel, and sees its headers."""
     if not edge.tunnel_bytes and not edge.outer_headers:
         return device
-    made = device.copy()
-    interface = made.interfaces[edge.tried]
+    interface = device.interfaces[edge.tried]
     name = interface.service_policy_output if edge.direction == "output" else interface.service_policy_input
+    made = with_offset(device, name or edge.policy, edge.tunnel_bytes)
     policies = list(descendants(made, made.policy_maps[name or edge.policy]))
-    for policy in policies:
-        classes = tuple(_accounted(each, edge.tunnel_bytes) for each in policy.classes)
-        made.policy_maps[policy.name] = replace(policy, classes=classes)
     if edge.outer_headers:
         for each in dict.fromkeys(each.name for policy in policies for each in policy.classes):
             if each in made.class_maps:
                 criteria = tuple(map(_of_outer_header, made.class_maps[each].criteria))
                 made.class_maps[each] = replace(made.class_maps[each], criteria=criteria)
     return made
-
-
-def _accounted(each: PolicyClass, offset: int) -> PolicyClass:
-    """Return a class whose shaper, share and policer count `offset` more bytes for each packet."""
-
-    def more(account: Account | None) -> UserDefined:
-        own = account if isinstance(account, UserDefined) else UserDefined(0)
-        return UserDefined(own.offset + offset, own.atm)
-
-    return replace(
-        each,
-        shape=None if each.shape is None else replace(each.shape, account=more(each.shape.account)),
-        bandwidth=None if each.bandwidth is None else replace(each.bandwidth, account=more(each.bandwidth.account)),
-        police=None if each.police is None else replace(each.police, account=more(each.police.account)),
-    )
 
 
 def _of_outer_header(criterion: Criterion) -> Criterion:

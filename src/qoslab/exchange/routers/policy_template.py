@@ -8,9 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from qoslab.exchange.routers.configured_interfaces import Port
 from qoslab.exchange.routers.input_router import Attached, Router
+from qoslab.ios.commands.account import INHERITED, MOST_ACCOUNTED, with_offset
 from qoslab.ios.device_config.running_config_parser import read_onto
 from qoslab.ios.device_config.secret_lines import without_secrets
 from qoslab.ios.model.device import Device
+from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.ios_names import interface_kind
 from qoslab.ios.model.policy import CLASS_DEFAULT
 from qoslab.ios.parse import RefusedLineError, apply, parse_config
@@ -18,9 +20,9 @@ from qoslab.ios.registry import BLOCKS
 from qoslab.model.experiment import Topology
 from qoslab.model.framing import COUNTED_HEADER
 from qoslab.platforms.startup import CIRCUIT, hardware, startup_config
-from qoslab.policy.pasted_configuration import is_refusal
+from qoslab.policy.pasted_configuration import Attachment, is_refusal
 from qoslab.policy.rate import listed
-from qoslab.policy.tunnels import Tunnel, hidden_classes, tunnels_of
+from qoslab.policy.tunnels import Tunnel, encapsulation_of, hidden_classes, tunnels_of
 
 LOGIN = {"user": "lab", "password": "unused", "enable": "unused"}
 _QUEUEING = re.compile(
@@ -47,6 +49,8 @@ class Template:
     refused: dict[int, str] = field(default_factory=dict)
     """Reasons by number of the omitted lines."""
     notes: list[str] = field(default_factory=list)
+    counted: dict[str, int] = field(default_factory=dict)
+    """Bytes of encapsulation that the shapers, shares and policers of a policy-map count with each packet."""
 
 
 def template_of(router: Router, topology: Topology) -> Template:
@@ -55,6 +59,8 @@ def template_of(router: Router, topology: Topology) -> Template:
     blocks = {each.carrier: list(_interface(router, each, found)) for each in router.attached}
     _tunnels(router, blocks, found)
     device = router.configuration.device
+    for name, offset in found.counted.items():
+        device = with_offset(device, name, offset)
     wanted = _policy_maps(device, [name for _, _, name in found.policies])
     maps = _class_maps(device, wanted)
     lines = [line for part in blocks.values() for _, line in part]
@@ -116,28 +122,50 @@ def _tunnels(router: Router, blocks: dict[str, list[tuple[int, str]]], found: Te
                 found.refused[number] = reason
                 found.notes.append(f"{port.name}: service-policy {direction} {policy} is left out: {reason}")
                 continue
-            size = next((_size(each) for each in encapsulated if each.name == port.name), "the bytes of the tunnel")
+            size = _count(router, found, (port.name, attached, direction, policy))
             found.policies.append((attached, direction, policy))
             blocks[attached.carrier].append((number, f"service-policy {direction} {policy}"))
             found.notes.append(
                 f"{port.name}: service-policy {direction} {policy} is on {attached.carrier}, which carries the packets "
-                f"of {port.name} alone; not counted: {size}"
+                f"of {port.name} alone; {size}"
             )
     _below_tunnels(router, encapsulated, found)
 
 
-def _size(tunnel: Tunnel) -> str:
-    """Return the overhead of a tunnel as text, with the configuration line that counts it on an Ethernet port."""
-    offset = tunnel.mean_bytes - COUNTED_HEADER["ethernet"]
-    counting = f"`account user-defined {offset}` counts their mean"
-    return f"{tunnel.bytes_text} that the tunnel adds to each packet by {tunnel.title}; {counting}"
+def _count(router: Router, found: Template, place: tuple[str, Attached, str, str]) -> str:
+    """Let a policy count the bytes of the tunnels whose packets it handles; return a sentence on them.
+
+    `place` is the interface on the device, the interface of the topology, direction and policy-map.
+    """
+    port, attached, direction, policy = place
+    made = encapsulation_of(router.configuration, Attachment(port, direction, policy, 0))
+    if made is None:
+        return "not counted: the bytes of the tunnel"
+    titles = listed([f"{each.bytes_text} by {each.title}" for each in made.tunnels])
+    added = f"the bytes that encapsulation adds to each packet ({titles})"
+    capabilities = GENERATIONS[router.chassis.generation].capabilities
+    if made.others:
+        return f"not counted: {added}, because the port also has other packets"
+    if "max-reserved-bandwidth" in capabilities:
+        return f"not counted: {added}, because the release has no `account`"
+    offset = made.mean_bytes - (0 if made.below else COUNTED_HEADER[attached.framing])
+    offset = offset if INHERITED in capabilities else min(offset, MOST_ACCOUNTED)
+    device = router.configuration.device
+    if any(set(_policy_maps(device, [policy])) & set(_policy_maps(device, [other])) for other in found.counted):
+        return f"counted as in the other policies with the same policy-maps: {added}"
+    found.counted[policy] = offset
+    return f"`account user-defined {offset}` counts {added}, as a mean of all lengths"
 
 
 def _below_tunnels(router: Router, tunnels: Sequence[Tunnel], found: Template) -> None:
-    """Add notes on classes that match inner headers here but outer headers on the device."""
+    """Count the bytes of tunnels above a port, and note the classes that match inner headers here alone."""
     for attached, direction, policy in found.policies:
+        own = f"service-policy {direction} {policy}" in router.layout.ports[attached.port].lines.values()
+        above = encapsulation_of(router.configuration, Attachment(attached.port, direction, policy, 0))
+        if own and above is not None:
+            size = _count(router, found, (attached.port, attached, direction, policy))
+            found.notes.append(f"{attached.port}: {size}")
         for tunnel in tunnels:
-            own = f"service-policy {direction} {policy}" in router.layout.ports[attached.port].lines.values()
             if direction != "output" or not own or tunnel.source != attached.port or tunnel.pre_classify:
                 continue
             if names := hidden_classes(router.configuration, policy):

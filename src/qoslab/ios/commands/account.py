@@ -1,18 +1,22 @@
 """`account` after `shape` and `bandwidth`, and below `police`: the bytes that a rate counts.
 
-Sources: Cisco's "Ethernet Overhead Accounting", "MQC Traffic Shaping Overhead Accounting for ATM" and chapter 10 of the
-Cisco 10000's QoS guide.
+Sources: Cisco's "Ethernet Overhead Accounting" (IOS-XE: child policies inherit it), "MQC Traffic Shaping Overhead
+Accounting for ATM" and chapter 10 of the Cisco 10000's QoS guide (before IOS-XE: a child needs it, too).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 from qoslab.ios.cli.grammar import Args, RejectedError
 from qoslab.ios.cli.session import CONFIG, ConfigSession
 from qoslab.ios.commands.policy_map import change_class
+from qoslab.ios.model import engine_defaults
 from qoslab.ios.model.device import Device, Interface
+from qoslab.ios.model.generations import GENERATIONS
 from qoslab.ios.model.policy import (
     Account,
     PolicyClass,
@@ -49,6 +53,11 @@ HELP = {
     "snap-dot1q-rbe": "LLC/SNAP, bridged Ethernet with a tag",
     "mux-dot1q-rbe": "Multiplexed by circuit, bridged Ethernet with a tag",
 }
+
+INHERITED = "limit-microseconds"
+"""Capability of IOS-XE."""
+MOST_ACCOUNTED = 63
+"""Maximum bytes that `account user-defined` adds before IOS-XE."""
 
 # The rules are Cisco's, the words our own.
 NOT_ALL = "Overhead accounting has to be the same in all classes of policy-map {policy} with shape or bandwidth"
@@ -103,10 +112,73 @@ def _check(device: Device, policy: PolicyMap, interface: Interface) -> None:
             child = None if each.service_policy is None else device.policy_maps[each.service_policy]
             above = _accounts(each)
             below = [] if child is None else [account for inner in child.classes for account in _accounts(inner)]
+            if inherits(device) and set(below) == {None}:
+                continue
             if child is not None and below and set(below) != set(above or [None]):
                 raise RejectedError(NOT_IN_HIERARCHY.format(child=child.name, name=each.name, parent=part.name))
         if (interface.serial or interface.atm) and any(_in_cells(account) for account in found):
             raise RejectedError(ETHERNET_ONLY)
+
+
+def inherits(device: Device) -> bool:
+    """Return whether child policies without `account` count the bytes of the class above them, as in IOS-XE."""
+    return INHERITED in GENERATIONS[device.generation].capabilities
+
+
+def with_inherited_accounts(device: Device) -> Device:
+    """Return a device whose child policies have the accounting of the class above them.
+
+    A policy-map below classes with different accounting is unchanged.
+    """
+    if not inherits(device):
+        return device
+    policies = dict(device.policy_maps)
+    for _ in range(engine_defaults.MAX_LEVELS):
+        above: dict[str, set[Account | None]] = {}
+        for each in (each for policy in policies.values() for each in policy.classes if each.service_policy):
+            above.setdefault(each.service_policy or "", set()).update(_accounts(each) or [None])
+        for name, found in above.items():
+            if name in policies and len(found) == 1 and (account := next(iter(found))) is not None:
+                policies[name] = with_account(policies[name], partial(_own_or, account))
+    made = device.copy()
+    made.policy_maps = policies
+    return made
+
+
+def _own_or(inherited: Account, own: Account | None) -> Account:
+    return own or inherited
+
+
+def with_account(policy: PolicyMap, change: Callable[[Account | None], Account | None]) -> PolicyMap:
+    """Return a policy-map with a changed accounting of each shaper and share."""
+    classes = []
+    for each in policy.classes:
+        shape, bandwidth = each.shape, each.bandwidth
+        shape = None if shape is None else replace(shape, account=change(shape.account))
+        bandwidth = None if bandwidth is None else replace(bandwidth, account=change(bandwidth.account))
+        classes.append(replace(each, shape=shape, bandwidth=bandwidth))
+    return replace(policy, classes=tuple(classes))
+
+
+def with_offset(device: Device, name: str, offset: int) -> Device:
+    """Return a device whose policy-map, with its child policies, counts `offset` more bytes for each packet: in
+    shapers, shares and policers.
+    """
+    made = with_inherited_accounts(device).copy()
+
+    def more(account: Account | None) -> UserDefined:
+        own = account if isinstance(account, UserDefined) else UserDefined(0)
+        return UserDefined(own.offset + offset, own.atm)
+
+    for part in {each.name: each for each in descendants(made, made.policy_maps[name])}.values():
+        classes = (
+            each
+            if each.police is None
+            else replace(each, police=replace(each.police, account=more(each.police.account)))
+            for each in part.classes
+        )
+        made.policy_maps[part.name] = with_account(replace(part, classes=tuple(classes)), more)
+    return made
 
 
 def _in_cells(account: Account | None) -> bool:
