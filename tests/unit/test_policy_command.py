@@ -272,6 +272,21 @@ def maps(*matches: str, mode: str = "match-all") -> str:
     return f"class-map {mode} A\n{body}policy-map P\n class A\n    bandwidth percent 5\n{ATTACH}"
 
 
+SHAPED_PORT = """\
+version 17.6
+policy-map SUB
+ class class-default
+  shape average 50000000
+policy-map PORT
+ class class-default
+  shape average 120000000
+interface GigabitEthernet0/0/0
+{port}interface GigabitEthernet0/0/0.10
+ encapsulation dot1Q 10
+ service-policy output SUB
+"""
+
+
 def switch(*lines: str, qos: str = "mls qos\n", port: str = "") -> str:
     body = "".join(f"  {line}\n" for line in lines)
     return (
@@ -314,6 +329,11 @@ FINDINGS: dict[str, tuple[str, str]] = {
         f"class-map match-any A\n match ip dscp af11\nclass-map match-all B\n match dscp af11\npolicy-map P\n class A\n"
         f"    bandwidth 64\n class B\n    bandwidth 64\n{ATTACH}",
     ),
+    "access-list-missing": (
+        "access-list 102 permit udp any any\n" + maps("access-group 101"),
+        "access-list 101 permit udp any any\n" + maps("access-group 101"),
+    ),
+    "shaper-of-port": (SHAPED_PORT.format(port=" service-policy output PORT\n"), SHAPED_PORT.format(port="")),
     "shaper-above-line": (policy("shape average 200000000"), policy("shape average 20000000")),
     "long-queue": (
         policy("bandwidth 64", "queue-limit 200", name="A"),
@@ -690,3 +710,26 @@ def test_thresholds_of_early_detection_above_the_queue_limit(lines: list[str], f
     text = "version 15.2\npolicy-map P\n class class-default\n  shape average 2000000\n"
     text += "".join(f"  {line}\n" for line in lines) + "interface GigabitEthernet0/0\n service-policy output P\n"
     assert findings(text) == found
+
+
+def test_values_of_a_subinterface_below_a_shaped_port_count_its_tag() -> None:
+    port, sub = answer(SHAPED_PORT.format(port=" service-policy output PORT\n")).policies
+    assert (port.interface, port.header_bytes) == ("GigabitEthernet0/0/0", 14)
+    assert (sub.interface, sub.header_bytes, sub.refused) == ("GigabitEthernet0/0/0.10", 18, "")
+    both = SHAPED_PORT.format(port="").replace("dot1Q 10", "dot1Q 10 second-dot1q 20")
+    native = SHAPED_PORT.format(port="").replace("dot1Q 10", "dot1Q 10 native")
+    assert [answer(each).policies[0].header_bytes for each in (both, native)] == [22, 14]
+    queues = SHAPED_PORT.format(port=" service-policy output PORT\n").replace("120000000", "120000000\n  fair-queue")
+    assert any("concurrently is not allowed" in each.refused for each in answer(queues).policies)
+
+
+def test_a_policy_below_a_shaped_port_is_explained_with_a_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = SHAPED_PORT.format(port=" service-policy output PORT\n").replace(
+        "dot1Q 10\n", "dot1Q 10\n ip address 10.1.0.1 255.255.255.0\n"
+    )
+    (tmp_path / "r1.txt").write_text(text)
+    assert main(["explain", str(tmp_path / "r1.txt"), "udp 10.0.0.9:4000 > 10.1.0.2:5000 200 B"]) == ExitStatus.WITHIN
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "policy-map SUB" in shown and "the shaper of the port of GigabitEthernet0/0/0.10 is not modelled" in shown

@@ -20,7 +20,7 @@ from qoslab.model.framing import Framing
 from qoslab.platforms.startup import CIRCUIT_ENCAPSULATIONS, EVERYWHERE
 from qoslab.policy.effective import base_rate, line_rate
 from qoslab.policy.ignored import ignored_lines
-from qoslab.policy.pasted_configuration import Attachment, Configuration, outermost
+from qoslab.policy.pasted_configuration import Attachment, Configuration, below_shaped_ports, outermost
 from qoslab.simulation.scenario import FORMAT
 
 if TYPE_CHECKING:
@@ -137,9 +137,12 @@ def pasted_subject(configuration: Configuration, source: str, rate_bps: int | No
             f"{source}: found the configuration of a switch, expected one of a router",
             hint="qoslab policy shows the values of a switch's ports",
         )
+    notes = [
+        f"line {at.line}: the shaper of the port of {at.interface} is not modelled with policies below it"
+        for at in below_shaped_ports(configuration)
+    ]
     configuration = replace(configuration, reading=replace(configuration.reading, device=_device(configuration)))
     device = configuration.device
-    notes: list[str] = []
     _attach_anywhere(configuration, device, rate_bps, notes)
     config = compile_device(device)
     engine = engine_config(config)
@@ -186,6 +189,9 @@ def _notes(configuration: Configuration, source: str) -> Iterator[str]:
 def _device(configuration: Configuration) -> Device:
     """Return the device without references to policy-maps that are missing in the configuration."""
     device = deepcopy(configuration.device)
+    for at in below_shaped_ports(configuration):
+        device.interfaces[at.interface].service_policy_output = at.policy
+        device.interfaces[at.interface.partition(".")[0]].service_policy_output = None
     for interface in device.interfaces.values():
         if interface.service_policy_input not in device.policy_maps:
             interface.service_policy_input = None

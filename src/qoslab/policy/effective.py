@@ -170,6 +170,10 @@ class PolicyValues:
     """Sentences on the counted bytes of packets in tunnels."""
 
 
+VLAN_TAG = 4
+"""Bytes of an IEEE 802.1Q tag."""
+
+
 @dataclass(frozen=True)
 class _Here:
     """Position of a policy-map in the hierarchy."""
@@ -239,7 +243,7 @@ def _values(configuration: Configuration, at: Attachment, rate_bps: int | None) 
     speed = None if interface is None else configuration.speed_mbps(interface.parent or interface.name)
     base, base_source = base_rate(interface, at, rate_bps, speed)
     line, line_source = line_rate(device, interface, rate_bps, speed) or (base, base_source)
-    header = counted_header(interface)
+    header = counted_header(interface, configuration.vlan_tags(at.interface))
     encapsulation = encapsulation_of(configuration, at)
     if encapsulation is not None and not encapsulation.below:
         header = 0
@@ -312,13 +316,13 @@ def line_rate(
     return None
 
 
-def counted_header(interface: Interface | None) -> int | None:
+def counted_header(interface: Interface | None, vlan_tags: int = 0) -> int | None:
     """Return the bytes of layer 2 that are counted with an IP packet; None if the interface is unknown."""
     if interface is None:
         return None
     if interface.atm:
         return 8 + ATM_CORE_HEADER
-    return COUNTED_HEADER["ppp" if interface.serial else "ethernet"]
+    return COUNTED_HEADER["ppp" if interface.serial else "ethernet"] + VLAN_TAG * vlan_tags
 
 
 def ring_bytes(qos: QosGeneration, interface: Interface, line: Rate, frame: int) -> int:

@@ -16,7 +16,7 @@ from qoslab.ios.packet_sets import candidates, class_packets, never_matches, who
 from qoslab.ios.rules import descendants
 from qoslab.policy.effective import MTU, ClassValues, PoliceValues, PolicyValues
 from qoslab.policy.matching import completed
-from qoslab.policy.pasted_configuration import Configuration, is_refusal
+from qoslab.policy.pasted_configuration import Configuration, below_shaped_ports, is_refusal
 from qoslab.policy.rate import Rate, bps_text, listed, number
 from qoslab.policy.tunnels import encapsulation_of, hidden_classes
 
@@ -157,6 +157,37 @@ def missing_objects(subject: Subject) -> Iterator[PolicyFinding]:
         lines = (each.number for each in configuration.reading.carried if each.text.endswith(f" {name}"))
         message = f"policy-map {name} is not configured: a router refuses the line that names it"
         yield PolicyFinding("error", "policy-map-missing", message, MQC, next(lines, 0))
+
+
+def missing_access_lists(subject: Subject) -> Iterator[PolicyFinding]:
+    """Yield findings about access lists that class-maps refer to and that are not configured."""
+    configuration = subject.configuration
+    known = configuration.device.access_lists
+    named = {
+        each.name: one.name
+        for one in configuration.device.class_maps.values()
+        for each in one.criteria
+        if each.type == "access_group" and each.name and each.name not in known
+    }
+    for name, class_map in named.items():
+        message = f"access list {name} is not in the input: the packets of class-map {class_map} are not all known"
+        ends = (f"access-group {name}", f"access-group name {name}")
+        line = next((each.number for each in configuration.reading.carried if each.text.endswith(ends)), 0)
+        yield PolicyFinding("warning" if known else "note", "access-list-missing", message, MQC, line)
+
+
+def shapers_of_ports(subject: Subject) -> Iterator[PolicyFinding]:
+    """Yield findings about subinterfaces whose port has a shaper, which limits their values together."""
+    configuration = subject.configuration
+    for at in below_shaped_ports(configuration):
+        port = at.interface.partition(".")[0]
+        above = next((each for each in subject.policies if each.interface == port and each.direction == "output"), None)
+        rate = next((each.shape.rate for each in above.classes if each.shape), None) if above is not None else None
+        message = (
+            f"{at.interface} output: the shaper of {port}{f' ({rate})' if rate else ''} is above this policy, and not "
+            "a part of its values; the subinterfaces share it by `bandwidth remaining ratio`, by default equally"
+        )
+        yield PolicyFinding("note", "shaper-of-port", message, CONGESTION, at.line)
 
 
 def _class_line(configuration: Configuration, name: str) -> int:
@@ -613,6 +644,8 @@ RULES: tuple[Callable[[Subject], Iterator[PolicyFinding]], ...] = (
     refused_lines,
     queueing_on_input,
     missing_objects,
+    missing_access_lists,
+    shapers_of_ports,
     oversubscribed,
     small_bursts,
     policer_before_shaper,

@@ -42,6 +42,7 @@ _WITHOUT_QOS = re.compile(r"(?m)^ip(?:v6)? route .*$")
 """Static routes: frequent in large configurations, and never a part of a policy."""
 _INNER = re.compile(r"(?:class|match|police|shape|priority|random-detect|service-policy)\b")
 """Commands that are only valid below other commands."""
+_TAGS = re.compile(r"(?i)encapsulation dot1q (\d+)( second-dot1q | native)?")
 _SPEED = re.compile(r"speed (\d+)")
 _XE = re.compile(
     r"(?im)^(?:platform (?:qfp|console|punt-keepalive|hardware throughput|bfd-debug-trace|sslvpn|ipsec)\b"
@@ -130,10 +131,17 @@ class Configuration:
 
     def speed_mbps(self, interface: str) -> int | None:
         """Return a forced `speed` of a port, even if the port's model lacks it."""
-        texts = [each.text for each in self.reading.unread if each.place == (f"interface {interface}",)]
-        texts += [each.text for each in self.reading.carried if each.position.names[:1] == (interface,)]
-        found = (_SPEED.fullmatch(text) for text in texts)
+        found = (_SPEED.fullmatch(text) for text in self._interface_texts(interface))
         return next((int(each[1]) for each in found if each), None)
+
+    def vlan_tags(self, interface: str) -> int:
+        """Return the number of VLAN tags of the frames of a subinterface."""
+        found = [_TAGS.match(text) for text in self._interface_texts(interface)]
+        return next((0 if each[2] == " native" else 2 if each[2] else 1 for each in found if each), 0)
+
+    def _interface_texts(self, interface: str) -> list[str]:
+        texts = [each.text for each in self.reading.unread if each.place == (f"interface {interface}",)]
+        return texts + [each.text for each in self.reading.carried if each.position.names[:1] == (interface,)]
 
     def class_map_line(self, name: str) -> int:
         """Return the line of a class-map; see `Reading.class_map_line`."""
@@ -306,6 +314,17 @@ def _attachments(configuration: Configuration) -> Iterator[Attachment]:
         found = ATTACHING.fullmatch(unread.text)
         if found is not None and unread.place and unread.place[0].startswith("interface "):
             yield _refused(unread, found[1], found[2], configuration.reading.unread)
+
+
+def below_shaped_ports(configuration: Configuration) -> list[Attachment]:
+    """Return the accepted policies of subinterfaces whose port has a shaper, which the model does not combine."""
+    interfaces = configuration.device.interfaces
+    return [
+        each
+        for each in configuration.attachments
+        if each.direction == "output" and not each.refused and each.interface in interfaces and not each.group
+        if (own := interfaces[each.interface]).parent is not None and own.service_policy_output is None
+    ]
 
 
 def _on_virtual_interfaces(configuration: Configuration) -> Iterator[Attachment]:

@@ -117,8 +117,18 @@ def find_edge(
             f"{at.interface} refuses `service-policy {at.direction} {at.policy}` (line {at.line}): {reason}",
             hint="correct the policy; `qoslab policy` lists all findings",
         )
-    if at.policy not in configuration.device.policy_maps:
-        raise UserError(f"{at.interface}: found no policy-map {at.policy}, expected its lines in the configuration")
+    policies = configuration.device.policy_maps
+    below = (
+        [each for part in descendants(configuration.device, policies[at.policy]) for each in part.classes]
+        if (at.policy in policies)
+        else []
+    )
+    missing = [name for name in (at.policy, *(each.service_policy for each in below)) if name and name not in policies]
+    if missing:
+        raise UserError(
+            f"{at.interface}: found no policy-map {missing[0]}, expected its lines in the configuration",
+            hint=f"add them, or remove the line that names {missing[0]}",
+        )
     edge = _prepared(configuration, at, rate_bps, two_way=two_way)
     edge = _with_tunnel(configuration, edge, at)
     return replace(edge, notes=(*edge.notes, *unread))
@@ -286,6 +296,9 @@ def _of_subinterface(
     for each, address in ((own, WAN_ADDRESS), (other, LAN_ADDRESS)):
         _connect(device, each, address)
     port.address, port.shutdown = None, False
+    if own.service_policy_output is None:
+        notes.append(f"{port.name}: its shaper {port.service_policy_output} above this policy is not simulated.")
+        port.service_policy_output, own.service_policy_output = None, at.policy
     return _edge(device, at, (port, line_bps), (other, other_bps), notes, own.name, two_way=two_way)
 
 

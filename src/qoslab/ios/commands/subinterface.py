@@ -14,7 +14,8 @@ from qoslab.ios.cli.undo import Undo
 from qoslab.ios.commands.access_group import engine_filters
 from qoslab.ios.commands.adjust_mss import engine_adjust_mss
 from qoslab.ios.model.device import Device, Interface
-from qoslab.ios.model.policy import PolicyClass, PolicyMap
+from qoslab.ios.model.generations import GENERATIONS
+from qoslab.ios.model.policy import CLASS_DEFAULT, PolicyClass, PolicyMap
 from qoslab.ios.registry import ATTACH_RULES, ENGINE_INTERFACE, INTERFACE_LINES, OUTPUT_RULES
 from qoslab.ios.rules import HIERARCHY_NEEDS_SHAPER, descendants, interface_bandwidth_kbps
 
@@ -25,12 +26,15 @@ if TYPE_CHECKING:
 NOT_ON_SUBINTERFACES = "CBWFQ : Not supported on subinterfaces"
 # [R] The wording is from memory; that an ISR accepts a policy either on the port or on its subinterfaces is [C].
 NOT_ON_BOTH = "Attaching service policy to main and sub-interface concurrently is not allowed"
+SHAPED_PORT = "limit-microseconds"
+"""Capability of IOS-XE."""
 SAME_VLAN = (
     "%Configuration of multiple subinterfaces of the same main\n"
     "interface with the same VID ({vlan}) is not permitted.\n"
     "This VID is already configured on {name}."
 )
 # Our own words.
+NOT_BELOW_SHAPER = "% Not supported: a shaper on a port whose subinterfaces have policies"
 NATIVE_TAKEN = "% The native VLAN is already configured on {name}"
 
 
@@ -121,12 +125,29 @@ def _queues_itself(each: PolicyClass) -> bool:
 
 @ATTACH_RULES.at(10, family="router")
 def _check_both(device: Device, interface: Interface, direction: str) -> None:
-    """Refuse policies on both a port and one of its subinterfaces."""
+    """Refuse policies on both a port and one of its subinterfaces.
+
+    IOS-XE accepts a shaper of the port above them [C], which is not modelled.
+    """
     if interface.atm:
         return
     others = device.subinterfaces(interface.name)
     if interface.parent is not None:
         others = [device.interfaces[interface.parent]]
     for other in others:
-        if (other.service_policy_input if direction == "input" else other.service_policy_output) is not None:
-            raise RejectedError(NOT_ON_BOTH)
+        name = other.service_policy_input if direction == "input" else other.service_policy_output
+        if name is not None:
+            above = (
+                interface.parent is not None and direction == "output" and _only_shapes(device.policy_maps.get(name))
+            )
+            accepted = above and SHAPED_PORT in GENERATIONS[device.generation].capabilities
+            raise RejectedError(NOT_BELOW_SHAPER if accepted else NOT_ON_BOTH)
+
+
+def _only_shapes(policy: PolicyMap | None) -> bool:
+    """Return whether a policy-map has only class-default with a shaper."""
+    names = [] if policy is None else [each.name for each in policy.classes]
+    if policy is None or names != [CLASS_DEFAULT]:
+        return False
+    [each] = policy.classes
+    return each.shape is not None and each.service_policy is None and not _queues_itself(each)
