@@ -107,6 +107,7 @@ pub(crate) const ONE_UNIT: Fact = Bandwidth;
 /// A property of generations, with its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Property {
+    #[cfg_attr(not(feature = "serde"), allow(dead_code))]
     pub name: &'static str,
     pub has: fn(&Properties) -> bool,
 }
