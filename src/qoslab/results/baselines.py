@@ -106,7 +106,7 @@ def reduced(manifest: Manifest) -> bytes:
         for cell in manifest.cells
     ]
     span = Session(started=manifest.started, ended=manifest.started + timedelta(seconds=manifest.took_s or 0))
-    run = {
+    run: dict[str, object] = {
         "format": manifest.format,
         "lab": manifest.lab,
         "started": manifest.started.isoformat(),
@@ -116,9 +116,9 @@ def reduced(manifest: Manifest) -> bytes:
         "versions": {"qoslab": manifest.versions.get("qoslab", "")},
         "overrides": list(manifest.overrides),
     }
-    lines = map(_members, (run, {"experiment": experiment}, {"configurations": manifest.configurations}))
+    lines = [_members(run), _members({"experiment": experiment}), _members({"configurations": manifest.configurations})]
     listed = ",\n    ".join(json.dumps(cell, ensure_ascii=False) for cell in cells)
-    text = "{\n  " + ",\n  ".join((*lines, f'"cells": [\n    {listed}')) + "\n]}\n"
+    text = "{\n  " + ",\n  ".join([*lines, f'"cells": [\n    {listed}']) + "\n]}\n"
     return sealed(text.encode())
 
 
