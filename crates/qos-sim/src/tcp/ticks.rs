@@ -1,4 +1,4 @@
-//! The ticks on which timers run out: Linux's timer wheel.
+//! The ticks of a host's clock, on which timers run out: Linux's timer wheel.
 
 use qos_core::time::{Duration, Time};
 
@@ -38,10 +38,18 @@ impl Ticks {
     }
 
     /// A duration in whole ticks, rounded up.
-    pub(super) fn whole(self, duration: Duration) -> Duration {
+    pub(crate) fn whole(self, duration: Duration) -> Duration {
         match self.period {
             0 => duration,
             period => Duration(duration.0.div_ceil(period).saturating_mul(period)),
+        }
+    }
+
+    /// The begin of the tick in which a time is.
+    pub(crate) fn begin(self, time: Time) -> Time {
+        match self.period {
+            0 => time,
+            period => Time(time.0.saturating_sub(self.since_boot(time) % period)),
         }
     }
 
@@ -113,6 +121,14 @@ mod tests {
         let ticks = Ticks::new(4 * MS, Time(1_000), 3 * MS);
         assert_eq!(ticks.after(Time(1_000), Duration(40 * MS)).at, Time(1_000 + 41 * MS));
         assert_eq!(ticks.after(Time(1_000 + MS), Duration(40 * MS)).at, Time(1_000 + 45 * MS));
+    }
+
+    #[test]
+    fn a_tick_begins_at_a_whole_number_of_periods_of_the_uptime() {
+        let ticks = Ticks::new(4 * MS, Time(1_000), 3 * MS);
+        assert_eq!(ticks.begin(Time(1_000 + 2 * MS)), Time(1_000 + MS));
+        assert_eq!(ticks.begin(Time(1_000 + MS)), Time(1_000 + MS));
+        assert_eq!(Ticks::NONE.begin(Time(5)), Time(5));
     }
 
     #[test]

@@ -12,7 +12,9 @@ use qos_core::time::{Duration, Time};
 fn algorithm(settings: &Settings) -> Box<dyn Algorithm> {
     match settings.congestion_control {
         CongestionControl::Reno => Box::new(Reno),
-        CongestionControl::Cubic => Box::new(Cubic::new(HyStart::new(settings.hystart, settings.hystart_late_rounds))),
+        CongestionControl::Cubic => {
+            Box::new(Cubic::new(HyStart::new(settings.hystart, settings.hystart_late_rounds), settings.ticks))
+        }
     }
 }
 

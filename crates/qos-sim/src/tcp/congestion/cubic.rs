@@ -2,6 +2,7 @@
 
 use super::hystart::HyStart;
 use super::window::{Algorithm, Progress, Window, LEAST_THRESHOLD};
+use crate::tcp::ticks::Ticks;
 use qos_core::time::{Duration, Time};
 
 /// β in 1024ths: 0.7 (RFC 9438; Linux's fraction).
@@ -38,10 +39,12 @@ pub(crate) struct Cubic {
     /// The window that Reno would have.
     friendly: u32,
     hystart: HyStart,
+    /// The clock of the curve (Linux: jiffies); HyStart has a finer one.
+    ticks: Ticks,
 }
 
 impl Cubic {
-    pub fn new(hystart: HyStart) -> Cubic {
+    pub fn new(hystart: HyStart, ticks: Ticks) -> Cubic {
         Cubic {
             count: LEAST_COUNT,
             last_most: 0,
@@ -54,6 +57,7 @@ impl Cubic {
             acked: 0,
             friendly: 0,
             hystart,
+            ticks,
         }
     }
 
@@ -97,7 +101,7 @@ impl Cubic {
 
     /// The window on the curve one round trip after `elapsed`: C · (t - K)³ + W_max.
     fn curve(&self, elapsed: Duration) -> u64 {
-        let ahead = elapsed + self.least_delay.unwrap_or(Duration::ZERO);
+        let ahead = elapsed + self.ticks.whole(self.least_delay.unwrap_or(Duration::ZERO));
         let t = ahead.0 / 1_000_000;
         let offset = u128::from(t.abs_diff(self.to_plateau));
         let delta = (offset * offset * offset * 4 / 10_000_000_000) as u64;
@@ -124,7 +128,7 @@ impl Cubic {
 
 impl Algorithm for Cubic {
     fn measured(&mut self, window: &mut Window, progress: &Progress, rtt: Duration) {
-        if self.epoch.is_some_and(|epoch| progress.now.since(epoch) < AFTER_CONGESTION) {
+        if self.epoch.is_some_and(|epoch| self.ticks.begin(progress.now).since(epoch) < AFTER_CONGESTION) {
             return;
         }
         let least = self.least_delay.map_or(rtt, |least| least.min(rtt));
@@ -137,7 +141,7 @@ impl Algorithm for Cubic {
     fn grow(&mut self, window: &mut Window, progress: &Progress) {
         let acked = window.beyond_slow_start(progress.acked);
         if acked > 0 {
-            self.update(progress.now, window.cwnd, acked);
+            self.update(self.ticks.begin(progress.now), window.cwnd, acked);
             window.grow_by_count(u32::try_from(self.count).unwrap_or(u32::MAX), acked);
         }
     }
@@ -155,11 +159,12 @@ impl Algorithm for Cubic {
     }
 
     fn timed_out(&mut self, now: Time, next: u64) {
-        *self = Cubic::new(self.hystart.restarted(now, next));
+        *self = Cubic::new(self.hystart.restarted(now, next), self.ticks);
     }
 
     fn resumed(&mut self, now: Time, since: Time) {
         if let Some(epoch) = self.epoch {
+            let [now, since] = [now, since].map(|time| self.ticks.begin(time));
             self.epoch = Some((epoch + now.since(since)).min(now));
         }
     }
@@ -199,7 +204,7 @@ mod tests {
 
     #[test]
     fn congestion_takes_three_tenths() {
-        let mut cubic = Cubic::new(HyStart::new(false, false));
+        let mut cubic = Cubic::new(HyStart::new(false, false), Ticks::NONE);
         assert_eq!(cubic.threshold(&window(1000)), 700);
         assert_eq!(cubic.last_most, 1000);
         // Congestion below the last plateau lowers the next one: (1 + β) / 2.
@@ -210,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_curve_reaches_its_plateau_after_k() {
-        let mut cubic = Cubic::new(HyStart::new(false, false));
+        let mut cubic = Cubic::new(HyStart::new(false, false), Ticks::NONE);
         cubic.threshold(&window(1000));
         cubic.begin_epoch(Time(0), 700, 0);
         // ∛(300 / 0.4) = 9.086 s.
