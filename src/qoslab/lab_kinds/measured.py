@@ -12,7 +12,7 @@ from qoslab.model.instants import during, traffic_time, triggers
 from qoslab.model.steps import TRAFFIC, Step
 from qoslab.model.traffic_kinds import CATALOGUE, KINDS, TrafficKind
 from qoslab.model.units import Duration
-from qoslab.platforms import hosts_of, platform_of, routers_of
+from qoslab.platforms import hosts_of, platform_of, routers_of, with_tc_commands
 from qoslab.schema.near import one_of
 from qoslab.traffic import TOOLS, FlowResult, tool
 
@@ -127,7 +127,9 @@ def _configure(experiment: Experiment) -> Iterator[Step]:
     }
     for device, what in _of_probes(experiment).items():
         configurations.setdefault(device, []).append(what)
-    if routers_of(experiment.topology):
+    # The next configuration of a Linux router replaces the last one.
+    undone = set(routers_of(experiment.topology)) - set(with_tc_commands(experiment.topology))
+    if undone:
         yield restore_step(CONFIGURE, experiment)
     for device, parts in configurations.items():
         node = experiment.topology.nodes[device]

@@ -93,7 +93,11 @@ class Qdiscs:
             raise error
 
     def obstacles(self) -> Iterator[DeviceError]:
-        """Yield an error for each configured qdisc of an interface, and for offloads that are on."""
+        """Yield an error for each configured qdisc of an interface, and for offloads that are on.
+
+        Raise `DeviceError` if an interface does not exist.
+        """
+        self._trial_links = list(self._links())
         for interface in self.interfaces:
             for each in self._json(["tc", "-j", "qdisc", "show", "dev", interface]):
                 if each["handle"] != "0:":
@@ -178,7 +182,10 @@ class Qdiscs:
         links = {each["ifname"]: each for each in self._json(["ip", "-j", "link", "show"])}
         for number, name in enumerate(self.interfaces):
             if name not in links:
-                raise DeviceError(f"found no interface {name}, expected one of {', '.join(links)}")
+                raise DeviceError(
+                    f"found no interface {name}, expected one of {', '.join(links)}",
+                    hint="Name the device of each interface of the experiment, in an inventory by qoslab_interfaces.",
+                )
             like = f"mtu {links[name]['mtu']} txqueuelen {links[name].get('txqlen', 0)}"
             yield f"link add {name} {like} type veth peer name qoslab{number}"
             yield from (f"link set {each} up" for each in (name, f"qoslab{number}"))

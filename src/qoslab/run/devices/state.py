@@ -84,8 +84,7 @@ class RestoreState:
     def _take(self, inventory: Path) -> None:
         """Lock the state. Raise `UserError` if a run has left its state, or is in progress."""
         self.hold()
-        # Linux routers restore themselves.
-        if self.is_there() and with_command_line((about := self.about()).topology):
+        if about := self.unrestored():
             self.release()
             raise UserError(
                 f"the routers of {inventory} were not restored after the run {about.run} ({about.since})",
@@ -132,6 +131,11 @@ class RestoreState:
     def is_there(self) -> bool:
         """Return whether there is something to restore from."""
         return (self.folder / ABOUT).is_file()
+
+    def unrestored(self) -> About | None:
+        """Return the owner if there are routers to restore; Linux routers restore themselves."""
+        about = self.about() if self.is_there() else None
+        return about if about is not None and with_command_line(about.topology) else None
 
     def about(self) -> About:
         """Return the owner. Raise `UserError` if it cannot be read."""

@@ -51,6 +51,8 @@ PROBER = "sla"
 """Program of hosts that sends and answers probes."""
 EVERYWHERE = ("ip", "tc", "nsenter")
 OF_LINUX_ROUTERS = ("ethtool", "unshare")
+RIGHTS = "Let its login have CAP_NET_ADMIN and CAP_SYS_ADMIN, as root of a machine has."
+"""Advice if commands cannot be tried on a Linux router."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ class Gathering:
             kinds = router.kinds()
             found = list(router.obstacles(kinds, self.demands.routers.get(router.name, ())))
         except (DeviceError, MachineError) as error:
-            return KernelFacts(obstacles=((error.message, error.hint),))
+            return KernelFacts(obstacles=((error.message, error.hint or RIGHTS),))
         obstacles = dict.fromkeys((each.message, each.hint) for each in found)
         return KernelFacts(kinds.release, tuple(sorted(kinds.qdiscs)), router.forwards(), tuple(obstacles))
 

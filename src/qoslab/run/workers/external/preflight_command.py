@@ -95,8 +95,8 @@ def check_lab(file: Path, plan: Plan, collector: Collector) -> CheckResult:
 
 def _left_behind(file: Path) -> list[Found]:
     state = RestoreState.of(file)
-    if not state.is_there():
+    about = state.unrestored()
+    if about is None:
         return []
-    about = state.about()
     message = f"found the configuration of the run {about.run}, since {about.since}, expected it restored"
     return [Found("routers", message, f"qoslab lab rescue {shlex.quote(str(file))}, unless the run is in progress")]
