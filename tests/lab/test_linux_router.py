@@ -222,6 +222,6 @@ def test_a_check_names_obstacles_before_the_first_change(
         assert "gw.tc line 4: the kernel " in errors and f"lacks the qdisc {lacking}" in errors, errors
     (experiment.parent / "gw.tc.j2").write_text("\n".join([*lines[:4], ""]))
     status, output, errors = run(clean, "lab", "check", str(file), str(experiment))
-    refused = 'gw: gw.tc line 4: tc refused "tc qdisc add dev eth0 root pfifo limit -1": Illegal value for "limit"'
-    assert refused in errors, errors
+    refused = 'gw: gw.tc line 4: tc refused "tc qdisc add dev eth0 root pfifo limit -1": '
+    assert refused in errors and 'Illegal value for "limit"' in errors, errors
     assert qdiscs(lab) == before, "a check changes nothing"
