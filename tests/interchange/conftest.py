@@ -1,4 +1,6 @@
-"""Kinds of interchange, each tried with the other tool (`tox -e interchange`); `-- --write` writes the page's table."""
+"""Kinds of interchange, each tested with the other tool (`tox -e interchange`); `-- --write` writes the page's
+table.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ def tools(request: pytest.FixtureRequest) -> Tools:
 
 @pytest.fixture
 def tried(request: pytest.FixtureRequest) -> Tried:
-    """Notes at the end of a test that a kind was tried: kind, tool, version. The test's docstring says how."""
+    """Record at the end of a test that a kind was tested: kind, tool, version.
+
+    The docstring of the test is the description in the table.
+    """
 
     def note(kind: str, tool: str, version: str) -> None:
         assert kind in KINDS
@@ -40,7 +45,7 @@ def tried(request: pytest.FixtureRequest) -> Tried:
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A simulated run, as a user makes one."""
+    """Return a simulated run, made like a user does."""
     folder = tmp_path_factory.mktemp("run")
     qoslab("run", "policing-vs-shaping", "--lab", "simulated", "--duration", "10s", folder=folder)
     return (folder / "runs/policing-vs-shaping/latest").resolve()

@@ -1,4 +1,4 @@
-"""Programs of others, and the table of what was tried with them (docs/reference/formats.md)."""
+"""Programs of other projects, and the table of the tests with them (docs/reference/formats.md)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Tried = Callable[[str, str, str], None]
 
 
 class Tools:
-    """Programs of others."""
+    """Programs of other projects."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -56,7 +56,7 @@ class Tools:
         return done.stdout
 
     def version(self, name: str, *words: str) -> str:
-        """The first number with points of what a program says of itself."""
+        """Return the first dotted number in the version output of a program."""
         argv = [self.path(name), *(words or ("--version",))]
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
         found = re.search(r"\d+(?:\.\d+)+", done.stdout + done.stderr)
@@ -73,14 +73,14 @@ def qoslab(*words: str | Path, folder: Path) -> str:
 
 
 def earlier(text: str) -> dict[tuple[str, str], str]:
-    """Rows that the page has."""
+    """Return the rows that the page has."""
     rows = [line for line in text.splitlines() if line.count("|") == 6 and line not in HEAD]
     cells = [[cell.strip() for cell in row.split("|")] for row in rows]
     return {(cell[1], cell[2]): row for cell, row in zip(cells, rows, strict=True) if cell[1] in KINDS}
 
 
 def table(rows: dict[tuple[str, str], str]) -> Sequence[str]:
-    """The page's lines, in the order of the kinds; those that nobody has tried are named."""
+    """Return the lines of the page, in the order of the kinds; untested kinds are named."""
     order = sorted(rows, key=lambda key: (KINDS.index(key[0]), key[1]))
     kinds = {kind for kind, _ in rows}
     missing = [kind for kind in KINDS if kind not in kinds]

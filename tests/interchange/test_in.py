@@ -35,7 +35,7 @@ PLOTS = o([("ping", {"type": "timeseries", "description": "Ping", "series": [{"d
 
 
 def imported(file: Path, table: str) -> pd.DataFrame:
-    """A table of what `qoslab import` makes of a file."""
+    """Return a table of the import of a file."""
     folder = file.parent / f"made-of-{file.name}"
     qoslab("import", file, "--to", folder, folder=file.parent)
     assert (folder / "report.html").stat().st_size > 1000
@@ -50,7 +50,7 @@ def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> str:
 
 @contextmanager
 def server(*argv: str) -> Iterator[None]:
-    """A server on loopback, for a while."""
+    """Yield a server on loopback."""
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         time.sleep(1)
@@ -67,7 +67,7 @@ def of_iperf3(tools: Tools, *more: str) -> str:
 
 
 def test_iperf3_json(tools: Tools, tried: Tried, tmp_path: Path) -> None:
-    """Two streams on loopback: bytes of each, and their rates in each interval, are those of its JSON."""
+    """Two streams on loopback: bytes of each, and their rates in each interval, equal those in its JSON."""
     file = tmp_path / "mine.json"
     file.write_text(of_iperf3(tools, "-J"))
     document = json.loads(file.read_text())
@@ -81,7 +81,7 @@ def test_iperf3_json(tools: Tools, tried: Tried, tmp_path: Path) -> None:
 
 
 def test_iperf3_text(tools: Tools, tried: Tried, tmp_path: Path) -> None:
-    """Two streams on loopback: their receivers' rates add up to its line [SUM]."""
+    """Two streams on loopback: the rates of their receivers add up to its line [SUM]."""
     file = tmp_path / "mine.txt"
     file.write_text(of_iperf3(tools, "-f", "k"))
     output = re.findall(r"^\[SUM\].* ([0-9.]+) Kbits/sec\s+receiver", file.read_text(), re.MULTILINE)
@@ -101,6 +101,7 @@ def test_iperf_text(tools: Tools, tried: Tried, tmp_path: Path) -> None:
 
 
 def test_irtt_json(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+    """One second of packets every 20 ms on loopback: number and median of the round trips equal its output."""
     port, file = free_port(socket.SOCK_DGRAM), tmp_path / "mine.json"
     with server(tools.path("irtt"), "server", "-b", f"127.0.0.1:{port}"):
         tools.run("irtt", "client", "-i", "20ms", "-d", "1s", "-o", file, f"127.0.0.1:{port}")
@@ -113,7 +114,7 @@ def test_irtt_json(tools: Tools, tried: Tried, tmp_path: Path) -> None:
 
 
 def test_flent(tools: Tools, tried: Tried, tmp_path: Path) -> None:
-    """A test of its runner of pings on loopback, three seconds: the values are those of its own CSV."""
+    """Three-second ping test on loopback: the values equal those in its CSV."""
     tools.path("fping")
     (tmp_path / "icmp.conf").write_text(PING)
     tools.run("flent", tmp_path / "icmp", "-H", "127.0.0.1", "-l", "3", "-s", "0.2", "-D", tmp_path, folder=tmp_path)
@@ -145,14 +146,14 @@ def test_flent_converts_its_older_formats(tools: Tools, tmp_path: Path) -> None:
 
 
 def packets_of(tools: Tools, file: Path) -> tuple[int, int]:
-    """Frames and bytes, as tshark reads them."""
+    """Return the frames and bytes that tshark reads."""
     lines = tools.run("tshark", "-r", file, "-T", "fields", "-e", "frame.len").split()
     return len(lines), sum(map(int, lines))
 
 
 @pytest.mark.parametrize("form", ["pcap", "nsecpcap", "pcapng"])
 def test_captures(tools: Tools, tried: Tried, tmp_path: Path, form: str) -> None:
-    """Written by Wireshark's editcap: frames and bytes are those that tshark reads."""
+    """Captures written by Wireshark's editcap: frames and bytes equal those that tshark reads."""
     file = tmp_path / f"mine.{form}"
     tools.run("editcap", "-F", form, RECORDED, file)
     packets = imported(file, "packets_io")
@@ -162,7 +163,7 @@ def test_captures(tools: Tools, tried: Tried, tmp_path: Path, form: str) -> None
 
 
 def test_gzip(tools: Tools, tried: Tried, tmp_path: Path) -> None:
-    """A capture that it packed is read as the plain one."""
+    """Capture compressed by gzip: the result equals that of the uncompressed one."""
     plain = tmp_path / "mine.pcapng"
     shutil.copy(RECORDED, plain)
     tools.run("gzip", "-k", plain)
@@ -173,7 +174,7 @@ def test_gzip(tools: Tools, tried: Tried, tmp_path: Path) -> None:
 
 
 def test_csv(tools: Tools, tried: Tried, tmp_path: Path) -> None:
-    """Rows that it wrote, with its ends of lines and empty fields: mean and samples are those that it computes."""
+    """Rows with its line ends and empty fields: mean and samples equal those that it computes."""
     file, base = tmp_path / "mine.csv", tmp_path / "mine.db"
     tools.run("sqlite3", base, "create table t (time_s real, video_kbps real, rtt_ms real)")
     tools.run("sqlite3", base, "insert into t values (1, 800, 10), (2, 900, 12.5), (3, 1000, null)")

@@ -79,10 +79,11 @@ gui.MainWindow.show = shown
 sys.argv = ["flent-gui", "-p", "upload", *files]
 sys.exit(flent.run_flent_gui())
 """
-"""Runs flent-gui with some files, prints the lines that its tabs have by the tabs' titles, and ends it."""
+"""Script that runs flent-gui with some files, prints the plotted lines by tab title, and ends it."""
 
 
 def test_flent(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+    """Summary of each cell with the means of the run, and three plots of its test."""
     qoslab("export", run, "--format", "flent", "--to", tmp_path / "out", folder=tmp_path)
     files = sorted((tmp_path / "out").glob("*.flent.gz"))
     assert len(files) == 5
@@ -101,6 +102,7 @@ def test_flent(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
 
 
 def test_flent_gui(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+    """Window without a screen: it shows all cells, with their titles and one line per stream."""
     qoslab("export", run, "--format", "flent", "--to", tmp_path / "out", folder=tmp_path)
     files = sorted((tmp_path / "out").glob("*.flent.gz"))
     python = tools.path("python")
@@ -122,6 +124,7 @@ def test_flent_gui(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> Non
 
 
 def test_csv(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+    """Validation of the package: every row of every table against its declared types."""
     qoslab("export", run, "--format", "csv", "--to", tmp_path / "out", folder=tmp_path)
     report = json.loads(tools.run("frictionless", "validate", "--json", "out/datapackage.json", folder=tmp_path))
     assert report["valid"] and report["stats"]["errors"] == 0
@@ -132,6 +135,7 @@ def test_csv(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
 
 
 def test_parquet(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+    """Every table, read by an independent program: rows, names of columns and sums are equal."""
     qoslab("export", run, "--format", "parquet", "--to", tmp_path / "out", folder=tmp_path)
     files = sorted((tmp_path / "out").glob("*.parquet"))
     assert len(files) > 5
@@ -157,8 +161,7 @@ def crate(run: Path, tmp_path: Path) -> Path:
 def test_crate_is_valid(
     tools: Tools, tried: Tried, crate: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """The validator accepts the crate by all requirements and recommendations of RO-Crate 1.1 except affiliation and
-    publisher."""
+    """All requirements and recommendations of RO-Crate 1.1 except affiliation and publisher."""
     words: list[str | Path] = [
         "-y",
         "--disable-color",
@@ -188,6 +191,7 @@ def test_crate_is_valid(
 
 
 def test_crate_is_read(tools: Tools, tried: Tried, crate: Path) -> None:
+    """Contents of the crate: licence, author, and each file with its size."""
     code = (
         "import json, sys; from rocrate.rocrate import ROCrate; crate = ROCrate(sys.argv[1]);"
         "files = {e.id: e['contentSize'] for e in crate.data_entities if e.type == 'File'};"
@@ -213,6 +217,7 @@ def figure(run: Path, folder: Path, form: str) -> Path:
 
 
 def test_figure_svg(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+    """Drawing of the SVG at its width of 88 mm."""
     file = figure(run, tmp_path, "svg")
     tools.run("rsvg-convert", "-d", "254", "-p", "254", "-o", "box.png", file.name, folder=tmp_path)
     drawn = (tmp_path / "box.png").read_bytes()
@@ -221,6 +226,7 @@ def test_figure_svg(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> No
 
 
 def test_figure_pdf(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+    """Words of the PDF as text; poppler's pdfinfo reports its width, 88 mm."""
     file = figure(run, tmp_path, "pdf")
     output = " ".join(tools.run("pdftotext", file.name, "-", folder=tmp_path).split())
     assert [word for word in WORDS if word not in output] == []
@@ -230,6 +236,7 @@ def test_figure_pdf(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> No
 
 
 def test_figure_png(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
+    """Page with the PNG, whose size is 88 mm at 300 dots per inch."""
     file = figure(run, tmp_path, "png")
     page = f'<img src="{file.name}" onload="document.title = this.naturalWidth">'
     text = in_chromium(tools, tmp_path, page)
@@ -239,8 +246,7 @@ def test_figure_png(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> No
 
 
 def test_figure_pgf(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> None:
-    """LaTeX typesets the PGF with no package except pgf; the words are found in the PDF, also special characters of
-    TeX."""
+    """PGF typeset with no package except pgf; the PDF has all words, including special characters of TeX."""
     tools.path("pdflatex")
     file = figure(run, tmp_path, "pgf")
     set_style()
@@ -257,7 +263,7 @@ def test_figure_pgf(tools: Tools, tried: Tried, run: Path, tmp_path: Path) -> No
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[Path]:
-    """The inventory of a virtual lab that is up."""
+    """Yield the inventory of a running virtual lab."""
     name, file = f"interchange-{os.getpid()}", tmp_path / "lab.yml"
     qoslab("lab", "up", "policing-vs-shaping", "--name", name, "--expose", file, folder=tmp_path)
     yield file
@@ -265,11 +271,12 @@ def lab(tmp_path: Path) -> Iterator[Path]:
 
 
 def own(name: str) -> str:
-    """A program of our own environment: qoslab's extras bring Ansible and pyATS."""
+    """Return a program of the test environment: qoslab's extras install Ansible and pyATS."""
     return str(Path(sys.executable).with_name(name))
 
 
 def test_inventory_ansible(tools: Tools, tried: Tried, lab: Path) -> None:
+    """Nodes of a virtual lab, and a login to each host by SSH with the values of the inventory."""
     listed = json.loads(tools.run(own("ansible-inventory"), "-i", lab, "--list"))["_meta"]["hostvars"]
     assert sorted(listed) == ["R1", "client", "server"]
     output = tools.run(own("ansible"), "-i", lab, "client:server", "-m", "raw", "-a", "ip -br addr show eth0")
@@ -278,6 +285,7 @@ def test_inventory_ansible(tools: Tools, tried: Tried, lab: Path) -> None:
 
 
 def test_inventory_pyats(tools: Tools, tried: Tried, lab: Path, tmp_path: Path) -> None:
+    """Validation of the testbed that `qoslab testbed` makes of that inventory."""
     qoslab("testbed", "--lab", lab, "--experiment", "policing-vs-shaping", "-o", "bed.yml", folder=tmp_path)
     output = tools.run(own("pyats"), "validate", "testbed", tmp_path / "bed.yml")
     assert "YAML Lint Messages" in output and "ERROR" not in output.upper().replace("0 ERROR", "")
@@ -285,7 +293,7 @@ def test_inventory_pyats(tools: Tools, tried: Tried, lab: Path, tmp_path: Path) 
 
 
 def in_chromium(tools: Tools, folder: Path, page: str) -> str:
-    """The document after Chromium has run a page's scripts."""
+    """Return the document after Chromium has run the scripts of a page."""
     (folder / "page.html").write_text(page, encoding="utf-8")
     words = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
     profile = f"--user-data-dir={folder / 'profile'}"
@@ -300,6 +308,7 @@ def labels() -> list[str]:
 
 
 def test_drawing_svg(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+    """Drawing of the SVG, with a text for each node and address."""
     qoslab("draw", EXPERIMENT, "--to", "lab.svg", folder=tmp_path)
     tools.run("rsvg-convert", "-f", "pdf", "-o", "lab.pdf", "lab.svg", folder=tmp_path)
     output = tools.run("pdftotext", "lab.pdf", "-", folder=tmp_path)
@@ -308,6 +317,7 @@ def test_drawing_svg(tools: Tools, tried: Tried, tmp_path: Path) -> None:
 
 
 def test_drawing_mermaid(tools: Tools, tried: Tried, tmp_path: Path) -> None:
+    """Flowchart in Chromium, with a text for each node and address."""
     version, checksum = MERMAID
     tools.path("chromium")
     packed = tools.run("npm", "pack", "--silent", f"mermaid@{version}", folder=tmp_path).split()[-1]

@@ -1,4 +1,4 @@
-"""Topologies of other tools: what those tools make of a file, and what `qoslab new topology` does, are the same."""
+"""Topologies of other tools: the tools and `qoslab new topology` derive the same lab from a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ends(topology: Topology) -> list[tuple[str, ...]]:
 
 @pytest.fixture
 def netlab(tools: Tools, tmp_path: Path) -> Path:
-    """A folder with a topology, what netlab makes of it, and the file that netlab writes for containerlab."""
+    """Yield a folder with a topology, its topology derived by netlab, and the file written for containerlab."""
     (tmp_path / "topology.yml").write_text(samples.NETLAB.replace("iosv", "iol"))
     words = ("create", "-q", "-p", "clab", "topology.yml")
     tools.run("netlab", *words, folder=tmp_path)
@@ -36,7 +36,7 @@ def netlab(tools: Tools, tmp_path: Path) -> Path:
 
 
 def test_netlab(tools: Tools, tried: Tried, netlab: Path) -> None:
-    """Nodes, ends, given addresses and rates are those of its own transformed topology, which is read as well."""
+    """Topology and its transformation by netlab: nodes, ends, given addresses and rates are equal."""
     whole = YAML(typ="safe").load(netlab / "whole.yml")
     mine = ours(netlab / "topology.yml")
     assert list(mine.nodes) == list(whole["nodes"])
@@ -55,7 +55,7 @@ def test_netlab(tools: Tools, tried: Tried, netlab: Path) -> None:
 
 
 def test_containerlab_of_netlab(tools: Tools, tried: Tried, netlab: Path) -> None:
-    """The file that netlab writes for containerlab: nodes and ends are those of the topology that it was made of."""
+    """File that netlab writes for containerlab: nodes and ends equal those of the original topology."""
     theirs: dict[str, Any] = YAML(typ="safe").load(netlab / "clab.yml")["topology"]
     mine = ours(netlab / "clab.yml")
     assert {name: node.platform for name, node in mine.nodes.items()} == {
@@ -66,7 +66,7 @@ def test_containerlab_of_netlab(tools: Tools, tried: Tried, netlab: Path) -> Non
 
 
 def test_containerlab(tools: Tools, tried: Tried, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    """The JSON Schema accepts the topology of our tests, and refuses an unknown kind."""
+    """Test topology against its JSON Schema, which also refuses an unknown kind."""
     schema = request.config.getoption("--clab-schema")
     if schema is None:
         pytest.skip("containerlab's schemas/clab.schema.json is not here: give --clab-schema FILE")
